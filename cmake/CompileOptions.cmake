@@ -1,0 +1,68 @@
+# Warnings, hardening and sanitizers, in one place for all targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+include(CheckCXXCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported()
+
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+
+foreach(flag -fcf-protection -fstack-clash-protection -ftrivial-auto-var-init=zero)
+  string(MAKE_C_IDENTIFIER "HOTGEMM_HAS${flag}" result)
+  check_cxx_compiler_flag(${flag} ${result})
+  if(${result})
+    list(APPEND hotgemm_hardening ${flag})
+  endif()
+endforeach()
+
+# Warnings that GCC derives from its optimiser come and go with its version: shown, but never an error.
+foreach(warning array-bounds stringop-overflow stringop-overread maybe-uninitialized dangling-reference restrict)
+  string(MAKE_C_IDENTIFIER "HOTGEMM_HAS_W${warning}" result)
+  check_cxx_compiler_flag(-W${warning} ${result})
+  if(${result})
+    list(APPEND hotgemm_not_errors -Wno-error=${warning})
+  endif()
+endforeach()
+
+set(hotgemm_sanitized OFF)
+if(HOTGEMM_SANITIZE)
+  set(hotgemm_sanitized ON)
+  add_compile_options(-fsanitize=${HOTGEMM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HOTGEMM_SANITIZE})
+endif()
+
+function(hotgemm_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
+                                           -fstack-protector-strong ${hotgemm_hardening}
+                                           $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
+  # A shared library says what it exports by a version script instead: our headers carry no export macro.
+  if(NOT BUILD_SHARED_LIBS)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  endif()
+  target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+  if(NOT hotgemm_sanitized)
+    # Undefined first: some distributions' compilers define a lower level by themselves.
+    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL "STATIC_LIBRARY")
+    target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed)
+  endif()
+endfunction()
+
+# A shared libhotgemm exports namespace hotgemm and the C functions hotgemm_*, and nothing of the libraries inside it.
+function(hotgemm_hide_foreign_symbols target)
+  if(BUILD_SHARED_LIBS)
+    set(script ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${script})
+    if(NOT hotgemm_sanitized)
+      target_link_options(${target} PRIVATE -Wl,-z,defs)
+    endif()
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
+endfunction()

@@ -1,0 +1,79 @@
+# Finds the headers of the CUDA driver API, NVRTC and cuBLAS, and where their libraries lie.
+#
+# They come from a CUDA toolkit, or from PyPI's wheels, unpacked in HOTGEMM_CUDA_WHEELS_DIR. Nothing of CUDA is linked;
+# the libraries are opened at run time, by name first and then in HOTGEMM_CUDA_LIBRARY_DIRS.
+# Sets HOTGEMM_CUDA_INCLUDE_DIRS, HOTGEMM_CUDA_LIBRARY_DIRS and HOTGEMM_CUDA_ORIGIN.
+
+set(hotgemm_min_cuda 12090)  # as CUDA_VERSION in cuda.h; kernels need NVRTC 12.9 or later
+
+# Sets `out` to the CUDA_VERSION of the headers in `dirs`, or to 0 if one that we need is missing.
+function(hotgemm_cuda_headers_version dirs out)
+  set(${out} 0 PARENT_SCOPE)
+  foreach(header cuda.h nvrtc.h cublas_v2.h cublasLt.h crt/host_defines.h)
+    unset(found)
+    find_file(found ${header} PATHS ${dirs} NO_DEFAULT_PATH NO_CACHE)
+    if(NOT found)
+      return()
+    endif()
+    if(header STREQUAL "cuda.h")
+      file(STRINGS ${found} line REGEX "^#define CUDA_VERSION [0-9]+")
+      string(REGEX MATCH "[0-9]+" version "${line}")
+    endif()
+  endforeach()
+  set(${out} ${version} PARENT_SCOPE)
+endfunction()
+
+# The wheels are unpacked below the build directory; the interpreter's own packages are left alone.
+function(hotgemm_install_cuda_wheels prefix)
+  set(wheels "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*"
+             "nvidia-cublas==13.0.*")
+  find_program(HOTGEMM_PYTHON NAMES python3 python REQUIRED)
+  set(python ${HOTGEMM_PYTHON})
+  execute_process(COMMAND ${python} -m pip --version RESULT_VARIABLE no_pip OUTPUT_QUIET ERROR_QUIET)
+  if(no_pip)
+    set(venv ${PROJECT_BINARY_DIR}/cuda-wheels-venv)
+    execute_process(COMMAND ${python} -m venv ${venv} RESULT_VARIABLE failed OUTPUT_VARIABLE log ERROR_VARIABLE log)
+    if(failed)
+      message(FATAL_ERROR "neither pip nor venv works with ${python}; install python3-venv or a CUDA toolkit\n${log}")
+    endif()
+    set(python ${venv}/bin/python)
+  endif()
+  message(NOTICE "No CUDA toolkit 12.9 or later: getting NVIDIA's headers and libraries from PyPI (500 MB)")
+  execute_process(
+    COMMAND ${python} -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --upgrade
+            --target ${prefix} ${wheels} RESULT_VARIABLE failed OUTPUT_VARIABLE log ERROR_VARIABLE log)
+  if(failed)
+    message(FATAL_ERROR "pip could not install ${wheels}:\n${log}\n"
+                        "Install a CUDA toolkit (12.9 or later) or point -DCUDAToolkit_ROOT at one.")
+  endif()
+endfunction()
+
+set(HOTGEMM_CUDA_WHEELS_DIR ${PROJECT_BINARY_DIR}/cuda-wheels CACHE PATH "Where wheels are unpacked; about 800 MB")
+set(HOTGEMM_CUDA_ORIGIN "")
+if(NOT HOTGEMM_CUDA_FROM_WHEELS)
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND)
+    hotgemm_cuda_headers_version("${CUDAToolkit_INCLUDE_DIRS}" version)
+    if(version GREATER_EQUAL hotgemm_min_cuda)
+      set(HOTGEMM_CUDA_INCLUDE_DIRS ${CUDAToolkit_INCLUDE_DIRS})
+      set(HOTGEMM_CUDA_LIBRARY_DIRS ${CUDAToolkit_LIBRARY_DIR})
+      set(HOTGEMM_CUDA_ORIGIN "toolkit ${CUDAToolkit_VERSION}")
+    endif()
+  endif()
+endif()
+
+if(NOT HOTGEMM_CUDA_ORIGIN)
+  set(prefix ${HOTGEMM_CUDA_WHEELS_DIR})
+  set(HOTGEMM_CUDA_INCLUDE_DIRS ${prefix}/nvidia/cu13/include)
+  set(HOTGEMM_CUDA_LIBRARY_DIRS ${prefix}/nvidia/cu13/lib)
+  hotgemm_cuda_headers_version("${HOTGEMM_CUDA_INCLUDE_DIRS}" version)
+  if(version LESS hotgemm_min_cuda)
+    hotgemm_install_cuda_wheels(${prefix})
+    hotgemm_cuda_headers_version("${HOTGEMM_CUDA_INCLUDE_DIRS}" version)
+  endif()
+  if(version LESS hotgemm_min_cuda)
+    message(FATAL_ERROR "${HOTGEMM_CUDA_INCLUDE_DIRS} lacks a header that hotgemm needs, though pip reported success")
+  endif()
+  set(HOTGEMM_CUDA_ORIGIN "PyPI wheels, CUDA_VERSION ${version}")
+endif()
+message(STATUS "CUDA headers: ${HOTGEMM_CUDA_INCLUDE_DIRS} (${HOTGEMM_CUDA_ORIGIN})")

@@ -1,0 +1,20 @@
+#pragma once
+
+// Included before a template, or a rendered kernel, that a host compiler or an editor opens: what CUDA's C++ has and C++
+// lacks. The code can then be parsed and type-checked, not run.
+
+#if defined(__CUDACC__)
+#error "host_prelude.hpp is for host compilers; nvcc and NVRTC have all of this"
+#endif
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __constant__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __align__(bytes) alignas(bytes)
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
