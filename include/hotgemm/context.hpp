@@ -1,0 +1,163 @@
+#pragma once
+
+#include <hotgemm/plan.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm {
+
+/// What may be done for a problem class that has not been planned yet.
+enum class Policy {
+  cached_only,  ///< what `estimate` would pick must lie in the cache, else Error{not_prepared}: nothing is compiled
+  estimate,     ///< never measure: exact record, else nearest record by the model, else the model
+  tune,         ///< measure unseen classes within a budget, and record the result
+};
+std::string_view to_string(Policy policy);
+
+struct TuneOptions {
+  int max_candidates = 20;                         ///< compiled, checked and timed per problem, anchors included
+  double budget_s = 2.0;                           ///< of measuring, per problem; the best so far is kept
+  std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory
+  int jobs = 0;                                    ///< compile threads; 0: what the machine and NVRTC are good for
+  int rounds = 7;                                  ///< of the final comparison
+  std::uint64_t seed = 1;                          ///< of the data, and of the order of measurements
+};
+
+struct ContextOptions {
+  Policy policy = Policy::tune;
+  TuneOptions tuning;
+  std::string cache_directory;     ///< of cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
+  std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
+
+  /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) says.
+  /// Throws Error{invalid_argument} for another value.
+  static ContextOptions from_environment();
+};
+
+/// How often things happened, since the context was made.
+struct Stats {
+  std::uint64_t plans = 0;     ///< problem classes planned
+  std::uint64_t tuned = 0;     ///< of these, measured now
+  std::uint64_t recorded = 0;  ///< answered by an exact record
+  std::uint64_t nearest = 0;   ///< answered by another class's record
+  std::uint64_t estimated = 0; ///< answered by the model alone
+  std::uint64_t compiled = 0;  ///< kernels compiled, candidates included
+};
+
+/// A candidate that the tuner did not pick: "build", "load", "check" or "measure", and why.
+struct Rejection {
+  std::string config;
+  std::string stage;
+  std::string reason;
+};
+
+struct TuneResult {
+  Problem problem;
+  std::string config;      ///< the pick; empty if there is none
+  std::string launch;      ///< its raster: "r8m"
+  double median_us = 0;
+  double tflops = 0;
+  int measured = 0;        ///< candidates that were checked and timed
+  double seconds = 0;      ///< all of it: compiling, checking, measuring
+  bool was_recorded = false;  ///< an earlier record answered; nothing was measured
+  std::vector<Rejection> rejections;
+  std::string failure;     ///< why there is no pick
+};
+
+struct PrewarmOptions {
+  std::vector<std::string> archs;  ///< "sm_90a", …
+  int jobs = 0;
+  bool candidates = false;  ///< also what the tuner would compile
+  /// Called after each kernel with how many are done and how many there are; returns whether to go on.
+  std::function<bool(std::size_t done, std::size_t total)> progress;
+};
+
+/// One kernel for one problem and architecture.
+struct PrewarmEntry {
+  Problem problem;
+  std::string arch;
+  std::string config;
+  Origin origin = Origin::estimated;
+  bool from_cache = false;
+  Resources resources;
+  std::string failure;  ///< why it could not be built
+};
+
+struct PrewarmReport {
+  std::vector<PrewarmEntry> entries;  ///< what would be picked, per problem and architecture
+  std::size_t compiled = 0;           ///< distinct kernels
+  std::size_t cached = 0;
+  std::size_t failed = 0;
+};
+
+/// The library's state: caches, records, compiler, and the plans of every CUDA context it has been used in.
+///
+/// Thread-safe. Planning is single-flight per problem class, launching is concurrent. A child of fork() gets
+/// Error{forked} if its parent had used CUDA here. Destroying it unloads the kernels of the CUDA context that is current
+/// then, and forgets those of others.
+class Context {
+ public:
+  explicit Context(const ContextOptions& options = ContextOptions::from_environment());
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// What hgemm uses: made on first use from the environment, never destroyed.
+  static Context& default_context();
+
+  /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
+  ///
+  /// Of `problem` only sizes, ops and types matter; alignment and beta are read off `operands`. A class that is new is
+  /// planned first, by the policy. On a capturing stream that means without measuring, allocating or waiting.
+  /// m or n of zero does nothing; k or alpha of zero gives beta * C.
+  /// Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been enqueued.
+  void gemm(Stream stream, const Problem& problem, const Operands& operands);
+
+  /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. `problem` with alignment
+  /// classes and beta; see `describe`. With `stream`, what was said of capturing streams holds for it.
+  Plan plan(const Problem& problem, Policy policy, Stream stream = nullptr);
+  Plan plan(const Problem& problem);  ///< by the context's policy
+
+  /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with a
+  /// current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
+  std::vector<TuneResult> tune(std::span<const Problem> problems, const TuneOptions& options, bool retune = false,
+                               const std::function<bool(const TuneResult&)>& progress = {});
+
+  /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
+  PrewarmReport prewarm(std::span<const Problem> problems, const PrewarmOptions& options);
+
+  Stats stats() const;
+
+  class Impl;
+  /// For hotgemm's own command and tests.
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// `problem` with alignment classes and beta as `operands` have them.
+Problem describe(const Problem& problem, const Operands& operands);
+
+/// C = alpha * op(A) * op(B) + beta * C, row-major, tuned on first use: the whole library in one call.
+///
+/// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. f16 elements
+/// and f32 accumulation unless told otherwise. Uses Context::default_context(); see Context::gemm for the rest.
+void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
+           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc,
+           DType dtype = DType::f16, DType accumulator = DType::f32);
+
+/// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
+/// `sink` is called from any thread and must not throw.
+void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
+/// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
+/// Throws Error{invalid_argument}.
+void set_log_level(std::string_view level);
+
+}  // namespace hotgemm

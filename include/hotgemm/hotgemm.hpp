@@ -1,0 +1,6 @@
+#pragma once
+
+#include <hotgemm/context.hpp>
+#include <hotgemm/error.hpp>
+#include <hotgemm/plan.hpp>
+#include <hotgemm/types.hpp>

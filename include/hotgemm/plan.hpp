@@ -1,0 +1,65 @@
+#pragma once
+
+#include <hotgemm/error.hpp>
+#include <hotgemm/types.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hotgemm {
+
+/// Where a plan's kernel came from.
+enum class Origin {
+  tuned,      ///< measured for this problem class on this GPU model
+  nearest,    ///< the record of a similar class, chosen by the model
+  estimated,  ///< the model alone
+};
+/// "tuned", "nearest", "estimated".
+std::string_view to_string(Origin origin);
+
+/// What a kernel takes of the GPU.
+struct Resources {
+  int registers = 0;    ///< per thread
+  int spill_bytes = 0;  ///< stores and loads of spilled registers, as ptxas counts them
+  int smem_bytes = 0;   ///< shared memory per block
+  int threads = 0;      ///< per block
+  double compile_ms = 0;
+};
+
+class PlanImpl;
+
+/// A kernel that is loaded and ready, for one problem class in one CUDA context.
+///
+/// A cheap handle to shared, immutable state: copy it, keep it, launch it from any thread. It stays usable as long as
+/// the Context that made it and the CUDA context live.
+class Plan {
+ public:
+  /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream`, for the problem that the plan was made for.
+  ///
+  /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
+  /// stream capture. The current CUDA context must be the one the plan was made in. Operands must have the plan's
+  /// alignment classes; beta must be zero if the plan says so. Thread-safe.
+  void launch(Stream stream, const Operands& operands) const;
+
+  const Problem& problem() const;
+  /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
+  std::string config() const;
+  Origin origin() const;
+  /// To the recorded class, where origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
+  double distance() const;
+  Resources resources() const;
+  /// Bytes of device memory that a launch needs besides the operands.
+  std::size_t workspace_bytes() const { return 0; }
+  /// All of the above in one line.
+  std::string explain() const;
+
+ private:
+  friend class Context;
+  Plan(std::shared_ptr<const PlanImpl> impl, const Problem& problem) : impl_(std::move(impl)), problem_(problem) {}
+  std::shared_ptr<const PlanImpl> impl_;
+  Problem problem_;
+};
+
+}  // namespace hotgemm

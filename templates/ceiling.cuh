@@ -1,0 +1,107 @@
+#pragma once
+
+// The rate of mma.sync.m16n8k16 from registers: what a kernel of family `mma` could reach if all its loads were free.
+// sm_80 and later.
+
+#include "check.cuh"
+#include "ptx/mma.hpp"
+#include "shared/ceiling_args.hpp"
+
+namespace hotgemm {
+
+template <DType kAccumulator>
+class Ceiling {
+ public:
+  /// Power, and with it the clock, depends on the operands' bits, so they are normal variables as in a measured GEMM.
+  HOTGEMM_DEVICE explicit Ceiling(u32 seed, u32 thread) {
+#pragma unroll
+    for (int i = 0; i < kCeilingFragments; ++i) {
+#pragma unroll
+      for (int r = 0; r < 4; ++r) a_[i][r] = normal_pair(seed, thread, static_cast<u32>(8 * i + 2 * r));
+#pragma unroll
+      for (int r = 0; r < 2; ++r) b_[i][r] = normal_pair(seed, thread, static_cast<u32>(64 + 4 * i + 2 * r));
+    }
+  }
+
+  HOTGEMM_DEVICE void run(int iterations) {
+#pragma unroll 1
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+#pragma unroll
+      for (int shift = 0; shift < kCeilingFragments; ++shift) {
+#pragma unroll
+        for (int i = 0; i < kCeilingFragments; ++i) {
+#pragma unroll
+          for (int j = 0; j < kCeilingFragments; ++j) {
+            const int other = (i + shift) % kCeilingFragments;
+            ptx::mma_m16n8k16<DType::f16>(accumulators_[i][j].r, a_[other], b_[j][0], b_[j][1]);
+          }
+        }
+      }
+      // The next iteration takes away what this one has added: f16 accumulators neither overflow nor stand still.
+#pragma unroll
+      for (int j = 0; j < kCeilingFragments; ++j) {
+        b_[j][0] ^= kSigns;
+        b_[j][1] ^= kSigns;
+      }
+    }
+  }
+
+  HOTGEMM_DEVICE float sum() const {
+    float total = 0;
+#pragma unroll
+    for (int i = 0; i < kCeilingFragments; ++i) {
+#pragma unroll
+      for (int j = 0; j < kCeilingFragments; ++j) total += accumulators_[i][j].sum();
+    }
+    return total;
+  }
+
+ private:
+  static constexpr u32 kSigns = 0x80008000u;  // of two f16
+
+  struct AccumulatorF32 {
+    float r[4] = {};
+    HOTGEMM_DEVICE float sum() const { return r[0] + r[1] + r[2] + r[3]; }
+  };
+  struct AccumulatorF16 {
+    u32 r[2] = {};
+    HOTGEMM_DEVICE float sum() const {
+      return ptx::cvt_f32_f16(static_cast<u16>(r[0])) + ptx::cvt_f32_f16(static_cast<u16>(r[0] >> 16)) +
+             ptx::cvt_f32_f16(static_cast<u16>(r[1])) + ptx::cvt_f32_f16(static_cast<u16>(r[1] >> 16));
+    }
+  };
+  template <bool kF32, class F32, class F16>
+  struct Select {
+    using Type = F32;
+  };
+  template <class F32, class F16>
+  struct Select<false, F32, F16> {
+    using Type = F16;
+  };
+  using Accumulator = typename Select<kAccumulator == DType::f32, AccumulatorF32, AccumulatorF16>::Type;
+
+  static HOTGEMM_DEVICE u32 normal_pair(u32 seed, u32 thread, u32 position) {
+    return ptx::cvt_rn_f16x2_f32(normal_at(seed, thread, position), normal_at(seed, thread, position + 1));
+  }
+
+  u32 a_[kCeilingFragments][4];
+  u32 b_[kCeilingFragments][2];
+  Accumulator accumulators_[kCeilingFragments][kCeilingFragments];
+};
+
+HOTGEMM_DEVICE void ceiling(const CeilingArgs& args) {
+  const u32 thread = ptx::block_index() * kCeilingThreads + static_cast<u32>(ptx::thread_index());
+  float sum = 0;
+  if (args.accumulator == DType::f16) {
+    Ceiling<DType::f16> warp(args.seed, thread);
+    warp.run(args.iterations);
+    sum = warp.sum();
+  } else {
+    Ceiling<DType::f32> warp(args.seed, thread);
+    warp.run(args.iterations);
+    sum = warp.sum();
+  }
+  ptx::st_global_b32(args.results + u64{thread} * 4, ptx::bits_of(sum));
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,86 @@
+#pragma once
+
+// The kernels that make operands and check results. They serve the tuner; no user's call launches them.
+
+#include "ptx/convert.hpp"
+#include "ptx/index.hpp"
+#include "ptx/math.hpp"
+#include "ptx/memory.hpp"
+#include "shared/check_data.hpp"
+
+namespace hotgemm {
+
+inline constexpr int kCheckThreads = 256;
+
+HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, DType dtype, float value) {
+  if (dtype == DType::f32) {
+    ptx::st_global_b32(matrix + static_cast<u64>(index) * 4, ptx::bits_of(value));
+  } else {
+    const u16 bits = dtype == DType::f16 ? ptx::narrow<DType::f16>(value) : ptx::narrow<DType::bf16>(value);
+    ptx::st_global_b16(matrix + static_cast<u64>(index) * 2, bits);
+  }
+}
+
+HOTGEMM_DEVICE float load_element(u64 matrix, i64 index, DType dtype) {
+  if (dtype == DType::f32) return ptx::float_of(ptx::ld_global_b32(matrix + static_cast<u64>(index) * 4));
+  const u16 bits = ptx::ld_global_b16(matrix + static_cast<u64>(index) * 2);
+  return dtype == DType::f16 ? ptx::widen<DType::f16>(bits) : ptx::widen<DType::bf16>(bits);
+}
+
+/// A standard normal variable from position alone (Box and Muller).
+HOTGEMM_DEVICE float normal_at(u32 seed, u32 row, u32 col) {
+  const u32 first = hash_at(seed, row, col);
+  const u32 second = hash_at(seed ^ 0x2545f491u, row, col);
+  const float u = (static_cast<float>(first >> 8) + 0.5f) * (1.0f / 16777216.0f);
+  const float v = static_cast<float>(second >> 8) * (1.0f / 16777216.0f);
+  return ptx::sqrt_approx(-1.3862943611f * ptx::lg2_approx(u)) * ptx::cos_approx(6.2831853072f * v);
+}
+
+HOTGEMM_DEVICE void fill(const FillArgs& args) {
+  const i64 total = static_cast<i64>(args.rows) * args.cols;
+  const i64 step = static_cast<i64>(ptx::grid_size()) * kCheckThreads;
+  const int stride = args.pattern == FillPattern::check_a ? check_stride(args.k_extent) : 1;
+  for (i64 index = static_cast<i64>(ptx::block_index()) * kCheckThreads + ptx::thread_index(); index < total;
+       index += step) {
+    const int row = static_cast<int>(index / args.cols);
+    const int col = static_cast<int>(index % args.cols);
+    const int i = args.transposed ? col : row;
+    const int j = args.transposed ? row : col;
+    float value = 0;
+    switch (args.pattern) {
+      case FillPattern::check_a:
+        value = static_cast<float>(check_value_a(args.seed, i, j, stride));
+        break;
+      case FillPattern::check_b:
+        value = static_cast<float>(check_value_b(args.seed, i, j));
+        break;
+      case FillPattern::check_c:
+        value = static_cast<float>(check_value_c(args.seed, i, j));
+        break;
+      case FillPattern::normal:
+        value = normal_at(args.seed, static_cast<u32>(row), static_cast<u32>(col));
+        break;
+    }
+    store_element(args.matrix, row * args.ld + col, args.dtype, value);
+  }
+}
+
+HOTGEMM_DEVICE void check(const CheckArgs& args) {
+  const i64 total = static_cast<i64>(args.m) * args.n;
+  const i64 step = static_cast<i64>(ptx::grid_size()) * kCheckThreads;
+  const int stride = check_stride(args.k);
+  for (i64 index = static_cast<i64>(ptx::block_index()) * kCheckThreads + ptx::thread_index(); index < total;
+       index += step) {
+    const int row = static_cast<int>(index / args.n);
+    const int col = static_cast<int>(index % args.n);
+    const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
+    const int expected = args.alpha * product + (args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0);
+    const float found = load_element(args.d, row * args.ldd + col, args.dtype);
+    if (found == static_cast<float>(expected)) continue;  // NaN, the poison, is unequal to everything
+    ptx::red_global_add_u32(args.report, 1);
+    ptx::st_global_b32(args.report + 4, static_cast<u32>(row));
+    ptx::st_global_b32(args.report + 8, static_cast<u32>(col));
+  }
+}
+
+}  // namespace hotgemm

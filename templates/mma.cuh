@@ -1,0 +1,421 @@
+#pragma once
+
+// Family `mma`: tensor cores by mma.sync.m16n8k16, sm_80 and later. The picture is in docs/kernels/mma.md.
+//
+//   global ──cp.async──▶ shared, `stages` deep ──ldmatrix──▶ registers ──mma.sync──▶ accumulators ──▶ D
+
+#include "ptx/barrier.hpp"
+#include "ptx/convert.hpp"
+#include "ptx/index.hpp"
+#include "ptx/memory.hpp"
+#include "ptx/mma.hpp"
+#include "shared/gemm_args.hpp"
+#include "shared/mma_config.hpp"
+#include "shared/tile_order.hpp"
+
+namespace hotgemm {
+
+/// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
+///
+/// A tile has `rows` rows of `row_elements`, contiguous in memory along a row. For a k-major operand rows run along m
+/// (or n) and the row along k; otherwise the other way round. What lies beyond the matrix is written as zero.
+template <TileLayout kTile, bool kKMajor, int kVec, int kThreads>
+class TileCopy {
+ public:
+  static constexpr int kRowElements = kTile.row_chunks * 8;
+  static constexpr int kAccessesPerRow = kRowElements / kVec;
+  static constexpr int kThreadsPerRow = gcd(kAccessesPerRow, kThreads);
+  static constexpr int kRowsPerPass = kThreads / kThreadsPerRow;
+  static constexpr int kRowPasses = div_up(kTile.rows, kRowsPerPass);
+  static constexpr int kColPasses = kAccessesPerRow / kThreadsPerRow;
+  static constexpr bool kRaggedRows = kTile.rows % kRowsPerPass != 0;
+  static constexpr int kBlockK = kKMajor ? kRowElements : kTile.rows;
+
+  /// `outer` is the first row of op(A), or column of op(B), of this block's tile, out of `outers`.
+  HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
+      : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
+    const i64 first_row = (kKMajor ? outer : 0) + row_;
+    const i64 first_col = (kKMajor ? 0 : outer) + col_;
+    source_ = matrix + static_cast<u64>(first_row * ld + first_col) * 2;
+    pass_stride_ = ld * (kRowsPerPass * 2);
+    tile_stride_ = (kKMajor ? i64{1} : ld) * (kBlockK * 2);
+    rows_left_ = (kKMajor ? outers - outer : k) - row_;
+    cols_left_ = (kKMajor ? k : outers - outer) - col_;
+  }
+
+  /// Issues the copies of the current k-tile into `shared`.
+  HOTGEMM_DEVICE void issue(u32 shared) const {
+    u64 source_row = source_;
+#pragma unroll
+    for (int pass = 0; pass < kRowPasses; ++pass) {
+      const int row = row_ + pass * kRowsPerPass;
+      if (kRaggedRows && row >= kTile.rows) break;
+      const bool row_inside = pass * kRowsPerPass < rows_left_;
+#pragma unroll
+      for (int c = 0; c < kColPasses; ++c) {
+        const int step = c * kThreadsPerRow * kVec;
+        const int left = cols_left_ - step;
+        const int valid = row_inside ? (left < 0 ? 0 : left < kVec ? left : kVec) : 0;
+        const int col = col_ + step;
+        copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source_row + step * 2, valid);
+      }
+      source_row += static_cast<u64>(pass_stride_);
+    }
+  }
+
+  HOTGEMM_DEVICE void advance() {
+    source_ += static_cast<u64>(tile_stride_);
+    (kKMajor ? cols_left_ : rows_left_) -= kBlockK;
+  }
+
+ private:
+  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
+    if constexpr (kVec == 1) {  // two bytes are less than cp.async can copy
+      ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
+    } else {
+      ptx::cp_async<kVec * 2>(shared, global, valid_elements * 2);
+    }
+  }
+
+  int row_, col_;              // of this thread's first access in the tile
+  int rows_left_, cols_left_;  // from there to the matrix's edge; may be negative
+  u64 source_;
+  i64 pass_stride_, tile_stride_;  // bytes
+};
+
+/// Where a warp's ldmatrix finds an operand's fragments in its tile.
+///
+/// The warps along a dimension take its 16-wide blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
+/// of a thread's first block and the steps to its other blocks share no bits (for kWarps a power of two), the swizzle's
+/// XOR distributes over them, and one register addresses them all.
+template <TileLayout kTile, bool kKMajor, int kWarps>
+class FragmentSource {
+ public:
+  HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
+      : row_(lane.row + (kKMajor ? 16 * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : 2 * warp)) {
+    base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
+  }
+
+  /// Loads the warp's `block`-th 16×16 block at k offset 16 * `k_step` of the tile at `shared`.
+  HOTGEMM_DEVICE void load(u32 (&registers)[4], u32 shared, int block, int k_step) const {
+    const int row_step = 16 * (kKMajor ? kWarps * block : k_step);  // row_xor has period 8
+    const int chunk_step = 2 * (kKMajor ? k_step : kWarps * block);
+    const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
+    if constexpr (kKMajor) {
+      ptx::ldmatrix_x4(registers, address);
+    } else {
+      ptx::ldmatrix_x4_trans(registers, address);
+    }
+  }
+
+ private:
+  static constexpr int kChunksPerStep = kKMajor ? 2 : 2 * kWarps;
+  static constexpr bool kXorDistributes = (kChunksPerStep & (kChunksPerStep - 1)) == 0;
+
+  HOTGEMM_DEVICE u32 column(int chunk_step) const {
+    if constexpr (!kTile.swizzle) {
+      return base_ + chunk_step * kChunkBytes;
+    } else if constexpr (kXorDistributes) {
+      const int low = chunk_step % kTile.swizzle_span();
+      return (base_ ^ (low * kChunkBytes)) + (chunk_step - low) * kChunkBytes;
+    } else {
+      return static_cast<u32>(kTile.offset_bytes(row_, chunk_ + chunk_step));
+    }
+  }
+
+  int row_, chunk_;
+  u32 base_;
+};
+
+/// A thread's four elements of one instruction's 16×8 result.
+template <DType kType>
+struct MmaAccumulator {
+  float d[4] = {0, 0, 0, 0};
+  HOTGEMM_DEVICE float get(int i) const { return d[i]; }
+};
+template <>
+struct MmaAccumulator<DType::f16> {
+  u32 d[2] = {0, 0};
+  HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
+};
+
+template <GemmTraits kTraits, MmaConfig kConfig>
+class MmaGemm {
+  static constexpr int kThreads = kConfig.threads();
+  static constexpr int kBlocksM = kConfig.warp_m() / 16;  // 16×16 blocks of A per warp and k-step
+  static constexpr int kBlocksN = kConfig.warp_n() / 16;  // 16×16 blocks of B
+  static constexpr int kKSteps = kConfig.block_k / kMmaK;
+  static constexpr int kStages = kConfig.stages;
+  static constexpr TileLayout kTileA = kConfig.a_tile(kTraits);
+  static constexpr TileLayout kTileB = kConfig.b_tile(kTraits);
+  static constexpr TileLayout kTileD = kConfig.d_tile();
+  static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
+
+  using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads>;
+  using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads>;
+  using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), kConfig.warps_m>;
+  using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.warps_n>;
+
+  using Accumulator = MmaAccumulator<kTraits.accumulator>;
+
+  struct Fragments {
+    u32 a[kBlocksM][4];
+    u32 b[kBlocksN][4];
+  };
+
+ public:
+  HOTGEMM_DEVICE MmaGemm(const GemmArgs& args, TileCoord tile, int thread)
+      : args_(args),
+        thread_(thread),
+        lane_(thread % kWarpSize),
+        block_m_(tile.m * kConfig.block_m),
+        block_n_(tile.n * kConfig.block_n),
+        warp_m_(thread / kWarpSize % kConfig.warps_m),
+        warp_n_(thread / kWarpSize / kConfig.warps_m),
+        shared_(ptx::dynamic_shared_base()) {}
+
+  HOTGEMM_DEVICE void run() {
+    accumulate();
+    if constexpr (kConfig.staged_store) {
+      store_staged();
+    } else {
+      store_direct();
+    }
+  }
+
+ private:
+  // ---- main loop ----
+
+  /// Tile t lives in stage t % stages. At the top of iteration t its copies have landed and every warp knows it; the
+  /// stage of tile t-1 is free and takes the copies of tile t+stages-1. Copies beyond the last tile write zeros.
+  HOTGEMM_DEVICE void accumulate() {
+    CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
+    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
+    const SourceA source_a(ldmatrix_a_lane(lane_, kTraits.a_is_k_major()), warp_m_);
+    const SourceB source_b(ldmatrix_b_lane(lane_, kTraits.b_is_k_major()), warp_n_);
+    const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
+
+#pragma unroll
+    for (int stage = 0; stage < kStages - 1; ++stage) {
+      issue_tile(copy_a, copy_b, shared_ + stage * kStageBytes);
+    }
+    u32 read = shared_;
+    u32 write = shared_ + (kStages - 1) * kStageBytes;
+    await_tile();
+
+    if constexpr (kConfig.fragment_buffers == 1) {
+      for (int tile = 0; tile < k_tiles; ++tile) {
+        issue_tile(copy_a, copy_b, write);
+#pragma unroll
+        for (int step = 0; step < kKSteps; ++step) multiply_streaming(source_a, source_b, read, step);
+        await_tile();
+        read = next_stage(read);
+        write = next_stage(write);
+      }
+    } else {
+      Fragments fragments[2];
+      load(fragments[0], source_a, source_b, read, 0);
+      for (int tile = 0; tile < k_tiles; ++tile) {
+        iterate<0>(fragments, copy_a, copy_b, source_a, source_b, read, write);
+      }
+    }
+    ptx::cp_async_wait_group<0>();
+    ptx::bar_sync();  // the epilogue reuses the stages
+  }
+
+  /// One k-step: fetch the next step's fragments, multiply this one's.
+  ///
+  /// The copies all go out in the first step. Spread over the steps they end up just before the barrier, which then sinks
+  /// to the end of the tile and leaves no products to hide the loads behind it (docs/notebook/mma.md).
+  template <int kStep>
+  HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, const SourceA& source_a,
+                              const SourceB& source_b, u32& read, u32& write) {
+    constexpr bool kLast = kStep == kKSteps - 1;
+    constexpr int kNow = kKSteps % 2 == 0 ? kStep % 2 : 0;
+    if constexpr (kLast) {
+      await_tile();
+      read = next_stage(read);
+      write = next_stage(write);
+    }
+    load(fragments[kNow ^ 1], source_a, source_b, read, kLast ? 0 : kStep + 1);
+    if constexpr (kStep == 0) issue_tile(copy_a, copy_b, write);
+    multiply(fragments[kNow]);
+    if constexpr (kKSteps % 2 != 0) fragments[0] = fragments[1];
+    if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, source_a, source_b, read, write);
+  }
+
+  /// Issues the copies of the next k-tile, as one group.
+  static HOTGEMM_DEVICE void issue_tile(CopyA& copy_a, CopyB& copy_b, u32 stage) {
+    copy_a.issue(stage);
+    copy_b.issue(stage + kTileA.bytes());
+    copy_a.advance();
+    copy_b.advance();
+    ptx::cp_async_commit_group();
+  }
+
+  /// The oldest tile in flight has landed for every thread, and the stage before it is no longer read.
+  static HOTGEMM_DEVICE void await_tile() {
+    ptx::cp_async_wait_group<kStages - 2>();
+    ptx::bar_sync();
+  }
+
+  HOTGEMM_DEVICE u32 next_stage(u32 stage) const {
+    const u32 next = stage + kStageBytes;
+    return next == shared_ + kStages * kStageBytes ? shared_ : next;
+  }
+
+  static HOTGEMM_DEVICE void load(Fragments& f, const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
+#pragma unroll
+    for (int i = 0; i < kBlocksM; ++i) source_a.load(f.a[i], stage, i, step);
+#pragma unroll
+    for (int j = 0; j < kBlocksN; ++j) source_b.load(f.b[j], stage + kTileA.bytes(), j, step);
+  }
+
+  /// Columns are walked back and forth, so that neighbouring instructions share an operand.
+  HOTGEMM_DEVICE void multiply(const Fragments& f) {
+#pragma unroll
+    for (int i = 0; i < kBlocksM; ++i) {
+#pragma unroll
+      for (int s = 0; s < 2 * kBlocksN; ++s) {
+        const int j = i % 2 == 0 ? s : 2 * kBlocksN - 1 - s;
+        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][j].d, f.a[i], f.b[j / 2][j % 2 * 2],
+                                           f.b[j / 2][j % 2 * 2 + 1]);
+      }
+    }
+  }
+
+  /// The same with B loaded one block ahead of its use: fewest registers.
+  HOTGEMM_DEVICE void multiply_streaming(const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
+    u32 a[kBlocksM][4];
+    u32 b[2][4];
+    source_b.load(b[0], stage + kTileA.bytes(), 0, step);
+#pragma unroll
+    for (int i = 0; i < kBlocksM; ++i) source_a.load(a[i], stage, i, step);
+#pragma unroll
+    for (int j = 0; j < kBlocksN; ++j) {
+      const u32(&now)[4] = b[j % 2];
+      if (j + 1 < kBlocksN) source_b.load(b[(j + 1) % 2], stage + kTileA.bytes(), j + 1, step);
+#pragma unroll
+      for (int i = 0; i < kBlocksM; ++i) {
+        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][2 * j].d, a[i], now[0], now[1]);
+        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][2 * j + 1].d, a[i], now[2], now[3]);
+      }
+    }
+  }
+
+  // ---- epilogue ----
+
+  /// alpha * acc + beta * C at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
+  HOTGEMM_DEVICE u32 result_pair(float low, float high, int row, int col) const {
+    low *= args_.alpha;
+    high *= args_.alpha;
+    if constexpr (kTraits.reads_c) {
+      const u64 c = element_address(args_.c, args_.ldc, row, col);
+      if (row < args_.m && col + 1 < args_.n && kTraits.vec_d >= 2) {
+        const u32 pair = ptx::ld_global_b32(c);
+        low += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(pair));
+        high += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(pair >> 16));
+      } else if (row < args_.m) {
+        if (col < args_.n) low += args_.beta * ptx::widen<kTraits.element>(ptx::ld_global_b16(c));
+        if (col + 1 < args_.n) high += args_.beta * ptx::widen<kTraits.element>(ptx::ld_global_b16(c + 2));
+      }
+    }
+    return ptx::narrow_pair<kTraits.element>(low, high);
+  }
+
+  static HOTGEMM_DEVICE u64 element_address(u64 matrix, i64 ld, int row, int col) {
+    return matrix + static_cast<u64>(row * ld + col) * 2;
+  }
+
+  /// Calls use(row, col, pair) for each pair of neighbouring results of this thread, relative to the block's tile.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_pair(Use&& use) const {
+    const Element2d first = accumulator_element(lane_, 0);
+#pragma unroll
+    for (int i = 0; i < kBlocksM; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = (warp_m_ + i * kConfig.warps_m) * 16 + half * 8 + first.row;
+#pragma unroll
+        for (int j = 0; j < 2 * kBlocksN; ++j) {
+          const int col = (warp_n_ + j / 2 * kConfig.warps_n) * 16 + j % 2 * 8 + first.col;
+          const Accumulator& acc = accumulators_[i][j];
+          use(row, col, result_pair(acc.get(half * 2), acc.get(half * 2 + 1), block_m_ + row, block_n_ + col));
+        }
+      }
+    }
+  }
+
+  HOTGEMM_DEVICE void store_direct() const {
+    for_each_pair([&](int row, int col, u32 pair) {
+      row += block_m_;
+      col += block_n_;
+      if (row >= args_.m) return;
+      const u64 d = element_address(args_.d, args_.ldd, row, col);
+      if (kTraits.vec_d >= 2 && col + 1 < args_.n) {
+        ptx::st_global_b32(d, pair);
+      } else {
+        if (col < args_.n) ptx::st_global_b16(d, static_cast<u16>(pair));
+        if (col + 1 < args_.n) ptx::st_global_b16(d + 2, static_cast<u16>(pair >> 16));
+      }
+    });
+  }
+
+  HOTGEMM_DEVICE void store_staged() const {
+    constexpr int kStride = kTileD.row_stride_bytes();
+    for_each_pair(
+        [&](int row, int col, u32 pair) { ptx::st_shared_b32(shared_ + row * kStride + col * 2, pair); });
+    ptx::bar_sync();
+    constexpr int kChunks = kConfig.block_m * kTileD.row_chunks;
+    for (int index = thread_; index < kChunks; index += kThreads) {
+      const int row = index / kTileD.row_chunks;
+      const int chunk = index % kTileD.row_chunks;
+      if (block_m_ + row < args_.m) {
+        store_chunk(shared_ + row * kStride + chunk * kChunkBytes, block_m_ + row, block_n_ + chunk * 8);
+      }
+    }
+  }
+
+  /// Eight results from shared memory, in the widest stores that D's alignment allows.
+  HOTGEMM_DEVICE void store_chunk(u32 shared, int row, int col) const {
+    const u64 d = element_address(args_.d, args_.ldd, row, col);
+    if (kTraits.vec_d >= 2 && col + 8 <= args_.n) {
+      const ptx::Vec4 v = ptx::ld_shared_v4_b32(shared);
+      if constexpr (kTraits.vec_d == 8) {
+        ptx::st_global_v4_b32(d, v);
+      } else if constexpr (kTraits.vec_d == 4) {
+        ptx::st_global_v2_b32(d, v.x, v.y);
+        ptx::st_global_v2_b32(d + 8, v.z, v.w);
+      } else {
+        ptx::st_global_b32(d, v.x);
+        ptx::st_global_b32(d + 4, v.y);
+        ptx::st_global_b32(d + 8, v.z);
+        ptx::st_global_b32(d + 12, v.w);
+      }
+    } else {
+      for (int e = 0; e < 8 && col + e < args_.n; ++e) ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+    }
+  }
+
+  const GemmArgs& args_;
+  int thread_, lane_;
+  int block_m_, block_n_;  // first row and column of this block's tile in D
+  int warp_m_, warp_n_;    // this warp's place among warps_m × warps_n
+  u32 shared_;
+  Accumulator accumulators_[kBlocksM][2 * kBlocksN];
+};
+
+/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.
+template <GemmTraits kTraits, MmaConfig kConfig>
+HOTGEMM_DEVICE void mma_gemm(const GemmArgs& args) {
+#if defined(__CUDA_ARCH__)
+  static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
+#endif
+  const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
+  const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
+  const TileCoord tile = tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width),
+                                 args.raster_along_n != 0);
+  MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "shared/gemm_types.hpp"
+#include "ptx/device.hpp"
+
+// Conversions between f32 and 16-bit types, which the templates hold as bits.
+
+namespace hotgemm::ptx {
+
+HOTGEMM_DEVICE float cvt_f32_f16(u16 bits) {
+  float value = 0;
+  HOTGEMM_PTX_PURE("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+HOTGEMM_DEVICE u16 cvt_rn_f16_f32(float value) {
+  u16 bits = 0;
+  HOTGEMM_PTX_PURE("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+/// bf16 is the upper half of f32: widening is a shift.
+HOTGEMM_DEVICE float cvt_f32_bf16(u16 bits) {
+  float value = 0;
+  HOTGEMM_PTX_PURE("mov.b32 %0, {%1, %2};" : "=f"(value) : "h"(static_cast<u16>(0)), "h"(bits));
+  return value;
+}
+/// {low, high} rounded to two f16.
+HOTGEMM_DEVICE u32 cvt_rn_f16x2_f32(float low, float high) {
+  u32 bits = 0;
+  HOTGEMM_PTX_PURE("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+/// {low, high} rounded to two bf16. sm_80 and later.
+HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
+  u32 bits = 0;
+  HOTGEMM_PTX_PURE("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+HOTGEMM_DEVICE u32 bits_of(float value) {
+  u32 bits = 0;
+  HOTGEMM_PTX_PURE("mov.b32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+HOTGEMM_DEVICE float float_of(u32 bits) {
+  float value = 0;
+  HOTGEMM_PTX_PURE("mov.b32 %0, %1;" : "=f"(value) : "r"(bits));
+  return value;
+}
+/// Round to nearest even in integer arithmetic, for sm_75, which has no bf16 conversion. NaN stays NaN.
+HOTGEMM_DEVICE u16 round_bf16_f32(float value) {
+  const u32 bits = bits_of(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<u16>((bits >> 16) | 0x40u);
+  return static_cast<u16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+template <DType kType>
+HOTGEMM_DEVICE float widen(u16 bits) {
+  if constexpr (kType == DType::f16) {
+    return cvt_f32_f16(bits);
+  } else {
+    return cvt_f32_bf16(bits);
+  }
+}
+template <DType kType>
+HOTGEMM_DEVICE u16 narrow(float value) {
+  if constexpr (kType == DType::f16) {
+    return cvt_rn_f16_f32(value);
+  } else {
+    return round_bf16_f32(value);
+  }
+}
+/// {low, high} packed.
+template <DType kType>
+HOTGEMM_DEVICE u32 narrow_pair(float low, float high) {
+  if constexpr (kType == DType::f16) {
+    return cvt_rn_f16x2_f32(low, high);
+  } else {
+    return cvt_rn_bf16x2_f32(low, high);
+  }
+}
+
+}  // namespace hotgemm::ptx

@@ -1,0 +1,25 @@
+#pragma once
+
+// What every instruction header needs: how a device function is declared, and how PTX is written.
+//
+// Compiled for a GPU, HOTGEMM_PTX is inline assembly. Compiled for the host (an editor, a test that instantiates the
+// templates), it is nothing: the code can be parsed and type-checked, not run.
+
+#if defined(__CUDACC__)
+#define HOTGEMM_DEVICE __device__ __forceinline__
+#define HOTGEMM_PTX(...) asm volatile(__VA_ARGS__)
+#define HOTGEMM_PTX_PURE(...) asm(__VA_ARGS__)
+#else
+#define HOTGEMM_DEVICE inline
+#define HOTGEMM_PTX(...) static_cast<void>(0)
+#define HOTGEMM_PTX_PURE(...) static_cast<void>(0)
+#endif
+
+namespace hotgemm {
+
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+}  // namespace hotgemm

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "ptx/device.hpp"
+
+// Special registers: who am I.
+
+namespace hotgemm::ptx {
+
+/// %tid.x
+HOTGEMM_DEVICE int thread_index() {
+  u32 value = 0;
+  HOTGEMM_PTX_PURE("mov.u32 %0, %%tid.x;" : "=r"(value));
+  return static_cast<int>(value);
+}
+
+/// %ctaid.x
+HOTGEMM_DEVICE u32 block_index() {
+  u32 value = 0;
+  HOTGEMM_PTX_PURE("mov.u32 %0, %%ctaid.x;" : "=r"(value));
+  return value;
+}
+
+/// %nctaid.x
+HOTGEMM_DEVICE u32 grid_size() {
+  u32 value = 0;
+  HOTGEMM_PTX_PURE("mov.u32 %0, %%nctaid.x;" : "=r"(value));
+  return value;
+}
+
+}  // namespace hotgemm::ptx

@@ -1,0 +1,110 @@
+#pragma once
+
+#include "ptx/device.hpp"
+
+// Loads and stores. Global addresses are 64-bit byte addresses, shared ones 32-bit offsets in the shared window; neither
+// can be dereferenced, so every access of a kernel passes through here.
+
+namespace hotgemm::ptx {
+
+struct Vec4 {
+  u32 x, y, z, w;
+};
+
+/// The first byte of the block's dynamic shared memory, aligned to 1024 bytes.
+HOTGEMM_DEVICE u32 dynamic_shared_base() {
+#if defined(__CUDACC__)
+  extern __shared__ __align__(1024) unsigned char hotgemm_dynamic_shared[];
+  return static_cast<u32>(__cvta_generic_to_shared(hotgemm_dynamic_shared));
+#else
+  return 0;
+#endif
+}
+
+// ---- global ----
+
+HOTGEMM_DEVICE u16 ld_global_b16(u64 address) {
+  u16 value = 0;
+  HOTGEMM_PTX("ld.global.b16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
+  return value;
+}
+HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
+  u32 value = 0;
+  HOTGEMM_PTX("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+HOTGEMM_DEVICE void st_global_b16(u64 address, u16 value) {
+  HOTGEMM_PTX("st.global.b16 [%0], %1;" ::"l"(address), "h"(value) : "memory");
+}
+HOTGEMM_DEVICE void st_global_b32(u64 address, u32 value) {
+  HOTGEMM_PTX("st.global.b32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void st_global_v2_b32(u64 address, u32 x, u32 y) {
+  HOTGEMM_PTX("st.global.v2.b32 [%0], {%1, %2};" ::"l"(address), "r"(x), "r"(y) : "memory");
+}
+HOTGEMM_DEVICE void st_global_v4_b32(u64 address, Vec4 v) {
+  HOTGEMM_PTX("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+              : "memory");
+}
+HOTGEMM_DEVICE void red_global_add_u32(u64 address, u32 value) {
+  HOTGEMM_PTX("red.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void red_global_max_u32(u64 address, u32 value) {
+  HOTGEMM_PTX("red.global.max.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
+// ---- shared ----
+
+HOTGEMM_DEVICE u16 ld_shared_b16(u32 address) {
+  u16 value = 0;
+  HOTGEMM_PTX("ld.shared.b16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
+  return value;
+}
+HOTGEMM_DEVICE float ld_shared_f32(u32 address) {
+  float value = 0;
+  HOTGEMM_PTX("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  return value;
+}
+HOTGEMM_DEVICE Vec4 ld_shared_v4_b32(u32 address) {
+  Vec4 v{};
+  HOTGEMM_PTX("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+              : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+              : "r"(address)
+              : "memory");
+  return v;
+}
+HOTGEMM_DEVICE void st_shared_b16(u32 address, u16 value) {
+  HOTGEMM_PTX("st.shared.b16 [%0], %1;" ::"r"(address), "h"(value) : "memory");
+}
+HOTGEMM_DEVICE void st_shared_b32(u32 address, u32 value) {
+  HOTGEMM_PTX("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void st_shared_f32(u32 address, float value) {
+  HOTGEMM_PTX("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+}
+
+// ---- asynchronous copies, sm_80 and later ----
+
+/// cp.async of kBytes (4, 8 or 16), of which the first `valid_bytes` are read and the others written as zero.
+template <int kBytes>
+HOTGEMM_DEVICE void cp_async(u32 shared, u64 global, int valid_bytes) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+  if constexpr (kBytes == 16) {  // past L1: a tile is read once per block
+    HOTGEMM_PTX("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid_bytes)
+                : "memory");
+  } else {
+    HOTGEMM_PTX("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(kBytes),
+                "r"(valid_bytes)
+                : "memory");
+  }
+}
+
+HOTGEMM_DEVICE void cp_async_commit_group() { HOTGEMM_PTX("cp.async.commit_group;" ::: "memory"); }
+
+/// Waits until at most kPending of this thread's most recent groups are still in flight.
+template <int kPending>
+HOTGEMM_DEVICE void cp_async_wait_group() {
+  HOTGEMM_PTX("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+}  // namespace hotgemm::ptx

@@ -1,0 +1,44 @@
+#pragma once
+
+namespace hotgemm {
+
+constexpr int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
+constexpr int div_up(int a, int b) { return (a + b - 1) / b; }
+constexpr int min_of(int a, int b) { return a < b ? a : b; }
+constexpr int max_of(int a, int b) { return a > b ? a : b; }
+
+inline constexpr int kChunkBytes = 16;  // what one thread of ldmatrix addresses, and cp.async copies at most
+inline constexpr int kBankGroups = 8;   // 128 bytes of shared-memory banks, in chunks
+
+/// A matrix tile in shared memory: `rows` rows of `row_chunks` 16-byte chunks.
+///
+/// ldmatrix reads eight consecutive rows at one chunk column; it has no bank conflict if the eight chunks lie in eight
+/// different bank groups. Rows of an odd number of chunks have that by themselves. Otherwise either rows are padded by
+/// one chunk, or the chunk index is permuted within its row:
+///
+///   chunk' = chunk ^ ((row / (8 / g)) % g),  g = gcd(row_chunks, 8)
+///
+/// which for 128-byte rows (g = 8) is the familiar `chunk ^ row % 8`, and for 64-byte rows `chunk ^ row / 2 % 4`.
+/// XOR of the low log2(g) bits stays inside the row because g divides row_chunks.
+struct TileLayout {
+  int rows;
+  int row_chunks;
+  bool swizzle;
+
+  constexpr int swizzle_span() const { return gcd(row_chunks, kBankGroups); }
+  constexpr int row_stride_bytes() const {
+    const bool pad = !swizzle && row_chunks % 2 == 0;
+    return (row_chunks + (pad ? 1 : 0)) * kChunkBytes;
+  }
+  constexpr int bytes() const { return rows * row_stride_bytes(); }
+
+  /// What is XORed into the chunk index in `row`; its period in `row` is 8.
+  constexpr int row_xor(int row) const {
+    return swizzle ? (row / (kBankGroups / swizzle_span())) % swizzle_span() : 0;
+  }
+  constexpr int offset_bytes(int row, int chunk) const {
+    return row * row_stride_bytes() + (chunk ^ row_xor(row)) * kChunkBytes;
+  }
+};
+
+}  // namespace hotgemm

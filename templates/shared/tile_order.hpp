@@ -1,0 +1,33 @@
+#pragma once
+
+namespace hotgemm {
+
+struct TileCoord {
+  int m;
+  int n;
+};
+
+/// The order in which consecutive blocks take output tiles, so that the tiles in flight share operands in L2.
+///
+/// Tiles are taken in groups of `width` tile rows; inside a group down the rows first, then to the next column. The last
+/// group is narrower, never padded:
+///
+///   width 2, 3×3 tiles:   0 2 4
+///                         1 3 5
+///                         6 7 8
+///
+/// `along_n` swaps the roles of rows and columns.
+constexpr TileCoord tile_at(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned width, bool along_n) {
+  const unsigned outer = along_n ? tiles_n : tiles_m;
+  const unsigned inner = along_n ? tiles_m : tiles_n;
+  const unsigned long long group_tiles = static_cast<unsigned long long>(width) * inner;
+  const unsigned group = static_cast<unsigned>(index / group_tiles);
+  const unsigned in_group = static_cast<unsigned>(index - group * group_tiles);
+  const unsigned first = group * width;
+  const unsigned rows = outer - first < width ? outer - first : width;
+  const int o = static_cast<int>(first + in_group % rows);
+  const int i = static_cast<int>(in_group / rows);
+  return along_n ? TileCoord{i, o} : TileCoord{o, i};
+}
+
+}  // namespace hotgemm

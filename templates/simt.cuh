@@ -1,0 +1,140 @@
+#pragma once
+
+// Family `simt`: CUDA cores, any architecture, any shape and alignment. It is the reference and the last resort, so the
+// obvious code comes first. The picture is in docs/kernels/simt.md.
+//
+//   global ──element by element, widened──▶ shared (f32) ──▶ registers ──fma──▶ D
+
+#include "ptx/barrier.hpp"
+#include "ptx/convert.hpp"
+#include "ptx/index.hpp"
+#include "ptx/memory.hpp"
+#include "shared/gemm_args.hpp"
+#include "shared/simt_config.hpp"
+#include "shared/tile_order.hpp"
+
+namespace hotgemm {
+
+template <GemmTraits kTraits, SimtConfig kConfig>
+class SimtGemm {
+  static constexpr int kThreads = kConfig.threads();
+  static constexpr int kThreadCols = kConfig.block_n / kConfig.thread_n;
+  static constexpr int kThreadRows = kConfig.block_m / kConfig.thread_m;
+  static constexpr int kRowA = kConfig.block_m + 1;  // shared rows run along k; the padding spreads the banks
+  static constexpr int kRowB = kConfig.block_n + 1;
+  static constexpr int kElementBytes = size_bytes(kTraits.element);
+
+ public:
+  HOTGEMM_DEVICE SimtGemm(const GemmArgs& args, TileCoord tile, int thread)
+      : args_(args),
+        thread_(thread),
+        block_m_(tile.m * kConfig.block_m),
+        block_n_(tile.n * kConfig.block_n),
+        thread_m_(thread / kThreadCols),
+        thread_n_(thread % kThreadCols),
+        shared_a_(ptx::dynamic_shared_base()),
+        shared_b_(shared_a_ + kConfig.block_k * kRowA * 4) {}
+
+  HOTGEMM_DEVICE void run() {
+    for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {
+      load_tile<kRowA, kConfig.block_m, kTraits.a_is_k_major()>(shared_a_, args_.a, args_.lda, block_m_, args_.m, k0);
+      load_tile<kRowB, kConfig.block_n, kTraits.b_is_k_major()>(shared_b_, args_.b, args_.ldb, block_n_, args_.n, k0);
+      ptx::bar_sync();
+      multiply_tile();
+      ptx::bar_sync();
+    }
+    store();
+  }
+
+ private:
+  /// shared[k][outer] = matrix(outer0 + outer, k0 + k), or zero beyond the matrix. Neighbouring threads read
+  /// neighbouring addresses, whichever way the operand is stored.
+  template <int kRow, int kOuter, bool kKMajor>
+  HOTGEMM_DEVICE void load_tile(u32 shared, u64 matrix, i64 ld, int outer0, int outers, int k0) const {
+    for (int index = thread_; index < kOuter * kConfig.block_k; index += kThreads) {
+      const int outer = kKMajor ? index / kConfig.block_k : index % kOuter;
+      const int k = kKMajor ? index % kConfig.block_k : index / kOuter;
+      float value = 0;
+      if (outer0 + outer < outers && k0 + k < args_.k) {
+        const i64 at = kKMajor ? (outer0 + outer) * ld + (k0 + k) : (k0 + k) * ld + (outer0 + outer);
+        value = load_element(matrix, at);
+      }
+      ptx::st_shared_f32(shared + (k * kRow + outer) * 4, value);
+    }
+  }
+
+  /// This thread's elements are kThreadRows and kThreadCols apart, so that a warp reads neighbouring words.
+  HOTGEMM_DEVICE void multiply_tile() {
+#pragma unroll 4
+    for (int k = 0; k < kConfig.block_k; ++k) {
+      float a[kConfig.thread_m], b[kConfig.thread_n];
+#pragma unroll
+      for (int i = 0; i < kConfig.thread_m; ++i) {
+        a[i] = ptx::ld_shared_f32(shared_a_ + (k * kRowA + thread_m_ + i * kThreadRows) * 4);
+      }
+#pragma unroll
+      for (int j = 0; j < kConfig.thread_n; ++j) {
+        b[j] = ptx::ld_shared_f32(shared_b_ + (k * kRowB + thread_n_ + j * kThreadCols) * 4);
+      }
+#pragma unroll
+      for (int i = 0; i < kConfig.thread_m; ++i) {
+#pragma unroll
+        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] += a[i] * b[j];
+      }
+    }
+  }
+
+  HOTGEMM_DEVICE void store() const {
+#pragma unroll
+    for (int i = 0; i < kConfig.thread_m; ++i) {
+      const int row = block_m_ + thread_m_ + i * kThreadRows;
+#pragma unroll
+      for (int j = 0; j < kConfig.thread_n; ++j) {
+        const int col = block_n_ + thread_n_ + j * kThreadCols;
+        if (row >= args_.m || col >= args_.n) continue;
+        float value = args_.alpha * accumulators_[i][j];
+        if constexpr (kTraits.reads_c) value += args_.beta * load_element(args_.c, row * args_.ldc + col);
+        store_element(args_.d, row * args_.ldd + col, value);
+      }
+    }
+  }
+
+  static HOTGEMM_DEVICE float load_element(u64 matrix, i64 index) {
+    const u64 address = matrix + static_cast<u64>(index) * kElementBytes;
+    if constexpr (kTraits.element == DType::f32) {
+      return ptx::float_of(ptx::ld_global_b32(address));
+    } else {
+      return ptx::widen<kTraits.element>(ptx::ld_global_b16(address));
+    }
+  }
+  static HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, float value) {
+    const u64 address = matrix + static_cast<u64>(index) * kElementBytes;
+    if constexpr (kTraits.element == DType::f32) {
+      ptx::st_global_b32(address, ptx::bits_of(value));
+    } else {
+      ptx::st_global_b16(address, ptx::narrow<kTraits.element>(value));
+    }
+  }
+
+  const GemmArgs& args_;
+  int thread_;
+  int block_m_, block_n_;    // first row and column of this block's tile in D
+  int thread_m_, thread_n_;  // of this thread's first element in the tile
+  u32 shared_a_, shared_b_;
+  float accumulators_[kConfig.thread_m][kConfig.thread_n] = {};
+};
+
+/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.
+template <GemmTraits kTraits, SimtConfig kConfig>
+HOTGEMM_DEVICE void simt_gemm(const GemmArgs& args) {
+#if defined(__CUDA_ARCH__)
+  static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
+#endif
+  const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
+  const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
+  const TileCoord tile = tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width),
+                                 args.raster_along_n != 0);
+  SimtGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
+}
+
+}  // namespace hotgemm
