@@ -1,0 +1,113 @@
+#include "plan/candidates.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+namespace {
+
+struct MmaTile {
+  int block_m, block_n, warps_m, warps_n;
+};
+
+// clang-format off
+/// The tile menu of family mma. To try a tile, add a line.
+constexpr MmaTile kMmaTiles[] = {
+    // few rows or columns
+    {16,  32, 1, 1}, {16,  64, 1, 2}, {16,  64, 1, 4}, {16, 128, 1, 4}, {16, 256, 1, 4},
+    {32,  32, 1, 1}, {32,  32, 2, 2}, {32,  64, 1, 2}, {32,  64, 2, 2}, {32, 128, 1, 4}, {32, 256, 1, 4},
+    {32,  16, 2, 1}, {64,  16, 4, 1}, {64,  32, 2, 1}, {64, 32, 2, 2}, {128, 16, 4, 1}, {128, 32, 4, 1}, {256, 32, 4, 1},
+    // squares and their neighbours
+    {64,  64, 2, 1}, {64,  64, 2, 2}, {64,  96, 2, 2}, {96,  64, 2, 2}, {96, 96, 2, 2},
+    {64, 128, 2, 2}, {128, 64, 2, 2}, {64, 192, 2, 2}, {192, 64, 2, 2}, {96, 128, 2, 2}, {128, 96, 2, 2},
+    {64, 256, 1, 4}, {64, 256, 2, 4}, {256, 64, 4, 1}, {256, 64, 4, 2},
+    {128, 128, 2, 2}, {128, 128, 2, 4}, {128, 128, 4, 2},
+    // large
+    {96,  192, 2, 4}, {192, 96, 4, 2}, {128, 160, 2, 2}, {160, 128, 2, 2},
+    {128, 192, 2, 2}, {128, 192, 2, 4}, {192, 128, 2, 2}, {192, 128, 4, 2},
+    {128, 256, 2, 4}, {256, 128, 4, 2}, {256, 128, 4, 4}, {128, 256, 4, 4}, {192, 192, 2, 4}, {192, 192, 4, 2},
+    {256, 160, 4, 2}, {160, 256, 2, 4}, {256, 192, 4, 2}, {192, 256, 2, 4}, {256, 256, 4, 4}, {256, 256, 2, 4},
+};
+
+constexpr MmaConfig kMmaAnchors[] = {
+    {.block_m = 16,  .block_n = 64,  .block_k = 64, .warps_m = 1, .warps_n = 4, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 32,  .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 64,  .block_n = 32,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 32,  .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 4, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 64,  .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 64,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 64,  .block_n = 128, .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3, .fragment_buffers = 2},
+    {.block_m = 128, .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3, .fragment_buffers = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 4, .fragment_buffers = 1},
+    {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4, .fragment_buffers = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 64, .warps_m = 2, .warps_n = 4, .stages = 3, .fragment_buffers = 2},
+    {.block_m = 128, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4, .fragment_buffers = 1},
+    {.block_m = 128, .block_n = 256, .block_k = 64, .warps_m = 2, .warps_n = 4, .stages = 3, .fragment_buffers = 1},
+    {.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3, .fragment_buffers = 1},
+};
+
+constexpr SimtConfig kSimtMenu[] = {
+    {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4, .thread_n = 4},
+    {.block_m = 16,  .block_n = 16,  .block_k = 32, .thread_m = 1, .thread_n = 1},
+    {.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 2, .thread_n = 2},
+    {.block_m = 8,   .block_n = 64,  .block_k = 32, .thread_m = 1, .thread_n = 4},
+    {.block_m = 32,  .block_n = 128, .block_k = 16, .thread_m = 4, .thread_n = 4},
+    {.block_m = 128, .block_n = 64,  .block_k = 16, .thread_m = 8, .thread_n = 4},
+    {.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8, .thread_n = 8},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8},
+};
+// clang-format on
+
+/// The menu's line with every pipeline that it may have; what is illegal is filtered afterwards.
+void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
+  for (const int block_k : {32, 64}) {
+    for (const int stages : {2, 3, 4, 5}) {
+      for (const int fragment_buffers : {2, 1}) {
+        for (const int blocks_per_sm : {1, 2}) {
+          MmaConfig config{.block_m = tile.block_m,
+                           .block_n = tile.block_n,
+                           .block_k = block_k,
+                           .warps_m = tile.warps_m,
+                           .warps_n = tile.warps_n,
+                           .stages = stages,
+                           .swizzle = true,
+                           .fragment_buffers = fragment_buffers,
+                           .staged_store = true,
+                           .blocks_per_sm = blocks_per_sm};
+          configs.push_back(config);
+          if (stages != 3 || blocks_per_sm != 1) continue;
+          // Alternatives that rarely win are tried at one depth only.
+          config.staged_store = false;
+          configs.push_back(config);
+          config.staged_store = true;
+          config.swizzle = false;
+          configs.push_back(config);
+        }
+      }
+    }
+  }
+}
+
+void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, const ArchLimits& arch) {
+  std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
+}
+
+}  // namespace
+
+std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch) {
+  std::vector<KernelConfig> configs;
+  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+  keep_legal(configs, traits, arch);
+  return configs;
+}
+
+std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch) {
+  std::vector<KernelConfig> configs(std::begin(kMmaAnchors), std::end(kMmaAnchors));
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+  keep_legal(configs, traits, arch);
+  return configs;
+}
+
+KernelConfig reference_config() { return kSimtMenu[0]; }
+
+}  // namespace hotgemm

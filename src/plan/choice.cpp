@@ -1,0 +1,89 @@
+#include "plan/choice.hpp"
+
+#include "plan/candidates.hpp"
+#include "plan/model.hpp"
+#include "plan/traits.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hotgemm {
+namespace {
+
+constexpr int kNeighbours = 8;
+constexpr double kFarthest = 2.0;  // a factor of four in one size: beyond it the model knows better
+
+std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Problem& problem,
+                                 const DeviceInfo& device) {
+  std::vector<Choice> choices;
+  for (const KernelConfig& config : rank(configs, problem, device)) {
+    choices.push_back({.config = config, .launch = default_launch(config, problem, device)});
+  }
+  return choices;
+}
+
+/// The neighbours' records, best predicted first; a config that several hold counts once, from the nearest.
+std::vector<Choice> from_neighbours(const Problem& problem, const DeviceInfo& device, const Database& database,
+                                    const GpuQuery& query) {
+  std::vector<Choice> choices;
+  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
+    const TuningRecord& record = neighbour.found.record;
+    if (neighbour.distance > kFarthest) continue;
+    if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
+    choices.push_back({record.config, record.launch, Origin::nearest, neighbour.distance});
+  }
+  std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });
+  return choices;
+}
+
+}  // namespace
+
+std::string_view to_string(Origin origin) {
+  switch (origin) {
+    case Origin::tuned:
+      return "tuned";
+    case Origin::nearest:
+      return "nearest";
+    case Origin::estimated:
+      return "estimated";
+  }
+  return "?";
+}
+
+std::string to_string(const Choice& choice) {
+  std::string text = to_string(choice.config) + " " + to_string(choice.launch) + ", ";
+  text += to_string(choice.origin);
+  if (choice.origin == Origin::nearest) {
+    char distance[32];
+    std::snprintf(distance, sizeof distance, " (%.2f)", choice.distance);
+    text += distance;
+  }
+  return text;
+}
+
+std::vector<Choice> choose(const Problem& asked, const std::string& arch, const Database& database,
+                           const GpuQuery& query) {
+  Problem problem = asked;
+  problem.m = class_m(asked.m);  // one answer for the whole class
+  const DeviceInfo device = nominal_device(arch);
+  const GemmTraits traits = traits_of(problem);
+  std::vector<Choice> choices;
+  if (const auto found = database.find(problem, query)) {
+    choices.push_back({found->record.config, found->record.launch, Origin::tuned, 0});
+  } else {
+    choices = from_neighbours(problem, device, database, query);
+  }
+  for (Choice& choice : from_configs(anchors(traits, arch_limits(arch)), problem, device)) {
+    if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
+      choices.push_back(std::move(choice));
+    }
+  }
+  if (choices.empty()) {
+    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + arch);
+  }
+  return choices;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace hotgemm {
+
+struct EmbeddedFile {
+  std::string_view path;  ///< relative to templates/: "mma.cuh", "shared/mma_config.hpp"
+  std::string_view text;
+};
+
+/// Every file of templates/ as it was when the library was built, sorted by path. Lives as long as the program.
+std::span<const EmbeddedFile> embedded_templates();
+
+}  // namespace hotgemm

@@ -1,0 +1,119 @@
+#include "plan/kernel_config.hpp"
+
+#include <charconv>
+#include <type_traits>
+
+namespace hotgemm {
+namespace {
+
+// In the order of the variant's alternatives.
+constexpr Family kFamilies[] = {
+    {"simt", "SimtConfig", "simt.cuh", "simt_gemm"},
+    {"mma", "MmaConfig", "mma.cuh", "mma_gemm"},
+};
+static_assert(std::size(kFamilies) == std::variant_size_v<KernelConfig>);
+
+/// Removes `tag` and a number from the front of `text`.
+bool take_field(std::string_view& text, std::string_view tag, int& value) {
+  if (!text.starts_with("_")) return false;
+  text.remove_prefix(1);
+  if (!text.starts_with(tag)) return false;
+  text.remove_prefix(tag.size());
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;  // from_chars would take a sign
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+template <class Config>
+std::optional<KernelConfig> parse_fields(std::string_view text) {
+  Config config;
+  bool good = true;
+  Config::visit_fields(config, [&](const char*, const char* tag, auto& field) {
+    int value = 0;
+    good = good && take_field(text, tag, value);
+    if constexpr (std::is_same_v<decltype(field), bool&>) {
+      good = good && value <= 1;
+      field = value != 0;
+    } else {
+      field = value;
+    }
+  });
+  if (!good || !text.empty()) return std::nullopt;
+  return config;
+}
+
+template <class Config>
+std::optional<KernelConfig> parse_family(std::string_view text) {
+  const std::string_view name = family_of(Config{}).name;
+  if (!text.starts_with(name)) return std::nullopt;
+  return parse_fields<Config>(text.substr(name.size()));
+}
+
+}  // namespace
+
+const Family& family_of(const KernelConfig& config) { return kFamilies[config.index()]; }
+
+std::string to_string(const KernelConfig& config) {
+  std::string text(family_of(config).name);
+  std::visit(
+      [&](const auto& c) {
+        c.visit_fields(c, [&](const char*, const char* tag, auto value) {
+          text += '_';
+          text += tag;
+          text += std::to_string(static_cast<int>(value));
+        });
+      },
+      config);
+  return text;
+}
+
+std::optional<KernelConfig> parse_config(std::string_view text) {
+  std::optional<KernelConfig> config = parse_family<SimtConfig>(text);
+  if (!config) config = parse_family<MmaConfig>(text);
+  // "01" and the like would make two names of one config.
+  if (config && to_string(*config) != text) return std::nullopt;
+  return config;
+}
+
+int block_m(const KernelConfig& config) {
+  return std::visit([](const auto& c) { return c.block_m; }, config);
+}
+int block_n(const KernelConfig& config) {
+  return std::visit([](const auto& c) { return c.block_n; }, config);
+}
+int threads(const KernelConfig& config) {
+  return std::visit([](const auto& c) { return c.threads(); }, config);
+}
+
+int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
+  struct {
+    const GemmTraits& traits;
+    int operator()(const SimtConfig& c) const { return c.smem_bytes(); }
+    int operator()(const MmaConfig& c) const { return c.smem_bytes(traits); }
+  } const visitor{traits};
+  return std::visit(visitor, config);
+}
+
+bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+  return std::visit([&](const auto& c) { return is_legal(c, traits, arch); }, config);
+}
+
+std::string to_string(const LaunchConfig& launch) {
+  return "r" + std::to_string(launch.raster_width) + (launch.raster_along_n ? "n" : "m");
+}
+
+std::optional<LaunchConfig> parse_launch(std::string_view text) {
+  if (text.size() < 3 || text.front() != 'r') return std::nullopt;
+  const char side = text.back();
+  if (side != 'm' && side != 'n') return std::nullopt;
+  LaunchConfig launch{.raster_width = 0, .raster_along_n = side == 'n'};
+  const char* end = text.data() + text.size() - 1;
+  const auto [stop, error] = std::from_chars(text.data() + 1, end, launch.raster_width);
+  if (error != std::errc() || stop != end || launch.raster_width < 1 || launch.raster_width > 4096) return std::nullopt;
+  if (to_string(launch) != text) return std::nullopt;
+  return launch;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+
+/// SHA-256 over labelled, length-prefixed fields. `text` holds the fields in clear, to be stored and compared.
+struct Identity {
+  std::array<std::uint8_t, 32> digest{};
+  std::string text;
+
+  std::string hex() const;  ///< 64 lower-case digits
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+/// A translation unit that is ready for NVRTC.
+struct KernelSource {
+  std::string symbol;                ///< the extern "C" kernel
+  std::string text;                  ///< about ten lines
+  std::vector<std::string> options;  ///< of NVRTC, in order
+  Identity identity;
+};
+
+/// A compiled kernel, from the compiler or from the cache.
+struct Cubin {
+  std::vector<std::uint8_t> image;  ///< an ELF file for one real architecture
+  std::string symbol;
+  std::string arch;       ///< "sm_90a"
+  std::string toolchain;  ///< "nvrtc-13.0-<build id>"
+  int registers = 0;
+  int spill_bytes = 0;  ///< stores and loads together, as ptxas reports them
+  int static_smem_bytes = 0;
+  double compile_ms = 0;  ///< CPU time of the compiling thread
+  friend bool operator==(const Cubin&, const Cubin&) = default;
+};
+
+}  // namespace hotgemm

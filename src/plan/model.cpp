@@ -1,0 +1,126 @@
+#include "plan/model.hpp"
+
+#include "plan/traits.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hotgemm {
+namespace {
+
+// Rates per SM and clock. Tensor-core rates are those of mma.sync with f32 accumulators: measured on an H200 (645 TFLOP/s
+// over 132 SMs at about 1.83 GHz), for the others from NVIDIA's tables.
+struct Rates {
+  int sm;
+  double mma_flops;
+  double l2_bytes;
+};
+constexpr Rates kRates[] = {
+    {75, 0, 32}, {80, 2048, 48}, {86, 512, 32}, {87, 1024, 32}, {89, 1024, 32},  {90, 2670, 48},
+    {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
+};
+constexpr double kSharedBytes = 128;
+constexpr double kSimtFlops = 128;  // half of an SM's 256: the other half of the slots goes to shared loads
+constexpr double kLaunchUs = 2.0;
+constexpr double kBlockCycles = 1500;     // a block's start: first tiles from DRAM
+constexpr double kIterationCycles = 70;   // a k-tile's barrier, once per resident block
+constexpr double kStoreBytes = 24;        // of D, per SM and clock
+
+const Rates& rates_of(int sm) {
+  return *std::ranges::find_if(kRates, [&](const Rates& r) { return r.sm == sm; });
+}
+
+double ceil_div(double a, double b) { return std::ceil(a / b); }
+
+/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters.
+double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
+  const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
+  const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
+  const double read = c.warps_m * c.warps_n * (c.warp_m() + c.warp_n()) * c.block_k * 2.0;
+  // An instruction's f16 accumulation is never slower, and on GPUs with halved f32 accumulation twice as fast.
+  const bool halved = t.accumulator == DType::f16 && rates.sm == 86;
+  const double mma = flops / (rates.mma_flops * (halved ? 2 : 1));
+  const double narrow = t.vec_a < 8 || t.vec_b < 8 ? copied / 2 / std::min(t.vec_a, t.vec_b) / 16 : 0;  // issue slots
+  // Warps of few instructions per load cannot keep the tensor cores fed.
+  const double balance = std::max(mma, (copied + read) / kSharedBytes);
+  const double deep = c.stages >= 3 ? 1.0 : 1.12;
+  const double overlap = c.fragment_buffers == 2 ? 1.0 : 1.06;
+  return std::max({balance * deep * overlap, copied / rates.l2_bytes, narrow});
+}
+
+double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
+  const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
+  const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
+  const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
+  return std::max(flops / kSimtFlops * (1 + reuse), copied / rates.l2_bytes);
+}
+
+/// Parallelism an SM needs to hide latency: below eight warps it loses.
+double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8 - warps); }
+
+}  // namespace
+
+int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+  const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
+  const int by_threads = arch.threads_per_sm / threads(config);
+  int registers = 64;
+  if (const auto* mma = std::get_if<MmaConfig>(&config)) {
+    registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
+    if (mma->blocks_per_sm > 1) registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
+  }
+  const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
+  const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
+  return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
+}
+
+double predict_us(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
+  const GemmTraits traits = traits_of(problem);
+  const ArchLimits& arch = arch_limits(device.arch);
+  const Rates& rates = rates_of(arch.sm);
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
+  const int bm = block_m(config), bn = block_n(config);
+  const int bk = std::visit([](const auto& c) { return c.block_k; }, config);
+  const double tiles = ceil_div(m, bm) * ceil_div(n, bn);
+  const double sms = device.sm_count;
+
+  // A wave is what runs at once. Blocks on one SM share its units, so an SM with b blocks takes b times as long.
+  const int resident = resident_blocks(config, traits, arch);
+  const double full_waves = std::floor(tiles / (sms * resident));
+  const double rest = tiles - full_waves * sms * resident;
+  const double blocks_on_busiest_sm = full_waves * resident + ceil_div(rest, sms);
+  const double concurrent = std::min<double>(resident, ceil_div(tiles, sms));
+
+  const double per_k_tile = std::visit([&](const auto& c) { return tile_cycles(c, traits, rates); }, config);
+  const double k_tiles = ceil_div(k, bk);
+  const double penalty = latency_penalty(concurrent * threads(config) / kWarpSize);
+  const double store = bm * bn * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
+  const double block_cycles = k_tiles * (per_k_tile * penalty + kIterationCycles / concurrent) +
+                              (kBlockCycles + store) / concurrent;
+  const double compute_us = blocks_on_busiest_sm * block_cycles / device.clock_mhz;
+
+  // Each operand comes from DRAM at least once; with few waves in flight, rows of tiles are read again.
+  const double bytes = (m * k + k * n + m * n * (problem.beta_is_zero ? 1 : 2)) * size_bytes(problem.dtype);
+  const double dram_us = bytes / (device.dram_gbps * 0.85e3);
+  return std::max(compute_us, dram_us) + kLaunchUs + 0.1 * std::min(compute_us, dram_us);
+}
+
+std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < configs.size(); ++i) order.emplace_back(predict_us(configs[i], problem, device), i);
+  std::ranges::sort(order);
+  std::vector<KernelConfig> ranked;
+  ranked.reserve(configs.size());
+  for (const auto& [us, i] : order) ranked.push_back(configs[i]);
+  return ranked;
+}
+
+LaunchConfig default_launch(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
+  const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
+  const double in_flight = static_cast<double>(device.sm_count) * resident;
+  const double wanted = std::sqrt(in_flight * block_n(config) / block_m(config));
+  int width = 1;
+  while (width < 16 && width * 1.5 < wanted) width *= 2;
+  return {.raster_width = width, .raster_along_n = false};
+}
+
+}  // namespace hotgemm

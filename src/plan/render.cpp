@@ -1,0 +1,98 @@
+#include "plan/render.hpp"
+
+#include "plan/identity.hpp"
+#include "plan/traits.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <type_traits>
+
+namespace hotgemm {
+namespace {
+
+// Raised when a change of this file changes what a rendered unit means without changing its text.
+constexpr std::string_view kRendererVersion = "1";
+
+std::string literal(bool value) { return value ? "true" : "false"; }
+std::string literal(int value) { return std::to_string(value); }
+std::string literal(DType value) { return "hotgemm::DType::" + std::string(to_string(value)); }
+std::string literal(Op value) { return "hotgemm::Op::" + std::string(to_string(value)); }
+
+std::string traits_initializer(const GemmTraits& t) {
+  return ".element = " + literal(t.element) + ", .accumulator = " + literal(t.accumulator) +
+         ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) + ", .reads_c = " + literal(t.reads_c) +
+         ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) + ", .vec_d = " + literal(t.vec_d);
+}
+
+std::string config_initializer(const KernelConfig& config) {
+  std::string text;
+  const auto append = [&](const char* name, const char*, auto value) {
+    text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, append); }, config);
+  return text;
+}
+
+/// What __launch_bounds__ is given: threads, and resident blocks where the config asks for them.
+std::string launch_bounds(const KernelConfig& config) {
+  const bool has_residency = std::holds_alternative<MmaConfig>(config);
+  return has_residency ? "kConfig.threads(), kConfig.blocks_per_sm" : "kConfig.threads()";
+}
+
+KernelSource finish(std::string symbol, std::string text, std::string_view entry, std::string_view arch,
+                    const TemplateBundle& bundle) {
+  KernelSource source{.symbol = std::move(symbol), .text = std::move(text), .options = {}, .identity = {}};
+  source.options = {
+      "--gpu-architecture=" + std::string(arch),
+      "--std=c++20",
+      "--device-as-default-execution-space",  // constexpr functions of templates/shared serve host and device
+      "--no-cache",                           // NVRTC's own cache would initialise the driver and hide ptxas' report
+      "--modify-stack-limit=false",           // of the user's process
+      "--ptxas-options=-v",
+  };
+  IdentityBuilder identity;
+  identity.field("renderer", kRendererVersion);
+  identity.field("symbol", source.symbol);
+  identity.field("unit", source.text);
+  identity.field("templates", bundle.digest(entry));
+  identity.field("arch", arch);
+  for (const std::string& option : source.options) identity.field("option", option);
+  source.identity = identity.build();
+  return source;
+}
+
+/// A kernel that is no GEMM: `name` of the templates, called with its one argument.
+std::string utility_kernel(const std::string& name, const std::string& args, const std::string& threads) {
+  return "extern \"C\" __global__ void __launch_bounds__(hotgemm::" + threads + ")\nhotgemm_" + name +
+         "(const __grid_constant__ hotgemm::" + args + " args) {\n  hotgemm::" + name + "(args);\n}\n";
+}
+
+}  // namespace
+
+KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
+                    const TemplateBundle& bundle) {
+  const Family& family = family_of(config);
+  const std::string symbol = "hotgemm_" + to_string(config) + "_" + to_string(traits);
+  const std::string struct_name(family.config);
+  std::string text = "#include \"" + std::string(family.header) + "\"\n";
+  text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
+  text += "constexpr hotgemm::" + struct_name + " kConfig{" + config_initializer(config) + "};\n";
+  text += "extern \"C\" __global__ void __launch_bounds__(" + launch_bounds(config) + ")\n";
+  text += symbol + "(const __grid_constant__ hotgemm::GemmArgs args) {\n";
+  text += "  hotgemm::" + std::string(family.function) + "<kTraits, kConfig>(args);\n}\n";
+  return finish(symbol, std::move(text), family.header, arch, bundle);
+}
+
+KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
+  std::string text = "#include \"check.cuh\"\n";
+  text += utility_kernel("fill", "FillArgs", "kCheckThreads");
+  text += utility_kernel("check", "CheckArgs", "kCheckThreads");
+  return finish("hotgemm_check", std::move(text), "check.cuh", arch, bundle);
+}
+
+KernelSource render_ceiling(std::string_view arch, const TemplateBundle& bundle) {
+  std::string text = "#include \"ceiling.cuh\"\n" + utility_kernel("ceiling", "CeilingArgs", "kCeilingThreads");
+  return finish("hotgemm_ceiling", std::move(text), "ceiling.cuh", arch, bundle);
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "plan/kernel_config.hpp"
+#include "plan/kernel_source.hpp"
+#include "plan/template_bundle.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hotgemm {
+
+/// The translation unit of one GEMM kernel for `arch` ("sm_90a"). Equal arguments give equal bytes, everywhere.
+KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
+                    const TemplateBundle& bundle);
+
+/// The unit of the kernels that make and check data (templates/check.cuh): hotgemm_fill and hotgemm_check.
+KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
+
+/// The unit of the kernel that measures the tensor cores' rate from registers (templates/ceiling.cuh).
+KernelSource render_ceiling(std::string_view arch, const TemplateBundle& bundle);
+
+}  // namespace hotgemm

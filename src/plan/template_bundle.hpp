@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm {
+
+struct TemplateFile {
+  std::string path;  ///< as an #include in a rendered unit names it: "mma.cuh", "shared/swizzle.hpp"
+  std::string text;
+};
+
+/// The template files that kernels are compiled from: those embedded in the library, or those of a directory.
+/// Immutable; thread-safe.
+class TemplateBundle {
+ public:
+  static TemplateBundle embedded();
+  /// Throws Error{io_error} if `directory` or a file in it cannot be read, or if it holds no templates.
+  static TemplateBundle from_directory(const std::string& directory);
+  /// from_directory(HOTGEMM_TEMPLATE_DIR) if that is set, else embedded().
+  static TemplateBundle from_environment();
+
+  const std::vector<TemplateFile>& files() const { return files_; }
+  /// Where the files come from: a directory, or "embedded".
+  const std::string& origin() const { return origin_; }
+
+  /// SHA-256, 64 hex digits, over `entry` and all files that it includes, directly or not: the bytes that can change a
+  /// unit that includes `entry`. Throws Error{io_error} naming a file that is missing.
+  const std::string& digest(std::string_view entry) const;
+
+ private:
+  TemplateBundle(std::string origin, std::vector<TemplateFile> files);
+
+  std::string origin_;
+  std::vector<TemplateFile> files_;                        // sorted by path
+  std::map<std::string, std::string, std::less<>> digests_;  // of every .cuh
+  std::map<std::string, std::string, std::less<>> broken_;   // why an entry has none
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,180 @@
+#include "plan/database_files.hpp"
+
+#include "database_fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+TEST(DatabaseFiles, CreatesPrivateDirectoriesAndFilesWhateverTheUmask) {
+  const TemporaryDirectory directory;
+  DatabaseOptions options;
+  options.user_directory = directory.path() / "a" / "b";
+  const mode_t before = ::umask(0);
+  Database database{options};
+  database.add(sample_record());
+  ::umask(before);
+  const auto mode_of = [](const std::filesystem::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 0777;
+  };
+  for (const char* part : {"a", "a/b", "a/b/v1", "a/b/v1/db"})
+    EXPECT_EQ(mode_of(directory.path() / part), 0700u) << part;
+  const auto files = files_in(options.user_directory / "v1" / "db");
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(mode_of(files[0]), 0600u);
+}
+
+TEST(DatabaseFiles, OpeningCreatesNothing) {
+  const TemporaryDirectory directory;
+  const Database database{user_layer(directory)};
+  EXPECT_TRUE(files_in(directory.path()).empty());
+}
+
+TEST(DatabaseFiles, NotWritableKeepsRecordsInMemoryInSilence) {
+  const TemporaryDirectory directory;
+  Warnings warnings;
+  DatabaseOptions options = user_layer(directory, &warnings);
+  options.writable = false;
+  Database database{options};
+  database.add(sample_record());
+  EXPECT_TRUE(database.find(sample_record().problem, sample_query()));
+  EXPECT_TRUE(files_in(directory.path()).empty());
+  EXPECT_TRUE(warnings.messages().empty());
+}
+
+TEST(DatabaseFiles, ATornTailIsIgnoredInSilence) {
+  const TemporaryDirectory directory;
+  const std::string good = lines_of({{sample_record(), 1}}), tail = to_line({sample_record("8x8x8 nn f16 f32"), 1});
+  for (const std::size_t length : {std::size_t{3}, tail.size() / 2, tail.size() - 1, tail.size()}) {
+    write_file(directory.segments() / "x.jsonl", good + tail.substr(0, length));
+    Warnings warnings;
+    const Database database{user_layer(directory, &warnings)};
+    EXPECT_EQ(database.all().size(), length == tail.size() ? 2u : 1u);  // whole but for the newline: as good as any
+    EXPECT_EQ(database.dropped(), 0u);
+    EXPECT_TRUE(warnings.messages().empty());
+  }
+}
+
+TEST(DatabaseFiles, RefusesADirectoryThatOthersMayChange) {
+  const TemporaryDirectory directory;
+  write_file(directory.segments() / "x.jsonl", lines_of({{sample_record(), 1}}));
+  for (const std::filesystem::path& path : {directory.path(), directory.path() / "v1", directory.segments()}) {
+    ::chmod(path.c_str(), 0777);
+    Warnings warnings;
+    DatabaseOptions options = user_layer(directory, &warnings);
+    Database database{options};
+    EXPECT_EQ(median_found(database), -1) << path;
+    ASSERT_EQ(warnings.messages().size(), 1u);
+    EXPECT_NE(warnings.messages()[0].find(path.string() + ": others may write to it"), std::string::npos);
+    database.add(sample_record());
+    EXPECT_EQ(median_found(database), 123.25);
+    EXPECT_EQ(files_in(directory.segments()).size(), 1u);
+    options.trust_shared = true;
+    EXPECT_EQ(median_found(Database{options}), 123.25) << path;
+    ::chmod(path.c_str(), 0700);
+  }
+}
+
+TEST(DatabaseFiles, RefusesForeignOwnersSymbolicLinksAndSpecialFiles) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to give files away";
+  const TemporaryDirectory directory, layer;
+  const std::filesystem::path foreign = directory.segments() / "foreign.jsonl";
+  write_file(foreign, lines_of({{sample_record(), 1}}));
+  ASSERT_EQ(::chown(foreign.c_str(), 12345, 12345), 0);
+  const std::filesystem::path target = layer.path() / "target";
+  write_file(target, lines_of({{sample_record(), 1}}));
+  std::filesystem::create_symlink(target, directory.segments() / "link.jsonl");
+  ASSERT_EQ(::mkfifo((directory.segments() / "fifo.jsonl").c_str(), 0600), 0);
+  std::filesystem::create_directory(directory.segments() / "directory.jsonl");
+  Warnings warnings;
+  EXPECT_EQ(median_found(Database{user_layer(directory, &warnings)}), -1);
+  EXPECT_EQ(warnings.messages().size(), 4u);
+  ASSERT_EQ(::chown(directory.path().c_str(), 12345, 12345), 0);
+  Warnings of_owner;
+  EXPECT_EQ(median_found(Database{user_layer(directory, &of_owner)}), -1);
+  ASSERT_EQ(of_owner.messages().size(), 1u);
+  EXPECT_NE(of_owner.messages()[0].find("belongs to user 12345"), std::string::npos);
+}
+
+TEST(DatabaseFiles, TroubleWithTheDiskIsOneWarning) {
+  const TemporaryDirectory directory;
+  write_file(directory.path() / "file", "in the way");
+  Warnings warnings;
+  DatabaseOptions options = user_layer(directory, &warnings);
+  options.user_directory = directory.path() / "file" / "below";
+  Database database{options};
+  const std::size_t before = warnings.messages().size();
+  database.add(sample_record());
+  database.add(with_median(sample_record(), 3));
+  EXPECT_EQ(median_found(database), 3);
+  ASSERT_EQ(warnings.messages().size(), before + 1);
+  EXPECT_NE(warnings.messages().back().find("kept in memory only"), std::string::npos);
+}
+
+TEST(DatabaseFiles, AFullDiskCostsNothingThatWasWritten) {
+  const TemporaryDirectory directory;
+  Warnings warnings;
+  Database database{user_layer(directory, &warnings)};
+  database.add(sample_record());
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small { 700, before.rlim_max };  // the second line fits in part
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  database.add(sample_record("8x8x8 nn f16 f32"));
+  database.add(sample_record("9x8x8 nn f16 f32"));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(database.all().size(), 3u);
+  EXPECT_EQ(warnings.messages().size(), 1u);
+  const auto files = files_in(directory.segments());
+  ASSERT_EQ(files.size(), 1u);
+  const std::string text = read_file(files[0]);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_EQ(text.back(), '\n');
+}
+
+TEST(DatabaseFiles, TwoProcessesAppendAtOnce) {
+  const TemporaryDirectory directory;
+  constexpr int kEach = 200;
+  std::vector<pid_t> children;
+  for (int writer = 0; writer < 2; ++writer) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Warnings warnings;
+      Database database{user_layer(directory, &warnings)};
+      for (int i = 0; i < kEach; ++i) {
+        TuningRecord record = sample_record();
+        record.problem.n = 8 * (1 + i + writer * kEach);
+        database.add(record);
+      }
+      ::_exit(warnings.messages().empty() ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  const Database reader{user_layer(directory)};
+  EXPECT_EQ(reader.all().size(), 2u * kEach);
+  EXPECT_EQ(reader.dropped(), 0u);
+  EXPECT_EQ(files_in(directory.segments()).size(), 2u);
+}
+
+}  // namespace
+}  // namespace hotgemm

@@ -1,0 +1,274 @@
+#include "plan/database.hpp"
+
+#include "database_fixture.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+TEST(Database, WithoutADirectoryRemembersInMemory) {
+  Database database{DatabaseOptions{}};
+  EXPECT_FALSE(database.find(sample_record().problem, sample_query()));
+  database.add(sample_record());
+  const auto found = database.find(sample_record().problem, sample_query());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->record, sample_record());
+  EXPECT_EQ(found->freshness, Freshness::current);
+  EXPECT_EQ(found->layer, "memory");
+}
+
+TEST(Database, AddedRecordsAreFoundByTheNextProcess) {
+  const TemporaryDirectory directory;
+  Database writer{user_layer(directory)};
+  Database earlier_reader{user_layer(directory)};
+  writer.add(sample_record());
+  writer.add(sample_record("8x4096x512 nt f16 f32"));
+  EXPECT_TRUE(writer.find(sample_record().problem, sample_query()));
+  EXPECT_FALSE(earlier_reader.find(sample_record().problem, sample_query()));
+  const Database reader{user_layer(directory)};
+  const auto found = reader.find(sample_record().problem, sample_query());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->record, sample_record());
+  EXPECT_EQ(found->layer, directory.path().string());
+  EXPECT_EQ(reader.all().size(), 2u);
+}
+
+TEST(Database, AnyMOfTheClassIsFound) {
+  Database database{DatabaseOptions{}};
+  database.add(sample_record("4000x4096x512 nt f16 f32"));
+  for (const char* text : {"4096x4096x512 nt f16 f32", "3585x4096x512 nt f16 f32"}) {
+    EXPECT_TRUE(database.find(parse_problem(text), sample_query())) << text;
+  }
+  for (const char* text : {"3584x4096x512 nt f16 f32", "4097x4096x512 nt f16 f32", "4096x4095x512 nt f16 f32",
+                           "4096x4096x512 nn f16 f32", "4096x4096x512 nt bf16 f32", "4096x4096x512 nt f16 f16",
+                           "4096x4096x512 nt f16 f32 a8", "4096x4096x512 nt f16 f32 beta1"}) {
+    EXPECT_FALSE(database.find(parse_problem(text), sample_query())) << text;
+  }
+}
+
+TEST(Database, RefusesAnIllegalRecord) {
+  Database database{DatabaseOptions{}};
+  TuningRecord record = sample_record();
+  record.config = MmaConfig{.block_m = 17};
+  EXPECT_THROW(database.add(record), Error);
+  EXPECT_TRUE(database.all().empty());
+}
+
+TEST(Database, UpperLayersWin) {
+  const TemporaryDirectory user, first, second, shipped;
+  DatabaseOptions options = user_layer(user);
+  options.read_only_layers = {first.path(), second.path(), "/nonexistent"};
+  options.shipped = shipped.path();
+  write_file(shipped.path() / "gpu.jsonl", lines_of({{with_median(sample_record(), 1), 9}}));
+  EXPECT_EQ(median_found(Database{options}), 1);
+  write_file(second.path() / "v1" / "db" / "x.jsonl", lines_of({{with_median(sample_record(), 2), 8}}));
+  EXPECT_EQ(median_found(Database{options}), 2);
+  write_file(first.path() / "x.jsonl", lines_of({{with_median(sample_record(), 3), 7}}));
+  EXPECT_EQ(median_found(Database{options}), 3);
+  write_file(first.path() / "x.json", "not a segment");
+  Database database{options};
+  EXPECT_EQ(median_found(database), 3);
+  database.add(with_median(sample_record(), 4));
+  EXPECT_EQ(median_found(database), 4);
+  const auto all = database.all();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].layer, user.path().string());
+  EXPECT_EQ(all[3].layer, shipped.path().string());
+  EXPECT_EQ(files_in(first.path()).size(), 2u);  // nothing was written there
+}
+
+TEST(Database, AnUpperLayerWinsWhateverItsMatch) {
+  const TemporaryDirectory shipped;
+  write_file(shipped.path() / "gpu.jsonl", lines_of({{with_median(sample_record(), 1), 9}}));
+  DatabaseOptions options;
+  options.shipped = shipped.path();
+  Database database{options};
+  TuningRecord other_gpu = with_median(sample_record(), 2);
+  other_gpu.environment.gpu = "Fictional FX-2";
+  other_gpu.environment.driver = "1.0";
+  database.add(other_gpu);
+  EXPECT_EQ(median_found(database), 2);
+}
+
+TEST(Database, TheBestMatchOfGpusWins) {
+  TuningRecord other_arch = with_median(sample_record(), 1), same_arch = with_median(sample_record(), 2),
+               same_sms = with_median(sample_record(), 3), same_gpu = with_median(sample_record(), 4);
+  other_arch.environment.arch = "sm_80";
+  same_arch.environment.gpu = "Fictional FX-2";
+  same_arch.environment.sm_count = 7;
+  same_sms.environment.gpu = "Fictional FX-3";
+  Database database{DatabaseOptions{}};
+  database.add(other_arch);
+  EXPECT_EQ(median_found(database), -1);
+  database.add(same_arch);
+  EXPECT_EQ(median_found(database), 2);
+  database.add(same_sms);
+  EXPECT_EQ(median_found(database), 3);
+  database.add(same_gpu);
+  database.add(same_arch);
+  EXPECT_EQ(median_found(database), 4);
+}
+
+TEST(Database, MarksWhatHasChangedAsStale) {
+  Database database{DatabaseOptions{}};
+  database.add(sample_record());
+  const auto freshness_for = [&](auto change) {
+    GpuQuery query = sample_query();
+    change(query);
+    return database.find(sample_record().problem, query)->freshness;
+  };
+  EXPECT_EQ(freshness_for([](GpuQuery&) {}), Freshness::current);
+  EXPECT_EQ(freshness_for([](GpuQuery& q) { q.environment.driver = "590.1"; }), Freshness::stale);
+  EXPECT_EQ(freshness_for([](GpuQuery& q) { q.environment.toolchain = "nvrtc-13.1-ff"; }), Freshness::stale);
+  EXPECT_EQ(
+      freshness_for([](GpuQuery& q) { q.template_digest = [](const KernelConfig&) { return std::string(64, 'b'); }; }),
+      Freshness::stale);
+  EXPECT_EQ(freshness_for([](GpuQuery& q) {  // no driver, no NVRTC: nothing to compare with
+              q.environment.driver.clear();
+              q.environment.toolchain.clear();
+              q.template_digest = nullptr;
+            }),
+            Freshness::current);
+}
+
+TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
+  const TuningRecord record = sample_record();
+  TuningRecord stale = with_median(record, 1), older_gpu_clock = with_median(record, 2);
+  stale.environment.driver = "1.0";
+  older_gpu_clock.environment.sm_count = 98;  // the same model, partitioned
+  const TemporaryDirectory directory;
+  const auto write = [&](const std::string& text) { write_file(directory.segments() / "x.jsonl", text); };
+  write(lines_of({{with_median(record, 5), 10}, {stale, 20}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 5);
+  write(lines_of({{older_gpu_clock, 5}, {with_median(record, 5), 10}, {with_median(record, 4), 11}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
+  write(lines_of({{with_median(record, 4), 11}, {with_median(record, 5), 12}, {older_gpu_clock, 5}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
+  // Less work is no better record: other m of the class are not compared by time.
+  TuningRecord smaller_m = with_median(record, 3);
+  smaller_m.problem.m = 3600;
+  write(lines_of({{smaller_m, 1}, {with_median(record, 5), 12}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 5);
+}
+
+TEST(Database, NearestByLogDistance) {
+  Database database{DatabaseOptions{}};
+  for (const char* text : {"2048x2048x2048 nt f16 f32", "64x65536x2048 nt f16 f32", "4096x2048x2048 nt f16 f32",
+                           "2048x2048x8192 nt f16 f32", "2048x2048x2048 nn f16 f32", "2048x2048x2048 nt bf16 f32",
+                           "2048x2048x2048 nt f16 f32 a8", "2048x2048x2048 nt f16 f32 beta1"}) {
+    database.add(sample_record(text));
+  }
+  const auto near = database.nearest(parse_problem("2048x2048x2048 nt f16 f32"), sample_query(), 10);
+  ASSERT_EQ(near.size(), 4u);
+  EXPECT_EQ(to_string(near[0].found.record.problem), "2048x2048x2048 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_DOUBLE_EQ(near[0].distance, 0);
+  EXPECT_EQ(near[1].found.record.problem.m, 4096);
+  EXPECT_DOUBLE_EQ(near[1].distance, 1);
+  EXPECT_EQ(near[2].found.record.problem.k, 8192);
+  EXPECT_DOUBLE_EQ(near[2].distance, 2);
+  EXPECT_EQ(near[3].found.record.problem.n, 65536);
+  EXPECT_DOUBLE_EQ(near[3].distance, std::sqrt(50.0));
+  EXPECT_EQ(database.nearest(parse_problem("2048x2048x2048 nt f16 f32"), sample_query(), 2).size(), 2u);
+  EXPECT_TRUE(database.nearest(parse_problem("2048x2048x2048 tt f16 f32"), sample_query(), 2).empty());
+  GpuQuery other = sample_query();
+  other.environment.arch = "sm_80";
+  EXPECT_TRUE(database.nearest(parse_problem("2048x2048x2048 nt f16 f32"), other, 10).empty());
+}
+
+TEST(Database, ABadLineIsDroppedAlone) {
+  const TemporaryDirectory directory;
+  const std::string good = to_line({sample_record(), 1});
+  std::string damaged = good;
+  damaged[damaged.find("123.25")] = '9';
+  const std::string text = good + "\n\n" + damaged + "\n" + "garbage\n" + edited(good, "mma_m128", "mma_m129") + "\n" +
+                           R"({"class":"4096x4096x512 nt f16 f32 a16 b16 d16 beta0","schema":7,"x":1})" + "\n" +
+                           to_line({sample_record("8x8x8 nn f16 f32"), 1}) + "\n";
+  write_file(directory.segments() / "x.jsonl", text);
+  Warnings warnings;
+  const Database database{user_layer(directory, &warnings)};
+  EXPECT_EQ(median_found(database), 123.25);
+  EXPECT_EQ(database.all().size(), 2u);
+  EXPECT_EQ(database.dropped(), 3u);
+  ASSERT_EQ(warnings.messages().size(), 1u);  // of the first one only
+  EXPECT_NE(warnings.messages()[0].find("x.jsonl:4: does not begin"), std::string::npos) << warnings.messages()[0];
+  EXPECT_EQ(read_file(directory.segments() / "x.jsonl"), text);
+}
+
+TEST(Database, OnlyLinesAskedForAreParsed) {
+  const TemporaryDirectory directory;
+  const std::string bad = edited(to_line({sample_record("8x8x8 nn f16 f32"), 1}), "mma_m128", "mma_m129");
+  write_file(directory.segments() / "x.jsonl", lines_of({{sample_record(), 1}}) + bad + "\n");
+  Warnings warnings;
+  const Database database{user_layer(directory, &warnings)};
+  EXPECT_EQ(median_found(database), 123.25);
+  EXPECT_EQ(database.dropped(), 0u);
+  EXPECT_FALSE(database.find(parse_problem("8x8x8 nn f16 f32"), sample_query()));
+  EXPECT_EQ(database.dropped(), 1u);
+  ASSERT_EQ(warnings.messages().size(), 1u);
+  EXPECT_NE(warnings.messages()[0].find("x.jsonl:2: config"), std::string::npos) << warnings.messages()[0];
+}
+
+TEST(Database, FindsWhileOthersAdd) {
+  const TemporaryDirectory directory;
+  std::string text;
+  for (int n = 8; n < 800; n += 8)
+    text += to_line({sample_record("64x" + std::to_string(n) + "x64 nn f16 f32"), 1}) + "\n";
+  write_file(directory.segments() / "x.jsonl", text);
+  Database database{user_layer(directory)};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&database, t] {
+      for (int i = 0; i < 100; ++i) {
+        const std::string n = std::to_string(8 * (1 + (i * 7 + t) % 99));
+        if (t == 0) database.add(sample_record("128x" + n + "x64 nn f16 f32"));
+        const Problem problem = parse_problem("64x" + n + "x64 nn f16 f32");
+        EXPECT_TRUE(database.find(problem, sample_query()));
+        if (i % 10 == 0) {
+          EXPECT_EQ(database.nearest(problem, sample_query(), 3).size(), 3u);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Database{user_layer(directory)}.all().size(), 99u + 100u);
+}
+
+TEST(Database, TenThousandRecordsOpenInMilliseconds) {
+  const TemporaryDirectory directory;
+  std::string text;
+  for (int i = 0; i < 10000; ++i) {
+    TuningRecord record = sample_record();
+    record.problem.n = 8 * (1 + i % 2500);
+    record.problem.k = 64 << (i / 2500);
+    text += to_line({record, i}) + "\n";
+  }
+  write_file(directory.segments() / "x.jsonl", text);
+  double best_ms = 1e9;
+  for (int repeat = 0; repeat < 7; ++repeat) {
+    const auto start = std::chrono::steady_clock::now();
+    const Database database{user_layer(directory)};
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    best_ms = std::min(best_ms, elapsed.count());
+    TuningRecord last = sample_record();
+    last.problem.n = 8 * 2500;
+    last.problem.k = 512;
+    ASSERT_TRUE(database.find(last.problem, sample_query()));
+  }
+  RecordProperty("open_microseconds", static_cast<int>(best_ms * 1000));
+  std::printf("10,000 records opened in %.2f ms\n", best_ms);
+  EXPECT_LT(best_ms, 50);  // 5 ms is the aim; sanitizers and a busy machine have room
+}
+
+}  // namespace
+}  // namespace hotgemm

@@ -1,0 +1,136 @@
+#include "plan/database_tools.hpp"
+
+#include "database_fixture.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+constexpr const char* kNewerLine = R"({"class":"8x8x8 nn f16 f32 a16 b16 d16 beta0","schema":9,"later":[]})";
+
+std::string line_of(double median_us, std::int64_t time, const char* driver = "580.159") {
+  TuningRecord record = sample_record();
+  record.timing.median_us = median_us;
+  record.environment.driver = driver;
+  return to_line({record, time}) + "\n";
+}
+
+bool keep_all(const TuningRecord&) { return false; }
+
+TEST(Lint, NamesFileLineAndReason) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory.segments() / "x.jsonl";
+  std::string damaged = line_of(1, 1);
+  damaged[damaged.find("FX-1000")] = 'G';
+  write_file(file, line_of(1, 1) + damaged + "\n" + kNewerLine + "\n" + line_of(2, 2) + line_of(3, 3).substr(0, 100));
+  for (const std::filesystem::path& path : {file, directory.segments(), directory.path()}) {
+    const auto findings = lint(path);
+    ASSERT_EQ(findings.size(), 3u) << path;
+    EXPECT_EQ(findings[0].file, file);
+    EXPECT_EQ(findings[0].line, 2);
+    EXPECT_NE(findings[0].reason.find("damaged or edited"), std::string::npos);
+    EXPECT_EQ(findings[1].line, 4);
+    EXPECT_NE(findings[1].reason.find("newer"), std::string::npos);
+    EXPECT_EQ(findings[2].line, 6);
+    EXPECT_NE(findings[2].reason.find("ends within this line"), std::string::npos);
+  }
+}
+
+TEST(Lint, CleanFileHasNoFindings) {
+  const TemporaryDirectory directory;
+  write_file(directory.path() / "any-name", line_of(1, 1));
+  EXPECT_TRUE(lint(directory.path() / "any-name").empty());
+}
+
+TEST(Lint, NothingToReadIsAnIoError) {
+  const TemporaryDirectory directory;
+  EXPECT_THROW(lint(directory.path()), Error);
+  EXPECT_THROW(lint(directory.path() / "missing.jsonl"), Error);
+}
+
+TEST(Merge, KeepsTheFastestOfEachEnvironmentWhateverTheOrder) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path a = directory.path() / "a.jsonl", b = directory.path() / "b.jsonl",
+                              out = directory.path() / "out.jsonl", reversed = directory.path() / "reversed.jsonl";
+  write_file(a, line_of(5, 1) + "garbage\n" + line_of(7, 2, "590.1"));
+  write_file(b, line_of(4, 1) + line_of(6, 3) + kNewerLine + "\n");
+  const MergeReport report = merge({a, b}, out);
+  EXPECT_EQ(report.kept, 2u);
+  EXPECT_EQ(report.superseded, 2u);
+  EXPECT_EQ(report.ignored, 2u);
+  merge({b, a}, reversed);
+  EXPECT_EQ(read_file(out), read_file(reversed));
+  EXPECT_TRUE(lint(out).empty());
+  // The fastest of the older driver, at the time of its latest record: find must not come to prefer the other one.
+  EXPECT_NE(read_file(out).find(line_of(4, 3)), std::string::npos) << read_file(out);
+  EXPECT_NE(read_file(out).find(line_of(7, 2, "590.1")), std::string::npos);
+  EXPECT_EQ(files_in(directory.path()).size(), 4u);  // no temporary is left
+}
+
+TEST(Merge, ReplacesAnInput) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "a.jsonl";
+  write_file(file, line_of(5, 1) + line_of(4, 1));
+  merge({file}, file);
+  EXPECT_EQ(read_file(file), line_of(4, 1));
+}
+
+TEST(Merge, SaysWhatItCannotWrite) {
+  const TemporaryDirectory directory;
+  write_file(directory.path() / "a.jsonl", line_of(5, 1));
+  try {
+    merge({directory.path() / "a.jsonl"}, "/nonexistent/out.jsonl");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io_error);
+    EXPECT_NE(std::string(error.what()).find("/nonexistent/out.jsonl"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Prune, CompactsAndDropsWhatIsChosen) {
+  const TemporaryDirectory directory;
+  write_file(directory.segments() / "a.jsonl", line_of(5, 1) + line_of(9, 1, "old") + "garbage\n");
+  write_file(directory.segments() / "b.jsonl", line_of(4, 1) + kNewerLine + "\n");
+  const PruneReport report =
+      prune(directory.path(), false, [](const TuningRecord& record) { return record.environment.driver == "old"; });
+  EXPECT_EQ(report.kept, 2u);
+  EXPECT_EQ(report.dropped, 1u);
+  EXPECT_EQ(report.superseded, 1u);
+  EXPECT_EQ(report.unusable, 1u);
+  EXPECT_EQ(report.segments_in_use, 0u);
+  const auto files = files_in(directory.segments());
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(read_file(files[0]), std::string(kNewerLine) + "\n" + line_of(4, 1));
+}
+
+TEST(Prune, LeavesSegmentsOfLivingWritersAlone) {
+  const TemporaryDirectory directory;
+  write_file(directory.segments() / "a.jsonl", line_of(5, 1));
+  {
+    Database writer{user_layer(directory)};
+    writer.add(sample_record("8x8x8 nn f16 f32"));
+    const PruneReport report = prune(directory.path(), false, [](const TuningRecord&) { return true; });
+    EXPECT_EQ(report.segments_in_use, 1u);
+    EXPECT_EQ(report.dropped, 1u);
+    writer.add(sample_record("16x8x8 nn f16 f32"));
+  }
+  EXPECT_EQ(Database{user_layer(directory)}.all().size(), 2u);
+  EXPECT_EQ(prune(directory.path(), false, keep_all).kept, 2u);  // the writer is gone
+}
+
+TEST(Prune, EmptyAndMissingLayersAreFine) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(prune(directory.path(), false, keep_all).kept, 0u);
+  EXPECT_EQ(prune(directory.path() / "missing", false, keep_all).kept, 0u);
+  write_file(directory.segments() / "a.jsonl", line_of(5, 1));
+  prune(directory.path(), false, [](const TuningRecord&) { return true; });
+  EXPECT_TRUE(files_in(directory.segments()).empty());
+}
+
+}  // namespace
+}  // namespace hotgemm

@@ -1,0 +1,205 @@
+#include "plan/record_text.hpp"
+
+#include "database_fixture.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+std::string sample_line() { return to_line({sample_record(), 1767225600}); }
+
+TEST(RecordText, LineAsDocumented) {
+  const std::string line = sample_line();
+  EXPECT_EQ(
+      line.substr(0, line.size() - kChecksumTail),
+      R"({"class":"4096x4096x512 nt f16 f32 a16 b16 d16 beta0","schema":1,"m":4096,)"
+      R"("config":"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1","launch":"r4n",)"
+      R"("median_us":123.25,"spread_us":0.5,"samples":21,"ratio":1.0625,"gpu":"Fictional FX-1000","arch":"sm_90a",)"
+      R"("sm_count":99,"driver":"580.159","toolchain":"nvrtc-13.0-0123abcd","templates":")" +
+          std::string(64, 'a') + R"(","time":1767225600)");
+  EXPECT_EQ(line, with_checksum(line));
+  EXPECT_EQ(leading_class(line), "4096x4096x512 nt f16 f32 a16 b16 d16 beta0");
+}
+
+TEST(RecordText, RoundTripsManyRecords) {
+  std::mt19937 random(3);
+  for (const Problem& base :
+       {parse_problem("1x768x512 nn f16 f32"), parse_problem("1x7x9 tt bf16 f32 a2 b4 d8 beta1")}) {
+    for (const KernelConfig& config : some_legal_configs(base)) {
+      StoredRecord stored{sample_record(), static_cast<std::int64_t>(random()) << 20};
+      TuningRecord& record = stored.record;
+      record.problem = base;
+      record.problem.m = static_cast<std::int64_t>(random() % 2147483648u);
+      record.config = config;
+      record.launch = {1 + static_cast<int>(random() % 16), random() % 2 == 0};
+      record.timing.median_us = std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 400) - 200);
+      record.timing.spread_us = 1.0 / (1.0 + static_cast<double>(random() % 1000));
+      record.timing.samples = static_cast<int>(random() % 100);
+      record.environment.gpu = "GPU \"quoted\" \\ \xc3\xa9 \t end";
+      record.environment.driver = "";
+      const ParsedLine parsed = parse_line(to_line(stored));
+      ASSERT_TRUE(parsed.stored) << parsed.reason << "\n" << to_line(stored);
+      EXPECT_EQ(*parsed.stored, stored);
+      EXPECT_EQ(parsed.fault, LineFault::none);
+    }
+  }
+}
+
+TEST(RecordText, ClassIsTheBucket) {
+  TuningRecord record = sample_record("4100x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  const std::string line = to_line({record, 0});
+  EXPECT_EQ(leading_class(line), "5120x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(parse_line(line).stored->record.problem.m, 4100);
+  record.problem.m = 2147483647;  // its bucket is one more, which is no size
+  EXPECT_EQ(leading_class(to_line({record, 0})), "2147483647x4096x512 nt f16 f32 a16 b16 d16 beta0");
+}
+
+TEST(RecordText, RefusesWhatCannotBeReadBack) {
+  const auto refused = [](auto change) {
+    TuningRecord record = sample_record();
+    change(record);
+    try {
+      to_line({record, 0});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(std::string(error.what()).find("x4096x512 nt"), std::string::npos) << error.what();
+      return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused([](TuningRecord&) {}));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.timing.median_us = std::numeric_limits<double>::quiet_NaN(); }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.timing.ratio = std::numeric_limits<double>::infinity(); }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.timing.spread_us = -1; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.timing.samples = -1; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.gpu = "\xff"; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.gpu = std::string(257, 'x'); }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.arch = "sm_1"; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.arch = "sm_75"; }));  // has no mma config
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.template_digest = "abc"; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.config = MmaConfig{.block_m = 100}; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.raster_width = 0; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.align_a = 3; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.m = -1; }));
+}
+
+TEST(RecordText, EachFaultIsNamed) {
+  const std::string good = sample_line();
+  const struct {
+    std::string line;
+    const char* reason;
+  } cases[] = {
+      {"", "begin with a problem class"},
+      {"{}", "begin with a problem class"},
+      {"garbage", "begin with a problem class"},
+      {" " + good, "begin with a problem class"},
+      {good.substr(0, good.size() / 2), "checksum: cut off"},
+      {good.substr(0, good.size() - 1), "checksum: cut off"},
+      {good + " ", "checksum: cut off"},
+      {std::string(good).replace(good.find("123.25"), 6, "123.26"), "damaged or edited"},
+      {edited(good, "\"schema\":1", "\"schema\":0"), "schema number"},
+      {edited(good, "\"schema\":1", "\"schema\":x"), "schema number"},
+      {edited(good, "\"schema\":1,", ""), "schema number"},
+      {edited(good, "\"m\":4096", "\"m\":1000"), "not in the class"},
+      {edited(good, "\"m\":4096", "\"m\":-4096"), "not an integer"},
+      {edited(good, "\"m\":4096", "\"m\":18446744073709551615"), "not an integer"},
+      {edited(good, "4096x4096x512 nt", "4096x4096x512 xy"), "'xy'"},
+      {edited(good, "mma_m128", "mma_m100"), "is not legal"},
+      {edited(good, "mma_m128", "mmb_m128"), "none of this version"},
+      {edited(good, "r4n", "r0n"), "launch 'r0n'"},
+      {edited(good, "r4n", "r2000000000n"), "launch 'r2000000000n'"},
+      {edited(good, "123.25", "-123.25"), "negative"},
+      {edited(good, "123.25", "1e999"), "JSON"},
+      {edited(good, "123.25", "NaN"), "JSON"},
+      {edited(good, "123.25", "\"123\""), "not a number"},
+      {edited(good, "123.25", "123.250"), "spelled"},
+      {edited(good, "\"samples\":21", "\"samples\":2.5"), "not an integer"},
+      {edited(good, "\"samples\":21", "\"samples\":3000000000"), "not an integer"},
+      {edited(good, "\"samples\":21", "\"samples\":21,\"samples\":21"), "repeated"},
+      {edited(good, "\"samples\":21", "\"samples\":21,\"extra\":1"), "unknown"},
+      {edited(good, "\"samples\":21,", ""), "no field \"samples\""},
+      {edited(good, "\"samples\":21", "\"samples\": 21"), "spelled"},
+      {edited(good, "\"samples\":21", "\"samples\":[[[[[[[[21]]]]]]]]"), "not an integer"},
+      {edited(good, "Fictional", "\\u0046ictional"), "spelled"},
+      {edited(good, "Fictional", std::string(300, 'F')), "longer than 256"},
+      {edited(good, "Fictional", std::string(4096, 'F')), "longer than 4096"},
+      {edited(good, "Fictional", "\xff"), "JSON"},
+      {edited(good, "sm_90a", "sm_10"), "sm_10"},
+      {edited(good, "aaaaaaaa", "aaaaaaaA"), "64 hexadecimal"},
+      {edited(good, "\"time\":1767225600", "\"time\":1767225600}"), "JSON"},
+  };
+  for (const auto& c : cases) {
+    const ParsedLine parsed = parse_line(c.line);
+    EXPECT_FALSE(parsed.stored) << c.line;
+    EXPECT_EQ(parsed.fault, LineFault::unusable) << c.line;
+    EXPECT_NE(parsed.reason.find(c.reason), std::string::npos) << c.line << "\n" << parsed.reason;
+  }
+}
+
+TEST(RecordText, EditingWithAChecksumIsPossible) {
+  const ParsedLine parsed = parse_line(edited(sample_line(), "\"m\":4096", "\"m\":4000"));  // of the same class
+  ASSERT_TRUE(parsed.stored) << parsed.reason;
+  EXPECT_EQ(parsed.stored->record.problem.m, 4000);
+}
+
+TEST(RecordText, NewerSchemaIsSetApart) {
+  const ParsedLine parsed = parse_line(R"({"class":"whatever it means then","schema":2,"new":[1,2]})");
+  EXPECT_EQ(parsed.fault, LineFault::newer_schema);
+  EXPECT_FALSE(parsed.stored);
+  EXPECT_FALSE(parsed.reason.empty());
+}
+
+TEST(RecordText, EveryTruncationAndEveryFlippedBitIsRejected) {
+  const std::string good = sample_line();
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_FALSE(parse_line(std::string_view(good).substr(0, length)).stored) << length;
+  }
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_FALSE(parse_line(bad).stored) << bad;
+  }
+}
+
+TEST(RecordText, MutatedLinesNeverYieldAnIllegalRecord) {
+  const Problem problem = sample_record().problem;
+  const std::vector<KernelConfig> configs = some_legal_configs(problem);
+  const std::string alphabet = "0123456789{}[]\",:.-+eE_amnrsxbk \\u\n\xff";
+  std::mt19937 random(11);
+  int accepted = 0;
+  for (int i = 0; i < 20000; ++i) {
+    TuningRecord record = sample_record();
+    record.config = configs[random() % configs.size()];
+    std::string line = to_line({record, 5});
+    for (std::size_t edits = 1 + random() % 3; edits > 0; --edits) {
+      const std::size_t at = random() % (line.size() - kChecksumTail);
+      switch (random() % 4) {
+        case 0: line[at] = alphabet[random() % alphabet.size()]; break;
+        case 1: line.insert(at, 1, alphabet[random() % alphabet.size()]); break;
+        case 2: line.erase(at, 1 + random() % 3); break;
+        default: line.insert(at, line.substr(random() % line.size(), random() % 20)); break;
+      }
+    }
+    line = with_checksum(line);  // the parser behind the checksum is what is tried
+    const ParsedLine parsed = parse_line(line);
+    ASSERT_EQ(parsed.stored.has_value(), parsed.fault == LineFault::none);
+    if (!parsed.stored) continue;
+    ++accepted;
+    const TuningRecord& got = parsed.stored->record;
+    ASSERT_TRUE(is_legal(got.config, traits_of(got.problem), arch_limits(got.environment.arch))) << line;
+    ASSERT_EQ(to_line(*parsed.stored), line);
+    ASSERT_TRUE(std::isfinite(got.timing.median_us) && got.timing.median_us >= 0);
+  }
+  EXPECT_GT(accepted, 100);  // edits of a name or a digit are legal records
+}
+
+}  // namespace
+}  // namespace hotgemm

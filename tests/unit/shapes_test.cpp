@@ -1,0 +1,114 @@
+#include "plan/shapes.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+struct Failure {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+template <class Call>
+Failure failure_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {};
+}
+
+TEST(Shapes, ReadsProblemsCommentsAndBlankLines) {
+  const auto problems = parse_shapes(
+      "# large\n"
+      "4096 8192 2048 nt f16\n"
+      "\n"
+      "   \t \n"
+      "  1 6144 4096 nn bf16   # decode\r\n"
+      "64 64 64 tt f32",
+      "x.txt");
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_EQ(to_string(problems[0]), "4096x8192x2048 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(to_string(problems[1]), "1x6144x4096 nn bf16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(to_string(problems[2]), "64x64x64 tt f32 f32 a16 b16 d16 beta0");
+}
+
+TEST(Shapes, EmptyTextHasNoProblems) {
+  EXPECT_TRUE(parse_shapes("", "x").empty());
+  EXPECT_TRUE(parse_shapes("\n#\n", "x").empty());
+}
+
+TEST(Shapes, PackedRowsFixTheAlignment) {
+  // A is stored m×k or k×m, B k×n or n×k, D m×n; 2-byte elements.
+  const auto problems =
+      parse_shapes("1023 1028 1026 nn f16\n1023 1028 1026 tt f16\n1023 1028 1026 nn f32\n7 0 8 nn f16", "x");
+  EXPECT_EQ(to_string(problems[0]), "1023x1028x1026 nn f16 f32 a4 b8 d8 beta0");
+  EXPECT_EQ(to_string(problems[1]), "1023x1028x1026 tt f16 f32 a2 b4 d8 beta0");
+  EXPECT_EQ(to_string(problems[2]), "1023x1028x1026 nn f32 f32 a8 b16 d16 beta0");
+  EXPECT_EQ(to_string(problems[3]), "7x0x8 nn f16 f32 a16 b16 d16 beta0");
+}
+
+TEST(Shapes, MalformedLinesAreNamed) {
+  const struct {
+    const char* line;
+    const char* named;
+  } cases[] = {
+      {"4096 4096 nt f16", "ends after 'f16'"},
+      {"4096 4096 4096 nt", "ends after 'nt'"},
+      {"4096 4096 4096 nt f16 f32", "'f32' follows"},
+      {"4096 x 4096 nt f16", "n is 'x'"},
+      {"4096 4096 -1 nt f16", "k is '-1'"},
+      {"4096 4096 99999999999 nt f16", "k is '99999999999'"},
+      {"4096 4096 4096 tnt f16", "layout is 'tnt'"},
+      {"4096 4096 4096 nt fp16", "'fp16'"},
+      {"4096,4096,4096,nt,f16", "'4096,4096,4096,nt,f16'"},
+  };
+  for (const auto& c : cases) {
+    const Failure failure =
+        failure_of([&] { parse_shapes(std::string("1 2 3 nn f16\n# comment\n") + c.line + "\n", "dir/shapes.txt"); });
+    EXPECT_EQ(failure.code, ErrorCode::invalid_argument) << c.line;
+    EXPECT_EQ(failure.message.rfind("dir/shapes.txt:3: ", 0), 0u) << failure.message;
+    EXPECT_NE(failure.message.find(c.named), std::string::npos) << failure.message;
+  }
+}
+
+TEST(Shapes, LoadsAFile) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "shapes_test.txt";
+  std::ofstream(path) << "16 32 64 nn f16\nbad\n";
+  const Failure failure = failure_of([&] { load_shapes(path); });
+  EXPECT_EQ(failure.message.rfind(path.string() + ":2: ", 0), 0u) << failure.message;
+  std::ofstream(path) << "16 32 64 nn f16\n";
+  EXPECT_EQ(load_shapes(path).size(), 1u);
+  std::filesystem::remove(path);
+}
+
+TEST(Shapes, FilesThatCannotBeReadAreIoErrors) {
+  const Failure missing = failure_of([] { load_shapes("/nonexistent/shapes.txt"); });
+  EXPECT_EQ(missing.code, ErrorCode::io_error);
+  EXPECT_NE(missing.message.find("/nonexistent/shapes.txt: No such file"), std::string::npos) << missing.message;
+  EXPECT_EQ(failure_of([] { load_shapes(testing::TempDir()); }).code, ErrorCode::io_error);
+}
+
+TEST(Shapes, ShapeOption) {
+  const Problem problem = parse_shape("16x32x64");
+  EXPECT_EQ(problem.m, 16);
+  EXPECT_EQ(problem.n, 32);
+  EXPECT_EQ(problem.k, 64);
+  for (const char* text : {"", "16", "16x32", "16x32x64x2", "16X32X64", "16x32x6.4", "16x32x64 ", "axbxc", "16xx64"}) {
+    const Failure failure = failure_of([&] { parse_shape(text); });
+    EXPECT_EQ(failure.code, ErrorCode::invalid_argument) << text;
+  }
+  EXPECT_NE(failure_of([] { parse_shape("16x32"); }).message.find("'16x32' is not three sizes MxNxK"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hotgemm

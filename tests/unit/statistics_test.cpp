@@ -1,0 +1,113 @@
+#include "plan/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> one_to(int count) {
+  std::vector<double> samples(static_cast<std::size_t>(count));
+  std::iota(samples.begin(), samples.end(), 1.0);
+  return samples;
+}
+
+TEST(Statistics, MedianOfOddAndEvenCounts) {
+  EXPECT_EQ(median(std::vector<double>{3, 1, 2}), 2);
+  EXPECT_EQ(median(std::vector<double>{4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median(std::vector<double>{7}), 7);
+}
+
+TEST(Statistics, MedianPassesOverSamplesNotTaken) {
+  EXPECT_EQ(median(std::vector<double>{kNan, 5, kNan, 1, 3}), 3);
+  EXPECT_TRUE(std::isnan(median(std::vector<double>{})));
+  EXPECT_TRUE(std::isnan(median(std::vector<double>{kNan, kNan})));
+}
+
+TEST(Statistics, QuantileInterpolatesAndClamps) {
+  const std::vector<double> samples{10, 20, 30, 40, 50};
+  EXPECT_EQ(quantile(samples, 0), 10);
+  EXPECT_EQ(quantile(samples, 1), 50);
+  EXPECT_EQ(quantile(samples, 2), 50);
+  EXPECT_EQ(quantile(samples, -1), 10);
+  EXPECT_DOUBLE_EQ(quantile(samples, 0.3), 22);
+}
+
+TEST(Statistics, InterquartileRange) {
+  EXPECT_EQ(interquartile_range(std::vector<double>{5, 1, 4, 2, 3}), 2);
+  EXPECT_EQ(interquartile_range(std::vector<double>{5}), 0);
+  EXPECT_TRUE(std::isnan(interquartile_range(std::vector<double>{})));
+}
+
+TEST(Statistics, GeometricMean) {
+  EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{2, 8}), 4);
+  EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{0.5, 2, 1}), 1);
+}
+
+TEST(Statistics, GeometricMeanRefusesWhatCouldNotRun) {
+  EXPECT_TRUE(std::isnan(geometric_mean(std::vector<double>{})));
+  EXPECT_TRUE(std::isnan(geometric_mean(std::vector<double>{1, kNan})));
+  EXPECT_TRUE(std::isnan(geometric_mean(std::vector<double>{1, 0})));
+  EXPECT_TRUE(std::isnan(geometric_mean(std::vector<double>{1, -2})));
+}
+
+TEST(Statistics, PairedRatiosKeepTheRoundsThatBothRan) {
+  const std::vector<double> baseline{10, kNan, 30, 40};
+  const std::vector<double> ours{5, 6, kNan, 20, 1};
+  EXPECT_EQ(paired_ratios(baseline, ours), (std::vector<double>{2, 2}));
+}
+
+// The ranks are those of published tables of the sign test at 95 %.
+TEST(Statistics, MedianIntervalRanks) {
+  EXPECT_EQ(median_interval(one_to(6)), (Interval{1, 6}));
+  EXPECT_EQ(median_interval(one_to(7)), (Interval{1, 7}));
+  EXPECT_EQ(median_interval(one_to(9)), (Interval{2, 8}));
+  EXPECT_EQ(median_interval(one_to(11)), (Interval{2, 10}));
+  EXPECT_EQ(median_interval(one_to(12)), (Interval{3, 10}));
+  EXPECT_EQ(median_interval(one_to(25)), (Interval{8, 18}));
+  EXPECT_EQ(median_interval(one_to(100)), (Interval{40, 61}));
+}
+
+TEST(Statistics, MedianIntervalNeedsSixSamples) {
+  for (int count = 0; count < 6; ++count) {
+    const Interval interval = median_interval(one_to(count));
+    EXPECT_TRUE(std::isinf(interval.low) && interval.low < 0) << count;
+    EXPECT_TRUE(std::isinf(interval.high) && interval.high > 0) << count;
+  }
+  std::vector<double> samples = one_to(6);
+  samples[2] = kNan;
+  EXPECT_TRUE(std::isinf(median_interval(samples).high));
+}
+
+TEST(Statistics, MedianIntervalCoversAsPromised) {
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> skewed(0, 1);  // its median is 1
+  for (const int count : {7, 11, 25}) {
+    constexpr int kTrials = 20000;
+    int covered = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<double> samples(static_cast<std::size_t>(count));
+      for (double& sample : samples) sample = skewed(random);
+      covered += median_interval(samples).contains(1);
+    }
+    EXPECT_GE(covered, 0.945 * kTrials) << count;
+    EXPECT_LE(covered, 0.995 * kTrials) << count;  // not wide for nothing
+  }
+}
+
+TEST(Statistics, TieIsAnIntervalThatContainsOne) {
+  EXPECT_TRUE(is_tie({0.98, 1.01}));
+  EXPECT_TRUE(is_tie({1, 1.05}));
+  EXPECT_FALSE(is_tie({1.001, 1.05}));
+  EXPECT_FALSE(is_tie({0.9, 0.999}));
+}
+
+}  // namespace
+}  // namespace hotgemm
