@@ -1,0 +1,85 @@
+#include "gpu/check_kernels.hpp"
+
+#include "plan/render.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+namespace {
+
+constexpr unsigned kThreads = 256;  // kCheckThreads of templates/check.cuh
+
+Cubin build_check(KernelBuilder& builder, std::string_view arch) {
+  return *builder.build(render_check(arch, builder.bundle())).cubin;
+}
+
+}  // namespace
+
+CheckKernels::CheckKernels(const Driver& driver, KernelBuilder& builder, std::string_view arch)
+    : driver_(driver),
+      module_(driver, build_check(builder, arch), 0),
+      fill_(module_.function("hotgemm_fill")),
+      check_(module_.function("hotgemm_check")),
+      report_(driver, sizeof(CheckReport)) {}
+
+void CheckKernels::launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const {
+  void* parameters[] = {args};
+  const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>((elements + kThreads - 1) / kThreads, 1, 4096));
+  driver_.check(driver_.cuLaunchKernel(function, blocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr),
+                "launch a check kernel");
+}
+
+void CheckKernels::fill(CUdeviceptr matrix, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                        const Problem& problem, FillPattern pattern, bool transposed, unsigned seed,
+                        CUstream stream) const {
+  if (rows == 0 || cols == 0) return;
+  FillArgs args{.matrix = matrix,
+                .ld = ld,
+                .rows = static_cast<int>(transposed ? cols : rows),
+                .cols = static_cast<int>(transposed ? rows : cols),
+                .k_extent = static_cast<int>(problem.k),
+                .transposed = transposed ? 1 : 0,
+                .seed = seed,
+                .pattern = pattern,
+                .dtype = problem.dtype};
+  launch(fill_, rows * cols, &args, stream);
+}
+
+void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
+  fill(set.a, p.m, p.k, set.lda, p, FillPattern::check_a, p.op_a == Op::t, seed, stream);
+  fill(set.b, p.k, p.n, set.ldb, p, FillPattern::check_b, p.op_b == Op::t, seed, stream);
+  if (set.c != 0) fill(set.c, p.m, p.n, set.ldc, p, FillPattern::check_c, false, seed, stream);
+  // All bits set is NaN in every element type.
+  const std::int64_t bytes = ((p.m - 1) * set.ldd + p.n) * size_bytes(p.dtype);
+  driver_.check(driver_.cuMemsetD8Async(set.d, 0xff, static_cast<std::size_t>(bytes), stream), "poison D");
+}
+
+void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
+  fill(set.a, p.m, p.k, set.lda, p, FillPattern::normal, p.op_a == Op::t, seed, stream);
+  fill(set.b, p.k, p.n, set.ldb, p, FillPattern::normal, p.op_b == Op::t, seed + 1, stream);
+  if (set.c != 0) fill(set.c, p.m, p.n, set.ldc, p, FillPattern::normal, false, seed + 2, stream);
+}
+
+std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigned seed, int alpha, int beta,
+                                CUstream stream) const {
+  CheckReport report{};
+  driver_.check(driver_.cuMemsetD8Async(report_.get(), 0, sizeof report, stream), "clear the check's report");
+  CheckArgs args{.d = set.d,
+                 .report = report_.get(),
+                 .ldd = set.ldd,
+                 .m = static_cast<int>(p.m),
+                 .n = static_cast<int>(p.n),
+                 .k = static_cast<int>(p.k),
+                 .alpha = alpha,
+                 .beta = beta,
+                 .seed = seed,
+                 .dtype = p.dtype};
+  launch(check_, p.m * p.n, &args, stream);
+  driver_.check(driver_.cuMemcpyDtoHAsync(&report, report_.get(), sizeof report, stream), "fetch the check's report");
+  driver_.check(driver_.cuStreamSynchronize(stream), "run a kernel and check its result");
+  if (report.mismatches == 0) return {};
+  return std::to_string(report.mismatches) + " of " + std::to_string(p.m * p.n) +
+         " elements are wrong, one of them at (" + std::to_string(report.row) + ", " + std::to_string(report.col) + ")";
+}
+
+}  // namespace hotgemm

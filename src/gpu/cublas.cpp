@@ -1,0 +1,325 @@
+#include "gpu/cublas.hpp"
+
+#include "gpu/device_buffer.hpp"
+#include "gpu/shared_library.hpp"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::size_t kWorkspaceBytes = std::size_t{256} << 20;
+constexpr int kRequestedAlgorithms = 512;  // more than the heuristics are known to return
+
+// cublas_api.h overloads cublasGemmEx for callers of old, so its address needs a type.
+using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                                  const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
+                                  cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+
+// clang-format off
+// By their symbols: cublas_v2.h maps "cublasCreate" to "cublasCreate_v2".
+#define HOTGEMM_CUBLAS_FUNCTIONS(F)                                                                            \
+  F(cublasCreate_v2) F(cublasDestroy_v2) F(cublasGetVersion_v2) F(cublasSetStream_v2) F(cublasSetWorkspace_v2) \
+  F(cublasGetStatusName)
+#define HOTGEMM_CUBLASLT_FUNCTIONS(F)                                                              \
+  F(cublasLtCreate) F(cublasLtDestroy) F(cublasLtMatmul) F(cublasLtMatmulAlgoGetHeuristic)         \
+  F(cublasLtMatmulAlgoConfigGetAttribute) F(cublasLtMatmulDescCreate) F(cublasLtMatmulDescDestroy) \
+  F(cublasLtMatmulDescSetAttribute) F(cublasLtMatrixLayoutCreate) F(cublasLtMatrixLayoutDestroy)   \
+  F(cublasLtMatmulPreferenceCreate) F(cublasLtMatmulPreferenceDestroy)                             \
+  F(cublasLtMatmulPreferenceSetAttribute)
+// clang-format on
+
+struct Functions {
+#define HOTGEMM_DECLARE(name) decltype(&::name) name = nullptr;
+  HOTGEMM_CUBLAS_FUNCTIONS(HOTGEMM_DECLARE)
+  HOTGEMM_CUBLASLT_FUNCTIONS(HOTGEMM_DECLARE)
+#undef HOTGEMM_DECLARE
+  GemmEx gemm_ex = nullptr;
+
+  void check(cublasStatus_t status, const std::string& attempt) const {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    const ErrorCode code = status == CUBLAS_STATUS_ALLOC_FAILED    ? ErrorCode::out_of_memory
+                           : status == CUBLAS_STATUS_NOT_SUPPORTED ? ErrorCode::not_supported
+                                                                   : ErrorCode::driver_error;
+    throw Error(code, attempt + ": " + cublasGetStatusName(status) + " (" + std::to_string(status) + ")");
+  }
+};
+
+SharedLibrary open(const char* variable, const std::string& stem) {
+  const char* override_path = secure_getenv(variable);
+  return SharedLibrary::open(override_path != nullptr ? override_path : "", {stem + ".so.13", stem + ".so.12"},
+                             ErrorCode::not_supported);
+}
+
+Functions load() {
+  // cuBLASLt first: libcublas depends on it, and takes the one that is loaded.
+  const SharedLibrary lt = open("HOTGEMM_LIBCUBLASLT", "libcublasLt");
+  const SharedLibrary cublas = open("HOTGEMM_LIBCUBLAS", "libcublas");
+  Functions functions;
+#define HOTGEMM_RESOLVE(name) functions.name = reinterpret_cast<decltype(functions.name)>(cublas.get(#name));
+  HOTGEMM_CUBLAS_FUNCTIONS(HOTGEMM_RESOLVE)
+#undef HOTGEMM_RESOLVE
+#define HOTGEMM_RESOLVE(name) functions.name = reinterpret_cast<decltype(functions.name)>(lt.get(#name));
+  HOTGEMM_CUBLASLT_FUNCTIONS(HOTGEMM_RESOLVE)
+#undef HOTGEMM_RESOLVE
+  functions.gemm_ex = reinterpret_cast<GemmEx>(cublas.get("cublasGemmEx"));
+  return functions;
+}
+
+const void* pointer(CUdeviceptr address) { return reinterpret_cast<const void*>(address); }
+void* mutable_pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+cudaDataType data_type(DType dtype) {
+  return dtype == DType::f16 ? CUDA_R_16F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/// alpha and beta in the type that the compute type wants.
+class Scalars {
+ public:
+  Scalars(DType accumulator, float alpha, float beta)
+      : half_(accumulator == DType::f16), f32_{alpha, beta}, f16_{__float2half_rn(alpha), __float2half_rn(beta)} {}
+
+  const void* alpha() const { return half_ ? static_cast<const void*>(&f16_[0]) : &f32_[0]; }
+  const void* beta() const { return half_ ? static_cast<const void*>(&f16_[1]) : &f32_[1]; }
+  cublasComputeType_t compute() const { return half_ ? CUBLAS_COMPUTE_16F : CUBLAS_COMPUTE_32F; }
+  cudaDataType scale() const { return half_ ? CUDA_R_16F : CUDA_R_32F; }
+
+ private:
+  bool half_;
+  float f32_[2];
+  __half f16_[2];
+};
+
+// cuBLAS is column-major, where a row-major matrix reads as its transpose: it is asked for D' = op(B)' * op(A)', n×m,
+// with B as its first operand. What is not transposed for us is then not transposed for it.
+cublasOperation_t operation(Op op) { return op == Op::n ? CUBLAS_OP_N : CUBLAS_OP_T; }
+
+void require_supported(const Problem& problem) {
+  const bool f16_accumulator = problem.accumulator == DType::f16 && problem.dtype == DType::f16;
+  if (problem.accumulator != DType::f32 && !f16_accumulator) {
+    throw Error(ErrorCode::not_supported, "cuBLAS has no GEMM for " + to_string(problem));
+  }
+}
+
+int to_int(std::int64_t value, const char* what) {
+  if (value < 0 || value > std::numeric_limits<int>::max()) {
+    throw Error(ErrorCode::not_supported,
+                std::string("cublasGemmEx takes ") + what + " as an int; it is " + std::to_string(value));
+  }
+  return static_cast<int>(value);
+}
+
+/// The largest power of two up to 256 that divides every address.
+std::uint32_t common_alignment(std::span<const OperandSet> sets, CUdeviceptr OperandSet::*member) {
+  CUdeviceptr bits = 256;
+  for (const OperandSet& set : sets) bits |= set.*member;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+}  // namespace
+
+struct CublasBaseline::Impl {
+  Functions functions;
+  DeviceBuffer workspace;
+  cublasHandle_t handle = nullptr;
+  cublasLtHandle_t lt = nullptr;
+  std::optional<CUstream> stream;  // that the handle is set to
+
+  explicit Impl(const Driver& driver) : functions(load()) {
+    workspace = DeviceBuffer(driver, kWorkspaceBytes);
+    functions.check(functions.cublasCreate_v2(&handle), "create a cuBLAS handle");
+    const cublasStatus_t status = functions.cublasLtCreate(&lt);
+    if (status != CUBLAS_STATUS_SUCCESS) functions.cublasDestroy_v2(handle);  // the destructor will not run
+    functions.check(status, "create a cuBLASLt handle");
+  }
+  ~Impl() {
+    functions.cublasLtDestroy(lt);
+    functions.cublasDestroy_v2(handle);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void use(CUstream wanted) {
+    if (stream == wanted) return;
+    stream.reset();
+    functions.check(functions.cublasSetStream_v2(handle, wanted), "set cuBLAS's stream");
+    // Setting the stream has put cuBLAS's own workspace back.
+    functions.check(functions.cublasSetWorkspace_v2(handle, mutable_pointer(workspace.get()), workspace.bytes()),
+                    "set cuBLAS's workspace");
+    stream = wanted;
+  }
+};
+
+namespace {
+
+/// A description of the problem to cuBLASLt: all that a call needs but pointers, algorithm and stream.
+struct LtMatmul {
+  std::shared_ptr<CublasBaseline::Impl> baseline;
+  std::vector<OperandSet> sets;
+  Scalars scalars;
+  bool reads_c;
+  cublasLtMatmulDesc_t operation_desc = nullptr;
+  cublasLtMatrixLayout_t first = nullptr;  // B
+  cublasLtMatrixLayout_t second = nullptr;
+  cublasLtMatrixLayout_t c = nullptr;
+  cublasLtMatrixLayout_t d = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+
+  LtMatmul(std::shared_ptr<CublasBaseline::Impl> impl, std::span<const OperandSet> operand_sets, const Scalars& scale,
+           bool beta_is_zero)
+      : baseline(std::move(impl)),
+        sets(operand_sets.begin(), operand_sets.end()),
+        scalars(scale),
+        reads_c(!beta_is_zero) {}
+  ~LtMatmul() {
+    const Functions& f = baseline->functions;
+    if (preference != nullptr) f.cublasLtMatmulPreferenceDestroy(preference);
+    for (cublasLtMatrixLayout_t layout : {first, second, c, d}) {
+      if (layout != nullptr) f.cublasLtMatrixLayoutDestroy(layout);
+    }
+    if (operation_desc != nullptr) f.cublasLtMatmulDescDestroy(operation_desc);
+  }
+  LtMatmul(const LtMatmul&) = delete;
+  LtMatmul& operator=(const LtMatmul&) = delete;
+
+  template <class T>
+  void set_operation(cublasLtMatmulDescAttributes_t attribute, T value) {
+    const Functions& f = baseline->functions;
+    f.check(f.cublasLtMatmulDescSetAttribute(operation_desc, attribute, &value, sizeof value),
+            "describe a problem to cuBLASLt");
+  }
+  template <class T>
+  void set_preference(cublasLtMatmulPreferenceAttributes_t attribute, T value) {
+    const Functions& f = baseline->functions;
+    f.check(f.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+            "set a preference of cuBLASLt");
+  }
+  /// A row-major rows×cols matrix, as cuBLASLt sees it.
+  void set_layout(cublasLtMatrixLayout_t& layout, DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+    const Functions& f = baseline->functions;
+    f.check(f.cublasLtMatrixLayoutCreate(&layout, data_type(dtype), static_cast<std::uint64_t>(cols),
+                                         static_cast<std::uint64_t>(rows), ld),
+            "describe a matrix to cuBLASLt");
+  }
+
+  void describe(const Problem& p) {
+    const Functions& f = baseline->functions;
+    f.check(f.cublasLtMatmulDescCreate(&operation_desc, scalars.compute(), scalars.scale()),
+            "describe a problem to cuBLASLt");
+    set_operation(CUBLASLT_MATMUL_DESC_TRANSA, operation(p.op_b));
+    set_operation(CUBLASLT_MATMUL_DESC_TRANSB, operation(p.op_a));
+    const OperandSet& set = sets.front();
+    const bool a_is_stored_mk = p.op_a == Op::n;
+    const bool b_is_stored_kn = p.op_b == Op::n;
+    set_layout(first, p.dtype, b_is_stored_kn ? p.k : p.n, b_is_stored_kn ? p.n : p.k, set.ldb);
+    set_layout(second, p.dtype, a_is_stored_mk ? p.m : p.k, a_is_stored_mk ? p.k : p.m, set.lda);
+    set_layout(c, p.dtype, p.m, p.n, reads_c ? set.ldc : set.ldd);
+    set_layout(d, p.dtype, p.m, p.n, set.ldd);
+    f.check(f.cublasLtMatmulPreferenceCreate(&preference), "create a preference of cuBLASLt");
+    set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
+    set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, common_alignment(sets, &OperandSet::b));
+    set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, common_alignment(sets, &OperandSet::a));
+    set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                   common_alignment(sets, reads_c ? &OperandSet::c : &OperandSet::d));
+    set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, common_alignment(sets, &OperandSet::d));
+  }
+
+  std::vector<cublasLtMatmulHeuristicResult_t> heuristics() const {
+    const Functions& f = baseline->functions;
+    std::vector<cublasLtMatmulHeuristicResult_t> results(kRequestedAlgorithms);
+    int returned = 0;
+    const cublasStatus_t status = f.cublasLtMatmulAlgoGetHeuristic(
+        baseline->lt, operation_desc, first, second, c, d, preference, kRequestedAlgorithms, results.data(), &returned);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+    f.check(status, "ask cuBLASLt for algorithms");
+    results.resize(static_cast<std::size_t>(returned));
+    std::erase_if(results, [](const cublasLtMatmulHeuristicResult_t& result) {
+      return result.state != CUBLAS_STATUS_SUCCESS || result.workspaceSize > kWorkspaceBytes;
+    });
+    return results;
+  }
+
+  void launch(const cublasLtMatmulAlgo_t& algorithm, CUstream stream, int index) const {
+    const Functions& f = baseline->functions;
+    const OperandSet& set = sets[static_cast<std::size_t>(index)];
+    const cublasStatus_t status =
+        f.cublasLtMatmul(baseline->lt, operation_desc, scalars.alpha(), pointer(set.b), first, pointer(set.a), second,
+                         scalars.beta(), pointer(reads_c ? set.c : set.d), c, mutable_pointer(set.d), d, &algorithm,
+                         mutable_pointer(baseline->workspace.get()), kWorkspaceBytes, stream);
+    if (status != CUBLAS_STATUS_SUCCESS) f.check(status, "launch cublasLtMatmul");
+  }
+};
+
+/// "cublasLt[7] algo 66": the place in the heuristics' list and the library's id.
+std::string name_of(const Functions& f, std::size_t index, const cublasLtMatmulAlgo_t& algorithm) {
+  int id = -1;
+  std::size_t written = 0;
+  f.cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
+  return "cublasLt[" + std::to_string(index) + "] algo " + std::to_string(id);
+}
+
+}  // namespace
+
+CublasBaseline::CublasBaseline(const Driver& driver) {
+  try {
+    impl_ = std::make_shared<Impl>(driver);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;
+    why_not_ = error.what();
+  }
+}
+
+std::string CublasBaseline::version() const {
+  int number = 0;
+  if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return {};
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+}
+
+Contender CublasBaseline::default_gemm(const Problem& problem, std::span<const OperandSet> sets, float alpha,
+                                       float beta) {
+  if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
+  require_supported(problem);
+  const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
+  for (const OperandSet& set : sets) {
+    for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
+  }
+  const Scalars scalars(problem.accumulator, alpha, problem.beta_is_zero ? 0 : beta);
+  auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k,
+                 op_first = operation(problem.op_b), op_second = operation(problem.op_a),
+                 type = data_type(problem.dtype)](CUstream stream, int index) {
+    impl->use(stream);
+    const OperandSet& set = operands[static_cast<std::size_t>(index)];
+    const cublasStatus_t status = impl->functions.gemm_ex(
+        impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b), type, static_cast<int>(set.ldb),
+        pointer(set.a), type, static_cast<int>(set.lda), scalars.beta(), mutable_pointer(set.d), type,
+        static_cast<int>(set.ldd), scalars.compute(), CUBLAS_GEMM_DEFAULT);
+    if (status != CUBLAS_STATUS_SUCCESS) impl->functions.check(status, "launch cublasGemmEx");
+  };
+  return {"cublasGemmEx", std::move(launch)};
+}
+
+std::vector<Contender> CublasBaseline::lt_heuristics(const Problem& problem, std::span<const OperandSet> sets,
+                                                     float alpha, float beta) {
+  if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
+  require_supported(problem);
+  if (sets.empty()) throw Error(ErrorCode::invalid_argument, "cublasLtMatmul needs at least one operand set");
+  const Scalars scalars(problem.accumulator, alpha, problem.beta_is_zero ? 0 : beta);
+  const auto matmul = std::make_shared<LtMatmul>(impl_, sets, scalars, problem.beta_is_zero);
+  matmul->describe(problem);
+  std::vector<Contender> contenders;
+  for (const cublasLtMatmulHeuristicResult_t& result : matmul->heuristics()) {
+    contenders.push_back(
+        {name_of(impl_->functions, contenders.size(), result.algo),
+         [matmul, algorithm = result.algo](CUstream stream, int index) { matmul->launch(algorithm, stream, index); }});
+  }
+  return contenders;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "gpu/driver.hpp"
+#include "plan/device_info.hpp"
+#include "plan/tuning_record.hpp"
+
+namespace hotgemm {
+
+/// What the driver says of a GPU. Throws Error.
+DeviceInfo query_device(const Driver& driver, CUdevice device);
+
+/// "13.0": the CUDA version that the driver supports.
+std::string driver_version(const Driver& driver);
+
+/// The primary context of GPU `ordinal`, current on this thread while the object lives. For programs of our own; a
+/// library call uses the context that its caller has made current.
+class PrimaryContext {
+ public:
+  PrimaryContext(const Driver& driver, int ordinal);
+  ~PrimaryContext();
+  PrimaryContext(const PrimaryContext&) = delete;
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+
+  CUdevice device() const { return device_; }
+
+ private:
+  const Driver& driver_;
+  CUdevice device_ = 0;
+  CUcontext previous_ = nullptr;
+};
+
+}  // namespace hotgemm

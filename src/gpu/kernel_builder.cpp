@@ -1,0 +1,60 @@
+#include "gpu/kernel_builder.hpp"
+
+#include "gpu/nvrtc.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace hotgemm {
+
+std::optional<Cubin> KernelBuilder::find(const KernelSource& source) {
+  const Nvrtc* nvrtc = Nvrtc::loaded();
+  return cache_.find(source.identity, nvrtc != nullptr ? std::string_view(nvrtc->toolchain()) : std::string_view());
+}
+
+BuildResult KernelBuilder::build(const KernelSource& source) {
+  if (auto cubin = find(source)) return {std::move(cubin), true, {}};
+  const Nvrtc& nvrtc = Nvrtc::get();
+  const ShardLock lock = cache_.lock(source.identity);
+  if (auto cubin = find(source)) return {std::move(cubin), true, {}};
+  Cubin cubin = nvrtc.compile(source, bundle_);
+  cache_.store(source.identity, cubin);
+  return {std::move(cubin), false, {}};
+}
+
+std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> sources, int jobs,
+                                                  const std::function<bool(std::size_t, const BuildResult&)>& done) {
+  std::vector<BuildResult> results(sources.size());
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> go_on{true};
+  std::mutex done_mutex;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < sources.size() && go_on; i = next++) {
+      try {
+        results[i] = build(sources[i]);
+      } catch (const std::exception& error) {
+        results[i].failure = error.what();
+      }
+      if (!done) continue;
+      const std::lock_guard lock(done_mutex);
+      if (!done(i, results[i])) go_on = false;
+    }
+  };
+  const auto threads = std::min<std::size_t>(static_cast<std::size_t>(std::max(jobs, 1)), sources.size());
+  std::vector<std::jthread> pool;
+  for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(work);
+  work();
+  pool.clear();  // joins
+  for (BuildResult& result : results) {
+    if (!result.cubin && result.failure.empty()) result.failure = "interrupted";
+  }
+  return results;
+}
+
+int default_compile_jobs() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 16); }
+
+}  // namespace hotgemm

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "gpu/binary_cache.hpp"
+#include "plan/kernel_source.hpp"
+#include "plan/template_bundle.hpp"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+
+struct BuildResult {
+  std::optional<Cubin> cubin;
+  bool from_cache = false;
+  std::string failure;  ///< why there is no cubin: the compiler's log
+};
+
+/// Turns sources into cubins: from the cache, or by NVRTC and into the cache. Thread-safe.
+class KernelBuilder {
+ public:
+  /// Keeps references to both.
+  KernelBuilder(BinaryCache& cache, const TemplateBundle& bundle) : cache_(cache), bundle_(bundle) {}
+
+  /// The cached cubin of `source`, if any. Does not load NVRTC.
+  std::optional<Cubin> find(const KernelSource& source);
+  /// Throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
+  BuildResult build(const KernelSource& source);
+  /// Builds all with up to `jobs` threads; failures are results, not exceptions. `done` is called after each, from one
+  /// thread at a time, with its index; it returns whether to go on.
+  std::vector<BuildResult> build_all(std::span<const KernelSource> sources, int jobs,
+                                     const std::function<bool(std::size_t, const BuildResult&)>& done = {});
+
+  BinaryCache& cache() { return cache_; }
+  const TemplateBundle& bundle() const { return bundle_; }
+
+ private:
+  BinaryCache& cache_;
+  const TemplateBundle& bundle_;
+};
+
+/// Threads worth compiling with: the machine's, but no more than NVRTC scales to within one process.
+int default_compile_jobs();
+
+}  // namespace hotgemm

@@ -1,0 +1,140 @@
+#include "gpu/nvrtc.hpp"
+
+#include "gpu/build_id.hpp"
+#include "gpu/shared_library.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <time.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+namespace hotgemm {
+namespace {
+
+constexpr int kOldestVersion = 12'09;  // the first with --no-cache
+
+double thread_cpu_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+/// The number that stands before each occurrence of `unit` in `log`, added up: ptxas reports
+/// "0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads" and "Used 254 registers, used 1 barriers".
+int sum_before(std::string_view log, std::string_view unit) {
+  int sum = 0;
+  for (std::size_t at = log.find(unit); at != log.npos; at = log.find(unit, at + 1)) {
+    std::size_t first = at;
+    while (first > 0 && log[first - 1] >= '0' && log[first - 1] <= '9') --first;
+    int value = 0;
+    std::from_chars(log.data() + first, log.data() + at, value);
+    sum += value;
+  }
+  return sum;
+}
+
+std::atomic<const Nvrtc*> instance{nullptr};  // set once, never freed
+
+}  // namespace
+
+const Nvrtc& Nvrtc::get() {
+  if (const Nvrtc* nvrtc = loaded()) return *nvrtc;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (const Nvrtc* nvrtc = loaded()) return *nvrtc;
+  const Nvrtc* nvrtc = new Nvrtc();
+  instance.store(nvrtc, std::memory_order_release);
+  return *nvrtc;
+}
+
+const Nvrtc* Nvrtc::loaded() noexcept { return instance.load(std::memory_order_acquire); }
+
+Nvrtc::Nvrtc() {
+  const char* override_path = secure_getenv("HOTGEMM_LIBNVRTC");
+  const SharedLibrary library = SharedLibrary::open(override_path != nullptr ? override_path : "",
+                                                    {"libnvrtc.so.13", "libnvrtc.so.12"}, ErrorCode::no_compiler);
+  const auto bind = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+    if (function == nullptr) throw Error(ErrorCode::no_compiler, library.path() + " has no function " + name);
+  };
+  bind(version_, "nvrtcVersion");
+  bind(error_string_, "nvrtcGetErrorString");
+  bind(create_program_, "nvrtcCreateProgram");
+  bind(destroy_program_, "nvrtcDestroyProgram");
+  bind(compile_program_, "nvrtcCompileProgram");
+  bind(log_size_, "nvrtcGetProgramLogSize");
+  bind(log_, "nvrtcGetProgramLog");
+  bind(cubin_size_, "nvrtcGetCUBINSize");
+  bind(cubin_, "nvrtcGetCUBIN");
+
+  int major = 0, minor = 0;
+  version_(&major, &minor);
+  path_ = library.path();
+  toolchain_ = "nvrtc-" + std::to_string(major) + "." + std::to_string(minor) + "-" + build_id_of(path_);
+  if (major * 100 + minor < kOldestVersion) {
+    throw Error(ErrorCode::no_compiler, path_ + " is NVRTC " + std::to_string(major) + "." + std::to_string(minor) +
+                                            "; 12.9 or later is needed");
+  }
+}
+
+Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle) const {
+  const double start_ms = thread_cpu_ms();
+  std::vector<const char*> texts, names, options;
+  for (const TemplateFile& file : bundle.files()) {
+    texts.push_back(file.text.c_str());
+    names.push_back(file.path.c_str());
+  }
+  for (const std::string& option : source.options) options.push_back(option.c_str());
+
+  nvrtcProgram program = nullptr;
+  const auto check = [&](nvrtcResult result, const char* attempt) {
+    if (result != NVRTC_SUCCESS) {
+      throw Error(ErrorCode::compile_failed,
+                  std::string(attempt) + " " + source.symbol + ": " + error_string_(result));
+    }
+  };
+  check(create_program_(&program, source.text.c_str(), (source.symbol + ".cu").c_str(), static_cast<int>(texts.size()),
+                        texts.data(), names.data()),
+        "create program");
+  struct Destroy {
+    const Nvrtc& nvrtc;
+    nvrtcProgram& program;
+    ~Destroy() { nvrtc.destroy_program_(&program); }
+  } const destroy{*this, program};
+
+  const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
+  std::size_t log_bytes = 0;
+  std::string log;
+  if (log_size_(program, &log_bytes) == NVRTC_SUCCESS && log_bytes > 1) {
+    log.resize(log_bytes);
+    log_(program, log.data());
+    log.resize(log_bytes - 1);
+  }
+  if (result != NVRTC_SUCCESS) {
+    throw Error(ErrorCode::compile_failed, "compile " + source.symbol + " with templates from " + bundle.origin() +
+                                               ": " + error_string_(result) + "\n" + log);
+  }
+  std::size_t image_bytes = 0;
+  check(cubin_size_(program, &image_bytes), "get the size of the cubin of");
+  Cubin cubin;
+  cubin.image.resize(image_bytes);
+  check(cubin_(program, reinterpret_cast<char*>(cubin.image.data())), "get the cubin of");
+  cubin.symbol = source.symbol;
+  constexpr std::string_view kArchOption = "--gpu-architecture=";
+  for (const std::string& option : source.options) {
+    if (option.starts_with(kArchOption)) cubin.arch = option.substr(kArchOption.size());
+  }
+  cubin.toolchain = toolchain_;
+  cubin.registers = sum_before(log, " registers");
+  cubin.spill_bytes = sum_before(log, " bytes spill stores") + sum_before(log, " bytes spill loads");
+  cubin.static_smem_bytes = sum_before(log, " bytes smem");
+  cubin.compile_ms = thread_cpu_ms() - start_ms;
+  return cubin;
+}
+
+}  // namespace hotgemm

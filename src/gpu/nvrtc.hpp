@@ -1,0 +1,44 @@
+#pragma once
+
+#include "plan/kernel_source.hpp"
+#include "plan/template_bundle.hpp"
+
+#include <nvrtc.h>
+
+#include <string>
+
+namespace hotgemm {
+
+/// NVRTC, dlopened. Compiling needs neither a GPU nor libcuda. Immutable; usable from any thread.
+class Nvrtc {
+ public:
+  /// Loads libnvrtc (HOTGEMM_LIBNVRTC, or libnvrtc.so.13, .12), once per process.
+  /// Throws Error{no_compiler} if there is none, or one older than 12.9.
+  static const Nvrtc& get();
+  /// The library if get() has succeeded before, else nullptr. Never loads anything.
+  static const Nvrtc* loaded() noexcept;
+
+  /// Throws Error{compile_failed} with NVRTC's log, which names template files and lines.
+  Cubin compile(const KernelSource& source, const TemplateBundle& bundle) const;
+
+  /// "nvrtc-13.0-<ELF build id>": what a cubin depends on besides its identity.
+  const std::string& toolchain() const { return toolchain_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  Nvrtc();
+
+  std::string path_;
+  std::string toolchain_;
+  decltype(&::nvrtcVersion) version_;
+  decltype(&::nvrtcGetErrorString) error_string_;
+  decltype(&::nvrtcCreateProgram) create_program_;
+  decltype(&::nvrtcDestroyProgram) destroy_program_;
+  decltype(&::nvrtcCompileProgram) compile_program_;
+  decltype(&::nvrtcGetProgramLogSize) log_size_;
+  decltype(&::nvrtcGetProgramLog) log_;
+  decltype(&::nvrtcGetCUBINSize) cubin_size_;
+  decltype(&::nvrtcGetCUBIN) cubin_;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,68 @@
+#include "gpu/operand_pool.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::int64_t kMatrixAlignment = 256;
+constexpr std::int64_t kMostSets = 64;
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+struct Matrix {
+  std::int64_t ld;
+  std::int64_t bytes;  // padded to kMatrixAlignment
+};
+
+Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype) {
+  const std::int64_t element = size_bytes(dtype);
+  const std::int64_t ld = round_up(std::max<std::int64_t>(cols, 1) * element, align_bytes) / element;
+  return {ld, round_up(std::max<std::int64_t>(rows, 1) * ld * element, kMatrixAlignment)};
+}
+
+}  // namespace
+
+OperandPool::OperandPool(const Driver& driver, const Problem& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
+  const Matrix a = p.op_a == Op::n ? matrix(p.m, p.k, p.align_a, p.dtype) : matrix(p.k, p.m, p.align_a, p.dtype);
+  const Matrix b = p.op_b == Op::n ? matrix(p.k, p.n, p.align_b, p.dtype) : matrix(p.n, p.k, p.align_b, p.dtype);
+  const Matrix d = matrix(p.m, p.n, p.align_d, p.dtype);
+  const std::int64_t set_bytes = a.bytes + b.bytes + d.bytes * (p.beta_is_zero ? 1 : 2);
+  if (set_bytes > max_bytes) {
+    throw Error(ErrorCode::out_of_memory, "operands of " + to_string(p) + " take " + std::to_string(set_bytes >> 20) +
+                                              " MiB; " + std::to_string(max_bytes >> 20) + " MiB of scratch are allowed");
+  }
+  const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / set_bytes + 1, 1, kMostSets);
+  const std::int64_t count = std::min(wanted, max_bytes / set_bytes);
+  slab_ = DeviceBuffer(driver, static_cast<std::size_t>(count * set_bytes));
+  for (std::int64_t i = 0; i < count; ++i) {
+    CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(i * set_bytes);
+    const auto take = [&](std::int64_t bytes) {
+      const CUdeviceptr taken = at;
+      at += static_cast<CUdeviceptr>(bytes);
+      return taken;
+    };
+    OperandSet set{.lda = a.ld, .ldb = b.ld, .ldc = d.ld, .ldd = d.ld};
+    set.a = take(a.bytes);
+    set.b = take(b.bytes);
+    set.d = take(d.bytes);
+    if (!p.beta_is_zero) set.c = take(d.bytes);
+    sets_.push_back(set);
+  }
+}
+
+Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
+  const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
+  return {.a = pointer(set.a),
+          .b = pointer(set.b),
+          .c = pointer(set.c),
+          .d = pointer(set.d),
+          .lda = set.lda,
+          .ldb = set.ldb,
+          .ldc = set.ldc,
+          .ldd = set.ldd,
+          .alpha = alpha,
+          .beta = beta};
+}
+
+}  // namespace hotgemm

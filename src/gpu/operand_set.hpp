@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace hotgemm {
+
+/// One copy of a problem's operands in device memory. Several are rotated through, so that no launch finds its operands
+/// in L2. Leading dimensions are in elements of the row-major matrices as stored.
+struct OperandSet {
+  CUdeviceptr a = 0;
+  CUdeviceptr b = 0;
+  CUdeviceptr c = 0;  ///< not read when beta is zero, and may then be 0
+  CUdeviceptr d = 0;
+  std::int64_t lda = 0;
+  std::int64_t ldb = 0;
+  std::int64_t ldc = 0;
+  std::int64_t ldd = 0;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,245 @@
+#include "gpu/stopwatch.hpp"
+
+#include "gpu/stream.hpp"
+#include "plan/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <random>
+
+namespace hotgemm {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr int kMinGraphLaunches = 20;  // what surrounds a replay must not count
+constexpr int kProbeLaunches = 8;      // for an estimate of what one launch alone cannot show
+constexpr double kProbeBelowUs = 200;  // above this, one launch is estimate enough
+constexpr double kLaunchBoundUs = 20;  // below this, an eager launch may cost the host more than the GPU
+
+struct Runner {
+  const Contender* contender;
+  std::vector<double>* us;
+  std::string* failure;
+  OwnedEvent start;
+  OwnedEvent stop;
+  std::optional<OwnedGraph> graph;
+  double estimate_us = 0;
+  int launches = 1;  // per batch
+  bool live = true;
+};
+
+class Race {
+ public:
+  Race(const Driver& driver, CUstream stream, std::span<const Contender> contenders, const RaceOptions& options)
+      : driver_(driver), stream_(stream), options_(options), random_(options.seed) {
+    result_.us.resize(contenders.size());
+    result_.failures.resize(contenders.size());
+    runners_.reserve(contenders.size());
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      runners_.push_back(Runner{&contenders[i], &result_.us[i], &result_.failures[i], OwnedEvent(driver),
+                                OwnedEvent(driver), std::nullopt});
+    }
+  }
+
+  RaceResult run() {
+    for (Runner& runner : runners_) prepare(runner, [&] { estimate(runner); });
+    abandon_slow();
+    choose_launches();
+    if (options_.mode == TimingMode::graph) {
+      for (Runner& runner : runners_) prepare(runner, [&] { capture_batch(runner); });
+    }
+    while (result_.rounds_done < options_.rounds && any_live() && time_for_a_round()) {
+      run_round();
+      abandon_slow();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// Runs `step` of one contender; false if it threw, which ends this contender's race.
+  bool attempt(Runner& runner, const std::function<void()>& step) {
+    try {
+      step();
+      return true;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::context_lost) throw;
+      // A library's status may hide an error that has taken the context with it.
+      const CUresult state = driver_.cuStreamSynchronize(stream_);
+      if (is_sticky(state)) driver_.fail(state, "go on after the failure of " + runner.contender->name);
+      *runner.failure = error.what();
+      drop(runner);
+      return false;
+    }
+  }
+
+  void prepare(Runner& runner, const std::function<void()>& step) {
+    if (!runner.live) return;
+    if (std::chrono::steady_clock::now() >= options_.deadline) {
+      *runner.failure = "not timed: no time was left";
+      drop(runner);
+    } else {
+      attempt(runner, step);
+    }
+  }
+
+  static void drop(Runner& runner) {
+    runner.live = false;
+    runner.graph.reset();
+  }
+
+  void synchronize(const std::string& attempt_text) {
+    driver_.check(driver_.cuStreamSynchronize(stream_), attempt_text);
+  }
+
+  /// Sets go on where the last launch of any contender left off, so that none finds its operands in L2.
+  void launch(const Runner& runner, int count) {
+    for (int i = 0; i < count; ++i) {
+      runner.contender->launch(stream_, next_set_);
+      next_set_ = (next_set_ + 1) % options_.sets;
+    }
+  }
+
+  void run_batch(const Runner& runner) {
+    if (runner.graph) {
+      runner.graph->launch(stream_);
+    } else {
+      launch(runner, runner.launches);
+    }
+  }
+
+  /// GPU time of what `enqueue` puts on the stream, alone.
+  double time_us(const Runner& runner, const std::function<void()>& enqueue) {
+    runner.start.record(stream_);
+    enqueue();
+    runner.stop.record(stream_);
+    synchronize("wait for " + runner.contender->name);
+    return elapsed_us(driver_, runner.start, runner.stop);
+  }
+
+  /// The first launch loads and initialises; it is waited for so that its errors are this contender's.
+  void estimate(Runner& runner) {
+    launch(runner, 1);
+    synchronize("run " + runner.contender->name);
+    runner.estimate_us = time_us(runner, [&] { launch(runner, 1); });
+    if (runner.estimate_us >= kProbeBelowUs) return;
+    if (options_.mode == TimingMode::graph) {
+      const OwnedGraph probe = OwnedGraph::capture(driver_, stream_, [&] { launch(runner, kMinGraphLaunches); });
+      probe.launch(stream_);
+      runner.estimate_us = time_us(runner, [&] { probe.launch(stream_); }) / kMinGraphLaunches;
+    } else {
+      runner.estimate_us = time_us(runner, [&] { launch(runner, kProbeLaunches); }) / kProbeLaunches;
+    }
+  }
+
+  void capture_batch(Runner& runner) {
+    runner.graph = OwnedGraph::capture(driver_, stream_, [&] { launch(runner, runner.launches); });
+    runner.graph->launch(stream_);  // the first replay uploads it
+    synchronize("replay a graph of " + runner.contender->name);
+  }
+
+  int launches_for(double estimate_us) const {
+    const int least = options_.mode == TimingMode::graph ? kMinGraphLaunches : 1;
+    const int most = std::max(options_.max_launches, least);
+    const double wanted = std::ceil(options_.round_us / std::max(estimate_us, 0.1));
+    int launches = static_cast<int>(std::clamp(wanted, static_cast<double>(least), static_cast<double>(most)));
+    if (options_.mode == TimingMode::graph) {  // whole rotations, so that each replay begins where the last one ended
+      const int whole = (launches + options_.sets - 1) / options_.sets * options_.sets;
+      if (whole <= most) launches = whole;
+    }
+    return launches;
+  }
+
+  void choose_launches() {
+    std::vector<double> estimates;
+    for (const Runner& runner : runners_) {
+      if (runner.live) estimates.push_back(runner.estimate_us);
+    }
+    if (estimates.empty()) return;
+    const auto [least, most] = std::minmax_element(estimates.begin(), estimates.end());
+    const bool alike = *most <= 2 * *least;
+    const double middle = median(estimates);
+    for (Runner& runner : runners_) runner.launches = launches_for(alike ? middle : runner.estimate_us);
+    launch_bound_ = options_.mode == TimingMode::eager && *least < kLaunchBoundUs;
+  }
+
+  bool any_live() const {
+    return std::any_of(runners_.begin(), runners_.end(), [](const Runner& runner) { return runner.live; });
+  }
+
+  bool time_for_a_round() const {
+    const auto now = std::chrono::steady_clock::now();
+    if (result_.rounds_done == 0) return now < options_.deadline;
+    double round_us = 0;
+    for (const Runner& runner : runners_) {
+      if (runner.live) round_us += runner.estimate_us * runner.launches;
+    }
+    return now + std::chrono::microseconds(static_cast<std::int64_t>(round_us)) < options_.deadline;
+  }
+
+  void run_round() {
+    std::vector<Runner*> order;
+    for (Runner& runner : runners_) {
+      runner.us->push_back(kNan);
+      if (runner.live) order.push_back(&runner);
+    }
+    std::shuffle(order.begin(), order.end(), random_);
+    // An untimed batch first: when the timed ones are enqueued the GPU is busy, so that no event waits for the host.
+    attempt(*order.front(), [&] { run_batch(*order.front()); });
+    std::vector<Runner*> timed;
+    for (Runner* runner : order) {
+      if (!runner->live) continue;
+      if (launch_bound_) synchronize("wait between two batches");
+      const bool enqueued = attempt(*runner, [&] {
+        runner->start.record(stream_);
+        run_batch(*runner);
+        runner->stop.record(stream_);
+      });
+      if (enqueued) timed.push_back(runner);
+    }
+    synchronize("wait for a round of timing");
+    for (Runner* runner : timed) {
+      runner->us->back() = elapsed_us(driver_, runner->start, runner->stop) / runner->launches;
+    }
+    ++result_.rounds_done;
+  }
+
+  /// The best that is known of a contender's time.
+  double time_so_far(const Runner& runner) const {
+    return result_.rounds_done > 0 ? median(*runner.us) : runner.estimate_us;
+  }
+
+  void abandon_slow() {
+    if (options_.abandon_ratio <= 0) return;
+    double best = std::numeric_limits<double>::infinity();
+    for (const Runner& runner : runners_) {
+      if (runner.live) best = std::min(best, time_so_far(runner));
+    }
+    for (Runner& runner : runners_) {
+      if (runner.live && time_so_far(runner) > options_.abandon_ratio * best) drop(runner);
+    }
+  }
+
+  const Driver& driver_;
+  CUstream stream_;
+  const RaceOptions& options_;
+  std::mt19937_64 random_;
+  RaceResult result_;
+  std::vector<Runner> runners_;
+  int next_set_ = 0;
+  bool launch_bound_ = false;
+};
+
+}  // namespace
+
+std::string_view to_string(TimingMode mode) { return mode == TimingMode::eager ? "eager" : "graph"; }
+
+RaceResult race(const Driver& driver, CUstream stream, std::span<const Contender> contenders,
+                const RaceOptions& options) {
+  if (options.sets < 1) throw Error(ErrorCode::invalid_argument, "a race needs at least one operand set");
+  return Race(driver, stream, contenders, options).run();
+}
+
+}  // namespace hotgemm

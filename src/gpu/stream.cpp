@@ -1,0 +1,88 @@
+#include "gpu/stream.hpp"
+
+#include <utility>
+
+namespace hotgemm {
+
+OwnedStream::OwnedStream(const Driver& driver) : driver_(&driver) {
+  driver.check(driver.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "create a stream");
+}
+
+OwnedStream::~OwnedStream() {
+  if (stream_ != nullptr) driver_->cuStreamDestroy(stream_);
+}
+
+OwnedStream::OwnedStream(OwnedStream&& other) noexcept
+    : driver_(other.driver_), stream_(std::exchange(other.stream_, nullptr)) {}
+
+OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(stream_, other.stream_);
+  return *this;
+}
+
+void OwnedStream::synchronize() const { driver_->check(driver_->cuStreamSynchronize(stream_), "wait for a stream"); }
+
+OwnedEvent::OwnedEvent(const Driver& driver) : driver_(&driver) {
+  driver.check(driver.cuEventCreate(&event_, CU_EVENT_DEFAULT), "create an event");
+}
+
+OwnedEvent::~OwnedEvent() {
+  if (event_ != nullptr) driver_->cuEventDestroy(event_);
+}
+
+OwnedEvent::OwnedEvent(OwnedEvent&& other) noexcept
+    : driver_(other.driver_), event_(std::exchange(other.event_, nullptr)) {}
+
+OwnedEvent& OwnedEvent::operator=(OwnedEvent&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(event_, other.event_);
+  return *this;
+}
+
+void OwnedEvent::record(CUstream stream) const {
+  driver_->check(driver_->cuEventRecord(event_, stream), "record an event");
+}
+
+double elapsed_us(const Driver& driver, const OwnedEvent& start, const OwnedEvent& stop) {
+  float ms = 0;
+  driver.check(driver.cuEventElapsedTime(&ms, start.get(), stop.get()), "read the time between two events");
+  return static_cast<double>(ms) * 1000;
+}
+
+OwnedGraph OwnedGraph::capture(const Driver& driver, CUstream stream, const std::function<void()>& enqueue) {
+  driver.check(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "begin a graph capture");
+  CUgraph graph = nullptr;
+  try {
+    enqueue();
+  } catch (...) {
+    // A failure may have ended or invalidated the capture; either way it is over after this call.
+    if (driver.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && graph != nullptr) driver.cuGraphDestroy(graph);
+    throw;
+  }
+  driver.check(driver.cuStreamEndCapture(stream, &graph), "end a graph capture");
+  CUgraphExec executable = nullptr;
+  const CUresult result = driver.cuGraphInstantiateWithFlags(&executable, graph, 0);
+  driver.cuGraphDestroy(graph);
+  driver.check(result, "instantiate a captured graph");
+  return OwnedGraph(driver, executable);
+}
+
+OwnedGraph::~OwnedGraph() {
+  if (graph_ != nullptr) driver_->cuGraphExecDestroy(graph_);
+}
+
+OwnedGraph::OwnedGraph(OwnedGraph&& other) noexcept
+    : driver_(other.driver_), graph_(std::exchange(other.graph_, nullptr)) {}
+
+OwnedGraph& OwnedGraph::operator=(OwnedGraph&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(graph_, other.graph_);
+  return *this;
+}
+
+void OwnedGraph::launch(CUstream stream) const {
+  driver_->check(driver_->cuGraphLaunch(graph_, stream), "launch a graph");
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+namespace hotgemm {
+
+enum class LogLevel { debug, info, warn, error, off };
+std::string_view to_string(LogLevel level);
+std::optional<LogLevel> parse_log_level(std::string_view text);
+
+/// Receives every message at or above the level in force; called from any thread, must not throw.
+using LogSink = std::function<void(LogLevel, std::string_view)>;
+
+/// The process's logger. The default sink is spdlog on stderr at `warn`, or as HOTGEMM_LOG says.
+void set_logger_sink(LogSink sink);  ///< an empty sink restores the default
+void set_logger_level(LogLevel level);
+void log(LogLevel level, std::string_view message);
+
+}  // namespace hotgemm
