@@ -1,0 +1,177 @@
+#include "context_impl.hpp"
+
+#include "fork_guard.hpp"
+#include "log.hpp"
+#include "plan/render.hpp"
+#include "plan/traits.hpp"
+#include "validate.hpp"
+
+#include <hotgemm/error.hpp>
+
+namespace hotgemm {
+
+std::string_view to_string(Policy policy) {
+  switch (policy) {
+    case Policy::cached_only:
+      return "cached_only";
+    case Policy::estimate:
+      return "estimate";
+    case Policy::tune:
+      return "tune";
+  }
+  return "?";
+}
+
+Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Context::~Context() = default;
+
+Context& Context::default_context() {
+  static Context* instance = new Context();  // leaked: kernels may be launched until the process ends
+  return *instance;
+}
+
+void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
+  const Problem problem = describe(asked, operands);
+  validate(problem);
+  validate(problem, operands);
+  if (problem.m == 0 || problem.n == 0) return;
+  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  DeviceState& device = impl_->current();
+  const PlanTable::Entry* entry = device.plans().find(plan_key(problem));
+  if (entry != nullptr && !entry->is_provisional) {
+    entry->plan->launch(stream, problem, operands);
+  } else {
+    impl_->find_or_plan(device, problem, impl_->options().policy, stream)->launch(stream, problem, operands);
+  }
+}
+
+Plan Context::plan(const Problem& problem, Policy policy, Stream stream) {
+  validate(problem);
+  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  return Plan(impl_->find_or_plan(impl_->current(), problem, policy, stream), problem);
+}
+
+Plan Context::plan(const Problem& problem) { return plan(problem, impl_->options().policy); }
+
+Stats Context::stats() const { return impl_->stats(); }
+
+void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
+           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc, DType dtype,
+           DType accumulator) {
+  const Problem problem{.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .dtype = dtype, .accumulator = accumulator};
+  const Operands operands{.a = a, .b = b, .c = c, .d = c, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc,
+                          .alpha = alpha, .beta = beta};
+  Context::default_context().gemm(stream, problem, operands);
+}
+
+// ---- the cold path ----
+
+Context::Impl::~Impl() {
+  for (Node* node = devices_.load(); node != nullptr;) {
+    Node* next = node->next;
+    delete node;
+    node = next;
+  }
+}
+
+DeviceState& Context::Impl::current() {
+  const Driver& driver = Driver::get();
+  unsigned long long id = 0;
+  if (const CUresult result = driver.cuCtxGetId(nullptr, &id); result != CUDA_SUCCESS) {
+    driver.fail(result, "find the current CUDA context");
+  }
+  const auto find = [&]() -> Node* {
+    Node* node = devices_.load(std::memory_order_acquire);
+    while (node != nullptr && node->state.context_id() != id) node = node->next;
+    return node;
+  };
+  if (Node* node = find()) return node->state;
+  const std::lock_guard lock(mutex_);
+  if (Node* node = find()) return node->state;
+  watch_for_fork();
+  Node* node = new Node{DeviceState(driver, engine_, id), devices_.load()};
+  devices_.store(node, std::memory_order_release);
+  return node->state;
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device, const Problem& problem, Policy policy,
+                                                            Stream stream) {
+  const PlanKey key = plan_key(problem);
+  const DeviceState::Flight flight(device, key);
+  const PlanTable::Entry* entry = device.plans().find(key);
+
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const Driver& driver = device.driver();
+  driver.check(driver.cuStreamIsCapturing(stream, &status), "ask whether the stream is being captured");
+  const bool is_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (entry != nullptr && (!entry->is_provisional || is_capturing || policy != Policy::tune)) return entry->plan;
+
+  std::shared_ptr<const PlanImpl> plan;
+  const bool is_recorded = engine_.database.find(problem, device.query()).has_value();
+  if (policy == Policy::tune && !is_recorded && !is_capturing) plan = plan_by_tuning(device, problem);
+  const bool is_provisional = !plan && policy == Policy::tune && !is_recorded && is_capturing;
+  if (!plan) plan = plan_without_measuring(device, problem, policy);
+  device.plans().insert(key, plan, is_provisional);
+  ++plans_;
+  return plan;
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& device, const Problem& problem) {
+  try {
+    const TuneOutcome outcome = tune_problem(device, problem, options_.tuning);
+    const Candidate& winner = outcome.candidates.front();
+    ++tuned_;
+    return device.make_plan({winner.config, winner.launch, Origin::tuned, 0}, traits_of(problem), *winner.cubin);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;
+    log(LogLevel::warn, "not tuned, the model decides: " + to_string(problem) + ": " + error.what());
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceState& device, const Problem& problem,
+                                                                      Policy policy) {
+  const GemmTraits traits = traits_of(problem);
+  const std::vector<Choice> choices = choose(problem, device.info().arch, engine_.database, device.query());
+  for (const Choice& choice : choices) {
+    const KernelSource source = render(choice.config, traits, device.info().arch, engine_.bundle);
+    std::optional<Cubin> cubin = engine_.builder.find(source);
+    if (!cubin && policy == Policy::cached_only) {
+      throw Error(ErrorCode::not_prepared, "no cubin in the cache for " + to_string(problem) + ", which " +
+                                               device.info().arch + " would compute with " + to_string(choice.config) +
+                                               "; run: hotgemm prewarm");
+    }
+    if (!cubin) {
+      cubin = engine_.builder.build(source).cubin;
+      ++engine_.compiled;
+    }
+    if (cubin->spill_bytes > 0 && &choice != &choices.back()) continue;  // the next one is better
+    count(choice.origin);
+    if (choice.origin != Origin::tuned) {
+      log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice));
+    }
+    return device.make_plan(choice, traits, *cubin);
+  }
+  throw Error(ErrorCode::internal, "choose() gave no choice for " + to_string(problem));
+}
+
+void Context::Impl::count(Origin origin) {
+  switch (origin) {
+    case Origin::tuned:
+      ++recorded_;
+      break;
+    case Origin::nearest:
+      ++nearest_;
+      break;
+    case Origin::estimated:
+      ++estimated_;
+      break;
+  }
+}
+
+Stats Context::Impl::stats() const {
+  return {.plans = plans_, .tuned = tuned_, .recorded = recorded_, .nearest = nearest_, .estimated = estimated_,
+          .compiled = engine_.compiled};
+}
+
+}  // namespace hotgemm

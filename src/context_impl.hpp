@@ -1,0 +1,49 @@
+#pragma once
+
+#include "device_state.hpp"
+#include "engine.hpp"
+#include "tune.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <atomic>
+#include <mutex>
+
+namespace hotgemm {
+
+class Context::Impl {
+ public:
+  explicit Impl(const ContextOptions& options) : options_(options), engine_(options) {}
+  ~Impl();
+
+  /// The state of the CUDA context that is current. Takes a lock only the first time. Throws Error{no_device} if there
+  /// is no current context, no_driver if there is no libcuda.
+  DeviceState& current();
+
+  /// The cold path of gemm and plan: what answers `problem` from now on, or this time only on a capturing stream.
+  std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Problem& problem, Policy policy,
+                                               Stream stream);
+
+  const ContextOptions& options() const { return options_; }
+  Engine& engine() { return engine_; }
+  Stats stats() const;
+
+ private:
+  struct Node {
+    DeviceState state;
+    Node* next;
+  };
+
+  std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Problem& problem, Policy policy);
+  /// nullptr where tuning is out of the question now; why is in the log.
+  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Problem& problem);
+  void count(Origin origin);
+
+  ContextOptions options_;
+  Engine engine_;
+  std::atomic<Node*> devices_{nullptr};  // only ever grows
+  std::mutex mutex_;
+  std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0};
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "gpu/binary_cache.hpp"
+#include "gpu/kernel_builder.hpp"
+#include "plan/database.hpp"
+#include "plan/template_bundle.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <atomic>
+#include <filesystem>
+
+namespace hotgemm {
+
+/// What a Context has that no GPU is needed for: templates, cubins, records.
+struct Engine {
+  /// Throws Error for bad values in the environment and unreadable template directories.
+  explicit Engine(const ContextOptions& options);
+
+  /// A query for `environment`, with the templates' digests as they are here.
+  GpuQuery query(const Environment& environment) const;
+  std::string template_digest(const KernelConfig& config) const;
+
+  TemplateBundle bundle;
+  BinaryCache cache;
+  Database database;
+  KernelBuilder builder;
+  std::atomic<std::uint64_t> compiled{0};
+};
+
+/// Where records that ship with the library lie: installed, or in the source tree; empty if in neither.
+std::filesystem::path shipped_records();
+
+}  // namespace hotgemm

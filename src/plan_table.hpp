@@ -1,0 +1,52 @@
+#pragma once
+
+#include <hotgemm/types.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace hotgemm {
+
+class PlanImpl;
+
+/// A problem class, packed for comparison.
+struct PlanKey {
+  std::int64_t class_m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::uint64_t traits = 0;  ///< ops, types, alignment classes and beta
+  friend bool operator==(const PlanKey&, const PlanKey&) = default;
+};
+
+PlanKey plan_key(const Problem& problem) noexcept;
+
+/// Plans by problem class. Finding takes no lock; inserting, none either, but callers insert one at a time per class.
+/// Entries stay where they are until the table goes.
+class PlanTable {
+ public:
+  struct Entry {
+    PlanKey key;
+    std::shared_ptr<const PlanImpl> plan;
+    bool is_provisional;  ///< made while a stream was being captured: to be tuned when that is possible
+    Entry* next;
+  };
+
+  PlanTable() = default;
+  ~PlanTable();
+  PlanTable(const PlanTable&) = delete;
+  PlanTable& operator=(const PlanTable&) = delete;
+
+  /// The latest entry for `key`, or nullptr.
+  const Entry* find(const PlanKey& key) const noexcept;
+  void insert(const PlanKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional);
+
+ private:
+  static constexpr std::size_t kBuckets = 1024;
+  static std::size_t bucket_of(const PlanKey& key) noexcept;
+
+  std::array<std::atomic<Entry*>, kBuckets> buckets_{};
+};
+
+}  // namespace hotgemm

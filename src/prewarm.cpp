@@ -1,0 +1,144 @@
+#include "context_impl.hpp"
+#include "plan/render.hpp"
+#include "plan/traits.hpp"
+#include "validate.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <map>
+#include <set>
+
+namespace hotgemm {
+namespace {
+
+/// The GPUs of `arch` that records exist for, and one that no record names: whatever GPU of the architecture comes, what
+/// it would pick is among their picks.
+std::vector<Environment> environments_of(const std::string& arch, const Database& database) {
+  const DeviceInfo nominal = nominal_device(arch);
+  std::vector<Environment> environments{{.gpu = nominal.name, .arch = arch, .sm_count = nominal.sm_count}};
+  std::set<std::pair<std::string, int>> seen{{nominal.name, nominal.sm_count}};
+  for (const Found& found : database.all()) {
+    const Environment& e = found.record.environment;
+    if (e.arch == arch && seen.emplace(e.gpu, e.sm_count).second) {
+      environments.push_back({.gpu = e.gpu, .arch = arch, .sm_count = e.sm_count});
+    }
+  }
+  return environments;
+}
+
+/// One problem on one architecture: its choices, best first, and which of them is being built.
+struct Order {
+  Problem problem;
+  std::string arch;
+  std::vector<Choice> choices;
+  std::size_t at = 0;
+};
+
+class Prewarm {
+ public:
+  Prewarm(Engine& engine, const PrewarmOptions& options) : engine_(engine), options_(options) {}
+
+  PrewarmReport run(std::span<const Problem> problems) {
+    collect(problems);
+    // A pick that spills is replaced by the next choice, as a plan would; that takes another pass.
+    while (!pending_.empty()) build_pending();
+    report_.compiled = engine_.compiled - compiled_before_;
+    return std::move(report_);
+  }
+
+ private:
+  void collect(std::span<const Problem> problems) {
+    compiled_before_ = engine_.compiled;
+    for (const std::string& arch : options_.archs) {
+      const std::vector<Environment> environments = environments_of(arch, engine_.database);
+      for (const Problem& problem : problems) {
+        validate(problem);
+        std::set<std::string> picks;
+        for (const Environment& environment : environments) {
+          std::vector<Choice> choices = choose(problem, arch, engine_.database, engine_.query(environment));
+          if (picks.insert(to_string(choices.front().config)).second) pending_.push_back({problem, arch, choices, 0});
+        }
+        if (options_.candidates) add_candidates(problem, arch);
+      }
+    }
+  }
+
+  void add_candidates(const Problem& problem, const std::string& arch) {
+    for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
+      extra_.push_back(render(c.config, traits_of(problem), arch, engine_.bundle));
+    }
+    extra_.push_back(render_check(arch, engine_.bundle));
+  }
+
+  KernelSource source_of(const Order& order) const {
+    return render(order.choices[order.at].config, traits_of(order.problem), order.arch, engine_.bundle);
+  }
+
+  void build_pending() {
+    std::vector<KernelSource> sources;
+    std::map<std::string, std::size_t> index;  // identity → place in sources
+    const auto add = [&](KernelSource source) {
+      const auto [it, is_new] = index.emplace(source.identity.hex(), sources.size());
+      if (is_new) sources.push_back(std::move(source));
+    };
+    for (const Order& order : pending_) add(source_of(order));
+    for (KernelSource& source : extra_) add(std::move(source));
+    extra_.clear();
+
+    std::size_t done = 0;
+    const auto results = engine_.builder.build_all(
+        sources, options_.jobs > 0 ? options_.jobs : default_compile_jobs(),
+        [&](std::size_t, const BuildResult&) { return !options_.progress || options_.progress(++done, sources.size()); });
+    for (const BuildResult& result : results) count(result);
+
+    std::vector<Order> next;
+    for (Order& order : pending_) settle(order, results[index.at(source_of(order).identity.hex())], next);
+    pending_ = std::move(next);
+  }
+
+  void count(const BuildResult& result) {
+    if (!result.cubin) ++report_.failed;
+    if (result.cubin && result.from_cache) ++report_.cached;
+    if (result.cubin && !result.from_cache) ++engine_.compiled;
+  }
+
+  void settle(Order& order, const BuildResult& result, std::vector<Order>& next) {
+    const bool spills = result.cubin && result.cubin->spill_bytes > 0;
+    if (spills && order.at + 1 < order.choices.size()) {
+      ++order.at;
+      next.push_back(std::move(order));
+      return;
+    }
+    const Choice& choice = order.choices[order.at];
+    PrewarmEntry entry{.problem = order.problem,
+                       .arch = order.arch,
+                       .config = to_string(choice.config),
+                       .origin = choice.origin,
+                       .from_cache = result.from_cache,
+                       .failure = result.failure};
+    if (result.cubin) {
+      entry.resources = {.registers = result.cubin->registers,
+                         .spill_bytes = result.cubin->spill_bytes,
+                         .smem_bytes = smem_bytes(choice.config, traits_of(order.problem)),
+                         .threads = threads(choice.config),
+                         .compile_ms = result.cubin->compile_ms};
+    }
+    report_.entries.push_back(std::move(entry));
+  }
+
+  Engine& engine_;
+  const PrewarmOptions& options_;
+  std::uint64_t compiled_before_ = 0;
+  std::vector<Order> pending_;
+  std::vector<KernelSource> extra_;
+  PrewarmReport report_;
+};
+
+}  // namespace
+
+PrewarmReport Context::prewarm(std::span<const Problem> problems, const PrewarmOptions& options) {
+  for (const std::string& arch : options.archs) arch_limits(arch);  // throws for one that is unknown
+  return Prewarm(impl_->engine(), options).run(problems);
+}
+
+}  // namespace hotgemm

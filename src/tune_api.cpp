@@ -1,0 +1,69 @@
+#include "context_impl.hpp"
+#include "plan/traits.hpp"
+#include "validate.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <chrono>
+
+namespace hotgemm {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double tflops_of(const Problem& p, double us) {
+  return us > 0 ? 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) / us * 1e-6 : 0;
+}
+
+void fill_from_record(const TuningRecord& record, TuneResult& result) {
+  result.config = to_string(record.config);
+  result.launch = to_string(record.launch);
+  result.median_us = record.timing.median_us;
+  result.tflops = tflops_of(record.problem, record.timing.median_us);
+}
+
+TuneResult tune_one(DeviceState& device, const Problem& problem, const TuneOptions& options, bool retune) {
+  const auto start = std::chrono::steady_clock::now();
+  TuneResult result{.problem = problem};
+  validate(problem);
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0) {
+    throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
+  }
+  const auto found = device.engine().database.find(problem, device.query());
+  if (found && !retune && found->freshness == Freshness::current) {
+    result.was_recorded = true;
+    fill_from_record(found->record, result);
+  } else {
+    const TuneOutcome outcome = tune_problem(device, problem, options);
+    fill_from_record(*outcome.record, result);
+    result.measured = outcome.measured;
+    for (const Candidate& c : outcome.candidates) {
+      if (c.reason.empty()) continue;
+      result.rejections.push_back({to_string(c.config), std::string(to_string(c.stage)), c.reason});
+    }
+  }
+  result.seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace
+
+std::vector<TuneResult> Context::tune(std::span<const Problem> problems, const TuneOptions& options, bool retune,
+                                      const std::function<bool(const TuneResult&)>& progress) {
+  DeviceState& device = impl_->current();
+  std::vector<TuneResult> results;
+  for (const Problem& problem : problems) {
+    try {
+      results.push_back(tune_one(device, problem, options, retune));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::context_lost) throw;
+      results.push_back({.problem = problem, .failure = error.what()});
+    }
+    if (progress && !progress(results.back())) break;
+  }
+  return results;
+}
+
+}  // namespace hotgemm

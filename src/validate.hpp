@@ -1,0 +1,15 @@
+#pragma once
+
+#include <hotgemm/types.hpp>
+
+namespace hotgemm {
+
+/// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or beyond 2^31 - 1), types that
+/// do not go together (not_supported), alignment classes. In the order m, n, k, types, alignment.
+void validate(const Problem& problem);
+
+/// The same for a call: leading dimensions below their minimum, null pointers where data is needed, D in place with
+/// another leading dimension. In the order A, B, C, D. `problem` has been validated.
+void validate(const Problem& problem, const Operands& operands);
+
+}  // namespace hotgemm
