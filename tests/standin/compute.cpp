@@ -1,0 +1,183 @@
+#include "compute.hpp"
+
+#include "element.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace hotgemm::standin {
+namespace {
+
+constexpr int kPanel =
+    64;  // columns that are accumulated together: a constant, so that the loop over them is vectorised
+
+/// A matrix as stored.
+struct Matrix {
+  std::uint64_t address;
+  long long ld;
+  long long rows;
+  long long cols;
+  DType dtype;
+
+  std::uint64_t at(long long row, long long col) const {
+    return address + static_cast<std::uint64_t>(row * ld + col) * static_cast<std::uint64_t>(size_bytes(dtype));
+  }
+  float load(long long row, long long col) const { return load_element(at(row, col), dtype); }
+  void store(long long row, long long col, float value) const { store_element(at(row, col), dtype, value); }
+};
+
+Outcome examine(const Matrix& matrix, const AddressSpace& space, int vector) {
+  if (matrix.rows <= 0 || matrix.cols <= 0) return Outcome::good;
+  const auto element_bytes = static_cast<std::uint64_t>(size_bytes(matrix.dtype));
+  const std::uint64_t access = static_cast<std::uint64_t>(vector) * element_bytes;
+  const auto ld = static_cast<std::uint64_t>(matrix.ld);
+  if (matrix.address % access != 0) return Outcome::misaligned_address;
+  if (matrix.rows > 1 && ld * element_bytes % access != 0) return Outcome::misaligned_address;
+  constexpr double kTooFar = 1e15;
+  const double last = static_cast<double>(matrix.rows - 1) * static_cast<double>(matrix.ld);
+  if (last < 0 || last > kTooFar) return Outcome::illegal_address;
+  const auto rows = static_cast<std::uint64_t>(matrix.rows), cols = static_cast<std::uint64_t>(matrix.cols);
+  const std::uint64_t elements = (rows - 1) * ld + cols;
+  return space.contains(matrix.address, elements * element_bytes) ? Outcome::good : Outcome::illegal_address;
+}
+
+Matrix stored(std::uint64_t address, long long ld, int rows, int cols, Op op, DType dtype) {
+  return op == Op::n ? Matrix{address, ld, rows, cols, dtype} : Matrix{address, ld, cols, rows, dtype};
+}
+
+/// op(B) widened, in panels of kPanel columns: element (l, j) at ((j / kPanel) * k + l) * kPanel + j % kPanel.
+std::vector<float> pack_b(const Matrix& b, Op op, int n, int k) {
+  const std::size_t panels = static_cast<std::size_t>((n + kPanel - 1) / kPanel);
+  std::vector<float> packed(panels * static_cast<std::size_t>(k) * kPanel, 0.0f);
+  for (long long row = 0; row < b.rows; ++row) {
+    for (long long col = 0; col < b.cols; ++col) {
+      const long long l = op == Op::n ? row : col, j = op == Op::n ? col : row;
+      packed[static_cast<std::size_t>((j / kPanel * k + l) * kPanel + j % kPanel)] = b.load(row, col);
+    }
+  }
+  return packed;
+}
+
+/// A nonzero element of a row of op(A). Zeros are left out where they cannot matter, for check data is almost all
+/// zeros: a sum that starts at +0 stays the same bits when ±0 is added.
+struct Term {
+  int l;
+  float value;
+};
+
+std::vector<Term> terms_of_row(const Matrix& a, Op op, int i, int k, bool zeros_matter) {
+  std::vector<Term> terms;
+  for (int l = 0; l < k; ++l) {
+    const float value = op == Op::n ? a.load(i, l) : a.load(l, i);
+    if (value != 0.0f || zeros_matter) terms.push_back({l, value});
+  }
+  return terms;
+}
+
+void accumulate(const std::vector<Term>& terms, const float* panel, float* sums) {
+  std::fill_n(sums, kPanel, 0.0f);
+  for (const Term& term : terms) {
+    const float* row = panel + static_cast<std::size_t>(term.l) * kPanel;
+    for (int j = 0; j < kPanel; ++j) sums[j] += term.value * row[j];
+  }
+}
+
+void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
+  const long long row = hash_at(salt, 1, 0) % static_cast<unsigned long long>(d.rows);
+  const long long col = hash_at(salt, 2, 0) % static_cast<unsigned long long>(d.cols);
+  const float right = d.load(row, col);
+  float wrong = std::numeric_limits<float>::quiet_NaN();
+  if (corruption == Corruption::wrong) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
+  d.store(row, col, wrong);
+}
+
+float normal_at(unsigned seed, unsigned row, unsigned col) {
+  const unsigned first = hash_at(seed, row, col);
+  const unsigned second = hash_at(seed ^ 0x2545f491u, row, col);
+  const float u = (static_cast<float>(first >> 8) + 0.5f) * (1.0f / 16777216.0f);
+  const float v = static_cast<float>(second >> 8) * (1.0f / 16777216.0f);
+  return std::sqrt(-1.3862943611f * std::log2(u)) * std::cos(6.2831853072f * v);
+}
+
+float pattern_value(const FillArgs& args, int row, int col, int stride) {
+  const int i = args.transposed != 0 ? col : row;
+  const int j = args.transposed != 0 ? row : col;
+  switch (args.pattern) {
+    case FillPattern::check_a: return static_cast<float>(check_value_a(args.seed, i, j, stride));
+    case FillPattern::check_b: return static_cast<float>(check_value_b(args.seed, i, j));
+    case FillPattern::check_c: return static_cast<float>(check_value_c(args.seed, i, j));
+    case FillPattern::normal: break;
+  }
+  return normal_at(args.seed, static_cast<unsigned>(row), static_cast<unsigned>(col));
+}
+
+}  // namespace
+
+Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
+                 unsigned salt) {
+  const GemmTraits& traits = kernel.traits;
+  const DType dtype = traits.element;
+  const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, dtype);
+  const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, dtype);
+  const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, dtype};
+  const Matrix d{args.d, args.ldd, args.m, args.n, dtype};
+  for (const auto& [matrix, vector] : {std::pair(a, traits.vec_a), std::pair(b, traits.vec_b),
+                                       std::pair(c, traits.vec_d), std::pair(d, traits.vec_d)}) {
+    const Outcome outcome = examine(matrix, space, vector);
+    if (outcome != Outcome::good) return outcome;
+  }
+  if (corruption == Corruption::nothing || args.m <= 0 || args.n <= 0) return Outcome::good;
+  const std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
+  const bool zeros_matter =
+      !std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); });
+  for (int i = 0; i < args.m; ++i) {
+    const std::vector<Term> terms = terms_of_row(a, traits.op_a, i, args.k, zeros_matter);
+    for (int j0 = 0; j0 < args.n; j0 += kPanel) {
+      float sums[kPanel];
+      accumulate(terms, packed.data() + static_cast<std::size_t>(j0) * static_cast<std::size_t>(args.k), sums);
+      for (int j = j0; j < std::min(j0 + kPanel, args.n); ++j) {
+        float value = args.alpha * sums[j - j0];
+        if (traits.reads_c) value += args.beta * c.load(i, j);
+        d.store(i, j, value);
+      }
+    }
+  }
+  if (corruption != Corruption::none) spoil(d, corruption, salt);
+  return Outcome::good;
+}
+
+Outcome run_fill(const FillArgs& args, const AddressSpace& space) {
+  const Matrix matrix{args.matrix, args.ld, args.rows, args.cols, args.dtype};
+  const Outcome outcome = examine(matrix, space, 1);
+  if (outcome != Outcome::good) return outcome;
+  const int stride = args.pattern == FillPattern::check_a ? std::max(check_stride(args.k_extent), 1) : 1;
+  for (int row = 0; row < args.rows; ++row) {
+    for (int col = 0; col < args.cols; ++col) matrix.store(row, col, pattern_value(args, row, col, stride));
+  }
+  return Outcome::good;
+}
+
+Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
+  const Matrix d{args.d, args.ldd, args.m, args.n, args.dtype};
+  const Outcome outcome = examine(d, space, 1);
+  if (outcome != Outcome::good) return outcome;
+  if (args.report % alignof(CheckReport) != 0) return Outcome::misaligned_address;
+  if (!space.contains(args.report, sizeof(CheckReport))) return Outcome::illegal_address;
+  auto* report = reinterpret_cast<CheckReport*>(args.report);
+  const int stride = check_stride(args.k);
+  for (int row = 0; row < args.m; ++row) {
+    for (int col = 0; col < args.n; ++col) {
+      const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
+      const int c = args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0;
+      if (d.load(row, col) == static_cast<float>(args.alpha * product + c)) continue;  // NaN is unequal to everything
+      ++report->mismatches;
+      report->row = row;
+      report->col = col;
+    }
+  }
+  return Outcome::good;
+}
+
+}  // namespace hotgemm::standin

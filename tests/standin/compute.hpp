@@ -1,0 +1,32 @@
+#pragma once
+
+#include "check_data.hpp"
+#include "device_memory.hpp"
+#include "gemm_args.hpp"
+#include "kernel_symbol.hpp"
+#include "standin.hpp"
+
+#include <cstdint>
+
+namespace hotgemm::standin {
+
+/// What a kernel that runs in one context may touch.
+struct AddressSpace {
+  const DeviceMemory& memory;
+  std::uint64_t context;
+
+  bool contains(std::uint64_t address, std::uint64_t bytes) const { return memory.contains(context, address, bytes); }
+};
+
+/// How a kernel ended, as the device would report it.
+enum class Outcome { good, illegal_address, misaligned_address };
+
+/// D = alpha * op(A) * op(B) + beta * C with f32 accumulation, rounded to nearest even. `salt` chooses the element that
+/// a corruption spoils.
+Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
+                 unsigned salt);
+/// What templates/check.cuh does on the device.
+Outcome run_fill(const FillArgs& args, const AddressSpace& space);
+Outcome run_check(const CheckArgs& args, const AddressSpace& space);
+
+}  // namespace hotgemm::standin

@@ -1,0 +1,216 @@
+// Modules, functions and launches.
+
+#include "api.hpp"
+#include "node.hpp"
+
+#include "arch_limits.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace hotgemm::standin::api {
+namespace {
+
+constexpr int kSmemBytesWithoutOptIn = 48 << 10;
+constexpr int kRegisters = 128;            // of every function: the ledger does not read what the compiler chose
+constexpr unsigned kServiceThreads = 256;  // blocks of hotgemm_fill and hotgemm_check (kCheckThreads in check.cuh)
+
+const ArchLimits& limits_of(const Ledger& ledger) {
+  const ArchLimits* limits = find_arch_limits(ledger.sm());
+  return limits != nullptr ? *limits : *find_arch_limits(90);
+}
+
+struct LaunchShape {
+  Grid grid;
+  Grid block;
+  unsigned smem_bytes;
+
+  unsigned long long threads() const { return 1ull * block.x * block.y * block.z; }
+};
+
+void expect(Ledger& ledger, bool good, const Function& function, const std::string& text) {
+  if (!good) ledger.violations.push_back(function.name + ": " + text);
+}
+
+void expect_matrix(Ledger& ledger, const Function& function, const char* name, long long ld, int rows, int cols) {
+  expect(ledger, rows <= 1 || ld >= cols, function, std::string("rows of ") + name + " overlap");
+}
+
+void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& shape, const GemmArgs& args) {
+  const GemmKernel& kernel = function.kernel.gemm;
+  const GemmTraits& traits = kernel.traits;
+  if (!kernel.legal) return expect(ledger, false, function, "no architecture runs this config");
+  expect(ledger, args.m > 0 && args.n > 0 && args.k >= 0, function, "negative or empty extents");
+  const long long tiles = 1ll * ((args.m - 1) / kernel.block_m + 1) * ((args.n - 1) / kernel.block_n + 1);
+  expect(ledger, shape.grid.x == tiles && shape.grid.y == 1 && shape.grid.z == 1, function,
+         "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(tiles) + " tiles");
+  expect(ledger, args.raster_width >= 1, function, "raster_width " + std::to_string(args.raster_width));
+  if (kernel.threads > 0) {
+    expect(ledger, shape.block.x == static_cast<unsigned>(kernel.threads) && shape.threads() == shape.block.x, function,
+           "a block has " + std::to_string(shape.threads()) + " threads for " + std::to_string(kernel.threads));
+  }
+  expect(ledger, shape.smem_bytes >= static_cast<unsigned>(kernel.smem_bytes), function,
+         std::to_string(shape.smem_bytes) + " bytes of shared memory for " + std::to_string(kernel.smem_bytes));
+  const bool a_as_is = traits.op_a == Op::n, b_as_is = traits.op_b == Op::n;
+  expect_matrix(ledger, function, "A", args.lda, a_as_is ? args.m : args.k, a_as_is ? args.k : args.m);
+  expect_matrix(ledger, function, "B", args.ldb, b_as_is ? args.k : args.n, b_as_is ? args.n : args.k);
+  if (traits.reads_c) expect_matrix(ledger, function, "C", args.ldc, args.m, args.n);
+  expect_matrix(ledger, function, "D", args.ldd, args.m, args.n);
+}
+
+/// Reads what `params` points to, as the driver does at once, and notes what is wrong with the launch.
+std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const Function& function,
+                                      const LaunchShape& shape, void** params) {
+  if (function.kernel.kind == KernelKind::unknown) {
+    ledger.violations.push_back("unknown kernel " + function.name);
+    return std::nullopt;
+  }
+  if (params == nullptr || params[0] == nullptr) {
+    ledger.violations.push_back(function.name + ": launched without its parameter");
+    return std::nullopt;
+  }
+  if (function.kernel.kind == KernelKind::gemm) {
+    const auto& args = *static_cast<const GemmArgs*>(params[0]);
+    examine_gemm(ledger, function, shape, args);
+    return KernelNode{handle, args};
+  }
+  expect(ledger, shape.block.x == kServiceThreads && shape.threads() == kServiceThreads, function,
+         "a block has " + std::to_string(shape.threads()) + " threads");
+  expect(ledger, shape.grid.y == 1 && shape.grid.z == 1, function, "the grid has more than one dimension");
+  if (function.kernel.kind == KernelKind::check) return KernelNode{handle, *static_cast<const CheckArgs*>(params[0])};
+  const auto& args = *static_cast<const FillArgs*>(params[0]);
+  expect(ledger, args.pattern != FillPattern::check_a || args.k_extent > 0, function, "check_a without its k_extent");
+  expect_matrix(ledger, function, "the matrix", args.ld, args.rows, args.cols);
+  return KernelNode{handle, args};
+}
+
+CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUstream stream_handle, void** params,
+                unsigned* slow_us) {
+  Function* function = nullptr;
+  if (const CUresult result = ledger.find(ledger.functions, handle, "function", &function)) return result;
+  StreamState* stream = nullptr;
+  if (const CUresult result = ledger.find_stream(stream_handle, &stream)) return result;
+  if (stream->context != function->context) {
+    return ledger.violate(CUDA_ERROR_INVALID_HANDLE, function->name + " belongs to another context than its stream");
+  }
+  const unsigned long long blocks = 1ull * shape.grid.x * shape.grid.y * shape.grid.z;
+  if (blocks == 0 || shape.grid.x > 0x7fffffffu || shape.grid.y > 65535 || shape.grid.z > 65535) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (shape.threads() == 0 || shape.threads() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.smem_bytes > static_cast<unsigned>(function->max_dynamic_smem_bytes)) return CUDA_ERROR_INVALID_VALUE;
+  const auto node = read_launch(ledger, handle, *function, shape, params);
+  if (!node || (function->kernel.kind == KernelKind::gemm && !function->kernel.gemm.legal)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *slow_us = Script::latest(ledger.script.slow_launches_us, function->name).value_or(0);
+  return submit(ledger, stream_handle, *node);
+}
+
+}  // namespace
+
+CUresult module_load_data(CUmodule* handle, const void* image) {
+  return call("cuModuleLoadData", Scope::context_call, [&](Ledger& ledger) {
+    Context* context = nullptr;
+    if (const CUresult result = ledger.current(&context)) return result;
+    if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    auto symbols = read_elf_symbols(image);
+    if (!symbols) return CUDA_ERROR_INVALID_IMAGE;
+    // Machine code runs on its own major version, from its own minor version on.
+    if (symbols->sm / 10 != ledger.sm() / 10 || symbols->sm > ledger.sm()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    *handle = ledger.new_handle<CUmodule>();
+    ledger.modules.emplace(*handle, Module{context->id, std::move(*symbols), {}});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult module_unload(CUmodule handle) {
+  const auto body = [&](Ledger& ledger) {
+    Module* module = nullptr;
+    const CUresult result = ledger.find(ledger.modules, handle, "module", &module);
+    ledger.discard_module(handle);
+    return result;
+  };
+  return call("cuModuleUnload", Scope::context_call, body, [&](Ledger& ledger) { ledger.discard_module(handle); });
+}
+
+CUresult module_get_function(CUfunction* function, CUmodule handle, const char* name) {
+  return call("cuModuleGetFunction", Scope::context_call, [&](Ledger& ledger) {
+    Module* module = nullptr;
+    if (const CUresult result = ledger.find(ledger.modules, handle, "module", &module)) return result;
+    if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!module->symbols.functions.contains(name)) return CUDA_ERROR_NOT_FOUND;
+    const auto [found, is_new] = module->functions.try_emplace(name, nullptr);
+    if (is_new) {
+      found->second = ledger.new_handle<CUfunction>();
+      ledger.functions.emplace(
+          found->second, Function{module->context, handle, name, parse_kernel_symbol(name), kSmemBytesWithoutOptIn});
+    }
+    *function = found->second;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult func_get_attribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
+  return call("cuFuncGetAttribute", Scope::context_call, [&](Ledger& ledger) {
+    Function* function = nullptr;
+    if (const CUresult result = ledger.find(ledger.functions, handle, "function", &function)) return result;
+    if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+      case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = kMaxThreadsPerBlock; break;
+      case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = kRegisters; break;
+      case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = ledger.sm(); break;
+      case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->max_dynamic_smem_bytes; break;
+      default: *value = 0;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult func_set_attribute(CUfunction handle, CUfunction_attribute attribute, int value) {
+  return call("cuFuncSetAttribute", Scope::context_call, [&](Ledger& ledger) {
+    Function* function = nullptr;
+    if (const CUresult result = ledger.find(ledger.functions, handle, "function", &function)) return result;
+    if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) return CUDA_SUCCESS;
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_ERROR_INVALID_VALUE;
+    if (value < 0 || value > limits_of(ledger).smem_per_block_bytes) return CUDA_ERROR_INVALID_VALUE;
+    function->max_dynamic_smem_bytes = value;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult occupancy_max_active_blocks(int* blocks, CUfunction handle, int block_size, std::size_t smem_bytes) {
+  return call("cuOccupancyMaxActiveBlocksPerMultiprocessor", Scope::context_call, [&](Ledger& ledger) {
+    Function* function = nullptr;
+    if (const CUresult result = ledger.find(ledger.functions, handle, "function", &function)) return result;
+    if (blocks == nullptr || block_size < 1) return CUDA_ERROR_INVALID_VALUE;
+    *blocks = 0;
+    if (block_size > kMaxThreadsPerBlock) return CUDA_SUCCESS;
+    if (smem_bytes > static_cast<std::size_t>(function->max_dynamic_smem_bytes)) return CUDA_SUCCESS;
+    const ArchLimits& limits = limits_of(ledger);
+    const int by_smem = limits.smem_per_sm_bytes / (static_cast<int>(smem_bytes) + kReservedSmemPerBlockBytes);
+    const int by_registers = limits.registers_per_sm / (kRegisters * block_size);
+    *blocks = std::min({32, limits.threads_per_sm / block_size, by_smem, by_registers});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                       unsigned block_y, unsigned block_z, unsigned smem_bytes, CUstream stream, void** params,
+                       void** extra) {
+  unsigned slow_us = 0;
+  const CUresult result = call("cuLaunchKernel", Scope::context_call, [&](Ledger& ledger) {
+    if (extra != nullptr) return ledger.violate(CUDA_ERROR_NOT_SUPPORTED, "a launch with `extra`");
+    const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, smem_bytes};
+    return launch(ledger, function, shape, stream, params, &slow_us);
+  });
+  // Without the lock: other threads go on.
+  if (slow_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(slow_us));
+  return result;
+}
+
+}  // namespace hotgemm::standin::api

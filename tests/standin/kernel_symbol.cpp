@@ -1,0 +1,144 @@
+#include "kernel_symbol.hpp"
+
+#include "mma_config.hpp"
+#include "simt_config.hpp"
+
+#include <charconv>
+#include <map>
+#include <type_traits>
+#include <vector>
+
+namespace hotgemm::standin {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('_', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::optional<int> parse_int(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<DType> parse_dtype(std::string_view text) {
+  if (text == "f16") return DType::f16;
+  if (text == "bf16") return DType::bf16;
+  if (text == "f32") return DType::f32;
+  return std::nullopt;
+}
+
+/// Removes `tag` and the digits after it from the front of `text`.
+std::optional<int> take_int(std::string_view& text, std::string_view tag) {
+  if (!text.starts_with(tag)) return std::nullopt;
+  text.remove_prefix(tag.size());
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto value = parse_int(text.substr(0, digits));
+  text.remove_prefix(digits);
+  return value;
+}
+
+/// The five words "f16_f32_nt_a8b8d8_c0".
+std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& words, std::size_t first) {
+  const auto element = parse_dtype(words[first]);
+  const auto accumulator = parse_dtype(words[first + 1]);
+  const std::string_view layout = words[first + 2];
+  std::string_view vectors = words[first + 3];
+  const std::string_view reads_c = words[first + 4];
+  if (!element || !accumulator || layout.size() != 2 || layout.find_first_not_of("nt") != layout.npos) return {};
+  const auto a = take_int(vectors, "a"), b = take_int(vectors, "b"), d = take_int(vectors, "d");
+  if (!a || !b || !d || !vectors.empty() || (reads_c != "c0" && reads_c != "c1")) return {};
+  return GemmTraits{.element = *element,
+                    .accumulator = *accumulator,
+                    .op_a = layout[0] == 't' ? Op::t : Op::n,
+                    .op_b = layout[1] == 't' ? Op::t : Op::n,
+                    .reads_c = reads_c == "c1",
+                    .vec_a = *a,
+                    .vec_b = *b,
+                    .vec_d = *d};
+}
+
+/// Tag and value of each word between the family and the traits: "m128" is {"m", 128}.
+std::optional<std::map<std::string_view, int>> parse_fields(const std::vector<std::string_view>& words,
+                                                            std::size_t first, std::size_t last) {
+  std::map<std::string_view, int> fields;
+  for (std::size_t i = first; i < last; ++i) {
+    const std::size_t tag = std::min(words[i].find_first_of("0123456789"), words[i].size());
+    const auto value = parse_int(words[i].substr(tag));
+    if (tag == 0 || !value || !fields.emplace(words[i].substr(0, tag), *value).second) return std::nullopt;
+  }
+  return fields;
+}
+
+template <class Config>
+std::optional<Config> parse_config(const std::map<std::string_view, int>& fields) {
+  Config config;
+  std::size_t found = 0;
+  Config::visit_fields(config, [&](const char*, const char* tag, auto& value) {
+    const auto field = fields.find(tag);
+    if (field == fields.end()) return;
+    value = static_cast<std::remove_reference_t<decltype(value)>>(field->second);
+    ++found;
+  });
+  std::size_t expected = 0;
+  Config::visit_fields(config, [&](const char*, const char*, auto&) { ++expected; });
+  if (found != expected || fields.size() != expected) return std::nullopt;
+  return config;
+}
+
+int smem_bytes(const MmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
+int smem_bytes(const SimtConfig& config, const GemmTraits&) { return config.smem_bytes(); }
+
+template <class Config>
+std::optional<GemmKernel> gemm_of(const std::map<std::string_view, int>& fields, const GemmTraits& traits) {
+  const auto config = parse_config<Config>(fields);
+  if (!config) return std::nullopt;
+  bool legal = false;
+  for (const ArchLimits& arch : kArchTable) legal = legal || is_legal(*config, traits, arch);
+  if (!legal) return GemmKernel{.traits = traits, .legal = false};
+  return GemmKernel{.traits = traits,
+                    .block_m = config->block_m,
+                    .block_n = config->block_n,
+                    .threads = config->threads(),
+                    .smem_bytes = smem_bytes(*config, traits),
+                    .legal = true};
+}
+
+/// A family that is added to the project later: its tile is known by the tags that all families use.
+std::optional<GemmKernel> gemm_of_other_family(const std::map<std::string_view, int>& fields,
+                                               const GemmTraits& traits) {
+  const auto m = fields.find("m"), n = fields.find("n");
+  if (m == fields.end() || n == fields.end() || m->second < 1 || n->second < 1) return std::nullopt;
+  return GemmKernel{.traits = traits, .block_m = m->second, .block_n = n->second};
+}
+
+std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
+  constexpr std::size_t kTraitWords = 5;
+  const std::vector<std::string_view> words = split(symbol);
+  if (words.size() < 2 + kTraitWords || words[0] != "hotgemm") return std::nullopt;
+  const std::size_t traits_at = words.size() - kTraitWords;
+  const auto traits = parse_traits(words, traits_at);
+  const auto fields = parse_fields(words, 2, traits_at);
+  if (!traits || !fields) return std::nullopt;
+  if (words[1] == "mma") return gemm_of<MmaConfig>(*fields, *traits);
+  if (words[1] == "simt") return gemm_of<SimtConfig>(*fields, *traits);
+  return gemm_of_other_family(*fields, *traits);
+}
+
+}  // namespace
+
+KernelSymbol parse_kernel_symbol(std::string_view symbol) {
+  if (symbol == "hotgemm_fill") return {KernelKind::fill, {}};
+  if (symbol == "hotgemm_check") return {KernelKind::check, {}};
+  if (const auto gemm = parse_gemm(symbol)) return {KernelKind::gemm, *gemm};
+  return {};
+}
+
+}  // namespace hotgemm::standin

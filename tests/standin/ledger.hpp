@@ -1,0 +1,136 @@
+#pragma once
+
+#include "device_memory.hpp"
+#include "objects.hpp"
+#include "script.hpp"
+
+#include <cuda.h>
+#include <sys/types.h>
+
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+namespace hotgemm::standin {
+
+/// What the driver keeps per thread.
+struct ThreadState {
+  CUcontext current = nullptr;
+  CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+};
+ThreadState& thread_state();
+
+template <class Object>
+using Objects = std::unordered_map<void*, Object>;  // by handle
+
+/// Everything that exists in the stand-in, and everything that was done wrong. Callers hold `mutex`.
+///
+/// Lookups return what the driver's function is to return: CUDA_SUCCESS with the object in the last argument; a handle
+/// that is not alive is a violation, and a context that was lost answers with its error.
+class Ledger {
+ public:
+  static Ledger& get();
+
+  std::mutex mutex;
+  Script script;
+  DeviceMemory memory;
+  std::vector<std::string> violations;
+  pid_t initialised_by = 0;
+
+  // ---- devices and contexts ----
+  void make_devices(int count, int sm);
+  int device_count() const { return static_cast<int>(contexts_.size()); }
+  int sm() const { return sm_; }
+  /// Of each device.
+  std::size_t total_bytes() const { return script.memory_limit != 0 ? script.memory_limit : kDeviceBytes; }
+  static CUcontext handle_of(int device);
+  CUresult find_context(CUcontext handle, Context** out);  // alive, lost or not
+  CUresult current(Context** out);                         // the calling thread's
+  Context* device_context(int device);
+  Context* context_by_id(std::uint64_t id);
+  std::size_t live_contexts() const;
+  void retain(Context& context);
+  /// Ends the context with everything in it when the last owner lets go.
+  void release(Context& context);
+  void revive_contexts();
+  /// Marks the calling thread's context, or all where it has none, as lost.
+  void lose_current(CUresult result);
+
+  // ---- handles ----
+  Objects<Module> modules;
+  Objects<Function> functions;
+  Objects<StreamState> streams;
+  Objects<Event> events;
+  Objects<Graph> graphs;
+  Objects<GraphExec> graph_execs;
+
+  /// Never used before.
+  template <class Handle>
+  Handle new_handle() {
+    return reinterpret_cast<Handle>(next_handle_ += kHandleStep);
+  }
+  template <class Object, class Handle>
+  CUresult find(Objects<Object>& objects, Handle handle, const char* what, Object** out) {
+    const auto found = objects.find(handle);
+    if (found == objects.end()) return not_alive(reinterpret_cast<std::uint64_t>(handle), what);
+    *out = &found->second;
+    return context_result(found->second.context);
+  }
+  /// Real and implicit streams.
+  CUresult find_stream(CUstream handle, StreamState** out);
+  void discard_module(CUmodule module);
+  CUresult violate(CUresult result, const std::string& text);
+
+  // ---- capture ----
+  /// For calls that may not run beside a capture in the calling thread's mode: invalidates what forbids them.
+  CUresult unsafe_call();
+  /// For calls on the legacy stream: a blocking stream of `context` that is capturing.
+  bool blocks_legacy(const Context& context, bool invalidate);
+  bool is_capturing(std::uint64_t context, bool invalidate);
+  void invalidate_capture(std::uint64_t serial);
+  std::uint64_t new_serial() { return ++last_serial_; }
+
+ private:
+  static constexpr std::uint64_t kHandleStep = 64;
+  static constexpr std::size_t kDeviceBytes = std::size_t{139} << 30;
+  CUresult not_alive(std::uint64_t handle, const char* what);
+  CUresult context_result(std::uint64_t context);
+  template <class Visit>
+  void for_each_stream(Visit&& visit);
+
+  std::vector<Context> contexts_;  // by device
+  int sm_ = 90;
+  std::uint64_t last_serial_ = 0;
+  std::uint64_t next_handle_ = 0x5a0000000000;  // no host pointer of this process: following one is a fault
+};
+
+/// Runs `body(ledger)` as the driver's `function`, unless the script or a lost context answers for it; then `refused`
+/// runs instead of it.
+enum class Scope {
+  anything,     ///< works before cuInit
+  process,      ///< needs cuInit
+  context_call  ///< fails where the current context is lost
+};
+template <class Body, class Refused>
+CUresult call(const char* function, Scope scope, Body&& body, Refused&& refused);
+template <class Body>
+CUresult call(const char* function, Scope scope, Body&& body) {
+  return call(function, scope, std::forward<Body>(body), [](Ledger&) {});
+}
+
+/// The result with which `function` is refused, or CUDA_SUCCESS.
+CUresult refusal(Ledger& ledger, const char* function, Scope scope);
+
+template <class Body, class Refused>
+CUresult call(const char* function, Scope scope, Body&& body, Refused&& refused) {
+  Ledger& ledger = Ledger::get();
+  const std::lock_guard lock(ledger.mutex);
+  const CUresult result = refusal(ledger, function, scope);
+  if (result == CUDA_SUCCESS) return body(ledger);
+  refused(ledger);
+  return result;
+}
+
+}  // namespace hotgemm::standin

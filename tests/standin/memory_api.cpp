@@ -1,0 +1,95 @@
+// Allocations, copies and fills.
+
+#include "api.hpp"
+#include "node.hpp"
+
+namespace hotgemm::standin::api {
+namespace {
+
+std::size_t free_bytes(const Ledger& ledger, int device) {
+  const std::size_t total = ledger.total_bytes(), used = ledger.memory.used_bytes(device);
+  return used < total ? total - used : 0;
+}
+
+/// A copy that waits: it runs on the legacy stream.
+CUresult copy(const char* function, const CopyNode& node) {
+  return call(function, Scope::context_call, [&](Ledger& ledger) { return submit(ledger, nullptr, node); });
+}
+
+CUresult operation(const char* function, CUstream stream, const Node& node) {
+  return call(function, Scope::context_call, [&](Ledger& ledger) { return submit(ledger, stream, node); });
+}
+
+}  // namespace
+
+CUresult mem_alloc(CUdeviceptr* address, std::size_t bytes) {
+  return call("cuMemAlloc", Scope::context_call, [&](Ledger& ledger) {
+    Context* context = nullptr;
+    if (const CUresult result = ledger.current(&context)) return result;
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = ledger.unsafe_call()) return result;
+    if (bytes > free_bytes(ledger, context->device)) return CUDA_ERROR_OUT_OF_MEMORY;
+    const auto memory = ledger.memory.allocate(context->id, context->device, bytes);
+    if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = *memory;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult mem_free(CUdeviceptr address) {
+  const auto body = [&](Ledger& ledger) {
+    if (address == 0) return CUDA_SUCCESS;
+    Context* context = nullptr;
+    if (const CUresult result = ledger.current(&context)) return result;
+    if (const CUresult result = ledger.unsafe_call()) return result;
+    const auto owner = ledger.memory.context_of(address);
+    if (owner && *owner != context->id) {
+      return ledger.violate(CUDA_ERROR_INVALID_VALUE, "cuMemFree of an allocation of another context");
+    }
+    switch (ledger.memory.free(address)) {
+      case DeviceMemory::FreeResult::not_alive:
+        return ledger.violate(CUDA_ERROR_INVALID_VALUE, "cuMemFree of what is not an allocation that is alive");
+      case DeviceMemory::FreeResult::guard_damaged:
+        return ledger.violate(CUDA_SUCCESS, "an allocation was written to beyond its ends");
+      case DeviceMemory::FreeResult::good: break;
+    }
+    return CUDA_SUCCESS;
+  };
+  return call("cuMemFree", Scope::context_call, body, [&](Ledger& ledger) { ledger.memory.free(address); });
+}
+
+CUresult mem_get_info(std::size_t* free, std::size_t* total) {
+  return call("cuMemGetInfo", Scope::context_call, [&](Ledger& ledger) {
+    Context* context = nullptr;
+    if (const CUresult result = ledger.current(&context)) return result;
+    *free = free_bytes(ledger, context->device);
+    *total = ledger.total_bytes();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult memcpy_to_device(CUdeviceptr to, const void* from, std::size_t bytes) {
+  return copy("cuMemcpyHtoD", {to, const_cast<void*>(from), bytes, true});
+}
+
+CUresult memcpy_to_host(void* to, CUdeviceptr from, std::size_t bytes) {
+  return copy("cuMemcpyDtoH", {from, to, bytes, false});
+}
+
+CUresult memset_d8_async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
+  return operation("cuMemsetD8Async", stream, MemsetNode{to, value, 1, count});
+}
+
+CUresult memset_d32_async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
+  return operation("cuMemsetD32Async", stream, MemsetNode{to, value, 4, count});
+}
+
+CUresult memcpy_to_host_async(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return operation("cuMemcpyDtoHAsync", stream, CopyNode{from, to, bytes, false});
+}
+
+CUresult memcpy_to_device_async(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  return operation("cuMemcpyHtoDAsync", stream, CopyNode{to, const_cast<void*>(from), bytes, true});
+}
+
+}  // namespace hotgemm::standin::api

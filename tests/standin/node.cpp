@@ -1,0 +1,109 @@
+#include "node.hpp"
+
+#include "compute.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hotgemm::standin {
+namespace {
+
+constexpr double kLaunchUs = 2;
+constexpr double kDeviceBytesPerUs = 4e6;
+constexpr double kHostBytesPerUs = 5e4;
+
+unsigned hash_text(const std::string& text) {
+  unsigned hash = 0;
+  for (const char letter : text) hash = hash_at(hash, static_cast<unsigned char>(letter), 0);
+  return hash;
+}
+
+CUresult error_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::illegal_address: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case Outcome::misaligned_address: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case Outcome::good: break;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult run(Ledger& ledger, Context& context, StreamState& stream, const KernelNode& node) {
+  Function* function = nullptr;
+  if (const CUresult result = ledger.find(ledger.functions, node.function, "function", &function)) return result;
+  if (function->context != context.id) {
+    return ledger.violate(CUDA_ERROR_INVALID_HANDLE, function->name + " belongs to another context than its stream");
+  }
+  const AddressSpace space{ledger.memory, context.id};
+  Outcome outcome = Outcome::good;
+  if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
+    const auto corruption = Script::latest(ledger.script.corruptions, function->name);
+    outcome =
+        run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none), hash_text(function->name));
+  } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
+    outcome = run_fill(*fill, space);
+  } else {
+    outcome = run_check(std::get<CheckArgs>(node.args), space);
+  }
+  if (outcome != Outcome::good) context.lost = error_of(outcome);
+  ledger.script.count_launch(function->name);
+  const auto speed = Script::latest(ledger.script.speeds_us, function->name);
+  stream.clock_us += speed.value_or(default_duration_us(function->name, node));
+  return CUDA_SUCCESS;
+}
+
+CUresult outside(Ledger& ledger, const char* what) {
+  return ledger.violate(CUDA_ERROR_INVALID_VALUE, std::string(what) + " outside of what is allocated in its context");
+}
+
+CUresult run(Ledger& ledger, Context& context, StreamState& stream, const MemsetNode& node) {
+  const std::size_t bytes = node.count * node.element_bytes;
+  if (node.to % node.element_bytes != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!ledger.memory.contains(context.id, node.to, bytes)) return outside(ledger, "memset");
+  auto* to = reinterpret_cast<std::byte*>(node.to);
+  for (std::size_t at = 0; at < bytes; at += node.element_bytes) std::memcpy(to + at, &node.value, node.element_bytes);
+  stream.clock_us += kLaunchUs + static_cast<double>(bytes) / kDeviceBytesPerUs;
+  return CUDA_SUCCESS;
+}
+
+CUresult run(Ledger& ledger, Context& context, StreamState& stream, const CopyNode& node) {
+  if (!ledger.memory.contains(context.id, node.device, node.bytes)) return outside(ledger, "copy");
+  void* device = reinterpret_cast<void*>(node.device);
+  if (node.bytes > 0) std::memcpy(node.to_device ? device : node.host, node.to_device ? node.host : device, node.bytes);
+  stream.clock_us += kLaunchUs + static_cast<double>(node.bytes) / kHostBytesPerUs;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+double default_duration_us(const std::string& symbol, const KernelNode& node) {
+  double us = kLaunchUs;
+  if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
+    const double flops_per_us = (200 + hash_text(symbol) % 500) * 1e6;  // 200 to 700 TFLOP/s
+    us += 2.0 * gemm->m * gemm->n * gemm->k / flops_per_us;
+  } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
+    us += static_cast<double>(fill->rows) * fill->cols * size_bytes(fill->dtype) / kDeviceBytesPerUs;
+  } else {
+    const auto& check = std::get<CheckArgs>(node.args);
+    us += static_cast<double>(check.m) * check.n * size_bytes(check.dtype) / kDeviceBytesPerUs;
+  }
+  return us;
+}
+
+CUresult run_node(Ledger& ledger, Context& context, StreamState& stream, const Node& node) {
+  return std::visit([&](const auto& operation) { return run(ledger, context, stream, operation); }, node);
+}
+
+CUresult submit(Ledger& ledger, CUstream handle, const Node& node) {
+  StreamState* stream = nullptr;
+  if (const CUresult result = ledger.find_stream(handle, &stream)) return result;
+  Context& context = *ledger.context_by_id(stream->context);
+  if (stream->capture) {
+    if (stream->capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    stream->capture->nodes.push_back(node);
+    return CUDA_SUCCESS;
+  }
+  if (stream == &context.legacy && ledger.blocks_legacy(context, true)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  return run_node(ledger, context, *stream, node);
+}
+
+}  // namespace hotgemm::standin

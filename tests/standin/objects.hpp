@@ -1,0 +1,102 @@
+#pragma once
+
+#include "check_data.hpp"
+#include "elf_symbols.hpp"
+#include "gemm_args.hpp"
+#include "kernel_symbol.hpp"
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+// What the stand-in keeps behind each handle. `context` is always the id of a context, which is never used twice.
+
+namespace hotgemm::standin {
+
+struct Module {
+  std::uint64_t context;
+  ElfSymbols symbols;
+  std::map<std::string, CUfunction> functions;  // that were asked for
+};
+
+struct Function {
+  std::uint64_t context;
+  CUmodule module;
+  std::string name;
+  KernelSymbol kernel;
+  int max_dynamic_smem_bytes;
+};
+
+struct Grid {
+  unsigned x, y, z;
+};
+
+// The operations that a stream runs and a graph holds.
+struct KernelNode {
+  CUfunction function;
+  std::variant<GemmArgs, FillArgs, CheckArgs> args;
+};
+struct MemsetNode {
+  CUdeviceptr to;
+  unsigned value;
+  unsigned element_bytes;
+  std::size_t count;
+};
+struct CopyNode {
+  CUdeviceptr device;
+  void* host;
+  std::size_t bytes;
+  bool to_device;
+};
+using Node = std::variant<KernelNode, MemsetNode, CopyNode>;
+
+struct Capture {
+  std::uint64_t serial;
+  CUstreamCaptureMode mode;
+  std::thread::id thread;  // that began it
+  bool invalidated = false;
+  std::vector<Node> nodes;
+};
+
+struct StreamState {
+  std::uint64_t context;
+  bool blocking;  // ordered with the legacy stream
+  double clock_us = 0;
+  std::optional<Capture> capture;
+};
+
+struct Event {
+  std::uint64_t context;
+  bool has_time;
+  bool recorded = false;
+  std::uint64_t capture = 0;  // serial of the capture in which it was last recorded; 0 outside
+  double time_us = 0;
+};
+
+struct Graph {
+  std::uint64_t context;
+  std::vector<Node> nodes;
+};
+struct GraphExec {
+  std::uint64_t context;
+  std::vector<Node> nodes;
+};
+
+/// The primary context of a device. It exists while it is retained; each time it is made anew it gets a new id, and has
+/// the handle that it had before.
+struct Context {
+  int device;
+  std::uint64_t id = 0;
+  unsigned retained = 0;
+  CUresult lost = CUDA_SUCCESS;  // what every call returns after a fatal error
+  StreamState legacy{};
+  std::map<std::thread::id, StreamState> per_thread{};
+};
+
+}  // namespace hotgemm::standin

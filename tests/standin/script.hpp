@@ -1,0 +1,58 @@
+#pragma once
+
+#include "standin.hpp"
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hotgemm::standin {
+
+/// What the test has told the stand-in to do, and how often it was called. Not thread-safe.
+class Script {
+ public:
+  struct Failure {
+    std::string function;  // or "*"
+    std::size_t calls_left;
+    CUresult result;
+    bool sticky;
+  };
+
+  void add_failure(Failure failure) { failures_.push_back(std::move(failure)); }
+  /// Counts a call of `function`; the failure that is due with it, if any. "*" leaves out the functions that only
+  /// describe an error: they have no way to fail that a caller could see.
+  std::optional<Failure> count_call(std::string_view function);
+  std::size_t calls(std::string_view function) const;
+
+  void count_launch(const std::string& symbol) { ++launches_[symbol]; }
+  std::size_t launches(std::string_view symbol_part) const;
+
+  // Rules by a part of the kernel's symbol; the latest that matches counts.
+  template <class Value>
+  using Rules = std::vector<std::pair<std::string, Value>>;
+  template <class Value>
+  static std::optional<Value> latest(const Rules<Value>& rules, std::string_view symbol) {
+    for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule) {
+      if (symbol.find(rule->first) != symbol.npos) return rule->second;
+    }
+    return std::nullopt;
+  }
+  Rules<Corruption> corruptions;
+  Rules<unsigned> slow_launches_us;
+  Rules<double> speeds_us;
+  std::size_t memory_limit = 0;  // per device; 0: the device's size
+
+ private:
+  std::vector<Failure> failures_;
+  std::map<std::string, std::size_t, std::less<>> calls_;
+  std::size_t all_calls_ = 0;
+  std::map<std::string, std::size_t> launches_;
+};
+
+}  // namespace hotgemm::standin
