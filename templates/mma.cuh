@@ -43,23 +43,29 @@ class TileCopy {
     cols_left_ = (kKMajor ? k : outers - outer) - col_;
   }
 
-  /// Issues the copies of the current k-tile into `shared`.
-  HOTGEMM_DEVICE void issue(u32 shared) const {
-    u64 source_row = source_;
+  /// Whether this block's tile lies inside the matrix along m (or n). The same for all threads.
+  static HOTGEMM_DEVICE bool is_inside(int outer, int outers) {
+    return outers - outer >= (kKMajor ? kTile.rows : kRowElements);
+  }
+
+  /// Issues the copies of the current k-tile into `shared`, which lies inside the matrix as a whole.
+  HOTGEMM_DEVICE void issue_whole(u32 shared) const {
+    u64 source = source_;
 #pragma unroll
     for (int pass = 0; pass < kRowPasses; ++pass) {
-      const int row = row_ + pass * kRowsPerPass;
-      if (kRaggedRows && row >= kTile.rows) break;
-      const bool row_inside = pass * kRowsPerPass < rows_left_;
-#pragma unroll
-      for (int c = 0; c < kColPasses; ++c) {
-        const int step = c * kThreadsPerRow * kVec;
-        const int left = cols_left_ - step;
-        const int valid = row_inside ? (left < 0 ? 0 : left < kVec ? left : kVec) : 0;
-        const int col = col_ + step;
-        copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source_row + step * 2, valid);
-      }
-      source_row += static_cast<u64>(pass_stride_);
+      issue_pass(shared, source, pass, kRowElements);
+      source += static_cast<u64>(pass_stride_);
+    }
+  }
+
+  /// The same for a tile that may cross the matrix's edge. Not unrolled: it is rare, and its predicates would fill the
+  /// main loop with instructions that are skipped.
+  HOTGEMM_DEVICE void issue_partial(u32 shared) const {
+    u64 source = source_;
+#pragma unroll 1
+    for (int pass = 0; pass < kRowPasses; ++pass) {
+      issue_pass(shared, source, pass, pass * kRowsPerPass < rows_left_ ? cols_left_ : 0);
+      source += static_cast<u64>(pass_stride_);
     }
   }
 
@@ -69,6 +75,19 @@ class TileCopy {
   }
 
  private:
+  /// One row of this thread's, of which `left` elements lie inside the matrix.
+  HOTGEMM_DEVICE void issue_pass(u32 shared, u64 source, int pass, int left) const {
+    const int row = row_ + pass * kRowsPerPass;
+    if (kRaggedRows && row >= kTile.rows) return;
+#pragma unroll
+    for (int c = 0; c < kColPasses; ++c) {
+      const int step = c * kThreadsPerRow * kVec;
+      const int col = col_ + step;
+      const int inside = left - step < 0 ? 0 : left - step < kVec ? left - step : kVec;
+      copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source + step * 2, inside);
+    }
+  }
+
   static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
     if constexpr (kVec == 1) {  // two bytes are less than cp.async can copy
       ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
@@ -194,10 +213,12 @@ class MmaGemm {
     const SourceA source_a(ldmatrix_a_lane(lane_, kTraits.a_is_k_major()), warp_m_);
     const SourceB source_b(ldmatrix_b_lane(lane_, kTraits.b_is_k_major()), warp_n_);
     const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
+    const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
+    int whole_tiles = is_inside ? args_.k / kConfig.block_k : 0;  // of those still to be copied
 
 #pragma unroll
     for (int stage = 0; stage < kStages - 1; ++stage) {
-      issue_tile(copy_a, copy_b, shared_ + stage * kStageBytes);
+      issue_tile(copy_a, copy_b, shared_ + stage * kStageBytes, whole_tiles);
     }
     u32 read = shared_;
     u32 write = shared_ + (kStages - 1) * kStageBytes;
@@ -205,7 +226,7 @@ class MmaGemm {
 
     if constexpr (kConfig.fragment_buffers == 1) {
       for (int tile = 0; tile < k_tiles; ++tile) {
-        issue_tile(copy_a, copy_b, write);
+        issue_tile(copy_a, copy_b, write, whole_tiles);
 #pragma unroll
         for (int step = 0; step < kKSteps; ++step) multiply_streaming(source_a, source_b, read, step);
         await_tile();
@@ -216,7 +237,7 @@ class MmaGemm {
       Fragments fragments[2];
       load(fragments[0], source_a, source_b, read, 0);
       for (int tile = 0; tile < k_tiles; ++tile) {
-        iterate<0>(fragments, copy_a, copy_b, source_a, source_b, read, write);
+        iterate<0>(fragments, copy_a, copy_b, source_a, source_b, read, write, whole_tiles);
       }
     }
     ptx::cp_async_wait_group<0>();
@@ -229,7 +250,7 @@ class MmaGemm {
   /// to the end of the tile and leaves no products to hide the loads behind it (docs/notebook/mma.md).
   template <int kStep>
   HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, const SourceA& source_a,
-                              const SourceB& source_b, u32& read, u32& write) {
+                              const SourceB& source_b, u32& read, u32& write, int& whole_tiles) {
     constexpr bool kLast = kStep == kKSteps - 1;
     constexpr int kNow = kKSteps % 2 == 0 ? kStep % 2 : 0;
     if constexpr (kLast) {
@@ -238,16 +259,23 @@ class MmaGemm {
       write = next_stage(write);
     }
     load(fragments[kNow ^ 1], source_a, source_b, read, kLast ? 0 : kStep + 1);
-    if constexpr (kStep == 0) issue_tile(copy_a, copy_b, write);
+    if constexpr (kStep == 0) issue_tile(copy_a, copy_b, write, whole_tiles);
     multiply(fragments[kNow]);
     if constexpr (kKSteps % 2 != 0) fragments[0] = fragments[1];
-    if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, source_a, source_b, read, write);
+    if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, source_a, source_b, read, write, whole_tiles);
   }
 
-  /// Issues the copies of the next k-tile, as one group.
-  static HOTGEMM_DEVICE void issue_tile(CopyA& copy_a, CopyB& copy_b, u32 stage) {
-    copy_a.issue(stage);
-    copy_b.issue(stage + kTileA.bytes());
+  /// Issues the copies of the next k-tile, as one group. Predicates take more instructions than the copies themselves, so
+  /// tiles that lie inside both matrices do without.
+  static HOTGEMM_DEVICE void issue_tile(CopyA& copy_a, CopyB& copy_b, u32 stage, int& whole_tiles) {
+    if (whole_tiles > 0) {
+      copy_a.issue_whole(stage);
+      copy_b.issue_whole(stage + kTileA.bytes());
+    } else {
+      copy_a.issue_partial(stage);
+      copy_b.issue_partial(stage + kTileA.bytes());
+    }
+    --whole_tiles;
     copy_a.advance();
     copy_b.advance();
     ptx::cp_async_commit_group();

@@ -6,11 +6,11 @@
 
 namespace hotgemm::ptx {
 
-/// %tid.x
+/// %tid.x, masked to its range: the compiler then knows that it is small and not negative, and folds index arithmetic.
 HOTGEMM_DEVICE int thread_index() {
   u32 value = 0;
   HOTGEMM_PTX_PURE("mov.u32 %0, %%tid.x;" : "=r"(value));
-  return static_cast<int>(value);
+  return static_cast<int>(value & 1023u);
 }
 
 /// %ctaid.x

@@ -34,7 +34,9 @@ struct TileLayout {
 
   /// What is XORed into the chunk index in `row`; its period in `row` is 8.
   constexpr int row_xor(int row) const {
-    return swizzle ? (row / (kBankGroups / swizzle_span())) % swizzle_span() : 0;
+    // Unsigned, so that the compiler sees the period and shares the result between rows that are 8 apart.
+    const auto r = static_cast<unsigned>(row), span = static_cast<unsigned>(swizzle_span());
+    return swizzle ? static_cast<int>(r / (kBankGroups / span) % span) : 0;
   }
   constexpr int offset_bytes(int row, int chunk) const {
     return row * row_stride_bytes() + (chunk ^ row_xor(row)) * kChunkBytes;
