@@ -1,0 +1,216 @@
+// What a warm call costs the host, on a problem that is too small to hide it: 64×64×64.
+//
+// Each measurement is a batch of launches that fits the launch queue, with the wait for the GPU outside the timed
+// region. A batch of bare cuLaunchKernel calls of the same kernel runs beside every batch, so that the difference is
+// paired: `raw_ns` is its time per call, `over_raw_ns` the median difference.
+
+#include "context_impl.hpp"
+#include "gpu/cublas.hpp"
+#include "gpu/device.hpp"
+#include "gpu/device_buffer.hpp"
+#include "gpu/gemm_launch.hpp"
+#include "gpu/operand_pool.hpp"
+#include "gpu/stream.hpp"
+#include "plan/render.hpp"
+#include "plan/statistics.hpp"
+#include "plan/traits.hpp"
+
+#include <hotgemm/hotgemm.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr int kBatch = 256;  // launches; the driver queues about a thousand before it makes the caller wait
+constexpr int kBatches = 400;
+constexpr int kWarmUps = 8;
+
+/// Everything a warm call needs, made once.
+class WarmCall {
+ public:
+  /// nullptr, and why in `why_not`, where there is no GPU.
+  static WarmCall* get(std::string& why_not) {
+    static std::string reason;
+    static WarmCall* instance = []() -> WarmCall* {
+      try {
+        return new WarmCall;  // leaked: libcuda may be gone when static objects are destroyed
+      } catch (const Error& error) {
+        reason = error.what();
+        return nullptr;
+      }
+    }();
+    why_not = reason;
+    return instance;
+  }
+
+  const Driver& driver() const { return driver_; }
+  CUstream stream() const { return stream_.get(); }
+  const Problem& problem() const { return problem_; }
+  const Operands& operands() const { return operands_; }
+  const OperandPool& pool() const { return pool_; }
+  Context& context() { return context_; }
+  const Plan& plan() const { return plan_; }
+
+  /// The kernel of the plan, launched by hand with arguments that are ready.
+  void launch_raw() {
+    void* parameters[] = {&args_};
+    driver_.check(
+        driver_.cuLaunchKernel(kernel_->kernel.function(), blocks_, 1, 1, static_cast<unsigned>(kernel_->threads), 1, 1,
+                               static_cast<unsigned>(kernel_->kernel.smem_bytes()), stream(), parameters, nullptr),
+        "launch a kernel");
+  }
+
+ private:
+  static constexpr int kSize = 64;
+
+  static ContextOptions options() {
+    ContextOptions options;
+    options.policy = Policy::estimate;
+    return options;
+  }
+
+  WarmCall()
+      : driver_(Driver::get()),
+        primary_(driver_, 0),
+        stream_(driver_),
+        context_(options()),
+        pool_(driver_, problem_, 0, std::int64_t{1} << 20),
+        operands_(OperandPool::operands(pool_.sets().front(), 1, 0)),
+        plan_(context_.plan(problem_)) {
+    DeviceState& state = context_.impl().current();
+    Engine& engine = context_.impl().engine();
+    const KernelConfig config = parse_config(plan_.config()).value();
+    const GemmTraits traits = traits_of(problem_);
+    const BuildResult built = engine.builder.build(render(config, traits, state.info().arch, engine.bundle));
+    kernel_ = state.load(config, traits, *built.cubin);  // the plan's own
+    blocks_ = static_cast<unsigned>(tile_count(kSize, kSize, kernel_->block_m, kernel_->block_n));
+    const OperandSet& set = pool_.sets().front();
+    args_ = {.a = set.a,
+             .b = set.b,
+             .c = 0,
+             .d = set.d,
+             .lda = set.lda,
+             .ldb = set.ldb,
+             .ldc = set.ldc,
+             .ldd = set.ldd,
+             .m = kSize,
+             .n = kSize,
+             .k = kSize,
+             .alpha = 1,
+             .beta = 0,
+             .raster_width = 1,
+             .raster_along_n = 0};
+  }
+
+  const Driver& driver_;
+  PrimaryContext primary_;
+  OwnedStream stream_;
+  Problem problem_{.m = kSize, .n = kSize, .k = kSize, .op_b = Op::t};
+  Context context_;
+  OperandPool pool_;
+  Operands operands_;
+  Plan plan_;
+  std::shared_ptr<const GemmKernel> kernel_;
+  unsigned blocks_ = 0;
+  GemmArgs args_{};
+};
+
+/// Seconds per call.
+template <class Call>
+double time_batch(const WarmCall& warm, Call&& call) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kBatch; ++i) call();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  warm.driver().check(warm.driver().cuStreamSynchronize(warm.stream()), "wait for a batch");
+  return took.count() / kBatch;
+}
+
+template <class Call>
+void measure(benchmark::State& state, WarmCall& warm, Call&& call) {
+  for (int i = 0; i < kWarmUps; ++i) time_batch(warm, call);
+  std::vector<double> raw_ns, over_ns, ns;
+  bool raw_first = false;
+  for (auto _ : state) {
+    raw_first = !raw_first;  // neither is always the one that follows a wait
+    double raw = 0, subject = 0;
+    if (raw_first) raw = time_batch(warm, [&] { warm.launch_raw(); });
+    subject = time_batch(warm, call);
+    if (!raw_first) raw = time_batch(warm, [&] { warm.launch_raw(); });
+    state.SetIterationTime(subject);
+    ns.push_back(subject * 1e9);
+    raw_ns.push_back(raw * 1e9);
+    over_ns.push_back((subject - raw) * 1e9);
+  }
+  state.counters["median_ns"] = median(ns);
+  state.counters["raw_ns"] = median(raw_ns);
+  state.counters["over_raw_ns"] = median(over_ns);
+}
+
+/// Runs `body` with the warm call, or skips.
+void with_gpu(benchmark::State& state, const std::function<void(WarmCall&)>& body) {
+  std::string why_not;
+  WarmCall* warm = WarmCall::get(why_not);
+  if (warm == nullptr) {
+    state.SkipWithError(("no GPU: " + why_not).c_str());
+    return;
+  }
+  try {
+    body(*warm);
+  } catch (const Error& error) {
+    state.SkipWithError(error.what());
+  }
+}
+
+void raw_launch(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) { measure(state, warm, [&] { warm.launch_raw(); }); });
+}
+
+void plan_launch(benchmark::State& state) {
+  with_gpu(state,
+           [&](WarmCall& warm) { measure(state, warm, [&] { warm.plan().launch(warm.stream(), warm.operands()); }); });
+}
+
+void context_gemm(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) {
+    measure(state, warm, [&] { warm.context().gemm(warm.stream(), warm.problem(), warm.operands()); });
+  });
+}
+
+void one_line_hgemm(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) {
+    const Problem& p = warm.problem();
+    const Operands& o = warm.operands();
+    measure(state, warm, [&] {
+      hgemm(warm.stream(), p.op_a, p.op_b, p.m, p.n, p.k, o.alpha, o.a, o.lda, o.b, o.ldb, o.beta, o.d, o.ldd);
+    });
+  });
+}
+
+void cublas_gemm_ex(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) {
+    CublasBaseline cublas(warm.driver());
+    if (!cublas.available()) {
+      state.SkipWithError(("no cuBLAS: " + cublas.why_not()).c_str());
+      return;
+    }
+    const Contender contender = cublas.default_gemm(warm.problem(), warm.pool().sets(), 1, 0);
+    measure(state, warm, [&] { contender.launch(warm.stream(), 0); });
+  });
+}
+
+BENCHMARK(raw_launch)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(plan_launch)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(context_gemm)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(one_line_hgemm)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(cublas_gemm_ex)->UseManualTime()->Iterations(kBatches);
+
+}  // namespace
+}  // namespace hotgemm

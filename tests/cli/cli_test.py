@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""Runs the `hotgemm` command as a user would. Tests that need NVRTC or a stand-in driver are skipped without."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+COMMAND = ""
+STANDIN = ""
+CORRUPTING = ""
+HAS_NVRTC = False
+CONFIG = "mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1"
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.path = pathlib.Path(self.directory.name).resolve()
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HOTGEMM_")}
+        for name in ("HOTGEMM_LIBNVRTC", "HOTGEMM_LIBCUBLAS"):  # where a machine keeps them
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+        self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "cache")
+        self.environment["HOTGEMM_LIBCUDA"] = "/nonexistent/libcuda.so"
+
+    def run_command(self, *words, expect=0, text_in=None):
+        done = subprocess.run([COMMAND, *words], env=self.environment, capture_output=True, text=True, timeout=300,
+                              input=text_in, check=False, cwd=self.path)
+        self.assertEqual(done.returncode, expect, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        return done
+
+    def run_json(self, *words, expect=0):
+        return json.loads(self.run_command(*words, "--json", expect=expect).stdout)
+
+    def need_nvrtc(self):
+        if not HAS_NVRTC:
+            self.skipTest("NVRTC cannot be loaded")
+
+    def use_standin(self, library=None):
+        self.need_nvrtc()
+        library = STANDIN if library is None else library
+        if not library:
+            self.skipTest("no stand-in driver")
+        self.environment["HOTGEMM_LIBCUDA"] = library
+        # A small GPU's memory, and an L2 that few operand sets fill.
+        return ["--jobs", "1", "--candidates", "2", "--scratch", "4M", "--budget", "60"]
+
+
+class UsageTest(CliTest):
+    def test_version_and_help_need_no_driver(self):
+        self.assertRegex(self.run_command("--version").stdout, r"^hotgemm \d+\.\d+\.\d+\n$")
+        self.assertIn("prewarm", self.run_command("--help").stdout)
+        for sub in (["info"], ["prewarm"], ["tune"], ["bench"], ["show"], ["cache", "ls"], ["db", "merge"]):
+            self.assertIn("--json", self.run_command(*sub, "--help").stdout)
+
+    def test_bad_words_are_named_and_exit_with_1(self):
+        (self.path / "bad.txt").write_text("64 64 64 nn f16\n64 64 x nn f16\n")
+        prewarm = ["prewarm", "--arch", "sm_80"]
+        for words, named in (
+                ([], "command"), (["bogus"], "bogus"), (["cache", "bogus"], "bogus"), (["tune", "--bogus"], "--bogus"),
+                ([*prewarm, "--shape", "64x64"], "64x64"), ([*prewarm, "--shape", "64x64x64", "--layout", "nq"], "nq"),
+                ([*prewarm, "--shape", "64x64x64", "--dtype", "f19"], "f19"),
+                ([*prewarm, "--shape", "64x64x64", "--acc", "f64"], "--acc"),
+                ([*prewarm, "--shape", "64x64x64", "--align", "3"], "--align"),
+                ([*prewarm, "--shapes", "bad.txt"], "bad.txt:2"), ([*prewarm, "--shapes", "absent.txt"], "absent.txt"),
+                (prewarm, "--shape"), (["prewarm", "--arch", "sm_42", "--shape", "64x64x64"], "sm_42"),
+                (["show", "mma_m1"], "mma_m1"), (["show"], "--shape"), (["db", "lint", "absent"], "absent"),
+                (["cache", "trim", "--max-size", "many"], "many")):
+            with self.subTest(words=words):
+                done = self.run_command(*words, expect=1)
+                self.assertTrue(done.stderr.startswith("hotgemm: "), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(named, done.stderr)
+                self.assertEqual(done.stdout, "")
+
+    def test_errors_are_json_with_json(self):
+        self.assertEqual(self.run_json("bogus", expect=1)["error"]["code"], "usage")
+        self.assertEqual(self.run_json("show", "nonsense", expect=1)["error"]["code"], "invalid_argument")
+        error = self.run_json("tune", "--shape", "64x64x64", expect=3)["error"]
+        self.assertEqual(error["code"], "no_driver")
+        self.assertNotIn("\n", error["message"])
+
+    def test_bad_environment_exits_with_3(self):
+        self.assertIn("/nonexistent/libcuda.so", self.run_command("bench", "--shape", "64x64x64", expect=3).stderr)
+        self.environment["HOTGEMM_TEMPLATE_DIR"] = "/nonexistent"
+        self.assertIn("/nonexistent", self.run_command("show", "--shape", "64x64x64", "--source", expect=3).stderr)
+
+
+class InfoTest(CliTest):
+    def test_missing_things_are_reported_and_no_failure(self):
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent/libnvrtc.so"
+        found = self.run_json("info")
+        self.assertIn("/nonexistent/libcuda.so", found["driver"]["missing"])
+        self.assertIn("/nonexistent/libnvrtc.so", found["nvrtc"]["missing"])
+        self.assertEqual(found["cache"]["directory"], str(self.path / "cache"))
+        variables = {v["name"]: v["value"] for v in found["environment"]}
+        self.assertEqual(variables["HOTGEMM_LIBNVRTC"], "/nonexistent/libnvrtc.so")
+        self.assertIsNone(variables["HOTGEMM_TUNE"])
+        self.assertIn("/nonexistent/libcuda.so", self.run_command("info").stdout)
+
+    def test_bad_template_directory_is_no_failure_either(self):
+        self.environment["HOTGEMM_TEMPLATE_DIR"] = "/nonexistent"
+        self.assertIn("/nonexistent", self.run_json("info")["library"]["missing"])
+
+
+class ShowTest(CliTest):
+    def test_a_config_is_explained(self):
+        page = self.run_command("show", CONFIG).stdout
+        for part in ("block_m", "128x128x32 = 2x2 warps of 64x64, 128 threads", "4 stages: 65536 bytes", "sm_90a"):
+            self.assertIn(part, page)
+        archs = {a["arch"]: a["legal"] for a in self.run_json("show", CONFIG)["archs"]}
+        self.assertFalse(archs["sm_75"])
+        self.assertTrue(archs["sm_80"])
+
+    def test_candidates_are_ranked_by_prediction(self):
+        problem = self.run_json("show", "--shape", "4096x4096x4096", "--arch", "sm_90a", "--top", "7")["problems"][0]
+        times = [c["predicted_us"] for c in problem["ranked"]]
+        self.assertEqual(len(times), 7)
+        self.assertEqual(times, sorted(times))
+        anchors = self.run_json("show", "--shape", "4096x4096x4096", "--arch", "sm_90a", "--anchors")["problems"][0]
+        self.assertEqual(len(anchors["ranked"]), problem["anchors"])
+        self.assertLess(problem["anchors"], problem["candidates"])
+
+    def test_source_needs_no_compiler(self):
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
+        source = self.run_command("show", CONFIG, "--source", "--arch", "sm_80", "--layout", "nt").stdout
+        self.assertIn('#include "mma.cuh"', source)
+        self.assertIn(".block_m = 128", source)
+
+    def test_illegal_combination(self):
+        self.assertIn("sm_75", self.run_command("show", CONFIG, "--source", "--arch", "sm_75", expect=2).stderr)
+
+    def test_cubin_is_an_elf_file(self):
+        self.need_nvrtc()
+        self.run_command("show", CONFIG, "--cubin", "k.cubin", "--build", "--arch", "sm_80")
+        self.assertEqual((self.path / "k.cubin").read_bytes()[:4], b"\x7fELF")
+
+
+class PrewarmTest(CliTest):
+    WORDS = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64x64x64", "--layout", "nn,nt", "--jobs", "1"]
+
+    def test_second_time_compiles_nothing(self):
+        self.need_nvrtc()
+        listed = self.run_json(*self.WORDS, "--list")
+        self.assertEqual(listed["to_compile"], 4)
+        first = self.run_json(*self.WORDS)
+        self.assertEqual((first["compiled"], first["cached"], first["failed"]), (4, 0, 0))
+        self.assertEqual([e["config"] for e in first["entries"]], [e["config"] for e in listed["entries"]])
+        self.assertTrue(all(e["registers"] > 0 for e in first["entries"]))
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # a full cache needs no compiler
+        second = self.run_json(*self.WORDS)
+        self.assertEqual((second["compiled"], second["cached"], second["failed"]), (0, 4, 0))
+        self.assertIn("registers", self.run_command(*self.WORDS, "--report").stdout)
+        self.assertEqual(self.run_json(*self.WORDS, "--list")["to_compile"], 0)
+
+    def test_without_nvrtc(self):
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
+        output = self.run_json(*self.WORDS, expect=3)
+        self.assertEqual(output["error"]["code"], "no_compiler")
+        self.assertEqual(output["failed"], 4)
+
+    def test_alignment_is_16_bytes_unless_told_otherwise(self):
+        (self.path / "ragged.txt").write_text("63 63 63 nn f16\n")
+        words = ["prewarm", "--arch", "sm_80", "--shapes", "ragged.txt", "--list"]
+        self.assertIn("a16 b16 d16", self.run_json(*words)["entries"][0]["problem"])
+        self.assertIn("a2 b2 d2", self.run_json(*words, "--align", "packed")["entries"][0]["problem"])
+        self.assertIn("a8 b4 d2 beta1", self.run_json(*words, "--align", "8,4,2", "--beta", "1")["entries"][0]["problem"])
+
+    def test_shapes_from_stdin(self):
+        words = ["prewarm", "--arch", "sm_80", "--shapes", "-", "--list"]
+        self.assertIn("32x64x96 tn bf16", self.run_command(*words, text_in="32 64 96 tn bf16\n").stdout)
+
+    def test_a_problem_without_a_kernel_fails_alone(self):
+        self.need_nvrtc()
+        output = self.run_json("prewarm", "--arch", "sm_75,sm_80", "--shape", "64x64x64", "--acc", "f16", expect=2)
+        self.assertEqual((output["compiled"], output["failed"]), (1, 1))
+
+    def test_interrupt_keeps_what_is_done(self):
+        self.need_nvrtc()
+        shapes = ",".join(f"{m}x{n}x1024" for m in (64, 512, 4096) for n in (64, 512, 4096))
+        words = [COMMAND, "prewarm", "--arch", "sm_80,sm_86,sm_89,sm_90a", "--candidates", "--jobs", "1", "--json",
+                 "--layout", "nn,nt,tn,tt", "--shape", shapes]
+        with subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              cwd=self.path) as process:
+            kernels = self.path / "cache"
+            deadline = time.monotonic() + 60
+            while not list(kernels.rglob("*.hgk")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertGreaterEqual(json.loads(output)["compiled"], 1)
+        self.assertGreaterEqual(len(list(kernels.rglob("*.hgk"))), 1)
+
+
+class CacheTest(CliTest):
+    def fill(self):
+        self.need_nvrtc()
+        self.run_command("prewarm", "--arch", "sm_80", "--shape", "64x64x64", "--layout", "nn,nt", "--jobs", "1")
+
+    def test_an_empty_cache_is_fine(self):
+        self.assertEqual(self.run_json("cache", "ls")["entries"], [])
+        self.assertEqual(self.run_json("cache", "verify"), {"good": 0, "bad": []})
+        self.assertEqual(self.run_command("cache", "path").stdout, f"{self.path}/cache\n")
+        self.assertEqual(self.run_command("cache", "path", "--cache-dir", "here").stdout, f"{self.path}/here\n")
+
+    def test_verify_names_the_damaged_entry(self):
+        self.fill()
+        self.assertEqual(self.run_json("cache", "verify")["good"], 2)
+        entry = sorted((self.path / "cache").rglob("*.hgk"))[0]
+        data = bytearray(entry.read_bytes())
+        data[-100] ^= 1
+        entry.write_bytes(data)
+        done = self.run_command("cache", "verify", expect=2)
+        self.assertIn(entry.name, done.stderr)
+        self.assertIn("1 good, 1 bad", done.stdout)
+
+    def test_extract_trim_clear(self):
+        self.fill()
+        entries = self.run_json("cache", "ls")["entries"]
+        self.assertEqual(len(entries), 2)
+        self.run_command("cache", "extract", entries[0]["identity"][:16], "out.cubin")
+        self.assertEqual((self.path / "out.cubin").read_bytes()[:4], b"\x7fELF")
+        self.run_command("cache", "extract", "nothex", "out2.cubin", expect=1)
+        self.run_command("cache", "extract", "", "out2.cubin", expect=1)  # begins every identity
+        self.assertEqual(self.run_json("cache", "stat")["entries"], 2)
+        self.assertEqual(self.run_json("cache", "trim", "--max-size", str(entries[0]["bytes"] + 4096))["removed"], 1)
+        self.assertEqual(self.run_json("cache", "clear")["removed"], 1)
+
+
+class MeasuringTest(CliTest):
+    """Against the stand-in driver: what the command does with numbers, not what they are."""
+
+    def test_tune_records_and_bench_uses_the_record(self):
+        options = self.use_standin()
+        first = self.run_json("tune", "--shape", "64x64x64", *options)["results"][0]
+        self.assertGreaterEqual(first["measured"], 1)
+        again = self.run_json("tune", "--shape", "64x64x64", *options)["results"][0]
+        self.assertTrue(again["was_recorded"])
+        self.assertEqual(again["config"], first["config"])
+        self.assertFalse(self.run_json("tune", "--shape", "64x64x64", "--retune", *options)["results"][0]["was_recorded"])
+
+        bench = ["bench", "--shape", "64x64x64", "--no-baseline", "--rounds", "2", "--round-us", "50", *options]
+        output = self.run_json(*bench, "--mode", "eager", "--results", "r.md", "--commit", "abc123")
+        self.assertEqual(output["results"][0]["origin"], "tuned")
+        self.assertIsNone(output["results"][0]["ratio"])
+        self.assertEqual(output["means"], [])
+        text = (self.path / "r.md").read_text()
+        for part in ("commit abc123", "--round-us 50", "| 64x64x64 nn f16 | eager |", "power limit"):
+            self.assertIn(part, text)
+        self.run_command(*bench, "--mode", "eager", "--results", "r.md")
+        self.assertEqual((self.path / "r.md").read_text().count("## "), 2)
+
+    def test_records_can_be_shown_merged_and_pruned(self):
+        options = self.use_standin()
+        self.run_command("tune", "--shape", "64x64x64", *options)
+        records = self.run_json("db", "show")["records"]
+        self.assertEqual(len(records), 1)
+        self.assertFalse(records[0]["stale"])
+        self.assertEqual(self.run_json("db", "merge", "all.jsonl", "cache/v1/db")["kept"], 1)
+        self.run_command("db", "lint", "all.jsonl")
+        text = (self.path / "all.jsonl").read_text()
+        (self.path / "bad.jsonl").write_text(text.replace("64x64x64", "65x64x64"))
+        self.assertEqual(self.run_json("db", "lint", "bad.jsonl", expect=2)["findings"][0]["line"], 1)
+        self.assertEqual(self.run_json("db", "prune", "--stale")["kept"], 1)
+
+    def test_what_cannot_run_has_no_speed_and_no_mean(self):
+        options = self.use_standin()
+        words = ["--shape", "64x64x64,0x64x64", "--no-baseline", "--rounds", "2", "--round-us", "50", "--mode", "eager"]
+        done = self.run_command("bench", "--policy", "estimate", *words, *options, expect=2)
+        self.assertTrue(done.stdout.startswith("1 of 2 rows could not be measured"), done.stdout)
+        self.assertIn("hotgemm: 0x64x64 nn f16", done.stderr)
+
+    def test_wrong_numbers_have_no_speed_and_exit_with_4(self):
+        options = self.use_standin(CORRUPTING)
+        result = self.run_json("tune", "--shape", "64x64x64", *options, expect=4)["results"][0]
+        self.assertIn("wrong", result["failure"])
+        self.assertNotIn("tflops", result)
+        words = ["bench", "--shape", "64x64x64", "--no-baseline", "--policy", "estimate", "--mode", "eager", *options]
+        output = self.run_json(*words, expect=4)
+        self.assertIn("wrong numbers", output["results"][0]["failure"])
+        self.assertIsNone(output["results"][0]["ours"]["median_us"])
+        self.assertEqual(self.run_json("db", "show")["records"], [])
+
+    def test_cached_only_says_what_to_prepare(self):
+        options = self.use_standin()
+        words = ["bench", "--policy", "cached_only", "--shape", "64x64x64", "--no-baseline", "--mode", "eager"]
+        self.assertIn("prewarm", self.run_command(*words, *options, expect=2).stderr)
+        self.run_command("prewarm", "--arch", "sm_90a", "--shape", "64x64x64", "--jobs", "1")
+        self.run_command(*words, "--rounds", "2", "--round-us", "50", *options)
+
+    def test_device_that_is_not_there(self):
+        self.use_standin()
+        self.assertIn("--device 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
+
+    def test_scratch_too_small_is_one_failed_problem(self):
+        options = self.use_standin()
+        options[options.index("4M")] = "1K"
+        output = self.run_json("tune", "--shape", "64x64x64", *options, expect=2)
+        self.assertIn("scratch", output["results"][0]["failure"])
+
+
+def main() -> int:
+    global COMMAND, STANDIN, CORRUPTING, HAS_NVRTC
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--standin", default="", help="the stand-in driver's library")
+    parser.add_argument("--corrupting", default="", help="the same, whose kernels compute wrong numbers")
+    options, rest = parser.parse_known_args()
+    COMMAND, STANDIN, CORRUPTING = options.command, options.standin, options.corrupting
+    found = subprocess.run([COMMAND, "info", "--json"], capture_output=True, text=True, timeout=60, check=True)
+    HAS_NVRTC = "missing" not in json.loads(found.stdout)["nvrtc"]
+    program = unittest.main(argv=[sys.argv[0], *rest], exit=False, verbosity=2)
+    return 0 if program.result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

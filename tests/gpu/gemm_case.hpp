@@ -1,0 +1,252 @@
+#pragma once
+
+#include "guarded_matrix.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hotgemm {
+
+/// One call: a problem with the places of its operands. Offsets are in elements from a 256-byte boundary.
+struct GemmCase {
+  Problem problem;
+  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
+  int offset_a = 0, offset_b = 0, offset_c = 0, offset_d = 0;
+  float alpha = 1, beta = 0;
+  bool in_place = false;  ///< D is C
+
+  std::int64_t rows_a() const { return problem.op_a == Op::n ? problem.m : problem.k; }
+  std::int64_t cols_a() const { return problem.op_a == Op::n ? problem.k : problem.m; }
+  std::int64_t rows_b() const { return problem.op_b == Op::n ? problem.k : problem.n; }
+  std::int64_t cols_b() const { return problem.op_b == Op::n ? problem.n : problem.k; }
+
+  /// Leading dimensions become the smallest multiples of `multiple` that are possible.
+  void set_tight_ld(std::int64_t multiple) {
+    const auto round_up = [&](std::int64_t cols) {
+      return std::max((cols + multiple - 1) / multiple, std::int64_t{1}) * multiple;
+    };
+    lda = round_up(cols_a());
+    ldb = round_up(cols_b());
+    ldc = ldd = round_up(problem.n);
+  }
+  /// The problem with the alignment classes that the operands will have.
+  Problem described() const {
+    const auto place = [&](int offset) {
+      return reinterpret_cast<void*>(std::uintptr_t{4096} + static_cast<unsigned>(offset * size_bytes(problem.dtype)));
+    };
+    return describe(problem, {.a = place(offset_a),
+                              .b = place(offset_b),
+                              .c = place(in_place ? offset_d : offset_c),
+                              .d = place(offset_d),
+                              .lda = lda,
+                              .ldb = ldb,
+                              .ldc = in_place ? ldd : ldc,
+                              .ldd = ldd,
+                              .alpha = alpha,
+                              .beta = beta});
+  }
+  std::string text() const {
+    return to_string(described()) + " ld " + std::to_string(lda) + " " + std::to_string(ldb) + " " +
+           std::to_string(ldc) + " " + std::to_string(ldd) + " offsets " + std::to_string(offset_a) + " " +
+           std::to_string(offset_b) + " " + std::to_string(offset_c) + " " + std::to_string(offset_d) + " alpha " +
+           std::to_string(alpha) + " beta " + std::to_string(beta) + (in_place ? " in place" : "");
+  }
+};
+
+/// Half a unit in the last place of 1.
+inline double unit_roundoff(DType dtype) {
+  return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : 0x1p-24;
+}
+/// Half the smallest subnormal.
+inline double half_subnormal(DType dtype) {
+  return dtype == DType::f16 ? 0x1p-25 : dtype == DType::bf16 ? 0x1p-134 : 0x1p-150;
+}
+
+/// How far from `exact` a result may be, where `magnitude` = |alpha| |A||B| + |beta||C|. A sum of K products that is
+/// rounded after each drifts by about sqrt(K) units; tensor cores, which truncate, by up to K/16 on data of one sign.
+/// The factors leave both some room.
+inline double error_gate(const Problem& problem, double exact, double magnitude) {
+  const double k = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
+  return unit_roundoff(problem.dtype) * std::abs(exact) +
+         std::max(4 * std::sqrt(k), k / 16) * unit_roundoff(problem.accumulator) * magnitude +
+         half_subnormal(problem.dtype);
+}
+
+/// A case's operands in memory, its right result in f64, and runs of it.
+class CaseRun {
+ public:
+  enum class Data { integers, normal, uniform };
+  using Launch = std::function<void(const Operands&)>;
+
+  CaseRun(const Driver& driver, const GemmCase& c, CUstream stream)
+      : case_(c),
+        stream_(stream),
+        a_(driver, c.problem.dtype, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
+        b_(driver, c.problem.dtype, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
+        c_(driver, c.problem.dtype, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
+        d_(driver, c.problem.dtype, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise) {}
+
+  GuardedMatrix& a() { return a_; }
+  GuardedMatrix& b() { return b_; }
+  void set_a(std::size_t i, std::size_t k, float value) {
+    case_.problem.op_a == Op::n ? a_.set(i, k, value) : a_.set(k, i, value);
+  }
+  void set_b(std::size_t k, std::size_t j, float value) {
+    case_.problem.op_b == Op::n ? b_.set(k, j, value) : b_.set(j, k, value);
+  }
+
+  Operands operands() const {
+    return {.a = a_.device(),
+            .b = b_.device(),
+            .c = case_.in_place ? d_.device() : c_.device(),
+            .d = d_.device(),
+            .lda = case_.lda,
+            .ldb = case_.ldb,
+            .ldc = case_.in_place ? case_.ldd : case_.ldc,
+            .ldd = case_.ldd,
+            .alpha = case_.alpha,
+            .beta = case_.beta};
+  }
+
+  /// C, and D before the call, are NaN where they must not be read.
+  void fill(Data data, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    const auto value = [&](auto, auto) {
+      return data == Data::integers ? static_cast<float>(static_cast<int>(random() % 5) - 2)
+             : data == Data::normal ? normal(random)
+                                    : uniform(random);
+    };
+    a_.fill(value);
+    b_.fill(value);
+    c_.fill_nan();
+    d_.fill_nan();
+    if (case_.beta != 0) (case_.in_place ? d_ : c_).fill(value);
+    compute_reference();
+  }
+
+  /// Uploads everything, launches, downloads everything.
+  void run(const Launch& launch) {
+    for (const GuardedMatrix* matrix : {&a_, &b_, &c_, &d_}) matrix->upload(stream_);
+    launch(operands());
+    found_ = d_.download(stream_);
+  }
+
+  /// Guards around all operands, and the operands that are only read, hold the bits that were uploaded. Empty if so.
+  std::string stray_write() const {
+    if (std::string text = a_.change(a_.download(stream_)); !text.empty()) return "A was written: " + text;
+    if (std::string text = b_.change(b_.download(stream_)); !text.empty()) return "B was written: " + text;
+    if (std::string text = c_.change(c_.download(stream_)); !text.empty()) return "C was written: " + text;
+    if (std::string text = d_.change_around(found_); !text.empty()) return "written outside of D: " + text;
+    return {};
+  }
+
+  /// Every element is the exact result rounded to nearest even; for data `integers`. Zeros may have either sign. Empty
+  /// if so.
+  std::string inexact() const {
+    return first_bad([&](std::size_t i, std::size_t j) {
+      float right = 0;
+      standin::store_element(reinterpret_cast<std::uint64_t>(&right), case_.problem.dtype,
+                             static_cast<float>(exact(i, j)));
+      right = standin::load_element(reinterpret_cast<std::uint64_t>(&right), case_.problem.dtype);
+      return result(i, j) == right ? std::nullopt : std::optional(right);
+    });
+  }
+
+  /// The largest error of an element in units of its gate; infinite for NaN.
+  double worst_error() const {
+    double worst = 0;
+    for (std::size_t i = 0; i < rows(); ++i) {
+      for (std::size_t j = 0; j < cols(); ++j) {
+        const double error = std::abs(result(i, j) - exact(i, j));
+        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j]);
+        worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
+      }
+    }
+    return worst;
+  }
+
+  /// NaN where is_nan(i, j) says so, and `clean`'s bits elsewhere. Empty if so.
+  template <class IsNan>
+  std::string not_nan_as(IsNan&& is_nan, const Bytes& clean) const {
+    return first_bad([&](std::size_t i, std::size_t j) -> std::optional<float> {
+      const float right = is_nan(i, j) ? std::numeric_limits<float>::quiet_NaN() : d_.get(clean, i, j);
+      const bool good = is_nan(i, j) ? std::isnan(result(i, j)) : result(i, j) == right;
+      return good ? std::nullopt : std::optional(right);
+    });
+  }
+
+  const Bytes& found() const { return found_; }
+  float result(std::size_t i, std::size_t j) const { return d_.get(found_, i, j); }
+
+ private:
+  std::size_t rows() const { return static_cast<std::size_t>(case_.problem.m); }
+  std::size_t cols() const { return static_cast<std::size_t>(case_.problem.n); }
+  double exact(std::size_t i, std::size_t j) const { return exact_[i * cols() + j]; }
+
+  template <class Judge>
+  std::string first_bad(Judge&& judge) const {
+    std::size_t bad = 0;
+    std::string first;
+    for (std::size_t i = 0; i < rows(); ++i) {
+      for (std::size_t j = 0; j < cols(); ++j) {
+        const std::optional<float> right = judge(i, j);
+        if (!right) continue;
+        if (bad++ == 0) {
+          first = "(" + std::to_string(i) + ", " + std::to_string(j) + ") is " + std::to_string(result(i, j)) +
+                  " and should be " + std::to_string(*right);
+        }
+      }
+    }
+    if (bad == 0) return {};
+    return std::to_string(bad) + " of " + std::to_string(rows() * cols()) + " elements are wrong: " + first;
+  }
+
+  void compute_reference() {
+    const std::size_t m = rows(), n = cols(), depth = static_cast<std::size_t>(case_.problem.k);
+    std::vector<double> b(depth * n);
+    for (std::size_t l = 0; l < depth; ++l) {
+      for (std::size_t j = 0; j < n; ++j) b[l * n + j] = case_.problem.op_b == Op::n ? b_.get(l, j) : b_.get(j, l);
+    }
+    exact_.assign(m * n, 0);
+    magnitude_.assign(m * n, 0);
+    const double alpha = case_.alpha, beta = case_.beta;
+    for (std::size_t i = 0; i < m; ++i) {
+      double* exact_row = exact_.data() + i * n;
+      double* magnitude_row = magnitude_.data() + i * n;
+      for (std::size_t l = 0; l < depth; ++l) {
+        const double a = alpha * static_cast<double>(case_.problem.op_a == Op::n ? a_.get(i, l) : a_.get(l, i));
+        const double* b_row = b.data() + l * n;
+        for (std::size_t j = 0; j < n; ++j) {
+          exact_row[j] += a * b_row[j];
+          magnitude_row[j] += std::abs(a * b_row[j]);
+        }
+      }
+      for (std::size_t j = 0; beta != 0 && j < n; ++j) {
+        const double c = beta * static_cast<double>((case_.in_place ? d_ : c_).get(i, j));
+        exact_row[j] += c;
+        magnitude_row[j] += std::abs(c);
+      }
+    }
+  }
+
+  GemmCase case_;
+  CUstream stream_;
+  GuardedMatrix a_, b_, c_, d_;
+  std::vector<double> exact_, magnitude_;
+  Bytes found_;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,178 @@
+#include "bench_report.hpp"
+#include "bench_run.hpp"
+#include "commands.hpp"
+#include "gpu_monitor.hpp"
+#include "problem_options.hpp"
+#include "progress.hpp"
+#include "tune_options.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+namespace hotgemm::command {
+namespace {
+
+#ifndef HOTGEMM_COMMIT
+#define HOTGEMM_COMMIT "unknown"
+#endif
+
+struct BenchCommand {
+  ProblemOptions problems;
+  TuningOptions tuning;
+  std::string policy = "tune";
+  BenchOptions bench;
+  std::string mode = "auto";
+  bool no_baseline = false;
+  bool with_ceiling = false;
+  std::string results_file;
+  std::string commit = HOTGEMM_COMMIT;
+};
+
+std::optional<TimingMode> mode_of(const std::string& word) {
+  if (word == "eager") return TimingMode::eager;
+  if (word == "graph") return TimingMode::graph;
+  return std::nullopt;
+}
+
+Policy policy_of(const std::string& word) {
+  for (const Policy policy : {Policy::cached_only, Policy::estimate}) {
+    if (word == to_string(policy)) return policy;
+  }
+  return Policy::tune;
+}
+
+std::string progress_line(const BenchResult& r, std::size_t done, std::size_t total) {
+  const std::string head = fmt::format("[{}/{}] {}: ", done, total, label(r.problem));
+  if (!r.failure.empty()) return head + "failed";
+  std::string line =
+      head + fmt::format("{}, {:.2f} us, {:.1f} TFLOP/s", to_string(r.mode), r.ours.median_us, r.ours.tflops);
+  if (!r.baseline.empty()) line += fmt::format(", {:.3f} of {}", r.ratio, r.baseline);
+  return line;
+}
+
+/// Opens the file before anything is measured: an hour's numbers are not lost to a misspelt directory.
+std::optional<std::ofstream> open_results(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  std::ofstream file(name, std::ios::app);
+  if (!file) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("cannot append to {}: {}", name, std::strerror(errno)));
+  }
+  return file;
+}
+
+BenchEnvironment environment_of(const Session& session, const BenchCommand& command, const Driver& driver,
+                                const GpuMonitor& monitor, const BenchRun& run) {
+  const DeviceInfo& info = run.device().info();
+  const std::string toolchain = run.device().environment().toolchain;
+  return {{"command", "`" + session.command_line + "`"},
+          {"hotgemm", fmt::format("{}, commit {}", HOTGEMM_VERSION, command.commit)},
+          {"GPU", fmt::format("{}, {}, {} SMs", info.name, info.arch, info.sm_count)},
+          {"SM clock after each problem", monitor.sm_clock()},
+          {"power limit", monitor.power_limit()},
+          {"driver", fmt::format("{}, CUDA {}", monitor.driver(), driver_version(driver))},
+          {"NVRTC", toolchain.empty() ? "not used: all kernels were cached" : toolchain},
+          {"cuBLAS", run.baseline_version()}};
+}
+
+BenchReport measure_all(Session& session, const BenchCommand& command, const std::vector<Problem>& problems,
+                        BenchRun& run, GpuMonitor& monitor) {
+  BenchReport report;
+  report.has_baseline = !command.no_baseline;
+  if (command.with_ceiling) {
+    run.add_ceiling();
+    report.ceiling =
+        CeilingAlone{.f32_before = run.ceiling_alone(DType::f32), .f16_before = run.ceiling_alone(DType::f16)};
+  }
+  Progress progress("bench", session.quiet);
+  for (std::size_t i = 0; i < problems.size() && !is_interrupted(); ++i) {
+    progress.update(i, problems.size());
+    for (BenchResult& result : run.measure(problems[i])) {
+      progress.line(progress_line(result, i + 1, problems.size()));
+      report.results.push_back(std::move(result));
+    }
+    report.is_complete = i + 1 == problems.size();
+    monitor.sample_clock();
+  }
+  if (report.results.empty()) report.is_complete = false;
+  if (report.ceiling) {
+    report.ceiling->f32_after = run.ceiling_alone(DType::f32);
+    report.ceiling->f16_after = run.ceiling_alone(DType::f16);
+  }
+  return report;
+}
+
+int exit_code_for(const BenchReport& report, const BenchRun& run) {
+  if (run.has_wrong_numbers()) return kWrongNumbers;
+  if (!report.is_complete) return kInterrupted;
+  if (report.failures() == 0) return kGood;
+  if (run.has_failed_builds()) explain_failed_builds();
+  return kSomeFailed;
+}
+
+int run_bench(Session& session, const BenchCommand& command) {
+  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
+  std::optional<std::ofstream> file = open_results(command.results_file);
+  const Gpu gpu(session);
+  GpuMonitor monitor(gpu.driver(), gpu.device());
+  ContextOptions options = context_options(session);
+  options.tuning = tune_options(command.tuning, gpu);
+  Context context(options);
+  BenchOptions bench = command.bench;
+  bench.mode = mode_of(command.mode);
+  bench.seed = command.tuning.seed + 1;  // never the tuner's own data
+  BenchRun run(gpu.driver(), context, policy_of(command.policy), bench, options.tuning.scratch_bytes,
+               !command.no_baseline);
+
+  const BenchReport report = measure_all(session, command, problems, run, monitor);
+  to_json(report, session.output);
+  const BenchEnvironment environment = environment_of(session, command, gpu.driver(), monitor, run);
+  for (const auto& [name, value] : environment) session.output["environment"][name] = value;
+  session.print(to_text(report));
+  if (file) {
+    const std::time_t now = std::time(nullptr);
+    const std::string date = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(now));
+    const std::string heading = fmt::format("{}, {}", run.device().info().name, date);
+    *file << (file->tellp() > 0 ? "\n" : "") << to_markdown(report, heading, environment) << std::flush;
+    if (!*file) throw Error(ErrorCode::io_error, "cannot write all of " + command.results_file);
+  }
+  for (const BenchResult& r : report.results) {
+    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+  }
+  return exit_code_for(report, run);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<BenchCommand>();
+  CLI::App& sub =
+      add_subcommand(app, session, "bench", "time problems against the fastest of cuBLAS and cuBLASLt, on this GPU",
+                     [&session, command] { return run_bench(session, *command); });
+  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  add_tuning_options(sub, command->tuning);
+  sub.add_option("--policy", command->policy, "cached_only, estimate or tune: how a kernel is picked")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cached_only", "estimate", "tune"}));
+  sub.add_option("--rounds", command->bench.rounds, "that are reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  sub.add_option("--round-us", command->bench.round_us, "microseconds of GPU time per side and round")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--mode", command->mode, "eager, graph, or auto: eager, and graph too below 20 us")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"eager", "graph", "auto"}));
+  sub.add_flag("--no-baseline", command->no_baseline, "time ours only");
+  sub.add_flag("--ceiling", command->with_ceiling,
+               "also race each problem against mma.sync from registers, and give its fraction of that");
+  sub.add_option("--results", command->results_file, "append a section of markdown to this file");
+  sub.add_option("--commit", command->commit, "the commit that was built, for --results")->capture_default_str();
+}
+
+}  // namespace hotgemm::command

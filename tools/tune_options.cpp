@@ -1,0 +1,28 @@
+#include "tune_options.hpp"
+
+namespace hotgemm::command {
+
+void add_tuning_options(CLI::App& app, TuningOptions& options) {
+  app.add_option("--candidates", options.candidates, "how many kernels to compile and try per problem")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--budget", options.budget_s, "seconds of measuring per problem")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--jobs", options.jobs, "compile threads (default: what the machine is good for)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--seed", options.seed, "of the data and of the order of measurements")->capture_default_str();
+  app.add_option("--scratch", options.scratch,
+                 "device memory for operands, as in 512M or 8G (default: half of what is free)");
+}
+
+TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu) {
+  return {.max_candidates = options.candidates,
+          .budget_s = options.budget_s,
+          .scratch_bytes = scratch_bytes(gpu, options.scratch),
+          .jobs = options.jobs,
+          .rounds = options.rounds,
+          .seed = options.seed};
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "session.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace hotgemm::command {
+
+/// The options about tuning that `tune` and `bench` share.
+struct TuningOptions {
+  int candidates = TuneOptions{}.max_candidates;
+  double budget_s = TuneOptions{}.budget_s;
+  int rounds = TuneOptions{}.rounds;
+  int jobs = 0;
+  std::uint64_t seed = 1;
+  std::string scratch;
+};
+
+void add_tuning_options(CLI::App& app, TuningOptions& options);
+
+/// As the library takes them. Throws Error{invalid_argument} for a bad --scratch.
+TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu);
+
+}  // namespace hotgemm::command
