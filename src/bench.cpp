@@ -199,7 +199,10 @@ nlohmann::json to_json(const BenchResult& result) {
                       {"baseline", result.baseline},
                       {"ratio", result.ratio},
                       {"ci", {result.ci.low, result.ci.high}},
-                      {"tie", result.tie}};
+                      {"tie", result.tie},
+                      {"ceiling_tflops", result.ceiling_tflops},
+                      {"of_ceiling", result.of_ceiling},
+                      {"of_ceiling_ci", {result.of_ceiling_ci.low, result.of_ceiling_ci.high}}};
   if (!result.failure.empty()) json["failure"] = result.failure;
   return json;
 }

@@ -50,6 +50,9 @@ struct BenchResult {
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< median over rounds of the baseline's time / ours
   Interval ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< of ratio, 95 %
   bool tie = false;                                                                                 ///< ci contains 1
+  double ceiling_tflops = std::numeric_limits<double>::quiet_NaN();  ///< where a ceiling raced against ours
+  double of_ceiling = std::numeric_limits<double>::quiet_NaN();      ///< median over rounds of our rate / the ceiling's
+  Interval of_ceiling_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   std::string failure;  ///< why there is no ratio; empty if there is one
 };
 

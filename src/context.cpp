@@ -12,12 +12,9 @@ namespace hotgemm {
 
 std::string_view to_string(Policy policy) {
   switch (policy) {
-    case Policy::cached_only:
-      return "cached_only";
-    case Policy::estimate:
-      return "estimate";
-    case Policy::tune:
-      return "tune";
+    case Policy::cached_only: return "cached_only";
+    case Policy::estimate: return "estimate";
+    case Policy::tune: return "tune";
   }
   return "?";
 }
@@ -31,11 +28,12 @@ Context& Context::default_context() {
 }
 
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
-  const Problem problem = describe(asked, operands);
+  Problem problem = asked;
+  problem.align_a = problem.align_b = problem.align_d = 16;  // what the caller says of them does not matter
   validate(problem);
   validate(problem, operands);
   if (problem.m == 0 || problem.n == 0) return;
-  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  problem = describe(problem, operands);
   DeviceState& device = impl_->current();
   const PlanTable::Entry* entry = device.plans().find(plan_key(problem));
   if (entry != nullptr && !entry->is_provisional) {
@@ -47,7 +45,6 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
 
 Plan Context::plan(const Problem& problem, Policy policy, Stream stream) {
   validate(problem);
-  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   return Plan(impl_->find_or_plan(impl_->current(), problem, policy, stream), problem);
 }
 
@@ -59,8 +56,8 @@ void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std:
            std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc, DType dtype,
            DType accumulator) {
   const Problem problem{.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .dtype = dtype, .accumulator = accumulator};
-  const Operands operands{.a = a, .b = b, .c = c, .d = c, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc,
-                          .alpha = alpha, .beta = beta};
+  const Operands operands{
+      .a = a, .b = b, .c = c, .d = c, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc, .alpha = alpha, .beta = beta};
   Context::default_context().gemm(stream, problem, operands);
 }
 
@@ -75,6 +72,7 @@ Context::Impl::~Impl() {
 }
 
 DeviceState& Context::Impl::current() {
+  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   const Driver& driver = Driver::get();
   unsigned long long id = 0;
   if (const CUresult result = driver.cuCtxGetId(nullptr, &id); result != CUDA_SUCCESS) {
@@ -108,8 +106,10 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
 
   std::shared_ptr<const PlanImpl> plan;
   const bool is_recorded = engine_.database.find(problem, device.query()).has_value();
-  if (policy == Policy::tune && !is_recorded && !is_capturing) plan = plan_by_tuning(device, problem);
-  const bool is_provisional = !plan && policy == Policy::tune && !is_recorded && is_capturing;
+  const bool has_work = problem.m != 0 && problem.n != 0 && problem.k != 0;
+  const bool wants_tuning = policy == Policy::tune && !is_recorded && has_work;
+  if (wants_tuning && !is_capturing) plan = plan_by_tuning(device, problem);
+  const bool is_provisional = wants_tuning && is_capturing;
   if (!plan) plan = plan_without_measuring(device, problem, policy);
   device.plans().insert(key, plan, is_provisional);
   ++plans_;
@@ -157,20 +157,18 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
 
 void Context::Impl::count(Origin origin) {
   switch (origin) {
-    case Origin::tuned:
-      ++recorded_;
-      break;
-    case Origin::nearest:
-      ++nearest_;
-      break;
-    case Origin::estimated:
-      ++estimated_;
-      break;
+    case Origin::tuned: ++recorded_; break;
+    case Origin::nearest: ++nearest_; break;
+    case Origin::estimated: ++estimated_; break;
   }
 }
 
 Stats Context::Impl::stats() const {
-  return {.plans = plans_, .tuned = tuned_, .recorded = recorded_, .nearest = nearest_, .estimated = estimated_,
+  return {.plans = plans_,
+          .tuned = tuned_,
+          .recorded = recorded_,
+          .nearest = nearest_,
+          .estimated = estimated_,
           .compiled = engine_.compiled};
 }
 

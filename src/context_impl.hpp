@@ -17,7 +17,7 @@ class Context::Impl {
   ~Impl();
 
   /// The state of the CUDA context that is current. Takes a lock only the first time. Throws Error{no_device} if there
-  /// is no current context, no_driver if there is no libcuda.
+  /// is no current context, no_driver if there is no libcuda, forked in a child of fork().
   DeviceState& current();
 
   /// The cold path of gemm and plan: what answers `problem` from now on, or this time only on a capturing stream.

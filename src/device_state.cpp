@@ -27,8 +27,8 @@ DeviceState::~DeviceState() {
   unsigned long long current = 0;
   if (driver_.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS && current == context_id_) return;
   // Another context is current, or this one is gone, and its kernels with it: leave them to the driver.
-  for (auto& [symbol, kernel] : kernels_) new std::shared_ptr<const GemmKernel>(std::move(kernel));
-  static_cast<void>(check_kernels_.release());
+  for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
+  if (check_kernels_) check_kernels_->abandon();
 }
 
 Environment DeviceState::environment() const {
@@ -43,12 +43,12 @@ Environment DeviceState::environment() const {
 std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, const GemmTraits& traits,
                                                     const Cubin& cubin) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const GemmKernel>& slot = kernels_[cubin.symbol];
+  std::shared_ptr<GemmKernel>& slot = kernels_[cubin.symbol];
   if (!slot) {
-    slot = std::make_shared<const GemmKernel>(GemmKernel{.kernel = LoadedKernel(driver_, cubin, smem_bytes(config, traits)),
-                                                         .block_m = block_m(config),
-                                                         .block_n = block_n(config),
-                                                         .threads = threads(config)});
+    slot = std::make_shared<GemmKernel>(GemmKernel{.kernel = LoadedKernel(driver_, cubin, smem_bytes(config, traits)),
+                                                   .block_m = block_m(config),
+                                                   .block_n = block_n(config),
+                                                   .threads = threads(config)});
   }
   return slot;
 }

@@ -67,7 +67,7 @@ class DeviceState {
   std::mutex mutex_;  // guards what follows
   std::condition_variable landed_;
   std::vector<PlanKey> in_flight_;
-  std::map<std::string, std::shared_ptr<const GemmKernel>> kernels_;  // by symbol
+  std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
   std::unique_ptr<CheckKernels> check_kernels_;
 };
 

@@ -57,7 +57,8 @@ GpuQuery Engine::query(const Environment& environment) const {
 }
 
 std::filesystem::path shipped_records() {
-  for (const std::filesystem::path directory : {HOTGEMM_INSTALLED_DATA_DIR "/cache", HOTGEMM_SOURCE_DATA_DIR "/cache"}) {
+  for (const std::filesystem::path directory :
+       {HOTGEMM_INSTALLED_DATA_DIR "/cache", HOTGEMM_SOURCE_DATA_DIR "/cache"}) {
     std::error_code error;
     if (std::filesystem::is_directory(directory, error)) return directory;
   }

@@ -21,16 +21,11 @@ constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"debug", LogLevel:
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
-    case LogLevel::debug:
-      return spdlog::level::debug;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::warn:
-      return spdlog::level::warn;
-    case LogLevel::error:
-      return spdlog::level::err;
-    case LogLevel::off:
-      break;
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: break;
   }
   return spdlog::level::off;
 }
@@ -103,7 +98,8 @@ void log(LogLevel level, std::string_view message) { logger().write(level, messa
 
 void set_log_sink(std::function<void(std::string_view, std::string_view)> sink) {
   if (!sink) return set_logger_sink({});
-  set_logger_sink([sink = std::move(sink)](LogLevel level, std::string_view message) { sink(to_string(level), message); });
+  set_logger_sink(
+      [sink = std::move(sink)](LogLevel level, std::string_view message) { sink(to_string(level), message); });
 }
 
 void set_log_level(std::string_view text) {

@@ -26,8 +26,9 @@ void Plan::launch(Stream stream, const Operands& operands) const {
     throw Error(ErrorCode::invalid_argument,
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }
-  if (problem_.beta_is_zero && !found.beta_is_zero) {
-    throw Error(ErrorCode::invalid_argument, "beta is not zero; the plan is for " + to_string(problem_));
+  if (problem_.beta_is_zero != found.beta_is_zero) {  // the kernel of a plan with beta reads C whatever beta is
+    throw Error(ErrorCode::invalid_argument, std::string(found.beta_is_zero ? "beta is zero" : "beta is not zero") +
+                                                 "; the plan is for " + to_string(problem_));
   }
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   impl_->launch(stream, problem_, operands);

@@ -12,8 +12,8 @@ namespace hotgemm {
 /// What a Plan is a handle to: a choice with its loaded kernel. Immutable.
 class PlanImpl {
  public:
-  PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice,
-           std::shared_ptr<const GemmKernel> kernel, Resources resources)
+  PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
+           Resources resources)
       : driver_(driver),
         context_id_(context_id),
         choice_(std::move(choice)),

@@ -11,21 +11,6 @@
 namespace hotgemm {
 namespace {
 
-/// The GPUs of `arch` that records exist for, and one that no record names: whatever GPU of the architecture comes, what
-/// it would pick is among their picks.
-std::vector<Environment> environments_of(const std::string& arch, const Database& database) {
-  const DeviceInfo nominal = nominal_device(arch);
-  std::vector<Environment> environments{{.gpu = nominal.name, .arch = arch, .sm_count = nominal.sm_count}};
-  std::set<std::pair<std::string, int>> seen{{nominal.name, nominal.sm_count}};
-  for (const Found& found : database.all()) {
-    const Environment& e = found.record.environment;
-    if (e.arch == arch && seen.emplace(e.gpu, e.sm_count).second) {
-      environments.push_back({.gpu = e.gpu, .arch = arch, .sm_count = e.sm_count});
-    }
-  }
-  return environments;
-}
-
 /// One problem on one architecture: its choices, best first, and which of them is being built.
 struct Order {
   Problem problem;
@@ -50,7 +35,7 @@ class Prewarm {
   void collect(std::span<const Problem> problems) {
     compiled_before_ = engine_.compiled;
     for (const std::string& arch : options_.archs) {
-      const std::vector<Environment> environments = environments_of(arch, engine_.database);
+      const std::vector<Environment> environments = known_environments(arch, engine_.database);
       for (const Problem& problem : problems) {
         validate(problem);
         std::set<std::string> picks;
@@ -87,8 +72,9 @@ class Prewarm {
 
     std::size_t done = 0;
     const auto results = engine_.builder.build_all(
-        sources, options_.jobs > 0 ? options_.jobs : default_compile_jobs(),
-        [&](std::size_t, const BuildResult&) { return !options_.progress || options_.progress(++done, sources.size()); });
+        sources, options_.jobs > 0 ? options_.jobs : default_compile_jobs(), [&](std::size_t, const BuildResult&) {
+          return !options_.progress || options_.progress(++done, sources.size());
+        });
     for (const BuildResult& result : results) count(result);
 
     std::vector<Order> next;

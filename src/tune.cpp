@@ -19,10 +19,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kGraphBelowUs = 20;    // launches shorter than this are timed by graph replay
-constexpr double kAbandonRatio = 1.5;   // in the first race
-constexpr int kFinalists = 3;           // configs whose rasters are tried
-constexpr double kTie = 0.005;          // differences below this are none: the earlier candidate wins
+constexpr double kGraphBelowUs = 20;   // launches shorter than this are timed by graph replay
+constexpr double kAbandonRatio = 1.5;  // in the first race
+constexpr int kFinalists = 3;          // configs whose rasters are tried
+constexpr double kTie = 0.005;         // differences below this are none: the earlier candidate wins
 
 bool is_alive(const Candidate& c) { return c.reason.empty(); }
 
@@ -92,8 +92,8 @@ void check(std::vector<Candidate>& candidates, const Bench& bench, unsigned seed
     try {
       kernels.fill_check(bench.problem, bench.sets[0], seed, bench.stream);
       bench.launch(c, bench.stream, 0);
-      std::string wrong = kernels.check(bench.problem, bench.sets[0], seed, 1, bench.problem.beta_is_zero ? 0 : 1,
-                                        bench.stream);
+      std::string wrong =
+          kernels.check(bench.problem, bench.sets[0], seed, 1, bench.problem.beta_is_zero ? 0 : 1, bench.stream);
       if (!wrong.empty()) reject(c, Stage::check, std::move(wrong));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
@@ -133,7 +133,8 @@ void race_and_sort(std::vector<Candidate>& candidates, const Bench& bench, RaceO
       continue;
     }
     rows[i]->stage = Stage::measure;
-    rows[i]->timing = timing_of(result.us[i], result.us[0]);
+    const Timing timing = timing_of(result.us[i], result.us[0]);
+    if (timing.samples > 0) rows[i]->timing = timing;  // else the deadline came first: an earlier race's stands
   }
   const auto step = [](const Candidate& c) {
     return is_alive(c) && c.timing.samples > 0 ? std::round(std::log(c.timing.median_us) / kTie) : 1e30;
@@ -202,20 +203,29 @@ TuningRecord record_of(const Candidate& winner, DeviceState& device, const Probl
           .template_digest = device.engine().template_digest(winner.config)};
 }
 
+[[noreturn]] void fail_without_survivors(const std::vector<Candidate>& candidates, const Problem& problem) {
+  std::string reasons;
+  for (const Candidate& c : candidates) {
+    reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + c.reason;
+  }
+  const auto ended_at = [&](Stage stage) {
+    return std::ranges::any_of(candidates, [&](const Candidate& c) { return c.stage == stage; });
+  };
+  const ErrorCode code = ended_at(Stage::check)  ? ErrorCode::wrong_result
+                         : ended_at(Stage::load) ? ErrorCode::driver_error
+                                                 : ErrorCode::compile_failed;
+  throw Error(code, "no candidate for " + to_string(problem) + " survived:" + reasons);
+}
+
 }  // namespace
 
 std::string_view to_string(Stage stage) {
   switch (stage) {
-    case Stage::chosen:
-      return "chosen";
-    case Stage::build:
-      return "build";
-    case Stage::load:
-      return "load";
-    case Stage::check:
-      return "check";
-    case Stage::measure:
-      return "measure";
+    case Stage::chosen: return "chosen";
+    case Stage::build: return "build";
+    case Stage::load: return "load";
+    case Stage::check: return "check";
+    case Stage::measure: return "measure";
   }
   return "?";
 }
@@ -229,7 +239,8 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + device.arch);
   }
   // A quarter of the places go to anchors, in case the model is wrong about this problem.
-  std::vector<KernelConfig> chosen(fixed.begin(), fixed.begin() + std::min<std::ptrdiff_t>(std::ssize(fixed), count / 4));
+  std::vector<KernelConfig> chosen(fixed.begin(),
+                                   fixed.begin() + std::min<std::ptrdiff_t>(std::ssize(fixed), count / 4));
   for (const KernelConfig& config : ranked) {
     if (std::ssize(chosen) >= count) break;
     if (std::ranges::find(chosen, config) == chosen.end()) chosen.push_back(config);
@@ -250,6 +261,7 @@ TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const Tune
   build(candidates, device, problem, options.jobs);
 
   const std::lock_guard lock(device.tuning_mutex());
+  const RelaxedCaptureMode relaxed(device.driver());  // the program may be capturing elsewhere
   load(candidates, device, problem);
   const OperandPool pool(device.driver(), problem, device.info().l2_bytes, options.scratch_bytes);
   const OwnedStream stream(device.driver());
@@ -259,11 +271,7 @@ TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const Tune
   measure(candidates, bench, options);
 
   if (candidates.empty() || !is_alive(candidates.front()) || candidates.front().timing.samples == 0) {
-    std::string reasons;
-    for (const Candidate& c : candidates) {
-      reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + c.reason;
-    }
-    throw Error(ErrorCode::wrong_result, "no candidate for " + to_string(problem) + " survived:" + reasons);
+    fail_without_survivors(candidates, problem);
   }
   outcome.record = record_of(candidates.front(), device, problem);
   device.engine().database.add(*outcome.record);

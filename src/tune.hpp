@@ -35,8 +35,9 @@ struct TuneOutcome {
 
 /// The cold line, for one problem: candidates, rank, build, load, check, measure, pick, record.
 ///
-/// Uses scratch memory and a stream of its own. Throws Error{out_of_memory} if the operands do not fit, wrong_result if
-/// no candidate survives, context_lost, and what the driver says about anything that is no candidate's fault.
+/// Uses scratch memory and a stream of its own. Throws Error{out_of_memory} if the operands do not fit; wrong_result,
+/// driver_error or compile_failed, by the stage they came to, if no candidate survives; context_lost; and what the
+/// driver says about anything that is no candidate's fault.
 TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const TuneOptions& options);
 
 /// What tune_problem and prewarm's --candidates compile: the best by the model, the anchors, and a CUDA-core kernel.

@@ -59,7 +59,7 @@ std::vector<TuneResult> Context::tune(std::span<const Problem> problems, const T
       results.push_back(tune_one(device, problem, options, retune));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
-      results.push_back({.problem = problem, .failure = error.what()});
+      results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});
     }
     if (progress && !progress(results.back())) break;
   }

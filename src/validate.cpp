@@ -19,6 +19,20 @@ void validate_size(const char* name, std::int64_t value) {
   if (value > kLargest) bad(std::string(name) + " is " + std::to_string(value) + "; at most 2147483647 is possible");
 }
 
+// An enumerator can be anything that was cast to it.
+void validate_op(const char* name, Op op) {
+  if (op != Op::n && op != Op::t) {
+    bad("op " + std::string(name) + " is " + std::to_string(static_cast<int>(op)) + "; it is Op::n or Op::t");
+  }
+}
+
+void validate_type(const char* name, DType type) {
+  if (type != DType::f16 && type != DType::bf16 && type != DType::f32) {
+    bad("the " + std::string(name) + " type is " + std::to_string(static_cast<int>(type)) +
+        "; it is DType::f16, bf16 or f32");
+  }
+}
+
 void validate_alignment(const char* name, int bytes, DType dtype) {
   if (!std::has_single_bit(static_cast<unsigned>(bytes)) || bytes > 16 || bytes < size_bytes(dtype)) {
     bad("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) + " bytes; it is one of " +
@@ -48,7 +62,9 @@ void validate_element_alignment(const char* name, const void* pointer, DType dty
 int alignment_of(std::uint64_t bits) { return 1 << std::countr_zero(bits | 16); }
 
 std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) {
-  return reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uint64_t>(ld * size_bytes(dtype));
+  // Unsigned: nobody may have checked the leading dimension yet.
+  return reinterpret_cast<std::uintptr_t>(pointer) |
+         static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
 }
 
 }  // namespace
@@ -57,6 +73,10 @@ void validate(const Problem& p) {
   validate_size("m", p.m);
   validate_size("n", p.n);
   validate_size("k", p.k);
+  validate_op("A", p.op_a);
+  validate_op("B", p.op_b);
+  validate_type("element", p.dtype);
+  validate_type("accumulator", p.accumulator);
   const bool f16_sum = p.accumulator == DType::f16;
   if (p.accumulator == DType::bf16 || (f16_sum && p.dtype != DType::f16)) {
     throw Error(ErrorCode::not_supported, std::string(to_string(p.dtype)) + " elements cannot be accumulated in " +

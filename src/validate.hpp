@@ -5,7 +5,7 @@
 namespace hotgemm {
 
 /// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or beyond 2^31 - 1), types that
-/// do not go together (not_supported), alignment classes. In the order m, n, k, types, alignment.
+/// do not go together (not_supported), alignment classes. In the order m, n, k, ops, types, alignment.
 void validate(const Problem& problem);
 
 /// The same for a call: leading dimensions below their minimum, null pointers where data is needed, D in place with

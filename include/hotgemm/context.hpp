@@ -21,12 +21,12 @@ enum class Policy {
 std::string_view to_string(Policy policy);
 
 struct TuneOptions {
-  int max_candidates = 20;                         ///< compiled, checked and timed per problem, anchors included
-  double budget_s = 2.0;                           ///< of measuring, per problem; the best so far is kept
+  int max_candidates = 20;                               ///< compiled, checked and timed per problem, anchors included
+  double budget_s = 2.0;                                 ///< of measuring, per problem; the best so far is kept
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory
-  int jobs = 0;                                    ///< compile threads; 0: what the machine and NVRTC are good for
-  int rounds = 7;                                  ///< of the final comparison
-  std::uint64_t seed = 1;                          ///< of the data, and of the order of measurements
+  int jobs = 0;            ///< compile threads; 0: what the machine and NVRTC are good for
+  int rounds = 7;          ///< of the final comparison
+  std::uint64_t seed = 1;  ///< of the data, and of the order of measurements
 };
 
 struct ContextOptions {
@@ -42,12 +42,12 @@ struct ContextOptions {
 
 /// How often things happened, since the context was made.
 struct Stats {
-  std::uint64_t plans = 0;     ///< problem classes planned
-  std::uint64_t tuned = 0;     ///< of these, measured now
-  std::uint64_t recorded = 0;  ///< answered by an exact record
-  std::uint64_t nearest = 0;   ///< answered by another class's record
-  std::uint64_t estimated = 0; ///< answered by the model alone
-  std::uint64_t compiled = 0;  ///< kernels compiled, candidates included
+  std::uint64_t plans = 0;      ///< problem classes planned
+  std::uint64_t tuned = 0;      ///< of these, measured now
+  std::uint64_t recorded = 0;   ///< answered by an exact record
+  std::uint64_t nearest = 0;    ///< answered by another class's record
+  std::uint64_t estimated = 0;  ///< answered by the model alone
+  std::uint64_t compiled = 0;   ///< kernels compiled, candidates included
 };
 
 /// A candidate that the tuner did not pick: "build", "load", "check" or "measure", and why.
@@ -59,15 +59,16 @@ struct Rejection {
 
 struct TuneResult {
   Problem problem;
-  std::string config;      ///< the pick; empty if there is none
-  std::string launch;      ///< its raster: "r8m"
+  std::string config;  ///< the pick; empty if there is none
+  std::string launch;  ///< its raster: "r8m"
   double median_us = 0;
   double tflops = 0;
-  int measured = 0;        ///< candidates that were checked and timed
-  double seconds = 0;      ///< all of it: compiling, checking, measuring
+  int measured = 0;           ///< candidates that were checked and timed
+  double seconds = 0;         ///< all of it: compiling, checking, measuring
   bool was_recorded = false;  ///< an earlier record answered; nothing was measured
   std::vector<Rejection> rejections;
-  std::string failure;     ///< why there is no pick
+  std::string failure;                           ///< why there is no pick
+  ErrorCode failure_code = ErrorCode::internal;  ///< where `failure` is not empty
 };
 
 struct PrewarmOptions {
@@ -99,8 +100,8 @@ struct PrewarmReport {
 /// The library's state: caches, records, compiler, and the plans of every CUDA context it has been used in.
 ///
 /// Thread-safe. Planning is single-flight per problem class, launching is concurrent. A child of fork() gets
-/// Error{forked} if its parent had used CUDA here. Destroying it unloads the kernels of the CUDA context that is current
-/// then, and forgets those of others.
+/// Error{forked} if its parent had used CUDA here. Destroying it unloads the kernels of the CUDA context that is
+/// current then, and forgets those of others.
 class Context {
  public:
   explicit Context(const ContextOptions& options = ContextOptions::from_environment());
@@ -119,13 +120,13 @@ class Context {
   /// Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been enqueued.
   void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
-  /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. `problem` with alignment
-  /// classes and beta; see `describe`. With `stream`, what was said of capturing streams holds for it.
+  /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. `problem` with
+  /// alignment classes and beta; see `describe`. With `stream`, what was said of capturing streams holds for it.
   Plan plan(const Problem& problem, Policy policy, Stream stream = nullptr);
   Plan plan(const Problem& problem);  ///< by the context's policy
 
-  /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with a
-  /// current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
+  /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
+  /// a current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
   std::vector<TuneResult> tune(std::span<const Problem> problems, const TuneOptions& options, bool retune = false,
                                const std::function<bool(const TuneResult&)>& progress = {});
 

@@ -7,21 +7,21 @@
 namespace hotgemm {
 
 enum class ErrorCode {
-  invalid_argument,   ///< an argument that no call may have; the message names it
-  not_supported,      ///< a legal problem that no kernel computes on this GPU
-  not_prepared,       ///< Policy::cached_only, and no kernel in the cache
-  no_driver,          ///< libcuda cannot be loaded or initialised
-  no_device,          ///< no GPU, or no current context
-  no_compiler,        ///< libnvrtc cannot be loaded
-  compile_failed,     ///< NVRTC rejected a kernel; the message holds its log
-  driver_error,       ///< a driver call failed; the message names it and what came back
-  out_of_memory,      ///< device memory
-  context_lost,       ///< an earlier error has made the CUDA context unusable; the process must end
-  wrong_result,       ///< no candidate passed the correctness check
-  io_error,           ///< a file or directory that was asked for cannot be used
-  forked,             ///< called in a child of fork(); CUDA does not survive that
-  interrupted,        ///< stopped on request
-  internal,           ///< a bug in hotgemm
+  invalid_argument,  ///< an argument that no call may have; the message names it
+  not_supported,     ///< a legal problem that no kernel computes on this GPU
+  not_prepared,      ///< Policy::cached_only, and no kernel in the cache
+  no_driver,         ///< libcuda cannot be loaded or initialised
+  no_device,         ///< no GPU, or no current context
+  no_compiler,       ///< libnvrtc cannot be loaded
+  compile_failed,    ///< NVRTC rejected a kernel; the message holds its log
+  driver_error,      ///< a driver call failed; the message names it and what came back
+  out_of_memory,     ///< device memory
+  context_lost,      ///< an earlier error has made the CUDA context unusable; the process must end
+  wrong_result,      ///< no candidate passed the correctness check
+  io_error,          ///< a file or directory that was asked for cannot be used
+  forked,            ///< called in a child of fork(); CUDA does not survive that
+  interrupted,       ///< stopped on request
+  internal,          ///< a bug in hotgemm
 };
 
 /// "invalid_argument", …

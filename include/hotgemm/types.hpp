@@ -48,8 +48,8 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// "4096x4096x512 nt f16 f32 a16 b16 d16 beta0"; parse accepts what to_string prints, and the alignments and beta may be
-/// left out. Throws Error{invalid_argument}.
+/// "4096x4096x512 nt f16 f32 a16 b16 d16 beta0"; parse accepts what to_string prints, and the alignments and beta may
+/// be left out. Throws Error{invalid_argument}.
 std::string to_string(const Problem& problem);
 Problem parse_problem(std::string_view text);
 

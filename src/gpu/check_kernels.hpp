@@ -18,6 +18,12 @@ class CheckKernels {
   /// Builds and loads the kernels for `arch`. Throws Error.
   CheckKernels(const Driver& driver, KernelBuilder& builder, std::string_view arch);
 
+  /// Leaves everything to the driver: for a CUDA context that is not current, or gone.
+  void abandon() noexcept {
+    module_.abandon();
+    report_.abandon();
+  }
+
   /// Enqueues: A, B, and C if there is one, become check data; D becomes NaN.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Enqueues: A, B, and C if there is one, become N(0,1).

@@ -44,7 +44,8 @@ PrimaryContext::PrimaryContext(const Driver& driver, int ordinal) : driver_(driv
   driver.check(driver.cuDeviceGet(&device_, ordinal), "open GPU " + std::to_string(ordinal));
   driver.check(driver.cuCtxGetCurrent(&previous_), "read the current context");
   CUcontext context = nullptr;
-  driver.check(driver.cuDevicePrimaryCtxRetain(&context, device_), "create a context on GPU " + std::to_string(ordinal));
+  driver.check(driver.cuDevicePrimaryCtxRetain(&context, device_),
+               "create a context on GPU " + std::to_string(ordinal));
   if (const CUresult result = driver.cuCtxSetCurrent(context); result != CUDA_SUCCESS) {
     driver.cuDevicePrimaryCtxRelease(device_);
     driver.fail(result, "make GPU " + std::to_string(ordinal) + "'s context current");

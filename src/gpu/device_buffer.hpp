@@ -17,6 +17,9 @@ class DeviceBuffer {
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
 
+  /// Leaves the memory to the driver: for a CUDA context that is not current, or gone.
+  void abandon() noexcept { address_ = 0; }
+
   /// 0 for an empty buffer, else aligned to 256 bytes.
   CUdeviceptr get() const { return address_; }
   std::size_t bytes() const { return bytes_; }

@@ -2,16 +2,16 @@
 
 #include "gpu/shared_library.hpp"
 
-#include <cstdlib>
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <string_view>
 
 namespace hotgemm {
 namespace {
 
-// The version whose signatures the names in cuda.h stand for, from header 12.8 to 13. At 13.0 cuGetProcAddress would give
-// cuCtxGetDevice and cuCtxSynchronize with another argument, which cuda.h declares under other names.
+// The version whose signatures the names in cuda.h stand for, from header 12.8 to 13. At 13.0 cuGetProcAddress would
+// give cuCtxGetDevice and cuCtxSynchronize with another argument, which cuda.h declares under other names.
 constexpr int kApiVersion = 12080;
 
 void* resolve(const SharedLibrary& library, decltype(&::cuGetProcAddress) get_proc_address, const std::string& name) {
@@ -93,27 +93,21 @@ bool is_sticky(CUresult result) {
     case CUDA_ERROR_MPS_CLIENT_TERMINATED:
     case CUDA_ERROR_EXTERNAL_DEVICE:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-    case CUDA_ERROR_UNKNOWN:
-      return true;
-    default:
-      return false;
+    case CUDA_ERROR_UNKNOWN: return true;
+    default: return false;
   }
 }
 
 ErrorCode error_code_of(CUresult result) {
   if (is_sticky(result)) return ErrorCode::context_lost;
   switch (result) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      return ErrorCode::out_of_memory;
+    case CUDA_ERROR_OUT_OF_MEMORY: return ErrorCode::out_of_memory;
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_INVALID_DEVICE:
-    case CUDA_ERROR_INVALID_CONTEXT:
-      return ErrorCode::no_device;
+    case CUDA_ERROR_INVALID_CONTEXT: return ErrorCode::no_device;
     case CUDA_ERROR_STUB_LIBRARY:
-    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-      return ErrorCode::no_driver;
-    default:
-      return ErrorCode::driver_error;
+    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: return ErrorCode::no_driver;
+    default: return ErrorCode::driver_error;
   }
 }
 

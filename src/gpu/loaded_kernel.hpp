@@ -17,6 +17,9 @@ class LoadedKernel {
   LoadedKernel& operator=(LoadedKernel&&) = delete;
   LoadedKernel(const LoadedKernel&) = delete;
 
+  /// Leaves the module to the driver: for a CUDA context that is not current, or gone.
+  void abandon() noexcept { module_ = nullptr; }
+
   /// A second kernel of the same cubin; it lives as long as this object.
   CUfunction function(const char* symbol) const;
   CUfunction function() const { return function_; }

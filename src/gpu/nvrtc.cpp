@@ -94,8 +94,7 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle) c
   nvrtcProgram program = nullptr;
   const auto check = [&](nvrtcResult result, const char* attempt) {
     if (result != NVRTC_SUCCESS) {
-      throw Error(ErrorCode::compile_failed,
-                  std::string(attempt) + " " + source.symbol + ": " + error_string_(result));
+      throw Error(ErrorCode::compile_failed, std::string(attempt) + " " + source.symbol + ": " + error_string_(result));
     }
   };
   check(create_program_(&program, source.text.c_str(), (source.symbol + ".cu").c_str(), static_cast<int>(texts.size()),

@@ -7,8 +7,12 @@ namespace {
 
 constexpr std::int64_t kMatrixAlignment = 256;
 constexpr std::int64_t kMostSets = 64;
+// Of a matrix: more than any memory holds, and little enough that the sum over all operands is a number.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 struct Matrix {
   std::int64_t ld;
@@ -18,7 +22,9 @@ struct Matrix {
 Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype) {
   const std::int64_t element = size_bytes(dtype);
   const std::int64_t ld = round_up(std::max<std::int64_t>(cols, 1) * element, align_bytes) / element;
-  return {ld, round_up(std::max<std::int64_t>(rows, 1) * ld * element, kMatrixAlignment)};
+  const std::int64_t row_bytes = ld * element;
+  if (rows > kMostBytes / row_bytes) return {ld, kMostBytes};
+  return {ld, round_up(std::max<std::int64_t>(rows, 1) * row_bytes, kMatrixAlignment)};
 }
 
 }  // namespace
@@ -30,7 +36,8 @@ OperandPool::OperandPool(const Driver& driver, const Problem& p, std::int64_t l2
   const std::int64_t set_bytes = a.bytes + b.bytes + d.bytes * (p.beta_is_zero ? 1 : 2);
   if (set_bytes > max_bytes) {
     throw Error(ErrorCode::out_of_memory, "operands of " + to_string(p) + " take " + std::to_string(set_bytes >> 20) +
-                                              " MiB; " + std::to_string(max_bytes >> 20) + " MiB of scratch are allowed");
+                                              " MiB; " + std::to_string(max_bytes >> 20) +
+                                              " MiB of scratch are allowed");
   }
   const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / set_bytes + 1, 1, kMostSets);
   const std::int64_t count = std::min(wanted, max_bytes / set_bytes);

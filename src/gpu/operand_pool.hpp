@@ -14,8 +14,8 @@ namespace hotgemm {
 /// L2: together at least twice L2's size. Leading dimensions are the smallest that the alignment classes allow.
 class OperandPool {
  public:
-  /// Uninitialised memory. Throws Error{out_of_memory} if a single set takes more than `max_bytes`, or if the GPU has no
-  /// such memory left.
+  /// Uninitialised memory. Throws Error{out_of_memory} if a single set takes more than `max_bytes`, or if the GPU has
+  /// no such memory left.
   OperandPool(const Driver& driver, const Problem& problem, std::int64_t l2_bytes, std::int64_t max_bytes);
 
   const std::vector<OperandSet>& sets() const { return sets_; }

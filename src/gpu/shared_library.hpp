@@ -12,8 +12,7 @@ class SharedLibrary {
  public:
   /// Opens `override_path` alone if it is not empty, else the first of `names` that the loader finds, in its own search
   /// path and then in the directories that the build recorded. Throws Error{`code`} that says what was tried.
-  static SharedLibrary open(const std::string& override_path, const std::vector<std::string>& names,
-                            ErrorCode code);
+  static SharedLibrary open(const std::string& override_path, const std::vector<std::string>& names, ErrorCode code);
 
   /// nullptr if the library has no such symbol.
   void* find(const char* symbol) const;

@@ -23,6 +23,12 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
 
 void OwnedStream::synchronize() const { driver_->check(driver_->cuStreamSynchronize(stream_), "wait for a stream"); }
 
+RelaxedCaptureMode::RelaxedCaptureMode(const Driver& driver) : driver_(driver) {
+  driver.check(driver.cuThreadExchangeStreamCaptureMode(&mode_), "relax this thread's capture mode");
+}
+
+RelaxedCaptureMode::~RelaxedCaptureMode() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+
 OwnedEvent::OwnedEvent(const Driver& driver) : driver_(&driver) {
   driver.check(driver.cuEventCreate(&event_, CU_EVENT_DEFAULT), "create an event");
 }

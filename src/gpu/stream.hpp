@@ -26,6 +26,20 @@ class OwnedStream {
   CUstream stream_ = nullptr;
 };
 
+/// While it lives, the calling thread may allocate and wait although a stream of the program is being captured, and
+/// does not spoil that capture. Throws Error. Lives on one thread.
+class RelaxedCaptureMode {
+ public:
+  explicit RelaxedCaptureMode(const Driver& driver);
+  ~RelaxedCaptureMode();
+  RelaxedCaptureMode(const RelaxedCaptureMode&) = delete;
+  RelaxedCaptureMode& operator=(const RelaxedCaptureMode&) = delete;
+
+ private:
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // the other one: the thread's, while this object lives
+};
+
 /// An event that takes the time.
 class OwnedEvent {
  public:

@@ -42,12 +42,9 @@ std::vector<Choice> from_neighbours(const Problem& problem, const DeviceInfo& de
 
 std::string_view to_string(Origin origin) {
   switch (origin) {
-    case Origin::tuned:
-      return "tuned";
-    case Origin::nearest:
-      return "nearest";
-    case Origin::estimated:
-      return "estimated";
+    case Origin::tuned: return "tuned";
+    case Origin::nearest: return "nearest";
+    case Origin::estimated: return "estimated";
   }
   return "?";
 }
@@ -84,6 +81,19 @@ std::vector<Choice> choose(const Problem& asked, const std::string& arch, const 
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + arch);
   }
   return choices;
+}
+
+std::vector<Environment> known_environments(const std::string& arch, const Database& database) {
+  const DeviceInfo nominal = nominal_device(arch);
+  std::vector<Environment> environments{{.gpu = nominal.name, .arch = arch, .sm_count = nominal.sm_count}};
+  for (const Found& found : database.all()) {
+    const Environment& e = found.record.environment;
+    const Environment environment{.gpu = e.gpu, .arch = arch, .sm_count = e.sm_count};
+    if (e.arch == arch && std::ranges::find(environments, environment) == environments.end()) {
+      environments.push_back(environment);
+    }
+  }
+  return environments;
 }
 
 }  // namespace hotgemm

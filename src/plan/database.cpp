@@ -1,5 +1,7 @@
 #include "plan/database.hpp"
 
+#include "plan/words.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
@@ -32,14 +34,12 @@ double log_ratio(std::int64_t a, std::int64_t b) {
                    static_cast<double>(std::max<std::int64_t>(b, 1)));
 }
 
-bool differ_in_sizes_only(const Problem& a, Problem b) {
-  b.m = a.m;
-  b.n = a.n;
-  b.k = a.k;
-  return a == b;
+/// A class's text from the first space on: layout, types, alignment, beta.
+std::string_view without_sizes(std::string_view problem_class) {
+  return problem_class.substr(std::min(problem_class.find(' '), problem_class.size()));
 }
 
-double distance(const Problem& a, const Problem& b) {
+double distance(const Problem& a, const Sizes& b) {
   return std::hypot(log_ratio(a.m, b.m), log_ratio(a.n, b.n), log_ratio(a.k, b.k));
 }
 
@@ -208,10 +208,12 @@ std::vector<Neighbour> Database::nearest(const Problem& problem, const GpuQuery&
   {
     const std::unique_lock exclusive(mutex_);
     std::vector<std::tuple<double, std::string_view, Class*>> candidates;
+    const std::string centre_text = to_string(centre);
+    const std::string_view all_but_sizes = without_sizes(centre_text);
     for (auto& [text, entry] : classes_) {
+      if (without_sizes(text) != all_but_sizes) continue;  // most classes: comparing text is all they cost
       try {
-        const Problem other = parse_problem(text);
-        if (differ_in_sizes_only(centre, other)) candidates.emplace_back(distance(centre, other), text, &entry);
+        candidates.emplace_back(distance(centre, parse_sizes(text.substr(0, text.find(' ')))), text, &entry);
       } catch (const Error&) {
         read_class(entry, warning);  // its lines fail for the same reason, and are counted
       }

@@ -30,8 +30,8 @@ std::vector<std::string> known_archs() {
 
 std::string arch_name(int major, int minor) {
   if (const ArchLimits* row = nearest_arch_limits(10 * major + minor)) return name_of(*row);
-  throw Error(ErrorCode::not_supported,
-              "GPUs of compute capability " + std::to_string(major) + "." + std::to_string(minor) + " are not supported");
+  throw Error(ErrorCode::not_supported, "GPUs of compute capability " + std::to_string(major) + "." +
+                                            std::to_string(minor) + " are not supported");
 }
 
 DeviceInfo nominal_device(std::string_view arch) {

@@ -8,23 +8,23 @@
 namespace hotgemm {
 namespace {
 
-// Rates per SM and clock. Tensor-core rates are those of mma.sync with f32 accumulators: measured on an H200 (645 TFLOP/s
-// over 132 SMs at about 1.83 GHz), for the others from NVIDIA's tables.
+// Rates per SM and clock. Tensor-core rates are those of mma.sync with f32 accumulators: measured on an H200 (645
+// TFLOP/s over 132 SMs at about 1.83 GHz), for the others from NVIDIA's tables.
 struct Rates {
   int sm;
   double mma_flops;
   double l2_bytes;
 };
 constexpr Rates kRates[] = {
-    {75, 0, 32}, {80, 2048, 48}, {86, 512, 32}, {87, 1024, 32}, {89, 1024, 32},  {90, 2670, 48},
+    {75, 0, 32},     {80, 2048, 48},  {86, 512, 32},   {87, 1024, 32},  {89, 1024, 32},  {90, 2670, 48},
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
 constexpr double kSharedBytes = 128;
 constexpr double kSimtFlops = 128;  // half of an SM's 256: the other half of the slots goes to shared loads
 constexpr double kLaunchUs = 2.0;
-constexpr double kBlockCycles = 1500;     // a block's start: first tiles from DRAM
-constexpr double kIterationCycles = 70;   // a k-tile's barrier, once per resident block
-constexpr double kStoreBytes = 24;        // of D, per SM and clock
+constexpr double kBlockCycles = 1500;    // a block's start: first tiles from DRAM
+constexpr double kIterationCycles = 70;  // a k-tile's barrier, once per resident block
+constexpr double kStoreBytes = 24;       // of D, per SM and clock
 
 const Rates& rates_of(int sm) {
   return *std::ranges::find_if(kRates, [&](const Rates& r) { return r.sm == sm; });
@@ -66,7 +66,8 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
   int registers = 64;
   if (const auto* mma = std::get_if<MmaConfig>(&config)) {
     registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
-    if (mma->blocks_per_sm > 1) registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
+    if (mma->blocks_per_sm > 1)
+      registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
   }
   const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
   const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
@@ -94,8 +95,8 @@ double predict_us(const KernelConfig& config, const Problem& problem, const Devi
   const double k_tiles = ceil_div(k, bk);
   const double penalty = latency_penalty(concurrent * threads(config) / kWarpSize);
   const double store = bm * bn * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
-  const double block_cycles = k_tiles * (per_k_tile * penalty + kIterationCycles / concurrent) +
-                              (kBlockCycles + store) / concurrent;
+  const double block_cycles =
+      k_tiles * (per_k_tile * penalty + kIterationCycles / concurrent) + (kBlockCycles + store) / concurrent;
   const double compute_us = blocks_on_busiest_sm * block_cycles / device.clock_mhz;
 
   // Each operand comes from DRAM at least once; with few waves in flight, rows of tiles are read again.

@@ -10,8 +10,8 @@
 
 namespace hotgemm {
 
-/// Predicted duration, in microseconds, of `config` on `problem`: tensor cores, shared memory, L2 and DRAM, of which the
-/// slowest binds, times waves. It ranks; it does not promise.
+/// Predicted duration, in microseconds, of `config` on `problem`: tensor cores, shared memory, L2 and DRAM, of which
+/// the slowest binds, times waves. It ranks; it does not promise.
 double predict_us(const KernelConfig& config, const Problem& problem, const DeviceInfo& device);
 
 /// How many blocks of `config` are resident on an SM at once, by shared memory, threads and estimated registers.

@@ -37,7 +37,8 @@ std::vector<std::string> includes_of(std::string_view text) {
 }
 
 const TemplateFile* find(const std::vector<TemplateFile>& files, std::string_view path) {
-  const auto it = std::ranges::lower_bound(files, path, {}, [](const TemplateFile& f) { return std::string_view(f.path); });
+  const auto it =
+      std::ranges::lower_bound(files, path, {}, [](const TemplateFile& f) { return std::string_view(f.path); });
   return it != files.end() && it->path == path ? &*it : nullptr;
 }
 
@@ -65,7 +66,8 @@ std::string digest_of(const std::vector<TemplateFile>& files, const std::string&
 
 TemplateBundle TemplateBundle::embedded() {
   std::vector<TemplateFile> files;
-  for (const EmbeddedFile& file : embedded_templates()) files.push_back({std::string(file.path), std::string(file.text)});
+  for (const EmbeddedFile& file : embedded_templates())
+    files.push_back({std::string(file.path), std::string(file.text)});
   return TemplateBundle("embedded", std::move(files));
 }
 
@@ -91,21 +93,18 @@ TemplateBundle TemplateBundle::from_environment() {
 TemplateBundle::TemplateBundle(std::string origin, std::vector<TemplateFile> files)
     : origin_(std::move(origin)), files_(std::move(files)) {
   std::ranges::sort(files_, {}, &TemplateFile::path);
-  for (const TemplateFile& file : files_) {
-    if (!file.path.ends_with(".cuh")) continue;
-    try {
-      digests_.emplace(file.path, digest_of(files_, file.path));
-    } catch (const Error& error) {
-      broken_.emplace(file.path, error.what());
-    }
-  }
 }
 
 const std::string& TemplateBundle::digest(std::string_view entry) const {
-  if (const auto it = digests_.find(entry); it != digests_.end()) return it->second;
-  const auto it = broken_.find(entry);
-  throw Error(ErrorCode::io_error, it != broken_.end() ? it->second + " in " + origin_
-                                                       : "template " + std::string(entry) + " is missing in " + origin_);
+  const std::lock_guard lock(digests_->mutex);
+  const auto it = digests_->by_entry.find(entry);
+  if (it != digests_->by_entry.end()) return it->second;
+  try {
+    const std::string name(entry);
+    return digests_->by_entry.emplace(name, digest_of(files_, name)).first->second;
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + " in " + origin_);
+  }
 }
 
 }  // namespace hotgemm

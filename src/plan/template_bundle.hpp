@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,10 +35,15 @@ class TemplateBundle {
  private:
   TemplateBundle(std::string origin, std::vector<TemplateFile> files);
 
+  /// Hashing takes longer than anything else at start-up, so an entry is hashed when it is first asked for.
+  struct Digests {
+    std::mutex mutex;
+    std::map<std::string, std::string, std::less<>> by_entry;
+  };
+
   std::string origin_;
-  std::vector<TemplateFile> files_;                        // sorted by path
-  std::map<std::string, std::string, std::less<>> digests_;  // of every .cuh
-  std::map<std::string, std::string, std::less<>> broken_;   // why an entry has none
+  std::vector<TemplateFile> files_;  // sorted by path
+  std::shared_ptr<Digests> digests_ = std::make_shared<Digests>();
 };
 
 }  // namespace hotgemm
