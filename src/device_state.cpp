@@ -20,7 +20,7 @@ DeviceState::DeviceState(const Driver& driver, Engine& engine, unsigned long lon
     : driver_(driver),
       engine_(engine),
       context_id_(context_id),
-      info_(query_device(driver, current_device(driver))),
+      info_(identify_device(driver, current_device(driver))),
       driver_version_(hotgemm::driver_version(driver)) {}
 
 DeviceState::~DeviceState() {
@@ -30,6 +30,8 @@ DeviceState::~DeviceState() {
   for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
   if (check_kernels_) check_kernels_->abandon();
 }
+
+DeviceInfo DeviceState::info_with_clocks() const { return query_device(driver_, current_device(driver_)); }
 
 Environment DeviceState::environment() const {
   const Nvrtc* nvrtc = Nvrtc::loaded();

@@ -26,7 +26,10 @@ class DeviceState {
   const Driver& driver() const { return driver_; }
   Engine& engine() const { return engine_; }
   unsigned long long context_id() const { return context_id_; }
+  /// With nominal clocks; see identify_device.
   const DeviceInfo& info() const { return info_; }
+  /// Asks the driver. The context must be current.
+  DeviceInfo info_with_clocks() const;
   /// As it is now: the toolchain is known once NVRTC has been loaded.
   Environment environment() const;
   GpuQuery query() const { return engine_.query(environment()); }

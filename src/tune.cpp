@@ -169,7 +169,7 @@ void measure(std::vector<Candidate>& candidates, const Bench& bench, const TuneO
   const auto after = [&](double share) {
     return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.budget_s * share));
   };
-  const bool is_short = predict_us(candidates.front().config, bench.problem, bench.device.info()) < kGraphBelowUs;
+  const bool is_short = candidates.front().predicted_us < kGraphBelowUs;
   RaceOptions race{.mode = is_short ? TimingMode::graph : TimingMode::eager,
                    .rounds = 3,
                    .round_us = 1000,
@@ -257,7 +257,7 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
 TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const TuneOptions& options) {
   TuneOutcome outcome;
   std::vector<Candidate>& candidates = outcome.candidates;
-  candidates = pick_candidates(problem, device.info(), options.max_candidates);
+  candidates = pick_candidates(problem, device.info_with_clocks(), options.max_candidates);
   build(candidates, device, problem, options.jobs);
 
   const std::lock_guard lock(device.tuning_mutex());

@@ -11,7 +11,7 @@ int attribute(const Driver& driver, CUdevice device, CUdevice_attribute which) {
 
 }  // namespace
 
-DeviceInfo query_device(const Driver& driver, CUdevice device) {
+DeviceInfo identify_device(const Driver& driver, CUdevice device) {
   DeviceInfo info;
   char name[256] = {};
   driver.check(driver.cuDeviceGetName(name, sizeof name, device), "read the GPU's name");
@@ -20,17 +20,24 @@ DeviceInfo query_device(const Driver& driver, CUdevice device) {
                         attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
   info.sm_count = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   info.l2_bytes = attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  info.clock_mhz = attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
   std::size_t memory = 0;
   driver.check(driver.cuDeviceTotalMem(&memory, device), "read the GPU's memory size");
   info.memory_bytes = static_cast<std::int64_t>(memory);
+  const DeviceInfo nominal = nominal_device(info.arch);
+  info.clock_mhz = nominal.clock_mhz;
+  info.dram_gbps = nominal.dram_gbps;
+  return info;
+}
+
+DeviceInfo query_device(const Driver& driver, CUdevice device) {
+  DeviceInfo info = identify_device(driver, device);
+  const int clock_mhz = attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
   // Two transfers per clock, over a bus measured in bits.
   const std::int64_t memory_khz = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   const std::int64_t bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
-  info.dram_gbps = static_cast<int>(2 * memory_khz * bus_bits / 8 / 1'000'000);
-  const DeviceInfo nominal = nominal_device(info.arch);
-  if (info.clock_mhz <= 0) info.clock_mhz = nominal.clock_mhz;  // newer drivers may not say
-  if (info.dram_gbps <= 0) info.dram_gbps = nominal.dram_gbps;
+  const auto dram_gbps = static_cast<int>(2 * memory_khz * bus_bits / 8 / 1'000'000);
+  if (clock_mhz > 0) info.clock_mhz = clock_mhz;  // newer drivers may not say
+  if (dram_gbps > 0) info.dram_gbps = dram_gbps;
   return info;
 }
 

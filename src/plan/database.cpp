@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <tuple>
@@ -39,8 +40,10 @@ std::string_view without_sizes(std::string_view problem_class) {
   return problem_class.substr(std::min(problem_class.find(' '), problem_class.size()));
 }
 
-double distance(const Problem& a, const Sizes& b) {
-  return std::hypot(log_ratio(a.m, b.m), log_ratio(a.n, b.n), log_ratio(a.k, b.k));
+double square(double x) { return x * x; }
+
+double distance_squared(const Problem& a, const Sizes& b) {
+  return square(log_ratio(a.m, b.m)) + square(log_ratio(a.n, b.n)) + square(log_ratio(a.k, b.k));
 }
 
 }  // namespace
@@ -73,6 +76,8 @@ Database::Database(DatabaseOptions options) : options_(std::move(options)) {
 void Database::open_layer(std::string name, std::vector<DatabaseFile> files) {
   layers_.push_back(std::move(name));
   for (DatabaseFile& file : files) {
+    constexpr std::size_t kTypicalLineBytes = 350;
+    classes_.reserve(classes_.size() + file.size / kTypicalLineBytes);
     files_.push_back(std::move(file));
     index_file(static_cast<int>(files_.size()) - 1, static_cast<int>(layers_.size()) - 1);
   }
@@ -213,16 +218,19 @@ std::vector<Neighbour> Database::nearest(const Problem& problem, const GpuQuery&
     for (auto& [text, entry] : classes_) {
       if (without_sizes(text) != all_but_sizes) continue;  // most classes: comparing text is all they cost
       try {
-        candidates.emplace_back(distance(centre, parse_sizes(text.substr(0, text.find(' ')))), text, &entry);
+        candidates.emplace_back(distance_squared(centre, parse_sizes(text.substr(0, text.find(' ')))), text, &entry);
       } catch (const Error&) {
         read_class(entry, warning);  // its lines fail for the same reason, and are counted
       }
     }
-    std::sort(candidates.begin(), candidates.end());
-    for (const auto& [apart, text, entry] : candidates) {
-      if (static_cast<int>(result.size()) >= max) break;
+    // A heap, since only the first few of what may be thousands are wanted in order.
+    std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
+    while (!candidates.empty() && static_cast<int>(result.size()) < max) {
+      std::pop_heap(candidates.begin(), candidates.end(), std::greater<>());
+      const auto [apart, text, entry] = candidates.back();
+      candidates.pop_back();
       if (entry->has_unread) read_class(*entry, warning);
-      if (const Line* line = best_of(*entry, query)) result.push_back({found(*line, query), apart});
+      if (const Line* line = best_of(*entry, query)) result.push_back({found(*line, query), std::sqrt(apart)});
     }
   }
   if (!warning.empty()) warn(warning);
