@@ -21,7 +21,7 @@ foreach(flag -fcf-protection -fstack-clash-protection -ftrivial-auto-var-init=ze
 endforeach()
 
 # Warnings that GCC derives from its optimiser come and go with its version: shown, but never an error.
-foreach(warning array-bounds stringop-overflow stringop-overread maybe-uninitialized dangling-reference restrict)
+foreach(warning array-bounds uninitialized stringop-overflow stringop-overread maybe-uninitialized dangling-reference restrict)
   string(MAKE_C_IDENTIFIER "HOTGEMM_HAS_W${warning}" result)
   check_cxx_compiler_flag(-W${warning} ${result})
   if(${result})

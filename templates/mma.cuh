@@ -50,8 +50,10 @@ class TileCopy {
 
   /// Issues the copies of the current k-tile into `shared`, which lies inside the matrix as a whole.
   HOTGEMM_DEVICE void issue_whole(u32 shared) const {
+    // Element by element there are too many accesses to unroll them all in a second's compile time.
+    constexpr int kUnroll = kVec == 1 ? 8 : kRowPasses;
     u64 source = source_;
-#pragma unroll
+#pragma unroll kUnroll
     for (int pass = 0; pass < kRowPasses; ++pass) {
       issue_pass(shared, source, pass, kRowElements);
       source += static_cast<u64>(pass_stride_);
@@ -216,7 +218,7 @@ class MmaGemm {
     const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
     int whole_tiles = is_inside ? args_.k / kConfig.block_k : 0;  // of those still to be copied
 
-#pragma unroll
+#pragma unroll 1
     for (int stage = 0; stage < kStages - 1; ++stage) {
       issue_tile(copy_a, copy_b, shared_ + stage * kStageBytes, whole_tiles);
     }

@@ -47,8 +47,7 @@ class Descriptor {
 // Returns 0 or why nothing was made. The mode is set again because the umask may have cut it.
 int make_directory(int parent, const char* path, mode_t mode) {
   if (::mkdirat(parent, path, mode) != 0) return errno;
-  ::fchmodat(parent, path, mode, 0);
-  return 0;
+  return ::fchmodat(parent, path, mode, 0) == 0 ? 0 : errno;
 }
 
 // Only the last part's error counts, and only if nothing is there: a parent that exists may forbid mkdir in many ways.

@@ -1,6 +1,8 @@
 #include "plan/candidates.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 namespace hotgemm {
 namespace {
@@ -45,16 +47,18 @@ constexpr MmaConfig kMmaAnchors[] = {
     {.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3, .fragment_buffers = 1},
 };
 
+/// The first ones are anchors. The others spill a few registers in some layouts, types and architectures.
 constexpr SimtConfig kSimtMenu[] = {
     {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4, .thread_n = 4},
     {.block_m = 16,  .block_n = 16,  .block_k = 32, .thread_m = 1, .thread_n = 1},
     {.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 2, .thread_n = 2},
+    {.block_m = 128, .block_n = 64,  .block_k = 16, .thread_m = 8, .thread_n = 4},
     {.block_m = 8,   .block_n = 64,  .block_k = 32, .thread_m = 1, .thread_n = 4},
     {.block_m = 32,  .block_n = 128, .block_k = 16, .thread_m = 4, .thread_n = 4},
-    {.block_m = 128, .block_n = 64,  .block_k = 16, .thread_m = 8, .thread_n = 4},
     {.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8, .thread_n = 8},
     {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8},
 };
+constexpr std::size_t kSimtAnchors = 4;
 // clang-format on
 
 /// The menu's line with every pipeline that it may have; what is illegal is filtered afterwards.
@@ -102,8 +106,13 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
 }
 
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch) {
-  std::vector<KernelConfig> configs(std::begin(kMmaAnchors), std::end(kMmaAnchors));
-  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+  std::vector<KernelConfig> configs;
+  for (MmaConfig config : kMmaAnchors) {
+    // A tile that is copied element by element passes through registers: those of the second buffer.
+    if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
+    configs.push_back(config);
+  }
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
   keep_legal(configs, traits, arch);
   return configs;
 }

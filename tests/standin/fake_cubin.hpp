@@ -40,11 +40,15 @@ inline std::vector<std::uint8_t> fake_cubin(const std::vector<std::string>& symb
   sections[2].sh_type = SHT_STRTAB;
   sections[2].sh_offset = sections[1].sh_offset + sections[1].sh_size;
   sections[2].sh_size = names.size();
-  std::vector<std::uint8_t> image(sections[2].sh_offset + names.size());
-  std::memcpy(image.data(), &header, sizeof header);
-  std::memcpy(image.data() + sizeof header, sections, sizeof sections);
-  std::memcpy(image.data() + sections[1].sh_offset, table.data(), sections[1].sh_size);
-  std::memcpy(image.data() + sections[2].sh_offset, names.data(), names.size());
+  std::vector<std::uint8_t> image;
+  const auto append = [&](const void* data, std::size_t bytes) {
+    const auto* first = static_cast<const std::uint8_t*>(data);
+    image.insert(image.end(), first, first + bytes);
+  };
+  append(&header, sizeof header);
+  append(sections, sizeof sections);
+  append(table.data(), table.size() * sizeof(Elf64_Sym));
+  append(names.data(), names.size());
   return image;
 }
 

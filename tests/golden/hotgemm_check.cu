@@ -1,0 +1,9 @@
+#include "check.cuh"
+extern "C" __global__ void __launch_bounds__(hotgemm::kCheckThreads)
+hotgemm_fill(const __grid_constant__ hotgemm::FillArgs args) {
+  hotgemm::fill(args);
+}
+extern "C" __global__ void __launch_bounds__(hotgemm::kCheckThreads)
+hotgemm_check(const __grid_constant__ hotgemm::CheckArgs args) {
+  hotgemm::check(args);
+}

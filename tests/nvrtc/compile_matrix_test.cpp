@@ -1,0 +1,349 @@
+#include "gpu/build_id.hpp"
+#include "gpu/kernel_builder.hpp"
+#include "gpu/nvrtc.hpp"
+#include "plan/render.hpp"
+#include "plan/traits.hpp"
+#include "unit/plan_fixture.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <elf.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+template <class T>
+T read_at(const std::vector<std::uint8_t>& image, std::size_t offset) {
+  T value{};
+  if (offset + sizeof value > image.size()) throw std::out_of_range("cubin ends early");
+  std::memcpy(&value, image.data() + offset, sizeof value);
+  return value;
+}
+
+/// Bytes of local memory per thread that the image's kernels ask for: their stack frames, from section .nv.info, a list
+/// of (format, attribute, bytes that follow). Spills lie there, and arrays that the compiler could not keep in
+/// registers. -1 if the section has no such attribute.
+int local_bytes(const std::vector<std::uint8_t>& image) {
+  constexpr std::uint8_t kSizedFormat = 4, kFrameSize = 0x11;
+  const auto header = read_at<Elf64_Ehdr>(image, 0);
+  const auto section = [&](std::size_t i) {
+    return read_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr));
+  };
+  const Elf64_Shdr names = section(header.e_shstrndx);
+  int sum = -1;
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr info = section(i);
+    const auto* name = reinterpret_cast<const char*>(image.data() + names.sh_offset + info.sh_name);
+    if (std::strcmp(name, ".nv.info") != 0) continue;
+    for (std::size_t at = info.sh_offset; at + 4 <= info.sh_offset + info.sh_size;) {
+      const auto format = read_at<std::uint8_t>(image, at), attribute = read_at<std::uint8_t>(image, at + 1);
+      const auto size = read_at<std::uint16_t>(image, at + 2);
+      if (format == kSizedFormat && attribute == kFrameSize) {
+        sum = std::max(sum, 0) + read_at<std::int32_t>(image, at + 8);  // after the symbol's number
+      }
+      at += 4U + (format == kSizedFormat ? size : 0U);
+    }
+  }
+  return sum;
+}
+
+struct MatrixCase {
+  KernelSource source;
+  std::string arch;
+  int threads = 0;
+  int blocks_per_sm = 1;  ///< that must be resident together
+};
+
+MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
+                     const TemplateBundle& bundle) {
+  const auto* mma = std::get_if<MmaConfig>(&config);
+  return {render(config, traits, arch, bundle), arch, threads(config), mma != nullptr ? mma->blocks_per_sm : 1};
+}
+
+/// An anchor, and its place in the list, from which the matrix derives what it is compiled for.
+struct Anchor {
+  MmaConfig config;
+  std::size_t index;
+};
+
+std::vector<Anchor> mma_anchors(const GemmTraits& traits, const char* arch) {
+  std::vector<Anchor> found;
+  for (const KernelConfig& config : anchors(traits, arch_limits(arch))) {
+    if (const auto* mma = std::get_if<MmaConfig>(&config)) found.push_back({*mma, found.size()});
+  }
+  return found;
+}
+
+/// Compiles, and checks what ptxas reports: no spills, and registers for the resident blocks that the config asks for.
+class CompileMatrix : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      Nvrtc::get();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_compiler) throw;
+      GTEST_SKIP() << error.what();
+    }
+    BinaryCacheOptions options;
+    options.mode = CacheMode::off;
+    cache_.emplace(options);
+    builder_.emplace(*cache_, bundle_);
+  }
+
+  void compile(const std::vector<MatrixCase>& cases) {
+    std::vector<KernelSource> sources;
+    for (const MatrixCase& one : cases) sources.push_back(one.source);
+    const auto results = builder_->build_all(sources, default_compile_jobs());
+    ASSERT_EQ(results.size(), cases.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      SCOPED_TRACE(cases[i].source.symbol + " for " + cases[i].arch);
+      ASSERT_TRUE(results[i].cubin) << results[i].failure;
+      check(cases[i], *results[i].cubin);
+    }
+  }
+
+  void check(const MatrixCase& one, const Cubin& cubin) {
+    EXPECT_EQ(cubin.symbol, one.source.symbol);
+    EXPECT_EQ(cubin.arch, one.arch);
+    EXPECT_EQ(cubin.toolchain, Nvrtc::get().toolchain());
+    ASSERT_GE(cubin.image.size(), 64U);
+    EXPECT_EQ(std::string(cubin.image.begin() + 1, cubin.image.begin() + 4), "ELF");
+    EXPECT_NE(std::search(cubin.image.begin(), cubin.image.end(), one.source.symbol.begin(), one.source.symbol.end()),
+              cubin.image.end())
+        << "the image has no such kernel";
+    EXPECT_EQ(cubin.spill_bytes, 0);
+    EXPECT_EQ(local_bytes(cubin.image), 0);
+    EXPECT_EQ(cubin.static_smem_bytes, 0);
+    EXPECT_GE(cubin.registers, 8);
+    EXPECT_LE(cubin.registers, kMaxRegistersPerThread);
+    EXPECT_LE((cubin.registers + 7) / 8 * 8 * one.threads * one.blocks_per_sm, arch_limits(one.arch).registers_per_sm);
+    EXPECT_LE(cubin.compile_ms, kMostMs);
+    times_.push_back(cubin.compile_ms);
+  }
+
+  double median_ms() {
+    std::ranges::sort(times_);
+    return times_.empty() ? 0 : times_[times_.size() / 2];
+  }
+
+  // CPU time of the compiling thread. A kernel takes 0.25 s; the bounds are for slower machines.
+  static constexpr double kMostMs = 1500;
+  static constexpr double kMedianMs = 600;
+
+  TemplateBundle bundle_ = TemplateBundle::embedded();
+  std::optional<BinaryCache> cache_;
+  std::optional<KernelBuilder> builder_;
+  std::vector<double> times_;
+};
+
+TEST_F(CompileMatrix, EveryAnchorInEveryLayoutAndTypeOnHopper) {
+  std::vector<MatrixCase> cases;
+  for (const Layout& layout : kLayouts) {
+    for (const TypePair& types : kTensorTypes) {
+      const GemmTraits traits = make_traits(types, layout);
+      for (const Anchor& anchor : mma_anchors(traits, "sm_90a")) {
+        cases.push_back(gemm_case(anchor.config, traits, "sm_90a", bundle_));
+      }
+    }
+  }
+  ASSERT_GE(cases.size(), 120U);
+  compile(cases);
+  EXPECT_LE(median_ms(), kMedianMs);
+  RecordProperty("median_ms", static_cast<int>(median_ms()));
+}
+
+TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
+  // One layout and type for each anchor and architecture; both rotate from one architecture to the next.
+  std::vector<MatrixCase> cases;
+  std::map<std::string, std::set<std::string>> layouts, types;
+  for (std::size_t a = 0; a < std::size(kTensorArchs); ++a) {
+    for (std::size_t t = 0; t < std::size(kTensorTypes); ++t) {
+      for (std::size_t l = 0; l < std::size(kLayouts); ++l) {
+        const GemmTraits traits = make_traits(kTensorTypes[t], kLayouts[l]);
+        for (const Anchor& anchor : mma_anchors(traits, kTensorArchs[a])) {
+          if ((anchor.index + a) % std::size(kLayouts) != l || (anchor.index + a) % std::size(kTensorTypes) != t)
+            continue;
+          cases.push_back(gemm_case(anchor.config, traits, kTensorArchs[a], bundle_));
+          layouts[to_string(KernelConfig(anchor.config))].insert(std::to_string(l));
+          types[to_string(KernelConfig(anchor.config))].insert(std::to_string(t));
+        }
+      }
+    }
+  }
+  for (const auto& [config, seen] : layouts) EXPECT_GE(seen.size(), 2U) << config;
+  for (const auto& [config, seen] : types) EXPECT_GE(seen.size(), 2U) << config;
+  ASSERT_GE(cases.size(), 6 * 9U);
+  compile(cases);
+  EXPECT_LE(median_ms(), kMedianMs);
+  RecordProperty("median_ms", static_cast<int>(median_ms()));
+}
+
+TEST_F(CompileMatrix, NarrowOperandsAndC) {
+  // The paths that 16-byte alignment and a zero beta never take, for a small, a middling and a large anchor.
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const char* arch : {"sm_80", "sm_90a", "sm_120"}) {
+    for (const int vec : {8, 4, 2, 1}) {
+      for (const std::size_t index : {std::size_t{0}, std::size_t{7}, std::size_t{8}}) {
+        const GemmTraits traits =
+            make_traits(kTensorTypes[turn % std::size(kTensorTypes)], kLayouts[turn % std::size(kLayouts)], true, vec);
+        ++turn;
+        cases.push_back(gemm_case(mma_anchors(traits, arch).at(index).config, traits, arch, bundle_));
+      }
+    }
+  }
+  compile(cases);
+}
+
+TEST_F(CompileMatrix, CudaCoresOnEveryArch) {
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const std::string& arch : known_archs()) {
+    for (const TypePair& types : kAllTypes) {
+      if (types.accumulator != DType::f32) continue;
+      const int widest = 16 / size_bytes(types.element);
+      const GemmTraits traits =
+          make_traits(types, kLayouts[turn % std::size(kLayouts)], turn % 2 == 0, turn % 3 == 0 ? 1 : widest);
+      auto configs = anchors(traits, arch_limits(arch));
+      std::erase_if(configs, [](const KernelConfig& c) { return family_of(c).name != "simt"; });
+      ASSERT_FALSE(configs.empty());
+      cases.push_back(gemm_case(configs[turn % configs.size()], traits, arch, bundle_));
+      ++turn;
+    }
+    cases.push_back(gemm_case(reference_config(), make_traits(kAllTypes[0], kLayouts[0], true, 1), arch, bundle_));
+  }
+  compile(cases);
+}
+
+TEST_F(CompileMatrix, ChecksAndCeilingOnEveryArch) {
+  std::vector<MatrixCase> cases;
+  for (const std::string& arch : known_archs()) {
+    cases.push_back({render_check(arch, bundle_), arch, 256, 1});
+    if (arch_limits(arch).has_cp_async) cases.push_back({render_ceiling(arch, bundle_), arch, 256, 1});
+  }
+  // hotgemm_check names a unit of two kernels.
+  for (const MatrixCase& one : cases) {
+    const BuildResult result = builder_->build(one.source);
+    ASSERT_TRUE(result.cubin);
+    SCOPED_TRACE(one.source.symbol + " for " + one.arch);
+    EXPECT_EQ(result.cubin->spill_bytes, 0);
+    EXPECT_EQ(local_bytes(result.cubin->image), 0);
+    EXPECT_EQ(result.cubin->static_smem_bytes, 0);
+    EXPECT_EQ(result.cubin->arch, one.arch);
+    if (one.source.symbol == "hotgemm_check") {
+      const auto& image = result.cubin->image;
+      const std::string fill = "hotgemm_fill";
+      EXPECT_NE(std::search(image.begin(), image.end(), fill.begin(), fill.end()), image.end());
+    }
+  }
+}
+
+TEST_F(CompileMatrix, TheSameSourceGivesTheSameImage) {
+  const KernelSource source = render(MmaConfig{}, GemmTraits{}, "sm_90a", bundle_);
+  EXPECT_EQ(Nvrtc::get().compile(source, bundle_).image, Nvrtc::get().compile(source, bundle_).image);
+}
+
+TEST_F(CompileMatrix, SpillsAreReported) {
+  // 128 registers for accumulators alone, where 64 are to be had.
+  KernelSource source = render(MmaConfig{}, GemmTraits{}, "sm_90a", bundle_);
+  source.options.push_back("--maxrregcount=64");
+  const std::string bounds = "__launch_bounds__(kConfig.threads(), kConfig.blocks_per_sm)";
+  const std::size_t at = source.text.find(bounds);
+  ASSERT_NE(at, std::string::npos);
+  source.text.replace(at, bounds.size(), "");
+  const Cubin cubin = Nvrtc::get().compile(source, bundle_);
+  EXPECT_GT(cubin.spill_bytes, 0);
+  EXPECT_GT(local_bytes(cubin.image), 0);
+}
+
+TEST_F(CompileMatrix, AnErrorNamesTheTemplatesFileAndLine) {
+  namespace fs = std::filesystem;
+  std::string directory = (fs::temp_directory_path() / "hotgemm-nvrtc-XXXXXX").string();
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  fs::copy(HOTGEMM_SOURCE_DIR "/templates", directory, fs::copy_options::recursive);
+  const fs::path path = fs::path(directory) / "shared" / "tile_order.hpp";
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::ofstream(path, std::ios::app) << "static_assert(false, \"spoilt\");\n";
+  const TemplateBundle spoilt = TemplateBundle::from_directory(directory);
+  fs::remove_all(directory);
+
+  const std::string place = "shared/tile_order.hpp(" + std::to_string(std::ranges::count(text, '\n') + 1) + ")";
+  try {
+    Nvrtc::get().compile(render(MmaConfig{}, GemmTraits{}, "sm_90a", spoilt), spoilt);
+    FAIL() << "compiled";
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    EXPECT_EQ(error.code(), ErrorCode::compile_failed);
+    EXPECT_NE(what.find(place), std::string::npos) << what;
+    EXPECT_NE(what.find("spoilt"), std::string::npos) << what;
+    EXPECT_NE(what.find(directory), std::string::npos) << what;
+    EXPECT_NE(what.find(to_string(KernelConfig(MmaConfig{}))), std::string::npos) << what;
+  }
+}
+
+TEST_F(CompileMatrix, AnIllegalConfigDoesNotCompile) {
+  MmaConfig config;
+  config.block_m = config.block_n = 256;
+  ASSERT_FALSE(is_legal(config, GemmTraits{}, arch_limits("sm_80")));
+  EXPECT_THROW(Nvrtc::get().compile(render(config, GemmTraits{}, "sm_80", bundle_), bundle_), Error);
+}
+
+TEST_F(CompileMatrix, FailuresOfManyAreResults) {
+  MmaConfig illegal;
+  illegal.block_m = illegal.block_n = 256;
+  const std::vector<KernelSource> sources = {render(illegal, GemmTraits{}, "sm_80", bundle_),
+                                             render(MmaConfig{}, GemmTraits{}, "sm_80", bundle_)};
+  std::size_t calls = 0;
+  const auto results = builder_->build_all(sources, 2, [&](std::size_t, const BuildResult&) { return ++calls > 0; });
+  EXPECT_EQ(calls, 2U);
+  EXPECT_FALSE(results[0].cubin);
+  EXPECT_NE(results[0].failure.find("static assertion"), std::string::npos) << results[0].failure;
+  ASSERT_TRUE(results[1].cubin);
+  EXPECT_FALSE(results[1].from_cache);
+  EXPECT_TRUE(builder_->build(sources[1]).from_cache) << "what was built is kept in memory";
+}
+
+TEST_F(CompileMatrix, CompilingDoesNotLoadTheDriver) {
+  Nvrtc::get().compile(render(SimtConfig{}, GemmTraits{}, "sm_80", bundle_), bundle_);
+  std::ifstream maps("/proc/self/maps");
+  ASSERT_TRUE(maps);
+  bool has_nvrtc = false;
+  for (std::string line; std::getline(maps, line);) {
+    has_nvrtc = has_nvrtc || line.find("nvrtc") != std::string::npos;
+    EXPECT_EQ(line.find("libcuda.so"), std::string::npos) << line;
+    EXPECT_EQ(line.find("libnvidia"), std::string::npos) << line;
+    EXPECT_EQ(line.find("/dev/nvidia"), std::string::npos) << line;
+  }
+  EXPECT_TRUE(has_nvrtc);
+}
+
+TEST_F(CompileMatrix, TheToolchainNamesVersionAndBuild) {
+  const Nvrtc& nvrtc = Nvrtc::get();
+  EXPECT_EQ(&nvrtc, &Nvrtc::get());
+  EXPECT_EQ(&nvrtc, Nvrtc::loaded());
+  ASSERT_TRUE(nvrtc.toolchain().starts_with("nvrtc-1")) << nvrtc.toolchain();
+  const std::string build_id = build_id_of(nvrtc.path());
+  EXPECT_GE(build_id.size(), 16U);
+  EXPECT_TRUE(nvrtc.toolchain().ends_with("-" + build_id)) << nvrtc.toolchain();
+}
+
+}  // namespace
+}  // namespace hotgemm

@@ -1,0 +1,126 @@
+#include "runtime_fixture.hpp"
+
+#include "bench.hpp"
+#include "gpu/operand_pool.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+
+namespace hotgemm::standin {
+namespace {
+
+/// Timing against the stand-in's simulated clock.
+class BenchTest : public RuntimeTest {
+ protected:
+  /// Launches the kernel of `plan`, `times` times.
+  Contender contender(const std::string& name, const Plan& plan, int times = 1) {
+    return {name, [this, plan, times](CUstream on, int set) {
+              sets_used_.push_back(set);
+              const Operands operands = OperandPool::operands(pool().sets()[static_cast<std::size_t>(set)], 1, 0);
+              for (int i = 0; i < times; ++i) plan.launch(on, operands);
+            }};
+  }
+  const OperandPool& pool() {
+    if (!pool_) pool_.emplace(driver_, small_case().described(), 1 << 20, 4096);
+    return *pool_;
+  }
+  RaceOptions options(TimingMode mode) {
+    RaceOptions options;
+    options.mode = mode;
+    options.sets = static_cast<int>(pool().sets().size());
+    options.rounds = 3;
+    return options;
+  }
+  Plan plan() { return context(Policy::estimate).plan(small_case().described()); }
+  void TearDown() override {
+    pool_.reset();
+    RuntimeTest::TearDown();
+  }
+
+  std::optional<OperandPool> pool_;
+  std::vector<int> sets_used_;
+};
+
+TEST_F(BenchTest, ARaceReadsEachContendersTime) {
+  for (const TimingMode mode : {TimingMode::eager, TimingMode::graph}) {
+    const RaceResult result =
+        race(driver_, stream(), std::vector{contender("once", plan()), contender("thrice", plan(), 3)}, options(mode));
+    EXPECT_EQ(result.rounds_done, 3);
+    EXPECT_THAT(result.failures, testing::Each(""));
+    EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 0.1)));
+    EXPECT_THAT(result.us[1], testing::Each(testing::DoubleNear(3000, 0.1)));
+  }
+}
+
+TEST_F(BenchTest, LaunchesTakeTheSetsInTurn) {
+  const int sets = static_cast<int>(pool().sets().size());
+  ASSERT_GT(sets, 2);
+  race(driver_, stream(), std::vector{contender("a", plan()), contender("b", plan())}, options(TimingMode::eager));
+  for (std::size_t i = 1; i < sets_used_.size(); ++i) EXPECT_EQ(sets_used_[i], (sets_used_[i - 1] + 1) % sets);
+}
+
+TEST_F(BenchTest, AContenderThatFailsIsDroppedAlone) {
+  const Contender bad{"bad", [](CUstream, int) { throw Error(ErrorCode::driver_error, "no such thing"); }};
+  for (const TimingMode mode : {TimingMode::eager, TimingMode::graph}) {
+    const RaceResult result = race(driver_, stream(), std::vector{bad, contender("good", plan())}, options(mode));
+    EXPECT_EQ(result.failures[0], "no such thing");
+    EXPECT_EQ(result.failures[1], "");
+    EXPECT_THAT(result.us[1], testing::Each(testing::DoubleNear(1000, 0.1)));
+  }
+}
+
+TEST_F(BenchTest, AContenderThatBreaksACaptureIsDroppedAlone) {
+  const Contender bad{"bad", [this](CUstream on, int) {
+                        driver_.check(driver_.cuStreamSynchronize(on), "wait in the middle of a capture");
+                      }};
+  const RaceResult result =
+      race(driver_, stream(), std::vector{bad, contender("good", plan())}, options(TimingMode::graph));
+  EXPECT_THAT(result.failures[0], testing::HasSubstr("in the middle of a capture"));
+  EXPECT_EQ(result.failures[1], "");
+  EXPECT_THAT(result.us[1], testing::Each(testing::DoubleNear(1000, 0.1)));
+}
+
+TEST_F(BenchTest, TheSlowAreAbandonedWithTheirSamples) {
+  RaceOptions hasty = options(TimingMode::eager);
+  hasty.abandon_ratio = 1.5;
+  const RaceResult result =
+      race(driver_, stream(), std::vector{contender("fast", plan()), contender("slow", plan(), 2)}, hasty);
+  EXPECT_EQ(result.failures[1], "");
+  EXPECT_EQ(result.rounds_done, 3);
+  EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 0.1)));
+  EXPECT_TRUE(std::isnan(result.us[1].back()));
+}
+
+TEST_F(BenchTest, ADeadlineThatHasPassedTimesNothing) {
+  RaceOptions late = options(TimingMode::eager);
+  late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  const RaceResult result = race(driver_, stream(), std::vector{contender("a", plan())}, late);
+  EXPECT_EQ(result.rounds_done, 0);
+  EXPECT_THAT(result.failures[0], testing::HasSubstr("no time was left"));
+  RaceOptions none = options(TimingMode::eager);
+  none.sets = 0;
+  expect_thrown(ErrorCode::invalid_argument, {"operand set"},
+                [&] { race(driver_, stream(), std::vector{contender("a", plan())}, none); });
+}
+
+TEST_F(BenchTest, WithoutCublasThereIsNoRatio) {
+  ::setenv("HOTGEMM_LIBCUBLASLT", "/nowhere/libcublasLt.so", 1);
+  CublasBaseline cublas(driver_);
+  ::unsetenv("HOTGEMM_LIBCUBLASLT");
+  EXPECT_FALSE(cublas.available());
+  const Problem problem = small_case().described();
+  const auto results =
+      bench_in_all_modes(driver_, stream(), contender("ours", plan()), pool().sets(), problem, cublas, BenchOptions{});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_THAT(results[0].failure, testing::HasSubstr("/nowhere/libcublasLt.so"));
+  EXPECT_TRUE(std::isnan(results[0].ratio));
+  const nlohmann::json json = to_json(results[0]);
+  EXPECT_EQ(json.at("problem"), to_string(problem));
+  EXPECT_TRUE(nlohmann::json::parse(json.dump()).at("ratio").is_null());
+  EXPECT_FALSE(json.at("failure").get<std::string>().empty());
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

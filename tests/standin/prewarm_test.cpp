@@ -1,0 +1,145 @@
+#include "runtime_fixture.hpp"
+
+#include "plan/device_info.hpp"
+#include "tune.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace hotgemm::standin {
+namespace {
+
+/// Prewarming into an empty cache, without a CUDA context.
+class PrewarmTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    ::unsetenv("HOTGEMM_CACHE_PATH");
+  }
+  static PrewarmOptions for_archs(const std::vector<std::string>& archs) {
+    PrewarmOptions options;
+    options.archs = archs;
+    options.jobs = 2;
+    return options;
+  }
+  /// Of one class, of the same kernel in another class, and of another kernel.
+  static std::vector<Problem> problems() {
+    return {small_case(8, 16, 8).described(), small_case(7, 16, 8).described(), small_case(8, 16, 8, 1).described()};
+  }
+};
+
+TEST_F(PrewarmTest, CompilesEachKernelOnce) {
+  const PrewarmReport first = context(Policy::cached_only).prewarm(problems(), for_archs({"sm_90a"}));
+  ASSERT_EQ(first.entries.size(), 3u);
+  std::set<std::pair<std::string, bool>> kernels;
+  for (const PrewarmEntry& entry : first.entries) {
+    EXPECT_EQ(entry.failure, "");
+    EXPECT_EQ(entry.arch, "sm_90a");
+    EXPECT_EQ(entry.origin, Origin::estimated);
+    EXPECT_FALSE(entry.from_cache);
+    EXPECT_GT(entry.resources.registers, 0);
+    EXPECT_GT(entry.resources.compile_ms, 0);
+    kernels.emplace(entry.config, entry.problem.beta_is_zero);
+  }
+  EXPECT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(first.compiled, 2u);
+  EXPECT_EQ(first.cached, 0u);
+  EXPECT_EQ(first.failed, 0u);
+  EXPECT_EQ(context().stats().compiled, 2u);
+
+  forget_context();
+  const PrewarmReport second = context(Policy::cached_only).prewarm(problems(), for_archs({"sm_90a"}));
+  EXPECT_EQ(second.compiled, 0u);
+  EXPECT_EQ(second.cached, 2u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(second.entries.at(i).from_cache);
+    EXPECT_EQ(second.entries[i].config, first.entries[i].config);
+    EXPECT_EQ(context().plan(problems()[i]).config(), first.entries[i].config);
+  }
+  EXPECT_EQ(context().stats().compiled, 0u);
+}
+
+TEST_F(PrewarmTest, NeedsNoDriver) {
+  const std::size_t calls = standin().calls("*");
+  context(Policy::cached_only).prewarm(std::vector{problems()[0]}, for_archs({"sm_80", "sm_90a"}));
+  EXPECT_EQ(standin().calls("*"), calls);
+}
+
+TEST_F(PrewarmTest, EachArchitectureHasItsKernels) {
+  const PrewarmReport report =
+      context(Policy::cached_only).prewarm(std::vector{problems()[0]}, for_archs({"sm_80", "sm_90a"}));
+  ASSERT_EQ(report.entries.size(), 2u);
+  EXPECT_EQ(report.entries[0].arch, "sm_80");
+  EXPECT_EQ(report.entries[1].arch, "sm_90a");
+  EXPECT_EQ(report.compiled, 2u);
+}
+
+TEST_F(PrewarmTest, WithCandidatesTuningCompilesNothing) {
+  ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);  // twenty candidates take a while
+  PrewarmOptions all = for_archs({"sm_90a"});
+  all.candidates = true;
+  const std::vector<Problem> one{problems()[0]};
+  const PrewarmReport report = context(Policy::tune).prewarm(one, all);
+  EXPECT_EQ(report.failed, 0u);
+  EXPECT_GT(report.compiled + report.cached, static_cast<std::size_t>(TuneOptions{}.max_candidates));
+  const std::uint64_t compiled = context().stats().compiled;
+  EXPECT_NE(context().tune(one, quick_tuning(TuneOptions{}.max_candidates)).at(0).config, "");
+  EXPECT_EQ(context().stats().compiled, compiled);
+}
+
+TEST_F(PrewarmTest, WhatARecordPicksIsBuilt) {
+  context(Policy::tune, 1);
+  const std::vector<Problem> one{problems()[0]};
+  const std::string tuned = context().tune(one, quick_tuning(2)).at(0).config;
+  forget_context();
+  const PrewarmReport report = context(Policy::cached_only).prewarm(one, for_archs({"sm_90a"}));
+  EXPECT_TRUE(std::ranges::any_of(report.entries, [&](const PrewarmEntry& e) {
+    return e.config == tuned && e.origin == Origin::tuned && e.failure.empty();
+  }));
+  EXPECT_EQ(context().plan(one[0]).config(), tuned);
+  EXPECT_EQ(context().plan(one[0]).origin(), Origin::tuned);
+}
+
+TEST_F(PrewarmTest, ArchitecturesThatAreUnknown) {
+  for (const char* arch : {"sm_1", "sm_90b", "", "compute_90"}) {
+    expect_thrown(ErrorCode::invalid_argument, {std::string("\"") + arch + "\"", "sm_80", "sm_90a"}, [&] {
+      context(Policy::cached_only).prewarm(problems(), for_archs({"sm_80", arch}));
+    });
+  }
+  EXPECT_EQ(context().stats().compiled, 0u);
+}
+
+TEST_F(PrewarmTest, BadProblemsAreRefusedBeforeAnythingIsCompiled) {
+  std::vector<Problem> bad = problems();
+  bad.push_back({.m = 8, .n = -1, .k = 8});
+  expect_thrown(ErrorCode::invalid_argument, {"n is negative"},
+                [&] { context(Policy::cached_only).prewarm(bad, for_archs({"sm_90a"})); });
+  EXPECT_EQ(context().stats().compiled, 0u);
+}
+
+TEST_F(PrewarmTest, ProgressCountsAndMayStop) {
+  PrewarmOptions options = for_archs({"sm_90a"});
+  options.jobs = 1;
+  std::vector<std::pair<std::size_t, std::size_t>> seen;
+  options.progress = [&](std::size_t done, std::size_t total) {
+    seen.emplace_back(done, total);
+    return false;
+  };
+  const PrewarmReport report = context(Policy::cached_only).prewarm(problems(), options);
+  EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(1u, 2u)));
+  EXPECT_EQ(report.compiled, 1u);
+  EXPECT_EQ(report.failed, 1u);
+  ASSERT_EQ(report.entries.size(), 3u);
+  EXPECT_EQ(std::ranges::count(report.entries, "interrupted", &PrewarmEntry::failure), 1);
+
+  seen.clear();
+  options.progress = [&](std::size_t done, std::size_t total) {
+    seen.emplace_back(done, total);
+    return true;
+  };
+  EXPECT_EQ(context().prewarm(problems(), options).failed, 0u);
+  EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(1u, 2u), testing::Pair(2u, 2u)));
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

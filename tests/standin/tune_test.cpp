@@ -1,0 +1,176 @@
+#include "runtime_fixture.hpp"
+
+#include "tune.hpp"
+
+#include <algorithm>
+
+namespace hotgemm::standin {
+namespace {
+
+/// Tuning of one problem whose candidates are known beforehand, so that the stand-in can be told about each.
+class TuneTest : public RuntimeTest {
+ protected:
+  static constexpr int kCandidates = 4;
+
+  Problem problem() const { return small_case().described(); }
+  /// In the order in which they are built, loaded and checked.
+  std::vector<std::string> candidates() {
+    std::vector<std::string> names;
+    for (const Candidate& c : pick_candidates(problem(), context().impl().current().info(), kCandidates)) {
+      names.push_back(to_string(c.config));
+    }
+    return names;
+  }
+  static std::string symbol_part(const std::string& config) { return "hotgemm_" + config + "_f16"; }
+  TuneResult tune(const TuneOptions& options = quick_tuning(kCandidates), bool retune = false) {
+    return context().tune(std::vector{problem()}, options, retune).at(0);
+  }
+  /// The only rejection, which is of `config`.
+  Rejection rejection(const TuneResult& result, const std::string& config) {
+    EXPECT_EQ(result.rejections.size(), 1u);
+    if (result.rejections.empty()) return {};
+    EXPECT_EQ(result.rejections[0].config, config);
+    return result.rejections[0];
+  }
+};
+
+TEST_F(TuneTest, TheFastestWins) {
+  const std::vector<std::string> names = candidates();
+  ASSERT_EQ(names.size(), static_cast<std::size_t>(kCandidates));
+  for (std::size_t fastest = 0; fastest < names.size(); ++fastest) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      standin().set_speed(symbol_part(names[i]), i == fastest ? 900 : 1100 + 10 * static_cast<double>(i));
+    }
+    const TuneResult result = tune(quick_tuning(kCandidates), true);
+    EXPECT_EQ(result.config, names[fastest]);
+    EXPECT_NEAR(result.median_us, 900, 1e-3);
+    EXPECT_EQ(result.measured, kCandidates);
+    EXPECT_FALSE(result.was_recorded);
+    EXPECT_NEAR(result.tflops, 2.0 * 8 * 16 * 8 / 900 * 1e-6, 1e-12);
+    EXPECT_THAT(result.rejections, testing::IsEmpty());
+    EXPECT_EQ(result.failure, "");
+  }
+}
+
+TEST_F(TuneTest, WrongIsNeverFast) {
+  for (const Corruption corruption : {Corruption::nothing, Corruption::wrong, Corruption::nan}) {
+    standin().reset();
+    make_all_slow();
+    const std::string wrong = candidates()[2];
+    standin().set_speed(symbol_part(wrong), 300);
+    standin().corrupt(symbol_part(wrong), corruption);
+    const TuneResult result = tune(quick_tuning(kCandidates), true);
+    EXPECT_NE(result.config, wrong);
+    EXPECT_NE(result.config, "");
+    EXPECT_EQ(result.measured, kCandidates - 1);
+    const Rejection row = rejection(result, wrong);
+    EXPECT_EQ(row.stage, "check");
+    EXPECT_THAT(row.reason, testing::HasSubstr("of 128 elements are wrong"));
+  }
+  expect_right(context(), small_case(), stream());
+}
+
+TEST_F(TuneTest, ACandidateThatFailsIsARow) {
+  const struct {
+    const char* function;
+    int call;
+    std::size_t candidate;
+    const char* stage;
+  } kPlanted[] = {
+      {"cuModuleLoadData", 2, 1, "load"},
+      {"cuLaunchKernel", 3, 0, "check"},  // after filling A and B
+      {"cuEventRecord", 1, 0, "measure"},
+  };
+  for (const auto& planted : kPlanted) {
+    SCOPED_TRACE(planted.function);
+    forget_context();
+    standin().reset();
+    make_all_slow();
+    const std::string expected = candidates()[planted.candidate];
+    standin().fail(planted.function, planted.call, CUDA_ERROR_INVALID_VALUE);
+    const TuneResult result = tune(quick_tuning(kCandidates), true);
+    const Rejection row = rejection(result, expected);
+    EXPECT_EQ(row.stage, planted.stage);
+    EXPECT_THAT(row.reason, testing::HasSubstr("CUDA_ERROR_INVALID_VALUE (1)"));
+    EXPECT_NE(result.config, "");
+    EXPECT_NE(result.config, expected);
+  }
+}
+
+TEST_F(TuneTest, WhereAllAreWrongThereIsNoPick) {
+  standin().corrupt("hotgemm_", Corruption::wrong);
+  const TuneResult result = tune();
+  EXPECT_EQ(result.config, "");
+  for (const std::string& name : candidates()) EXPECT_THAT(result.failure, testing::HasSubstr(name + ": check"));
+  EXPECT_THAT(records(), testing::IsEmpty());
+}
+
+TEST_F(TuneTest, WhereAllAreWrongGemmEstimatesAndSaysSo) {
+  const GemmCase c = small_case();
+  standin().corrupt("hotgemm_", Corruption::nothing);
+  expect_right(c, stream(), [&](const Operands& operands) {
+    const Plan plan = context().plan(c.described());
+    EXPECT_EQ(plan.origin(), Origin::estimated);
+    standin().corrupt("hotgemm_", Corruption::none);
+    context().gemm(stream(), c.problem, operands);
+  });
+  EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::AllOf(testing::HasSubstr("the model decides"),
+                                                                    testing::HasSubstr("8x16x8"))));
+  EXPECT_THAT(records(), testing::IsEmpty());
+  EXPECT_EQ(context().stats().estimated, 1u);
+}
+
+TEST_F(TuneTest, ARecordAnswersUnlessRetuned) {
+  const TuneResult first = tune();
+  const std::size_t launches = standin().launches();
+  const TuneResult second = tune();
+  EXPECT_TRUE(second.was_recorded);
+  EXPECT_EQ(second.measured, 0);
+  EXPECT_EQ(second.config, first.config);
+  EXPECT_EQ(second.launch, first.launch);
+  EXPECT_EQ(second.median_us, first.median_us);
+  EXPECT_EQ(standin().launches(), launches);
+  EXPECT_FALSE(tune(quick_tuning(kCandidates), true).was_recorded);
+  EXPECT_EQ(records().size(), 2u);
+}
+
+TEST_F(TuneTest, FailuresAreResultsAndProgressMayStop) {
+  const std::vector<Problem> problems = {{.m = -1, .n = 8, .k = 8}, {.m = 8, .n = 8, .k = 0}, problem(), problem()};
+  int seen = 0;
+  const auto results = context().tune(problems, quick_tuning(1), false, [&](const TuneResult&) { return ++seen < 3; });
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_THAT(results[0].failure, testing::HasSubstr("m is negative"));
+  EXPECT_THAT(results[1].failure, testing::HasSubstr("nothing to tune"));
+  EXPECT_EQ(results[2].failure, "");
+}
+
+TEST_F(TuneTest, TunesWhateverThePolicy) {
+  EXPECT_NE(context(Policy::cached_only).tune(std::vector{problem()}, quick_tuning(1)).at(0).config, "");
+  expect_right(context(), small_case(), stream());
+  EXPECT_EQ(context().stats().recorded, 1u);
+}
+
+TEST_F(TuneTest, IsDoneByItsBudget) {
+  TuneOptions hurried = quick_tuning(2);
+  hurried.budget_s = 0;
+  const TuneResult result = tune(hurried);
+  EXPECT_EQ(result.config, "");
+  EXPECT_THAT(result.failure, testing::HasSubstr("no time was left"));
+  EXPECT_THAT(records(), testing::IsEmpty());
+}
+
+TEST_F(TuneTest, IsTheSameTwice) {
+  const TuneResult first = tune();
+  const TuneResult second = tune(quick_tuning(kCandidates), true);
+  EXPECT_EQ(first.config, second.config);
+  EXPECT_EQ(first.launch, second.launch);
+}
+
+TEST_F(TuneTest, OperandsBeyondAllMemoryAreAFailure) {
+  const Problem huge{.m = 2147483647, .n = 2147483647, .k = 2147483647, .align_a = 2, .align_b = 2, .align_d = 2};
+  const TuneResult result = context().tune(std::vector{huge}, quick_tuning(1)).at(0);
+  EXPECT_THAT(result.failure, testing::HasSubstr("scratch"));
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

@@ -1,0 +1,198 @@
+#include "plan/choice.hpp"
+
+#include "plan/candidates.hpp"
+#include "plan/model.hpp"
+#include "unit/database_fixture.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr const char* kArch = "sm_90a";
+
+GpuQuery query_for(const std::string& arch) {
+  GpuQuery query;
+  query.environment.arch = arch;
+  return query;
+}
+
+/// A record of `problem` with a config that the model would not pick: one that only a record can bring up.
+TuningRecord unlikely_record(const char* problem) {
+  TuningRecord record = sample_record(problem);
+  record.config = *parse_config("mma_m96_n64_k32_wm2_wn2_s5_x1_f1_e1_b1");
+  record.launch = {3, true};
+  return record;
+}
+
+std::vector<Choice> choose_on(const char* arch, const Problem& problem, const Database& database) {
+  return choose(problem, arch, database, query_for(arch));
+}
+
+TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
+  const Database database{DatabaseOptions{}};
+  for (const std::string& arch : known_archs()) {
+    const Problem problem = parse_problem("4096x4096x512 nt f16 f32");
+    const auto choices = choose(problem, arch, database, query_for(arch));
+    const auto expected = rank(anchors(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch));
+    ASSERT_EQ(choices.size(), expected.size());
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      EXPECT_EQ(choices[i].config, expected[i]);
+      EXPECT_EQ(choices[i].origin, Origin::estimated);
+      EXPECT_EQ(choices[i].launch, default_launch(expected[i], problem, nominal_device(arch)));
+    }
+  }
+}
+
+TEST(Choice, AnExactRecordWins) {
+  Database database{DatabaseOptions{}};
+  const TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  database.add(record);
+  database.add(sample_record("4096x4096x1024 nt f16 f32"));
+  const auto choices = choose_on(kArch, record.problem, database);
+  EXPECT_EQ(choices.front(), (Choice{record.config, record.launch, Origin::tuned, 0}));
+  ASSERT_GE(choices.size(), 2U) << "others, for a kernel that cannot be used";
+  EXPECT_TRUE(std::ranges::all_of(choices.begin() + 1, choices.end(),
+                                  [](const Choice& c) { return c.origin == Origin::estimated; }));
+}
+
+TEST(Choice, ANearRecordComesBeforeTheModel) {
+  Database database{DatabaseOptions{}};
+  const TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  database.add(record);
+  const Problem half = parse_problem("4096x2048x512 nt f16 f32");
+  const auto choices = choose_on(kArch, half, database);
+  EXPECT_EQ(choices.front().config, record.config);
+  EXPECT_EQ(choices.front().launch, record.launch);
+  EXPECT_EQ(choices.front().origin, Origin::nearest);
+  EXPECT_NEAR(choices.front().distance, 1.0, 1e-9);
+  EXPECT_EQ(choices[1].origin, Origin::estimated);
+}
+
+TEST(Choice, NearRecordsAreOrderedByTheModel) {
+  Database database{DatabaseOptions{}};
+  TuningRecord slow = unlikely_record("4096x4096x512 nt f16 f32"), fast = slow;
+  slow.config = *parse_config("mma_m16_n32_k32_wm1_wn1_s2_x1_f1_e1_b1");
+  fast.problem = parse_problem("4096x4096x1024 nt f16 f32");  // further away, and better
+  fast.config = *parse_config("mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1");
+  database.add(slow);
+  database.add(fast);
+  const auto choices = choose_on(kArch, parse_problem("4096x4096x500 nt f16 f32"), database);
+  EXPECT_EQ(choices[0].config, fast.config);
+  EXPECT_EQ(choices[1].config, slow.config);
+  EXPECT_EQ(choices[0].origin, Origin::nearest);
+  EXPECT_EQ(choices[1].origin, Origin::nearest);
+}
+
+TEST(Choice, AFarRecordDoesNotCount) {
+  Database database{DatabaseOptions{}};
+  database.add(unlikely_record("4096x4096x512 nt f16 f32"));
+  for (const char* text : {"4096x256x512 nt f16 f32",    // a factor of 16
+                           "4096x4096x512 nn f16 f32",   // another layout
+                           "4096x4096x512 nt bf16 f32",  // another type
+                           "4096x4096x512 nt f16 f32 a8 b16 d16 beta0", "4096x4096x512 nt f16 f32 a16 b16 d16 beta1"}) {
+    EXPECT_EQ(choose_on(kArch, parse_problem(text), database).front().origin, Origin::estimated) << text;
+  }
+  EXPECT_EQ(choose_on("sm_80", parse_problem("4096x4096x512 nt f16 f32"), database).front().origin, Origin::estimated);
+}
+
+TEST(Choice, NoConfigComesTwice) {
+  Database database{DatabaseOptions{}};
+  TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  record.config = anchors(GemmTraits{.op_b = Op::t}, arch_limits(kArch)).front();
+  database.add(record);
+  for (const char* text : {"4096x4096x512 nt f16 f32", "4096x2048x512 nt f16 f32"}) {
+    const auto choices = choose_on(kArch, parse_problem(text), database);
+    for (const Choice& choice : choices) {
+      EXPECT_EQ(std::ranges::count(choices, choice.config, &Choice::config), 1) << to_string(choice);
+    }
+  }
+}
+
+TEST(Choice, DoesNotDependOnTheGpu) {
+  Database database{DatabaseOptions{}};
+  database.add(unlikely_record("4096x4096x512 nt f16 f32"));
+  for (const char* text : {"4096x4096x512 nt f16 f32", "4096x2048x512 nt f16 f32", "64x64x64 nn bf16 f32"}) {
+    const Problem problem = parse_problem(text);
+    const auto without_gpu = choose(problem, kArch, database, query_for(kArch));
+    for (const int sm_count : {1, 16, 99, 132}) {
+      GpuQuery query = query_for(kArch);
+      query.environment.gpu = "Some GPU";
+      query.environment.sm_count = sm_count;
+      query.environment.driver = "999.1";
+      EXPECT_EQ(choose(problem, kArch, database, query), without_gpu) << text << " " << sm_count;
+    }
+  }
+}
+
+TEST(Choice, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
+  Database database{DatabaseOptions{}};
+  TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  database.add(record);
+  record.problem = parse_problem("4096x4096x1024 nt f16 f32");
+  database.add(record);  // the same GPU again
+  record.environment.sm_count = 66;
+  database.add(record);
+  record.environment.arch = "sm_80";
+  database.add(record);
+  std::vector<std::pair<std::string, int>> found;
+  for (const Environment& environment : known_environments(kArch, database)) {
+    EXPECT_EQ(environment.arch, kArch);
+    found.emplace_back(environment.gpu, environment.sm_count);
+  }
+  const DeviceInfo nominal = nominal_device(kArch);
+  const std::string gpu = record.environment.gpu;
+  EXPECT_THAT(found, testing::UnorderedElementsAre(std::pair(nominal.name, nominal.sm_count), std::pair(gpu, 99),
+                                                   std::pair(gpu, 66)));
+}
+
+TEST(Choice, IsOneForAClassOfM) {
+  Database database{DatabaseOptions{}};
+  database.add(unlikely_record("4096x4096x512 nt f16 f32"));
+  for (const char* shape : {"x4096x512 nt f16 f32", "x1000x512 nn bf16 f32"}) {
+    for (const std::int64_t m : {5, 100, 3600, 4000}) {
+      const std::int64_t last = class_m(m);
+      const Problem small = parse_problem(std::to_string(m) + shape),
+                    large = parse_problem(std::to_string(last) + shape);
+      ASSERT_LT(m, last);
+      EXPECT_EQ(choose_on(kArch, small, database), choose_on(kArch, large, database)) << m << shape;
+    }
+  }
+}
+
+TEST(Choice, WhatNothingComputesIsNotSupported) {
+  const Database database{DatabaseOptions{}};
+  const Problem problem = parse_problem("128x128x128 nn f16 f16");
+  try {
+    choose_on("sm_75", problem, database);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_supported);
+    EXPECT_NE(std::string(error.what()).find("sm_75"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("f16 f16"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(family_of(choose_on("sm_75", parse_problem("128x128x128 nn f16 f32"), database).front().config).name,
+            "simt");
+  EXPECT_EQ(family_of(choose_on("sm_80", problem, database).front().config).name, "mma");
+}
+
+TEST(Choice, SaysWhereItCameFrom) {
+  Choice choice{MmaConfig{}, {8, false}, Origin::tuned, 0};
+  EXPECT_EQ(to_string(choice), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1 r8m, tuned");
+  choice.origin = Origin::nearest;
+  choice.distance = 0.415;
+  EXPECT_TRUE(to_string(choice).ends_with("nearest (0.41)") || to_string(choice).ends_with("nearest (0.42)"));
+  choice.origin = Origin::estimated;
+  EXPECT_TRUE(to_string(choice).ends_with("estimated"));
+}
+
+}  // namespace
+}  // namespace hotgemm

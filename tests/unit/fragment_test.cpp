@@ -1,0 +1,128 @@
+#include "fragment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+// The PTX ISA's formulas for mma.m16n8k16 with 16-bit operands, element i of a lane.
+
+int group_of(int lane) { return lane >> 2; }
+int thread_in_group(int lane) { return lane & 3; }
+
+std::pair<int, int> ptx_a(int lane, int i) {  // (row, k)
+  const bool upper = (i >= 0 && i < 2) || (i >= 4 && i < 6);
+  const int k = thread_in_group(lane) * 2 + (i & 1);
+  return {upper ? group_of(lane) : group_of(lane) + 8, i < 4 ? k : k + 8};
+}
+std::pair<int, int> ptx_b(int lane, int i) {  // (k, column)
+  const int k = thread_in_group(lane) * 2 + (i & 1);
+  return {i < 2 ? k : k + 8, group_of(lane)};
+}
+std::pair<int, int> ptx_c(int lane, int i) {  // (row, column)
+  return {i < 2 ? group_of(lane) : group_of(lane) + 8, thread_in_group(lane) * 2 + (i & 1)};
+}
+
+/// What ldmatrix.x4 does to a block of rows of 16 elements: registers[lane][r * 2 + half] is the (row, column) that
+/// lands there.
+using Registers = std::vector<std::vector<std::pair<int, int>>>;
+template <class LaneOf>
+Registers ldmatrix_x4(LaneOf&& lane_of, bool transposed) {
+  Registers registers(kWarpSize, std::vector<std::pair<int, int>>(8));
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    for (int matrix = 0; matrix < 4; ++matrix) {
+      for (int half = 0; half < 2; ++half) {
+        const int row = transposed ? 2 * (lane % 4) + half : lane / 4;
+        const int col = transposed ? lane / 4 : 2 * (lane % 4) + half;
+        const LdmatrixLane address = lane_of(matrix * 8 + row);  // lane 8q + r hands over row r of matrix q
+        registers[static_cast<unsigned>(lane)][static_cast<unsigned>(matrix * 2 + half)] = {address.row,
+                                                                                            address.chunk * 8 + col};
+      }
+    }
+  }
+  return registers;
+}
+
+TEST(Fragment, AccumulatorIsPtxLayout) {
+  std::set<std::pair<int, int>> seen;
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    for (int i = 0; i < 4; ++i) {
+      const Element2d at = accumulator_element(lane, i);
+      EXPECT_EQ(std::pair(at.row, at.col), ptx_c(lane, i)) << lane << " " << i;
+      EXPECT_TRUE(at.row >= 0 && at.row < kMmaM && at.col >= 0 && at.col < kMmaN);
+      seen.insert({at.row, at.col});
+    }
+  }
+  EXPECT_EQ(seen.size(), 128U);
+}
+
+TEST(Fragment, LanesAddressEachRowOfABlockOnce) {
+  for (const bool k_major : {false, true}) {
+    std::set<std::pair<int, int>> a, b;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const LdmatrixLane lane_a = ldmatrix_a_lane(lane, k_major), lane_b = ldmatrix_b_lane(lane, k_major);
+      for (const LdmatrixLane& at : {lane_a, lane_b}) EXPECT_TRUE(at.row >= 0 && at.row < 16 && (at.chunk & ~1) == 0);
+      a.insert({lane_a.row, lane_a.chunk});
+      b.insert({lane_b.row, lane_b.chunk});
+    }
+    EXPECT_EQ(a.size(), 32U);
+    EXPECT_EQ(b.size(), 32U);
+  }
+}
+
+TEST(Fragment, AnLdmatrixPhaseIsEightConsecutiveRowsOfOneChunk) {
+  // What TileLayout's law about bank groups is about.
+  for (const bool k_major : {false, true}) {
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const int first = lane / 8 * 8;
+      EXPECT_EQ(ldmatrix_a_lane(lane, k_major).row, ldmatrix_a_lane(first, k_major).row + lane % 8);
+      EXPECT_EQ(ldmatrix_a_lane(lane, k_major).chunk, ldmatrix_a_lane(first, k_major).chunk);
+      EXPECT_EQ(ldmatrix_a_lane(first, k_major).row % 8, 0);
+      EXPECT_EQ(ldmatrix_b_lane(lane, k_major).row, ldmatrix_b_lane(first, k_major).row + lane % 8);
+      EXPECT_EQ(ldmatrix_b_lane(lane, k_major).chunk, ldmatrix_b_lane(first, k_major).chunk);
+      EXPECT_EQ(ldmatrix_b_lane(first, k_major).row % 8, 0);
+    }
+  }
+}
+
+TEST(Fragment, LdmatrixGivesEachLaneItsElementsOfA) {
+  for (const bool k_major : {false, true}) {
+    const Registers registers = ldmatrix_x4([&](int lane) { return ldmatrix_a_lane(lane, k_major); }, !k_major);
+    std::set<std::pair<int, int>> seen;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      for (int i = 0; i < 8; ++i) {
+        auto [row, col] = registers[static_cast<unsigned>(lane)][static_cast<unsigned>(i)];
+        if (!k_major) std::swap(row, col);  // the tile's rows run along k
+        EXPECT_EQ(std::pair(row, col), ptx_a(lane, i)) << "k-major " << k_major << " lane " << lane << " element " << i;
+        seen.insert({row, col});
+      }
+    }
+    EXPECT_EQ(seen.size(), 256U);
+  }
+}
+
+TEST(Fragment, LdmatrixGivesEachLaneItsElementsOfB) {
+  for (const bool k_major : {false, true}) {
+    const Registers registers = ldmatrix_x4([&](int lane) { return ldmatrix_b_lane(lane, k_major); }, !k_major);
+    std::set<std::pair<int, int>> seen;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      for (int i = 0; i < 8; ++i) {
+        auto [k, col] = registers[static_cast<unsigned>(lane)][static_cast<unsigned>(i)];
+        if (k_major) std::swap(k, col);  // the tile's rows are columns of B
+        auto [expected_k, expected_col] = ptx_b(lane, i % 4);
+        expected_col += i / 4 * kMmaN;  // two instructions' worth
+        EXPECT_EQ(std::pair(k, col), std::pair(expected_k, expected_col))
+            << "k-major " << k_major << " lane " << lane << " element " << i;
+        seen.insert({k, col});
+      }
+    }
+    EXPECT_EQ(seen.size(), 256U);
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm

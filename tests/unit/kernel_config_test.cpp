@@ -1,0 +1,136 @@
+#include "plan/kernel_config.hpp"
+
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+TEST(KernelConfig, NamesRoundTrip) {
+  std::map<std::string, KernelConfig> names;
+  for (const std::string& arch : known_archs()) {
+    for (const TypePair& types : kAllTypes) {
+      for (const Layout& layout : kLayouts) {
+        for (const KernelConfig& config : candidates(make_traits(types, layout), arch_limits(arch))) {
+          const std::string name = to_string(config);
+          const auto [it, is_new] = names.emplace(name, config);
+          ASSERT_EQ(it->second, config) << name << " names two configs";
+          if (!is_new) continue;
+          ASSERT_EQ(parse_config(name), config) << name;
+        }
+      }
+    }
+  }
+  EXPECT_GE(names.size(), 300U);
+}
+
+TEST(KernelConfig, NamesAreStable) {
+  // Tuned records and cache entries are found by them.
+  EXPECT_EQ(to_string(KernelConfig(MmaConfig{})), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1");
+  EXPECT_EQ(to_string(KernelConfig(SimtConfig{})), "simt_m64_n64_k16_tm4_tn4");
+}
+
+TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {
+  for (const char* text : {
+           "",
+           "mma",
+           "mma_",
+           "wgmma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1",      // a field is missing
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b",    // a number is missing
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_",  // trailing text
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1 ",
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_c1",
+           " mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
+           "mma_m0128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",  // leading zeros
+           "mma_m128_n128_k32_wm2_wn2_s3_x01_f2_e1_b1",
+           "mma_m128_n128_k32_wm2_wn2_s3_x2_f2_e1_b1",  // no bool
+           "mma_m128_n128_k32_wm2_wn2_s3_x-1_f2_e1_b1",
+           "mma_m-128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",  // signs
+           "mma_m+128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
+           "mma_n128_m128_k32_wm2_wn2_s3_x1_f2_e1_b1",          // another order
+           "mma_m99999999999_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",  // out of range
+           "mma_m4294967424_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",   // 128 modulo 2^32
+           "MMA_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
+           "simt_m64_n64_k16_tm4",
+           "simt_m64_n64_k16_tm4_tn4\n",
+           "simt_m64_n64_k16_tm4_tn4\"; exit",
+       }) {
+    EXPECT_EQ(parse_config(text), std::nullopt) << text;
+  }
+}
+
+TEST(KernelConfig, WhatParsesNeedNotBeLegal) {
+  const auto config = parse_config("mma_m100_n128_k32_wm2_wn2_s3_x1_f2_e1_b1");
+  ASSERT_TRUE(config);
+  EXPECT_FALSE(is_legal(*config, GemmTraits{}, arch_limits("sm_90a")));
+}
+
+TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrong) {
+  const ArchLimits& arch = arch_limits("sm_90a");
+  const GemmTraits traits;
+  const auto legal = [&](auto&& change) {
+    MmaConfig config;
+    change(config);
+    return is_legal(config, traits, arch);
+  };
+  ASSERT_TRUE(legal([](MmaConfig&) {}));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_m = 0; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_m = 48; }));  // not a multiple of two warps' 16 rows
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_n = 48; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_m = 1024; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_k = 16; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_k = 40; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.warps_m = 0; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.warps_n = -1; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.stages = 1; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.stages = 6; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.fragment_buffers = 3; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.blocks_per_sm = 0; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_m = c.block_n = 256; }));    // registers
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_k = 128, c.stages = 5; }));  // shared memory
+  EXPECT_FALSE(is_legal(MmaConfig{}, traits, arch_limits("sm_75"))) << "no cp.async";
+  EXPECT_FALSE(is_legal(MmaConfig{}, make_traits({DType::f32, DType::f32}, {}), arch));
+  EXPECT_FALSE(is_legal(MmaConfig{}, make_traits({DType::bf16, DType::f16}, {}), arch)) << "no such instruction";
+  EXPECT_FALSE(is_legal(SimtConfig{}, make_traits({DType::f16, DType::f16}, {}), arch));
+  EXPECT_TRUE(is_legal(SimtConfig{}, make_traits({DType::f32, DType::f32}, {}), arch_limits("sm_75")));
+  EXPECT_FALSE(is_legal(SimtConfig{.block_m = 60}, traits, arch)) << "threads no multiple of 32";
+}
+
+TEST(KernelConfig, AccessorsAreTheConfigs) {
+  const KernelConfig mma = MmaConfig{.block_m = 64, .block_n = 32, .block_k = 32, .warps_m = 2, .warps_n = 1};
+  EXPECT_EQ(block_m(mma), 64);
+  EXPECT_EQ(block_n(mma), 32);
+  EXPECT_EQ(threads(mma), 64);
+  EXPECT_EQ(smem_bytes(mma, GemmTraits{}), 3 * (64 + 32) * 32 * 2);
+  EXPECT_EQ(family_of(mma).name, "mma");
+  const KernelConfig simt = SimtConfig{};
+  EXPECT_EQ(threads(simt), 256);
+  EXPECT_EQ(smem_bytes(simt, GemmTraits{}), 16 * 2 * 65 * 4);
+  EXPECT_EQ(family_of(simt).name, "simt");
+}
+
+TEST(LaunchConfig, RoundTrips) {
+  for (int width = 1; width <= 4096; ++width) {
+    for (const bool along_n : {false, true}) {
+      const LaunchConfig launch{width, along_n};
+      ASSERT_EQ(parse_launch(to_string(launch)), launch);
+    }
+  }
+  EXPECT_EQ(to_string(LaunchConfig{8, false}), "r8m");
+  EXPECT_EQ(to_string(LaunchConfig{4, true}), "r4n");
+}
+
+TEST(LaunchConfig, ParseRefusesWhatToStringDoesNotPrint) {
+  for (const char* text : {"", "r", "rm", "r8", "8m", "r8x", "r08m", "r0m", "r-1m", "r+1m", "r4097m", "r99999999999m",
+                           "r8mm", "r8m ", " r8m", "R8m"}) {
+    EXPECT_EQ(parse_launch(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm

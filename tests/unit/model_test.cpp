@@ -1,0 +1,129 @@
+#include "plan/model.hpp"
+
+#include "plan/traits.hpp"
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+Problem sized(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Problem problem;
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  return problem;
+}
+
+TEST(Model, PredictsSomethingForEveryConfigOnEveryArch) {
+  for (const std::string& arch : known_archs()) {
+    const DeviceInfo device = nominal_device(arch);
+    for (const auto& [m, n, k] : {std::tuple(1, 1, 1), std::tuple(4096, 4096, 4096), std::tuple(16, 100000, 3)}) {
+      const Problem problem = sized(m, n, k);
+      for (const KernelConfig& config : candidates(traits_of(problem), arch_limits(arch))) {
+        const double us = predict_us(config, problem, device);
+        ASSERT_TRUE(std::isfinite(us) && us > 0) << arch << " " << to_string(config) << " " << us;
+      }
+    }
+  }
+}
+
+TEST(Model, MoreWorkIsNotPredictedFaster) {
+  for (const char* arch : kTensorArchs) {
+    const DeviceInfo device = nominal_device(arch);
+    for (const KernelConfig& config : anchors(GemmTraits{}, arch_limits(arch))) {
+      double last_m = 0, last_n = 0, last_k = 0;
+      for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
+        const double by_m = predict_us(config, sized(size, 1024, 512), device);
+        const double by_n = predict_us(config, sized(1024, size, 512), device);
+        const double by_k = predict_us(config, sized(1024, 1024, size), device);
+        ASSERT_GE(by_m, last_m * 0.9999) << arch << " " << to_string(config) << " m " << size;
+        ASSERT_GE(by_n, last_n * 0.9999) << arch << " " << to_string(config) << " n " << size;
+        ASSERT_GE(by_k, last_k * 0.9999) << arch << " " << to_string(config) << " k " << size;
+        last_m = by_m, last_n = by_n, last_k = by_k;
+      }
+    }
+  }
+}
+
+TEST(Model, IsNotFasterThanTheTensorCores) {
+  // 990 TFLOP/s is what an H200 does with wgmma; mma.sync stays below.
+  const Problem problem = sized(8192, 8192, 8192);
+  const double flops = 2.0 * 8192 * 8192 * 8192;
+  for (const KernelConfig& config : candidates(GemmTraits{}, arch_limits("sm_90a"))) {
+    ASSERT_LT(flops / predict_us(config, problem, nominal_device("sm_90a")) * 1e-6, 990) << to_string(config);
+  }
+}
+
+TEST(Model, ResidentBlocksFitTheSm) {
+  for (const std::string& name : known_archs()) {
+    const ArchLimits& arch = arch_limits(name);
+    for (const TypePair& types : kAllTypes) {
+      const GemmTraits traits = make_traits(types, {Op::n, Op::t});
+      for (const KernelConfig& config : candidates(traits, arch)) {
+        const int blocks = resident_blocks(config, traits, arch);
+        SCOPED_TRACE(name + " " + to_string(config));
+        ASSERT_GE(blocks, 1);
+        ASSERT_LE(blocks, 32);
+        ASSERT_LE(blocks * threads(config), arch.threads_per_sm);
+        ASSERT_LE(blocks * smem_bytes(config, traits), arch.smem_per_sm_bytes);
+        if (const auto* mma = std::get_if<MmaConfig>(&config)) {
+          ASSERT_GE(blocks, mma->blocks_per_sm) << "is_legal promises that they fit";
+          const int registers = mma->accumulator_registers(traits) + mma->fragment_registers();
+          ASSERT_LE(blocks * registers * threads(config), arch.registers_per_sm);
+        }
+      }
+    }
+  }
+}
+
+TEST(Model, RankSortsStably) {
+  const Problem problem = sized(1000, 2000, 512);
+  for (const char* arch : kTensorArchs) {
+    const DeviceInfo device = nominal_device(arch);
+    const auto configs = candidates(traits_of(problem), arch_limits(arch));
+    const auto ranked = rank(configs, problem, device);
+    ASSERT_EQ(ranked, rank(configs, problem, device));
+    ASSERT_TRUE(std::ranges::is_permutation(ranked, configs));
+    const auto place = [&](const KernelConfig& c) { return std::ranges::find(configs, c); };
+    for (std::size_t i = 1; i < ranked.size(); ++i) {
+      const double before = predict_us(ranked[i - 1], problem, device), here = predict_us(ranked[i], problem, device);
+      ASSERT_LE(before, here);
+      if (before == here) {
+        ASSERT_LT(place(ranked[i - 1]), place(ranked[i])) << "equal predictions keep their order";
+      }
+    }
+  }
+  EXPECT_TRUE(rank({}, problem, nominal_device("sm_80")).empty());
+}
+
+TEST(Model, PrefersTensorCoresAndTilesThatFit) {
+  const DeviceInfo device = nominal_device("sm_90a");
+  const auto best = [&](const Problem& problem) {
+    return rank(anchors(traits_of(problem), arch_limits("sm_90a")), problem, device).front();
+  };
+  EXPECT_EQ(family_of(best(sized(4096, 4096, 4096))).name, "mma");
+  EXPECT_GE(block_m(best(sized(8192, 8192, 8192))) * block_n(best(sized(8192, 8192, 8192))), 128 * 128);
+  EXPECT_LE(block_m(best(sized(8, 4096, 4096))), 64);
+}
+
+TEST(Model, LaunchesAreLegal) {
+  for (const std::string& arch : known_archs()) {
+    for (const auto& [m, n] : {std::pair(1, 1), std::pair(100000, 64), std::pair(64, 100000), std::pair(4096, 4096)}) {
+      const Problem problem = sized(m, n, 1024);
+      for (const KernelConfig& config : anchors(traits_of(problem), arch_limits(arch))) {
+        const LaunchConfig launch = default_launch(config, problem, nominal_device(arch));
+        ASSERT_EQ(parse_launch(to_string(launch)), launch) << to_string(launch);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm

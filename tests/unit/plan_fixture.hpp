@@ -1,0 +1,59 @@
+#pragma once
+
+#include "plan/candidates.hpp"
+#include "plan/device_info.hpp"
+#include "plan/kernel_config.hpp"
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace hotgemm {
+
+struct TypePair {
+  DType element;
+  DType accumulator;
+};
+
+/// What the tensor cores of family `mma` compute.
+inline constexpr TypePair kTensorTypes[] = {
+    {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}};
+/// Every pair that the library has a kernel for.
+inline constexpr TypePair kAllTypes[] = {
+    {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
+
+inline constexpr const char* kTensorArchs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
+
+struct Layout {
+  Op op_a;
+  Op op_b;
+};
+inline constexpr Layout kLayouts[] = {{Op::n, Op::n}, {Op::n, Op::t}, {Op::t, Op::n}, {Op::t, Op::t}};
+
+inline GemmTraits make_traits(TypePair types, Layout layout, bool reads_c = false, int vec = 8) {
+  return {.element = types.element,
+          .accumulator = types.accumulator,
+          .op_a = layout.op_a,
+          .op_b = layout.op_b,
+          .reads_c = reads_c,
+          .vec_a = vec,
+          .vec_b = vec,
+          .vec_d = vec};
+}
+
+/// The candidates of family mma, over all layouts and types on the architecture with the most shared memory, each once
+/// per layout.
+template <class Visit>  // void(const MmaConfig&, const GemmTraits&)
+void for_each_mma_candidate(Visit&& visit) {
+  for (const Layout& layout : kLayouts) {
+    for (const TypePair& types : kTensorTypes) {
+      const GemmTraits traits = make_traits(types, layout);
+      for (const KernelConfig& config : candidates(traits, arch_limits("sm_90a"))) {
+        if (const auto* mma = std::get_if<MmaConfig>(&config)) visit(*mma, traits);
+      }
+    }
+  }
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,66 @@
+#pragma once
+#pragma GCC system_header  // templates are warned about where they are compiled for a GPU; GCC knows no #pragma unroll
+
+// templates/mma.cuh with recorders in the place of the instructions that touch memory in its main loop, so that its
+// address arithmetic can be tested as it is. To be included by one source of a program: its classes are not those that
+// another includer of mma.cuh gets.
+
+#include "ptx/barrier.hpp"
+#include "ptx/convert.hpp"
+#include "ptx/index.hpp"
+#include "ptx/memory.hpp"
+#include "ptx/mma.hpp"
+
+#include <vector>
+
+namespace hotgemm {
+
+struct CopyRecord {
+  u32 shared;
+  u64 global;
+  int valid_bytes;
+};
+struct LdmatrixRecord {
+  u32 shared;
+  bool transposed;
+};
+
+struct Recorder {
+  std::vector<CopyRecord> copies;
+  LdmatrixRecord ldmatrix{};  ///< the last one
+  u64 loaded = 0;             ///< address of the last load
+};
+inline Recorder& recorder() {
+  static Recorder instance;
+  return instance;
+}
+
+namespace ptx {
+template <int kBytes>
+void recorded_cp_async(u32 shared, u64 global, int valid_bytes) {
+  recorder().copies.push_back({shared, global, valid_bytes});
+}
+inline u16 recorded_ld_global_b16(u64 address) {
+  recorder().loaded = address;
+  return 1;
+}
+/// Stores what was loaded, 1, or zero.
+inline void recorded_st_shared_b16(u32 shared, u16 value) {
+  recorder().copies.push_back({shared, recorder().loaded, value * 2});
+}
+inline void recorded_ldmatrix_x4(u32 (&)[4], u32 shared) { recorder().ldmatrix = {shared, false}; }
+inline void recorded_ldmatrix_x4_trans(u32 (&)[4], u32 shared) { recorder().ldmatrix = {shared, true}; }
+}  // namespace ptx
+}  // namespace hotgemm
+
+#define cp_async recorded_cp_async
+#define ld_global_b16 recorded_ld_global_b16
+#define st_shared_b16 recorded_st_shared_b16
+#define ldmatrix_x4 recorded_ldmatrix_x4
+#define ldmatrix_x4_trans recorded_ldmatrix_x4_trans
+#include "mma.cuh"
+#undef cp_async
+#undef ld_global_b16
+#undef st_shared_b16
+#undef ldmatrix_x4
+#undef ldmatrix_x4_trans

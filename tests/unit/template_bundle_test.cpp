@@ -1,0 +1,141 @@
+#include "plan/template_bundle.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A copy of templates/ that a test may spoil.
+class TemplateBundleTest : public testing::Test {
+ protected:
+  TemplateBundleTest() {
+    std::string pattern = (fs::temp_directory_path() / "hotgemm-templates-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
+    directory_ = pattern;
+    fs::copy(HOTGEMM_SOURCE_DIR "/templates", directory_, fs::copy_options::recursive);
+  }
+  ~TemplateBundleTest() override {
+    std::error_code ignored;
+    fs::remove_all(directory_, ignored);
+  }
+  void append(const std::string& path, const std::string& text) const {
+    std::ofstream(directory_ / path, std::ios::binary | std::ios::app) << text;
+  }
+  TemplateBundle bundle() const { return TemplateBundle::from_directory(directory_.string()); }
+
+  fs::path directory_;
+};
+
+std::string digest_error(const TemplateBundle& bundle, const std::string& entry) {
+  try {
+    bundle.digest(entry);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io_error);
+    return error.what();
+  }
+  return {};
+}
+
+TEST_F(TemplateBundleTest, ADirectoryIsAsGoodAsWhatIsEmbedded) {
+  const TemplateBundle embedded = TemplateBundle::embedded(), read = bundle();
+  EXPECT_EQ(embedded.origin(), "embedded");
+  EXPECT_EQ(read.origin(), directory_.string());
+  ASSERT_EQ(read.files().size(), embedded.files().size());
+  for (std::size_t i = 0; i < read.files().size(); ++i) {
+    EXPECT_EQ(read.files()[i].path, embedded.files()[i].path);
+    EXPECT_EQ(read.files()[i].text, embedded.files()[i].text) << read.files()[i].path;
+  }
+  for (const char* entry : {"mma.cuh", "simt.cuh", "check.cuh", "ceiling.cuh"}) {
+    EXPECT_EQ(read.digest(entry), embedded.digest(entry)) << entry;
+    EXPECT_EQ(read.digest(entry).size(), 64U);
+  }
+  EXPECT_NE(read.digest("mma.cuh"), read.digest("simt.cuh"));
+}
+
+TEST_F(TemplateBundleTest, EditingOneFamilyLeavesTheOthersAlone) {
+  const TemplateBundle before = bundle();
+  append("simt.cuh", "// edited\n");
+  const TemplateBundle after = bundle();
+  EXPECT_NE(after.digest("simt.cuh"), before.digest("simt.cuh"));
+  EXPECT_EQ(after.digest("mma.cuh"), before.digest("mma.cuh"));
+  EXPECT_EQ(after.digest("check.cuh"), before.digest("check.cuh"));
+}
+
+TEST_F(TemplateBundleTest, EditingASharedFileChangesAllThatIncludeIt) {
+  const TemplateBundle before = bundle();
+  append("shared/gemm_args.hpp", "// edited\n");  // of the families, not of the checks
+  const TemplateBundle after = bundle();
+  EXPECT_NE(after.digest("simt.cuh"), before.digest("simt.cuh"));
+  EXPECT_NE(after.digest("mma.cuh"), before.digest("mma.cuh"));
+  EXPECT_EQ(after.digest("check.cuh"), before.digest("check.cuh"));
+  append("ptx/device.hpp", "// edited\n");  // included by includes
+  EXPECT_NE(bundle().digest("check.cuh"), after.digest("check.cuh"));
+}
+
+TEST_F(TemplateBundleTest, AnUnrelatedFileChangesNothing) {
+  const TemplateBundle before = bundle();
+  append("extra.cuh", "#pragma once\n");
+  append("notes.md", "not a template\n");
+  const TemplateBundle after = bundle();
+  EXPECT_EQ(after.digest("mma.cuh"), before.digest("mma.cuh"));
+  EXPECT_EQ(after.files().size(), before.files().size() + 1);
+}
+
+TEST_F(TemplateBundleTest, WhatIsMissingIsNamed) {
+  fs::remove(directory_ / "ptx/mma.hpp");
+  const TemplateBundle broken = bundle();
+  const std::string error = digest_error(broken, "mma.cuh");
+  EXPECT_NE(error.find("ptx/mma.hpp"), std::string::npos) << error;
+  EXPECT_NE(error.find(directory_.string()), std::string::npos) << error;
+  EXPECT_EQ(digest_error(broken, "simt.cuh"), "") << "it does not include the missing file";
+
+  append("simt.cuh", "#include \"shared/nothing.hpp\"\n");
+  EXPECT_NE(digest_error(bundle(), "simt.cuh").find("shared/nothing.hpp"), std::string::npos);
+  EXPECT_NE(digest_error(bundle(), "wgmma.cuh").find("wgmma.cuh"), std::string::npos);
+}
+
+TEST_F(TemplateBundleTest, ACycleOfIncludesEnds) {
+  append("ptx/device.hpp", "#include \"simt.cuh\"\n");
+  EXPECT_EQ(digest_error(bundle(), "simt.cuh"), "");
+}
+
+TEST_F(TemplateBundleTest, ADirectoryWithoutTemplatesIsAnError) {
+  const fs::path empty = directory_ / "empty";
+  fs::create_directory(empty);
+  for (const fs::path& path : {empty, directory_ / "absent", directory_ / "mma.cuh"}) {
+    try {
+      TemplateBundle::from_directory(path.string());
+      FAIL() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::io_error);
+      EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST_F(TemplateBundleTest, TheEnvironmentNamesADirectory) {
+  append("mma.cuh", "// edited\n");
+  const char* before = getenv("HOTGEMM_TEMPLATE_DIR");
+  const std::string saved = before != nullptr ? before : "";
+  setenv("HOTGEMM_TEMPLATE_DIR", directory_.c_str(), 1);
+  EXPECT_EQ(TemplateBundle::from_environment().digest("mma.cuh"), bundle().digest("mma.cuh"));
+  setenv("HOTGEMM_TEMPLATE_DIR", "", 1);
+  EXPECT_EQ(TemplateBundle::from_environment().origin(), "embedded");
+  unsetenv("HOTGEMM_TEMPLATE_DIR");
+  EXPECT_EQ(TemplateBundle::from_environment().origin(), "embedded");
+  if (before != nullptr) setenv("HOTGEMM_TEMPLATE_DIR", saved.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace hotgemm

@@ -1,0 +1,126 @@
+#include "tile_layout.hpp"
+
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+bool operator<(const TileLayout& a, const TileLayout& b) {
+  return std::tie(a.rows, a.row_chunks, a.swizzle) < std::tie(b.rows, b.row_chunks, b.swizzle);
+}
+
+struct LessLayout {
+  bool operator()(const TileLayout& a, const TileLayout& b) const { return a < b; }
+};
+using Layouts = std::set<TileLayout, LessLayout>;
+
+/// Every tile that a candidate keeps in shared memory.
+const Layouts& candidate_tiles() {
+  static const Layouts tiles = [] {
+    Layouts all;
+    for_each_mma_candidate([&](const MmaConfig& config, const GemmTraits& traits) {
+      all.insert({config.a_tile(traits), config.b_tile(traits), config.d_tile()});
+    });
+    return all;
+  }();
+  return tiles;
+}
+
+/// And those that a new line of the menu might bring.
+Layouts more_tiles() {
+  Layouts tiles = candidate_tiles();
+  for (const int rows : {16, 48, 128}) {
+    for (int chunks = 1; chunks <= 40; ++chunks) {
+      tiles.insert({TileLayout{rows, chunks, false}, TileLayout{rows, chunks, true}});
+    }
+  }
+  return tiles;
+}
+
+std::string name(const TileLayout& tile) {
+  return std::to_string(tile.rows) + " rows of " + std::to_string(tile.row_chunks) + " chunks, " +
+         (tile.swizzle ? "swizzled" : "padded");
+}
+
+TEST(TileLayout, CandidatesHaveBothKinds) {
+  const Layouts& tiles = candidate_tiles();
+  EXPECT_GE(tiles.size(), 40U);
+  EXPECT_GE(std::ranges::count_if(tiles, &TileLayout::swizzle), 15);
+  EXPECT_GE(std::ranges::count_if(tiles, [](const TileLayout& t) { return !t.swizzle; }), 15);
+}
+
+TEST(TileLayout, ChunksAreDisjointAndInside) {
+  for (const TileLayout& tile : more_tiles()) {
+    SCOPED_TRACE(name(tile));
+    std::set<int> offsets;
+    for (int row = 0; row < tile.rows; ++row) {
+      for (int chunk = 0; chunk < tile.row_chunks; ++chunk) {
+        const int offset = tile.offset_bytes(row, chunk);
+        ASSERT_EQ(offset % kChunkBytes, 0);
+        ASSERT_GE(offset, row * tile.row_stride_bytes());
+        ASSERT_LE(offset + kChunkBytes, (row + 1) * tile.row_stride_bytes());
+        ASSERT_TRUE(offsets.insert(offset).second) << "row " << row << ", chunk " << chunk;
+      }
+    }
+    ASSERT_LE(*offsets.rbegin() + kChunkBytes, tile.bytes());
+    if (tile.swizzle) {
+      ASSERT_EQ(tile.bytes(), tile.rows * tile.row_chunks * kChunkBytes) << "swizzling takes no memory";
+    }
+  }
+}
+
+TEST(TileLayout, LdmatrixPhasesHitEightBankGroups) {
+  for (const TileLayout& tile : more_tiles()) {
+    SCOPED_TRACE(name(tile));
+    for (int first_row = 0; first_row + 8 <= tile.rows; first_row += 8) {
+      for (int chunk = 0; chunk < tile.row_chunks; ++chunk) {
+        unsigned groups = 0;
+        for (int row = first_row; row < first_row + 8; ++row) {
+          groups |= 1U << static_cast<unsigned>(tile.offset_bytes(row, chunk) / kChunkBytes % kBankGroups);
+        }
+        ASSERT_EQ(groups, 0xffU) << "rows from " << first_row << ", chunk " << chunk;
+      }
+    }
+  }
+}
+
+TEST(TileLayout, XorHasPeriodEight) {
+  for (const TileLayout& tile : more_tiles()) {
+    for (int row = 0; row < 3 * tile.rows; ++row) {
+      ASSERT_EQ(tile.row_xor(row), tile.row_xor(row + 8)) << name(tile);
+      ASSERT_EQ(tile.row_xor(row) & ~(tile.swizzle_span() - 1), 0) << name(tile);
+    }
+  }
+}
+
+TEST(TileLayout, IsTheFamiliarSwizzle) {
+  const TileLayout rows_of_128{64, 8, true};
+  const TileLayout rows_of_64{64, 4, true};
+  for (int row = 0; row < 64; ++row) {
+    EXPECT_EQ(rows_of_128.row_xor(row), row % 8);
+    EXPECT_EQ(rows_of_64.row_xor(row), row / 2 % 4);
+  }
+}
+
+TEST(TileLayout, ResultsGoToDistinctBanks) {
+  // store_staged writes one word per lane: eight rows, four neighbouring words each.
+  for_each_mma_candidate([&](const MmaConfig& config, const GemmTraits&) {
+    const TileLayout tile = config.d_tile();
+    std::set<int> banks;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const Element2d at = accumulator_element(lane, 0);
+      banks.insert((at.row * tile.row_stride_bytes() + at.col * 2) / 4 % 32);
+    }
+    ASSERT_EQ(banks.size(), 32U) << name(tile);
+  });
+}
+
+}  // namespace
+}  // namespace hotgemm
