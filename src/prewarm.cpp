@@ -26,7 +26,7 @@ class Prewarm {
   PrewarmReport run(std::span<const Problem> problems) {
     collect(problems);
     // A pick that spills is replaced by the next choice, as a plan would; that takes another pass.
-    while (!pending_.empty()) build_pending();
+    while (!pending_.empty() && !is_cancelled_) build_pending();
     report_.compiled = engine_.compiled - compiled_before_;
     return std::move(report_);
   }
@@ -73,7 +73,8 @@ class Prewarm {
     std::size_t done = 0;
     const auto results = engine_.builder.build_all(
         sources, options_.jobs > 0 ? options_.jobs : default_compile_jobs(), [&](std::size_t, const BuildResult&) {
-          return !options_.progress || options_.progress(++done, sources.size());
+          is_cancelled_ = options_.progress && !options_.progress(++done, sources.size());
+          return !is_cancelled_;
         });
     for (const BuildResult& result : results) count(result);
 
@@ -117,6 +118,7 @@ class Prewarm {
   std::uint64_t compiled_before_ = 0;
   std::vector<Order> pending_;
   std::vector<KernelSource> extra_;
+  bool is_cancelled_ = false;
   PrewarmReport report_;
 };
 

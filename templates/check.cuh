@@ -48,18 +48,10 @@ HOTGEMM_DEVICE void fill(const FillArgs& args) {
     const int j = args.transposed ? row : col;
     float value = 0;
     switch (args.pattern) {
-      case FillPattern::check_a:
-        value = static_cast<float>(check_value_a(args.seed, i, j, stride));
-        break;
-      case FillPattern::check_b:
-        value = static_cast<float>(check_value_b(args.seed, i, j));
-        break;
-      case FillPattern::check_c:
-        value = static_cast<float>(check_value_c(args.seed, i, j));
-        break;
-      case FillPattern::normal:
-        value = normal_at(args.seed, static_cast<u32>(row), static_cast<u32>(col));
-        break;
+      case FillPattern::check_a: value = static_cast<float>(check_value_a(args.seed, i, j, stride)); break;
+      case FillPattern::check_b: value = static_cast<float>(check_value_b(args.seed, i, j)); break;
+      case FillPattern::check_c: value = static_cast<float>(check_value_c(args.seed, i, j)); break;
+      case FillPattern::normal: value = normal_at(args.seed, static_cast<u32>(row), static_cast<u32>(col)); break;
     }
     store_element(args.matrix, row * args.ld + col, args.dtype, value);
   }

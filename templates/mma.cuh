@@ -4,6 +4,7 @@
 //
 //   global ──cp.async──▶ shared, `stages` deep ──ldmatrix──▶ registers ──mma.sync──▶ accumulators ──▶ D
 
+#include "operand_tile.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
@@ -14,139 +15,6 @@
 #include "shared/tile_order.hpp"
 
 namespace hotgemm {
-
-/// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
-///
-/// A tile has `rows` rows of `row_elements`, contiguous in memory along a row. For a k-major operand rows run along m
-/// (or n) and the row along k; otherwise the other way round. What lies beyond the matrix is written as zero.
-template <TileLayout kTile, bool kKMajor, int kVec, int kThreads>
-class TileCopy {
- public:
-  static constexpr int kRowElements = kTile.row_chunks * 8;
-  static constexpr int kAccessesPerRow = kRowElements / kVec;
-  static constexpr int kThreadsPerRow = gcd(kAccessesPerRow, kThreads);
-  static constexpr int kRowsPerPass = kThreads / kThreadsPerRow;
-  static constexpr int kRowPasses = div_up(kTile.rows, kRowsPerPass);
-  static constexpr int kColPasses = kAccessesPerRow / kThreadsPerRow;
-  static constexpr bool kRaggedRows = kTile.rows % kRowsPerPass != 0;
-  static constexpr int kBlockK = kKMajor ? kRowElements : kTile.rows;
-
-  /// `outer` is the first row of op(A), or column of op(B), of this block's tile, out of `outers`.
-  HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
-      : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
-    const i64 first_row = (kKMajor ? outer : 0) + row_;
-    const i64 first_col = (kKMajor ? 0 : outer) + col_;
-    source_ = matrix + static_cast<u64>(first_row * ld + first_col) * 2;
-    pass_stride_ = ld * (kRowsPerPass * 2);
-    tile_stride_ = (kKMajor ? i64{1} : ld) * (kBlockK * 2);
-    rows_left_ = (kKMajor ? outers - outer : k) - row_;
-    cols_left_ = (kKMajor ? k : outers - outer) - col_;
-  }
-
-  /// Whether this block's tile lies inside the matrix along m (or n). The same for all threads.
-  static HOTGEMM_DEVICE bool is_inside(int outer, int outers) {
-    return outers - outer >= (kKMajor ? kTile.rows : kRowElements);
-  }
-
-  /// Issues the copies of the current k-tile into `shared`, which lies inside the matrix as a whole.
-  HOTGEMM_DEVICE void issue_whole(u32 shared) const {
-    // Element by element there are too many accesses to unroll them all in a second's compile time.
-    constexpr int kUnroll = kVec == 1 ? 8 : kRowPasses;
-    u64 source = source_;
-#pragma unroll kUnroll
-    for (int pass = 0; pass < kRowPasses; ++pass) {
-      issue_pass(shared, source, pass, kRowElements);
-      source += static_cast<u64>(pass_stride_);
-    }
-  }
-
-  /// The same for a tile that may cross the matrix's edge. Not unrolled: it is rare, and its predicates would fill the
-  /// main loop with instructions that are skipped.
-  HOTGEMM_DEVICE void issue_partial(u32 shared) const {
-    u64 source = source_;
-#pragma unroll 1
-    for (int pass = 0; pass < kRowPasses; ++pass) {
-      issue_pass(shared, source, pass, pass * kRowsPerPass < rows_left_ ? cols_left_ : 0);
-      source += static_cast<u64>(pass_stride_);
-    }
-  }
-
-  HOTGEMM_DEVICE void advance() {
-    source_ += static_cast<u64>(tile_stride_);
-    (kKMajor ? cols_left_ : rows_left_) -= kBlockK;
-  }
-
- private:
-  /// One row of this thread's, of which `left` elements lie inside the matrix.
-  HOTGEMM_DEVICE void issue_pass(u32 shared, u64 source, int pass, int left) const {
-    const int row = row_ + pass * kRowsPerPass;
-    if (kRaggedRows && row >= kTile.rows) return;
-#pragma unroll
-    for (int c = 0; c < kColPasses; ++c) {
-      const int step = c * kThreadsPerRow * kVec;
-      const int col = col_ + step;
-      const int inside = left - step < 0 ? 0 : left - step < kVec ? left - step : kVec;
-      copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source + step * 2, inside);
-    }
-  }
-
-  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
-    if constexpr (kVec == 1) {  // two bytes are less than cp.async can copy
-      ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
-    } else {
-      ptx::cp_async<kVec * 2>(shared, global, valid_elements * 2);
-    }
-  }
-
-  int row_, col_;              // of this thread's first access in the tile
-  int rows_left_, cols_left_;  // from there to the matrix's edge; may be negative
-  u64 source_;
-  i64 pass_stride_, tile_stride_;  // bytes
-};
-
-/// Where a warp's ldmatrix finds an operand's fragments in its tile.
-///
-/// The warps along a dimension take its 16-wide blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
-/// of a thread's first block and the steps to its other blocks share no bits (for kWarps a power of two), the swizzle's
-/// XOR distributes over them, and one register addresses them all.
-template <TileLayout kTile, bool kKMajor, int kWarps>
-class FragmentSource {
- public:
-  HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
-      : row_(lane.row + (kKMajor ? 16 * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : 2 * warp)) {
-    base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
-  }
-
-  /// Loads the warp's `block`-th 16×16 block at k offset 16 * `k_step` of the tile at `shared`.
-  HOTGEMM_DEVICE void load(u32 (&registers)[4], u32 shared, int block, int k_step) const {
-    const int row_step = 16 * (kKMajor ? kWarps * block : k_step);  // row_xor has period 8
-    const int chunk_step = 2 * (kKMajor ? k_step : kWarps * block);
-    const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
-    if constexpr (kKMajor) {
-      ptx::ldmatrix_x4(registers, address);
-    } else {
-      ptx::ldmatrix_x4_trans(registers, address);
-    }
-  }
-
- private:
-  static constexpr int kChunksPerStep = kKMajor ? 2 : 2 * kWarps;
-  static constexpr bool kXorDistributes = (kChunksPerStep & (kChunksPerStep - 1)) == 0;
-
-  HOTGEMM_DEVICE u32 column(int chunk_step) const {
-    if constexpr (!kTile.swizzle) {
-      return base_ + chunk_step * kChunkBytes;
-    } else if constexpr (kXorDistributes) {
-      const int low = chunk_step % kTile.swizzle_span();
-      return (base_ ^ (low * kChunkBytes)) + (chunk_step - low) * kChunkBytes;
-    } else {
-      return static_cast<u32>(kTile.offset_bytes(row_, chunk_ + chunk_step));
-    }
-  }
-
-  int row_, chunk_;
-  u32 base_;
-};
 
 /// A thread's four elements of one instruction's 16×8 result.
 template <DType kType>
@@ -248,8 +116,8 @@ class MmaGemm {
 
   /// One k-step: fetch the next step's fragments, multiply this one's.
   ///
-  /// The copies all go out in the first step. Spread over the steps they end up just before the barrier, which then sinks
-  /// to the end of the tile and leaves no products to hide the loads behind it (docs/notebook/mma.md).
+  /// The copies all go out in the first step. Spread over the steps they end up just before the barrier, which then
+  /// sinks to the end of the tile and leaves no products to hide the loads behind it (docs/notebook/mma.md).
   template <int kStep>
   HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, const SourceA& source_a,
                               const SourceB& source_b, u32& read, u32& write, int& whole_tiles) {
@@ -267,8 +135,8 @@ class MmaGemm {
     if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, source_a, source_b, read, write, whole_tiles);
   }
 
-  /// Issues the copies of the next k-tile, as one group. Predicates take more instructions than the copies themselves, so
-  /// tiles that lie inside both matrices do without.
+  /// Issues the copies of the next k-tile, as one group. Predicates take more instructions than the copies themselves,
+  /// so tiles that lie inside both matrices do without.
   static HOTGEMM_DEVICE void issue_tile(CopyA& copy_a, CopyB& copy_b, u32 stage, int& whole_tiles) {
     if (whole_tiles > 0) {
       copy_a.issue_whole(stage);
@@ -393,8 +261,7 @@ class MmaGemm {
 
   HOTGEMM_DEVICE void store_staged() const {
     constexpr int kStride = kTileD.row_stride_bytes();
-    for_each_pair(
-        [&](int row, int col, u32 pair) { ptx::st_shared_b32(shared_ + row * kStride + col * 2, pair); });
+    for_each_pair([&](int row, int col, u32 pair) { ptx::st_shared_b32(shared_ + row * kStride + col * 2, pair); });
     ptx::bar_sync();
     constexpr int kChunks = kConfig.block_m * kTileD.row_chunks;
     for (int index = thread_; index < kChunks; index += kThreads) {
@@ -423,7 +290,8 @@ class MmaGemm {
         ptx::st_global_b32(d + 12, v.w);
       }
     } else {
-      for (int e = 0; e < 8 && col + e < args_.n; ++e) ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+      for (int e = 0; e < 8 && col + e < args_.n; ++e)
+        ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
     }
   }
 
@@ -443,8 +311,8 @@ HOTGEMM_DEVICE void mma_gemm(const GemmArgs& args) {
 #endif
   const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
   const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
-  const TileCoord tile = tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width),
-                                 args.raster_along_n != 0);
+  const TileCoord tile =
+      tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
   MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
 }
 

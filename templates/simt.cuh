@@ -132,8 +132,8 @@ HOTGEMM_DEVICE void simt_gemm(const GemmArgs& args) {
 #endif
   const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
   const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
-  const TileCoord tile = tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width),
-                                 args.raster_along_n != 0);
+  const TileCoord tile =
+      tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
   SimtGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
 }
 

@@ -11,6 +11,7 @@ import argparse
 import collections
 import dataclasses
 import datetime
+import os
 import pathlib
 import platform
 import subprocess
@@ -68,7 +69,7 @@ def markdown(outcomes: list[Outcome]) -> str:
         "# Tests on a GPU", "",
         "Written by `tools/check --gpu`.", "",
         f"- GPU, driver: {gpu}",
-        f"- commit: {output_of('git', 'describe', '--always', '--dirty')}",
+        f"- commit: {os.environ.get('HOTGEMM_COMMIT') or output_of('git', 'describe', '--always', '--dirty')}",
         f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         f"- host: {platform.system()} {platform.machine()}",
         f"- result: **{count(outcomes)}**", "",

@@ -40,7 +40,8 @@ class Plan {
   ///
   /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
   /// stream capture. The current CUDA context must be the one the plan was made in. Operands must have the plan's
-  /// alignment classes; beta must be zero if the plan says so. Thread-safe.
+  /// alignment classes; beta must be zero exactly if
+  /// the plan says so. Thread-safe.
   void launch(Stream stream, const Operands& operands) const;
 
   const Problem& problem() const;

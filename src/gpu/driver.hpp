@@ -9,20 +9,19 @@
 // The driver API, dlopened. cuda.h gives the types; no symbol of libcuda is linked.
 
 // The functions that hotgemm calls, by their names in cuda.h. Each is resolved through cuGetProcAddress.
-#define HOTGEMM_DRIVER_FUNCTIONS(F)                                                                                    \
-  F(cuInit)                                                                                                            \
-  F(cuDriverGetVersion) F(cuGetErrorName) F(cuGetErrorString) F(cuDeviceGet) F(cuDeviceGetCount) F(cuDeviceGetName)    \
-      F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) F(cuDevicePrimaryCtxRelease)             \
-          F(cuCtxGetCurrent) F(cuCtxSetCurrent) F(cuCtxGetDevice) F(cuCtxGetId) F(cuCtxSynchronize)                    \
-              F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute) F(cuFuncSetAttribute) \
-                  F(cuLaunchKernel) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) F(cuMemAlloc) F(cuMemFree)          \
-                      F(cuMemGetInfo) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemsetD8Async) F(cuMemsetD32Async)           \
-                          F(cuMemcpyDtoHAsync) F(cuMemcpyHtoDAsync) F(cuStreamCreate) F(cuStreamDestroy)               \
-                              F(cuStreamSynchronize) F(cuStreamIsCapturing) F(cuStreamBeginCapture)                    \
-                                  F(cuStreamEndCapture) F(cuThreadExchangeStreamCaptureMode)                           \
-                                      F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphExecDestroy)            \
-                                          F(cuGraphDestroy) F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord)        \
-                                              F(cuEventSynchronize) F(cuEventElapsedTime)
+// clang-format off
+#define HOTGEMM_DRIVER_FUNCTIONS(F) \
+  F(cuInit) F(cuDriverGetVersion) F(cuGetErrorName) F(cuGetErrorString) F(cuDeviceGet) F(cuDeviceGetCount) \
+  F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) \
+  F(cuDevicePrimaryCtxRelease) F(cuCtxGetCurrent) F(cuCtxSetCurrent) F(cuCtxGetDevice) F(cuCtxGetId) \
+  F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute) \
+  F(cuFuncSetAttribute) F(cuLaunchKernel) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) F(cuMemAlloc) \
+  F(cuMemFree) F(cuMemGetInfo) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemsetD8Async) F(cuMemsetD32Async) \
+  F(cuMemcpyDtoHAsync) F(cuMemcpyHtoDAsync) F(cuStreamCreate) F(cuStreamDestroy) F(cuStreamSynchronize) \
+  F(cuStreamIsCapturing) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuThreadExchangeStreamCaptureMode) \
+  F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphExecDestroy) F(cuGraphDestroy) F(cuEventCreate) \
+  F(cuEventDestroy) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime)
+// clang-format on
 
 namespace hotgemm {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "shared/gemm_types.hpp"
 #include "ptx/device.hpp"
+#include "shared/gemm_types.hpp"
 
 // Conversions between f32 and 16-bit types, which the templates hold as bits.
 

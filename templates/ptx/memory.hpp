@@ -2,8 +2,8 @@
 
 #include "ptx/device.hpp"
 
-// Loads and stores. Global addresses are 64-bit byte addresses, shared ones 32-bit offsets in the shared window; neither
-// can be dereferenced, so every access of a kernel passes through here.
+// Loads and stores. Global addresses are 64-bit byte addresses, shared ones 32-bit offsets in the shared window;
+// neither can be dereferenced, so every access of a kernel passes through here.
 
 namespace hotgemm::ptx {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "shared/gemm_types.hpp"
 #include "ptx/device.hpp"
+#include "shared/gemm_types.hpp"
 
 // Tensor-core instructions of sm_80 and later, and the loads that feed them.
 
@@ -44,10 +44,9 @@ HOTGEMM_DEVICE void mma_m16n8k16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b
 template <DType kElement>
 HOTGEMM_DEVICE void mma_m16n8k16(u32 (&d)[2], const u32 (&a)[4], u32 b0, u32 b1) {
   static_assert(kElement == DType::f16);
-  HOTGEMM_PTX(
-      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
-      : "+r"(d[0]), "+r"(d[1])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  HOTGEMM_PTX("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+              : "+r"(d[0]), "+r"(d[1])
+              : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 }  // namespace hotgemm::ptx

@@ -10,7 +10,7 @@ struct ArchLimits {
   int smem_per_sm_bytes;
   int registers_per_sm;
   int threads_per_sm;
-  bool has_cp_async;   ///< cp.async and mma.sync m16n8k16 for f16 and bf16
+  bool has_cp_async;  ///< cp.async and mma.sync m16n8k16 for f16 and bf16
   bool has_wgmma;
   const char* nominal_gpu;  ///< the GPU that is planned for when none is named
   int nominal_sm_count;
@@ -21,7 +21,8 @@ struct ArchLimits {
 
 inline constexpr int kMaxThreadsPerBlock = 1024;
 inline constexpr int kMaxRegistersPerThread = 255;
-inline constexpr int kReservedSmemPerBlockBytes = 1024;  // taken by the driver from each resident block, sm_80 and later
+inline constexpr int kReservedSmemPerBlockBytes =
+    1024;  // taken by the driver from each resident block, sm_80 and later
 
 // clang-format off
 inline constexpr ArchLimits kArchTable[] = {

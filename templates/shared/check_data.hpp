@@ -73,7 +73,7 @@ struct FillArgs {
 /// What hotgemm_check found, in device memory.
 struct CheckReport {
   unsigned mismatches;
-  int row;           ///< of one mismatch
+  int row;  ///< of one mismatch
   int col;
 };
 

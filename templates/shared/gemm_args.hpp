@@ -19,8 +19,8 @@ struct GemmArgs {
   int k;
   float alpha;
   float beta;
-  int raster_width;       ///< tiles per raster group, at least 1
-  int raster_along_n;     ///< 0: groups of tile rows; 1: groups of tile columns
+  int raster_width;    ///< tiles per raster group, at least 1
+  int raster_along_n;  ///< 0: groups of tile rows; 1: groups of tile columns
 };
 
 }  // namespace hotgemm

@@ -6,8 +6,8 @@ namespace hotgemm {
 
 /// What the problem, and not the tuner, fixes about a kernel. Together with a family's config it determines the cubin.
 ///
-/// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that pointer and leading dimension of A, of B, and of
-/// C and D together allow (16 bytes at most).
+/// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that pointer and leading dimension of A, of B, and
+/// of C and D together allow (16 bytes at most).
 struct GemmTraits {
   DType element = DType::f16;
   DType accumulator = DType::f32;

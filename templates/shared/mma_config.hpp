@@ -14,11 +14,11 @@ struct MmaConfig {
   int block_k = 32;
   int warps_m = 2;
   int warps_n = 2;
-  int stages = 3;                 ///< shared-memory tiles in flight
-  bool swizzle = true;            ///< XOR swizzle of chunks, or padded rows
-  int fragment_buffers = 2;       ///< 2: fragments of the next k-step are loaded while this one's products run
-  bool staged_store = true;       ///< D goes through shared memory to 16-byte stores, or directly from registers
-  int blocks_per_sm = 1;          ///< resident blocks that the register budget must allow
+  int stages = 3;            ///< shared-memory tiles in flight
+  bool swizzle = true;       ///< XOR swizzle of chunks, or padded rows
+  int fragment_buffers = 2;  ///< 2: fragments of the next k-step are loaded while this one's products run
+  bool staged_store = true;  ///< D goes through shared memory to 16-byte stores, or directly from registers
+  int blocks_per_sm = 1;     ///< resident blocks that the register budget must allow
 
   /// The one list of fields: equality, name, database text and rendering all come from it.
   template <class Config, class Visit>

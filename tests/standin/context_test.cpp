@@ -194,7 +194,8 @@ std::vector<GemmCase> kinds() {
                  .dtype = kTypes[i / 4].first,
                  .accumulator = kTypes[i / 4].second};
     c.set_tight_ld(kMultiples[i % 3]);
-    c.lda += i % 5 == 0 ? 8 : 0, c.ldd += i % 5 == 1 ? 16 : 0;
+    c.lda += i % 5 == 0 ? 8 : 0, c.ldd += i % 5 == 1 ? 16 : 0, c.ldc += i % 3;
+    c.offset_c = static_cast<int>(i % 2);
     c.offset_a = kOffsets[(i / 2) % 4], c.offset_b = kOffsets[(i / 3) % 4], c.offset_d = kOffsets[(i + i / 4) % 4];
     c.alpha = kAlphas[(i / 2) % 3], c.beta = kBetas[(i + 1) % 3];
     c.in_place = i % 4 == 1;

@@ -167,9 +167,14 @@ TEST_F(TuneTest, IsTheSameTwice) {
 }
 
 TEST_F(TuneTest, OperandsBeyondAllMemoryAreAFailure) {
-  const Problem huge{.m = 2147483647, .n = 2147483647, .k = 2147483647, .align_a = 2, .align_b = 2, .align_d = 2};
-  const TuneResult result = context().tune(std::vector{huge}, quick_tuning(1)).at(0);
-  EXPECT_THAT(result.failure, testing::HasSubstr("scratch"));
+  for (const DType dtype : {DType::f16, DType::f32}) {
+    for (const bool beta_is_zero : {true, false}) {
+      Problem huge{.m = 2147483647, .n = 2147483647, .k = 2147483647, .dtype = dtype, .beta_is_zero = beta_is_zero};
+      huge.align_a = huge.align_b = huge.align_d = 4;
+      const TuneResult result = context().tune(std::vector{huge}, quick_tuning(1)).at(0);
+      EXPECT_THAT(result.failure, testing::HasSubstr("scratch"));
+    }
+  }
 }
 
 }  // namespace

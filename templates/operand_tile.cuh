@@ -1,0 +1,146 @@
+#pragma once
+
+// How an operand's tiles come from global memory to shared memory, and from there to the registers of a warp. Used by
+// families whose tiles are copied by threads.
+
+#include "ptx/memory.hpp"
+#include "ptx/mma.hpp"
+#include "shared/fragment.hpp"
+#include "shared/tile_layout.hpp"
+
+namespace hotgemm {
+
+/// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
+///
+/// A tile has `rows` rows of `row_elements`, contiguous in memory along a row. For a k-major operand rows run along m
+/// (or n) and the row along k; otherwise the other way round. What lies beyond the matrix is written as zero.
+template <TileLayout kTile, bool kKMajor, int kVec, int kThreads>
+class TileCopy {
+ public:
+  static constexpr int kRowElements = kTile.row_chunks * 8;
+  static constexpr int kAccessesPerRow = kRowElements / kVec;
+  static constexpr int kThreadsPerRow = gcd(kAccessesPerRow, kThreads);
+  static constexpr int kRowsPerPass = kThreads / kThreadsPerRow;
+  static constexpr int kRowPasses = div_up(kTile.rows, kRowsPerPass);
+  static constexpr int kColPasses = kAccessesPerRow / kThreadsPerRow;
+  static constexpr bool kRaggedRows = kTile.rows % kRowsPerPass != 0;
+  static constexpr int kBlockK = kKMajor ? kRowElements : kTile.rows;
+  // Element by element there are too many accesses to unroll them all in a second's compile time.
+  static constexpr int kUnroll = kVec == 1 ? 8 : kRowPasses;
+
+  /// `outer` is the first row of op(A), or column of op(B), of this block's tile, out of `outers`.
+  HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
+      : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
+    const i64 first_row = (kKMajor ? outer : 0) + row_;
+    const i64 first_col = (kKMajor ? 0 : outer) + col_;
+    source_ = matrix + static_cast<u64>(first_row * ld + first_col) * 2;
+    pass_stride_ = ld * (kRowsPerPass * 2);
+    tile_stride_ = (kKMajor ? i64{1} : ld) * (kBlockK * 2);
+    rows_left_ = (kKMajor ? outers - outer : k) - row_;
+    cols_left_ = (kKMajor ? k : outers - outer) - col_;
+  }
+
+  /// Whether this block's tile lies inside the matrix along m (or n). The same for all threads.
+  static HOTGEMM_DEVICE bool is_inside(int outer, int outers) {
+    return outers - outer >= (kKMajor ? kTile.rows : kRowElements);
+  }
+
+  /// Issues the copies of the current k-tile into `shared`, which lies inside the matrix as a whole.
+  HOTGEMM_DEVICE void issue_whole(u32 shared) const {
+    u64 source = source_;
+#pragma unroll kUnroll
+    for (int pass = 0; pass < kRowPasses; ++pass) {
+      issue_pass(shared, source, pass, kRowElements);
+      source += static_cast<u64>(pass_stride_);
+    }
+  }
+
+  /// The same for a tile that may cross the matrix's edge. Not unrolled: it is rare, and its predicates would fill the
+  /// main loop with instructions that are skipped.
+  HOTGEMM_DEVICE void issue_partial(u32 shared) const {
+    u64 source = source_;
+#pragma unroll 1
+    for (int pass = 0; pass < kRowPasses; ++pass) {
+      issue_pass(shared, source, pass, pass * kRowsPerPass < rows_left_ ? cols_left_ : 0);
+      source += static_cast<u64>(pass_stride_);
+    }
+  }
+
+  HOTGEMM_DEVICE void advance() {
+    source_ += static_cast<u64>(tile_stride_);
+    (kKMajor ? cols_left_ : rows_left_) -= kBlockK;
+  }
+
+ private:
+  /// One row of this thread's, of which `left` elements lie inside the matrix.
+  HOTGEMM_DEVICE void issue_pass(u32 shared, u64 source, int pass, int left) const {
+    const int row = row_ + pass * kRowsPerPass;
+    if (kRaggedRows && row >= kTile.rows) return;
+#pragma unroll
+    for (int c = 0; c < kColPasses; ++c) {
+      const int step = c * kThreadsPerRow * kVec;
+      const int col = col_ + step;
+      const int inside = left - step < 0 ? 0 : left - step < kVec ? left - step : kVec;
+      copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source + step * 2, inside);
+    }
+  }
+
+  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
+    if constexpr (kVec == 1) {  // two bytes are less than cp.async can copy
+      ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
+    } else {
+      ptx::cp_async<kVec * 2>(shared, global, valid_elements * 2);
+    }
+  }
+
+  int row_, col_;              // of this thread's first access in the tile
+  int rows_left_, cols_left_;  // from there to the matrix's edge; may be negative
+  u64 source_;
+  i64 pass_stride_, tile_stride_;  // bytes
+};
+
+/// Where a warp's ldmatrix finds an operand's fragments in its tile.
+///
+/// The warps along a dimension take its 16-wide blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
+/// of a thread's first block and the steps to its other blocks share no bits (for kWarps a power of two), the swizzle's
+/// XOR distributes over them, and one register addresses them all.
+template <TileLayout kTile, bool kKMajor, int kWarps>
+class FragmentSource {
+ public:
+  HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
+      : row_(lane.row + (kKMajor ? 16 * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : 2 * warp)) {
+    base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
+  }
+
+  /// Loads the warp's `block`-th 16×16 block at k offset 16 * `k_step` of the tile at `shared`.
+  HOTGEMM_DEVICE void load(u32 (&registers)[4], u32 shared, int block, int k_step) const {
+    const int row_step = 16 * (kKMajor ? kWarps * block : k_step);  // row_xor has period 8
+    const int chunk_step = 2 * (kKMajor ? k_step : kWarps * block);
+    const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
+    if constexpr (kKMajor) {
+      ptx::ldmatrix_x4(registers, address);
+    } else {
+      ptx::ldmatrix_x4_trans(registers, address);
+    }
+  }
+
+ private:
+  static constexpr int kChunksPerStep = kKMajor ? 2 : 2 * kWarps;
+  static constexpr bool kXorDistributes = (kChunksPerStep & (kChunksPerStep - 1)) == 0;
+
+  HOTGEMM_DEVICE u32 column(int chunk_step) const {
+    if constexpr (!kTile.swizzle) {
+      return base_ + chunk_step * kChunkBytes;
+    } else if constexpr (kXorDistributes) {
+      const int low = chunk_step % kTile.swizzle_span();
+      return (base_ ^ (low * kChunkBytes)) + (chunk_step - low) * kChunkBytes;
+    } else {
+      return static_cast<u32>(kTile.offset_bytes(row_, chunk_ + chunk_step));
+    }
+  }
+
+  int row_, chunk_;
+  u32 base_;
+};
+
+}  // namespace hotgemm
