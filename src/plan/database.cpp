@@ -30,9 +30,9 @@ bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
   return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem;
 }
 
+/// In float: of thousands of classes only the order counts.
 double log_ratio(std::int64_t a, std::int64_t b) {
-  return std::log2(static_cast<double>(std::max<std::int64_t>(a, 1)) /
-                   static_cast<double>(std::max<std::int64_t>(b, 1)));
+  return std::log2(static_cast<float>(std::max<std::int64_t>(a, 1)) / static_cast<float>(std::max<std::int64_t>(b, 1)));
 }
 
 /// A class's text from the first space on: layout, types, alignment, beta.

@@ -2,17 +2,20 @@
 
 #include <hotgemm/error.hpp>
 
-#include <openssl/evp.h>
+// The low-level functions, deprecated since OpenSSL 3 but not gone: the EVP ones load providers and a configuration
+// file first, which takes longer than everything that a process hashes before its first result.
+#define OPENSSL_API_COMPAT 10100
+#include <openssl/sha.h>
 
 namespace hotgemm {
 namespace {
 
 Sha256 digest_of(const void* data, std::size_t size) {
   Sha256 digest{};
-  unsigned int length = 0;
-  if (EVP_Digest(data, size, digest.data(), &length, EVP_sha256(), nullptr) != 1 || length != digest.size()) {
-    throw Error(ErrorCode::internal,
-                "SHA-256 of " + std::to_string(size) + " bytes: OpenSSL's EVP_Digest failed or gave a wrong length");
+  SHA256_CTX context;
+  if (SHA256_Init(&context) != 1 || SHA256_Update(&context, data, size) != 1 ||
+      SHA256_Final(digest.data(), &context) != 1) {
+    throw Error(ErrorCode::internal, "SHA-256 of " + std::to_string(size) + " bytes: OpenSSL failed");
   }
   return digest;
 }
