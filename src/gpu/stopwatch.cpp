@@ -81,8 +81,13 @@ class Race {
       *runner.failure = "not timed: no time was left";
       drop(runner);
     } else {
+      tell(static_cast<std::size_t>(&runner - runners_.data()));
       attempt(runner, step);
     }
+  }
+
+  void tell(std::size_t contender) const {
+    if (options_.on_step) options_.on_step(contender);
   }
 
   static void drop(Runner& runner) {
@@ -180,6 +185,7 @@ class Race {
   }
 
   void run_round() {
+    tell(RaceOptions::kSeveral);
     std::vector<Runner*> order;
     for (Runner& runner : runners_) {
       runner.us->push_back(kNan);

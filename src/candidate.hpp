@@ -1,0 +1,55 @@
+#pragma once
+
+#include "engine.hpp"
+#include "plan/device_info.hpp"
+#include "plan/kernel_config.hpp"
+#include "plan/tuning_record.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm {
+
+/// How far a candidate came.
+enum class Stage { chosen, build, load, check, measure };
+std::string_view to_string(Stage stage);
+/// Throws Error{invalid_argument}.
+Stage parse_stage(std::string_view text);
+
+/// A candidate's row in the search. One that is rejected keeps its row, with the stage and the reason.
+struct Candidate {
+  KernelConfig config;
+  LaunchConfig launch;
+  double predicted_us = 0;
+  Stage stage = Stage::chosen;
+  std::string reason;    ///< why it went no further; empty for a survivor
+  std::string same_as;   ///< the name of an earlier candidate with the same machine code, which is timed for both
+  std::string identity;  ///< of its kernel, 64 hex digits
+  bool from_cache = false;
+  std::shared_ptr<const Cubin> cubin;
+  Timing timing;
+
+  bool is_alive() const { return reason.empty() && same_as.empty(); }
+};
+
+/// Ends `candidate` at `stage`.
+void reject(Candidate& candidate, Stage stage, std::string reason);
+
+/// `count` configs for `problem` on `device`: the model's best, among them a quarter of anchors, and the configs that
+/// won on the nearest problems in `database`. From the fastest predicted to the slowest. Throws Error{not_supported} if
+/// no kernel computes the problem on the device.
+std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
+                                       const Database* database = nullptr, const GpuQuery& query = {});
+
+/// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
+std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
+
+/// Compiles the living among `candidates` for `arch`; those that fail or spill are rejected. `is_cancelled` is asked
+/// after each kernel.
+void build_candidates(std::span<Candidate> candidates, const Problem& problem, std::string_view arch, Engine& engine,
+                      int jobs, const std::function<bool()>& is_cancelled = {});
+
+}  // namespace hotgemm
