@@ -5,6 +5,7 @@
 #include "plan/kernel_config.hpp"
 #include "plan/tuning_record.hpp"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,17 @@ struct Candidate {
 
   bool is_alive() const { return reason.empty() && same_as.empty(); }
 };
+
+/// What kind of reason it is: the words before its first colon. Every reason has one of kReasonKinds, as in
+/// "hung: no answer within 2.0 s".
+std::string_view kind_of(std::string_view reason);
+/// Compiling: "compile error", "spills". Loading and running: "failed" is what the driver said of this candidate alone,
+/// "faulted" an error that took the process's CUDA context with it, "hung" no answer in time. Results: "wrong", and
+/// "stray write" outside of D. "remembered" is one of these on an earlier day; "not timed": the budget was spent.
+inline constexpr std::string_view kReasonKinds[] = {"compile error", "spills",      "failed",     "faulted",  "hung",
+                                                    "wrong",         "stray write", "remembered", "not timed"};
+/// Whether a candidate that ended for `reason` is to be left alone for a while: it is wrong, or a danger to others.
+bool is_worth_remembering(std::string_view reason);
 
 /// Ends `candidate` at `stage`.
 void reject(Candidate& candidate, Stage stage, std::string reason);
