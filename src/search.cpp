@@ -84,11 +84,19 @@ class Search {
     reject(c, stage, std::move(reason));
     tell_rejected(c);
     if (!is_worth_remembering(c.reason)) return;
-    engine_.rejections.add({.identity = c.identity,
-                            .config = to_string(c.config),
+    const std::string name = to_string(c.config);
+    for (const Candidate& row : rows()) {
+      if (&row == &c || row.same_as == name) remember(row, c);
+    }
+  }
+
+  /// `row` is `ended`, or its twin.
+  void remember(const Candidate& row, const Candidate& ended) {
+    engine_.rejections.add({.identity = row.identity,
+                            .config = to_string(row.config),
                             .problem = to_string(problem_),
-                            .stage = std::string(to_string(stage)),
-                            .reason = c.reason,
+                            .stage = std::string(to_string(ended.stage)),
+                            .reason = ended.reason,
                             .environment = environment()});
   }
 
@@ -236,6 +244,7 @@ class Search {
   void decide(std::vector<Entry> entries) {
     for (;;) {
       std::erase_if(entries, [&](const Entry& e) { return !row(e).is_alive(); });
+      if (entries.empty()) entries = fastest_alive();
       if (entries.empty()) return;
       std::optional<Pick> pick = final_pick(entries);
       if (!pick) return;
@@ -247,6 +256,15 @@ class Search {
       }
       end_row(row(pick->entry), verdict.stage, verdict.reason);
     }
+  }
+
+  /// The best of those that were timed, where all finalists were one config.
+  std::vector<Entry> fastest_alive() {
+    std::vector<Entry> entries = alive();
+    std::erase_if(entries, [&](const Entry& e) { return row(e).timing.samples == 0; });
+    std::ranges::stable_sort(entries, {}, [&](const Entry& e) { return row(e).timing.median_us; });
+    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    return entries;
   }
 
   /// By fresh samples: the best of many noisy measurements flatters itself. Where no time is left for them, the best so
