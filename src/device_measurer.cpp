@@ -88,6 +88,7 @@ void DeviceMeasurer::begin(const Problem& problem, const MeasureOptions& options
   end();
   gpu_.environment = device_.environment();  // the toolchain may have been loaded since
   session_ = std::make_unique<Session>(device_, problem, options);
+  device_.check_kernels();  // loaded now: if that fails it is no trial's fault
 }
 
 void DeviceMeasurer::end() { session_.reset(); }

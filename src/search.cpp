@@ -42,6 +42,7 @@ class Search {
     for (const Candidate& c : rows()) {
       if (!c.reason.empty()) tell_rejected(c);
     }
+    merge_twins(rows(), problem_);
     if (!alive().empty()) {
       measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline});
       check();
@@ -82,6 +83,13 @@ class Search {
     if (!c.reason.empty()) return;  // another of its rasters has ended it
     reject(c, stage, std::move(reason));
     tell_rejected(c);
+    if (!is_worth_remembering(c.reason)) return;
+    engine_.rejections.add({.identity = c.identity,
+                            .config = to_string(c.config),
+                            .problem = to_string(problem_),
+                            .stage = std::string(to_string(stage)),
+                            .reason = c.reason,
+                            .environment = environment()});
   }
 
   Environment environment() const {
@@ -317,6 +325,7 @@ class Search {
     if (is_cancelled()) throw Error(ErrorCode::interrupted, "interrupted before " + to_string(problem_) + " was timed");
     std::string reasons;
     for (const Candidate& c : rows()) {
+      if (!c.same_as.empty()) continue;
       const std::string why = c.reason.empty() ? std::string(kNoTimeLeft) : c.reason;
       reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + why;
     }

@@ -16,7 +16,9 @@ class TuneTest : public RuntimeTest {
   /// In the order in which they are built, loaded and checked.
   std::vector<std::string> candidates() {
     std::vector<std::string> names;
-    for (const Candidate& c : pick_candidates(problem(), context().impl().current().info(), kCandidates)) {
+    const DeviceState& device = context().impl().current();
+    for (const Candidate& c :
+         pick_candidates(problem(), device.info(), kCandidates, &context().impl().engine().database, device.query())) {
       names.push_back(to_string(c.config));
     }
     return names;
@@ -77,8 +79,8 @@ TEST_F(TuneTest, ACandidateThatFailsIsARow) {
     std::size_t candidate;
     const char* stage;
   } kPlanted[] = {
-      {"cuModuleLoadData", 2, 1, "load"},
-      {"cuLaunchKernel", 3, 0, "check"},  // after filling A and B
+      {"cuModuleLoadData", 3, 1, "load"},  // after the check kernels and the first candidate
+      {"cuLaunchKernel", 3, 0, "check"},   // after filling A and B
       {"cuEventRecord", 1, 0, "measure"},
   };
   for (const auto& planted : kPlanted) {
