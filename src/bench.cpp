@@ -94,6 +94,16 @@ Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vecto
   return baseline;
 }
 
+/// cuBLAS's default, then what cuBLASLt's heuristics return.
+std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Problem& problem, std::span<const OperandSet> sets,
+                                     const BenchOptions& options) {
+  std::vector<Contender> all{cublas.default_gemm(problem, sets, options.alpha, options.beta)};
+  for (Contender& contender : cublas.lt_heuristics(problem, sets, options.alpha, options.beta)) {
+    all.push_back(std::move(contender));
+  }
+  return all;
+}
+
 /// Fresh samples of ours and of the baseline, and all that is reported of them.
 void measure(const Driver& driver, CUstream stream, const Contender& ours, const Baseline& baseline,
              const RaceOptions& options, BenchResult& result) {
@@ -142,6 +152,14 @@ nlohmann::json entry_json(const BenchEntry& entry) {
 
 }  // namespace
 
+Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<const OperandSet> sets,
+                           const Problem& problem, CublasBaseline& cublas, const BenchOptions& options) {
+  RaceOptions quick = race_options(options, options.mode.value_or(TimingMode::eager), sets);
+  quick.round_us = kScreenRoundUs;
+  Baseline found = choose_baseline(driver, stream, all_of_cublas(cublas, problem, sets, options), quick);
+  return std::move(found.lt_is_faster ? *found.best_lt : *found.cublas_default);
+}
+
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
                           std::span<const OperandSet> sets, const Problem& problem, CublasBaseline& cublas,
                           const BenchOptions& options) {
@@ -157,10 +175,7 @@ BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender
     if (!options.mode && quick_us(driver, stream, ours, sets, problem, cublas, options) < kGraphBelowUs) {
       result.mode = TimingMode::graph;
     }
-    std::vector<Contender> all{cublas.default_gemm(problem, sets, options.alpha, options.beta)};
-    for (Contender& contender : cublas.lt_heuristics(problem, sets, options.alpha, options.beta)) {
-      all.push_back(std::move(contender));
-    }
+    const std::vector<Contender> all = all_of_cublas(cublas, problem, sets, options);
     result.lt_algorithms = static_cast<int>(all.size()) - 1;
     const RaceOptions race_options = hotgemm::race_options(options, result.mode, sets);
     const Baseline baseline = choose_baseline(driver, stream, all, race_options);

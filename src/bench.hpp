@@ -56,6 +56,12 @@ struct BenchResult {
   std::string failure;  ///< why there is no ratio; empty if there is one
 };
 
+/// The fastest of cuBLAS's default and all algorithms that cuBLASLt's heuristics return, in the mode of `options`
+/// (eager if it has none), found by short races: for a figure beside ours, where bench_problem would take too long.
+/// Throws Error{not_supported} where none runs.
+Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<const OperandSet> sets,
+                           const Problem& problem, CublasBaseline& cublas, const BenchOptions& options);
+
 /// Measures `ours`, whose result the caller has checked, against the fastest of cuBLAS's default and all algorithms
 /// that cuBLASLt's heuristics return. The baseline is chosen in the timing mode reported, in races of its own; the
 /// numbers come from fresh samples, in which ours, cuBLAS's default and the best of cuBLASLt run interleaved over

@@ -5,6 +5,7 @@
 #include "plan/kernel_config.hpp"
 #include "plan/tuning_record.hpp"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,17 @@ struct Candidate {
   bool is_alive() const { return reason.empty() && same_as.empty(); }
 };
 
+/// What kind of reason it is: the words before its first colon. Every reason has one of kReasonKinds, as in
+/// "hung: no answer within 2.0 s".
+std::string_view kind_of(std::string_view reason);
+/// Compiling: "compile error", "spills". Loading and running: "failed" is what the driver said of this candidate alone,
+/// "faulted" an error that took the process's CUDA context with it, "hung" no answer in time. Results: "wrong", and
+/// "stray write" outside of D. "remembered" is one of these on an earlier day; "not timed": the budget was spent.
+inline constexpr std::string_view kReasonKinds[] = {"compile error", "spills",      "failed",     "faulted",  "hung",
+                                                    "wrong",         "stray write", "remembered", "not timed"};
+/// Whether a candidate that ended for `reason` is to be left alone for a while: it is wrong, or a danger to others.
+bool is_worth_remembering(std::string_view reason);
+
 /// Ends `candidate` at `stage`.
 void reject(Candidate& candidate, Stage stage, std::string reason);
 
@@ -47,9 +59,13 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
 /// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
 
-/// Compiles the living among `candidates` for `arch`; those that fail or spill are rejected. `is_cancelled` is asked
-/// after each kernel.
-void build_candidates(std::span<Candidate> candidates, const Problem& problem, std::string_view arch, Engine& engine,
+/// Compiles the living among `candidates` for the GPU of `where`. Rejected are those that fail or spill, and without
+/// being compiled those that the engine's rejections know from `where`. `is_cancelled` is asked after each kernel.
+void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
                       int jobs, const std::function<bool()>& is_cancelled = {});
+
+/// Of candidates that have been built and are launched alike and whose machine code is the same, the one with the
+/// earliest name stays alive; it becomes `same_as` of the others.
+void merge_twins(std::span<Candidate> candidates, const Problem& problem);
 
 }  // namespace hotgemm

@@ -37,6 +37,9 @@ class DeviceMeasurer final : public Measurer {
  private:
   struct Session;  // of one problem: from begin to end
 
+  /// cuBLAS's fastest in `mode`, found when first asked for; nullopt where it does not run.
+  const std::optional<Contender>& baseline(TimingMode mode);
+
   DeviceState& device_;
   OnStep on_step_;
   GpuFacts gpu_;

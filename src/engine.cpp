@@ -4,6 +4,8 @@
 
 #include <sys/auxv.h>
 
+#include <utility>
+
 #ifndef HOTGEMM_INSTALLED_DATA_DIR
 #define HOTGEMM_INSTALLED_DATA_DIR ""
 #endif
@@ -35,6 +37,17 @@ DatabaseOptions database_options(const ContextOptions& options) {
   return result;
 }
 
+/// Beside the tuning records, and under the same conditions.
+RejectionLogOptions rejection_options(const ContextOptions& options) {
+  DatabaseOptions database = database_options(options);
+  RejectionLogOptions result;
+  result.user_directory = std::move(database.user_directory);
+  result.writable = database.writable;
+  result.trust_shared = database.trust_shared;
+  result.warn = std::move(database.warn);
+  return result;
+}
+
 TemplateBundle bundle_of(const ContextOptions& options) {
   return options.template_directory.empty() ? TemplateBundle::from_environment()
                                             : TemplateBundle::from_directory(options.template_directory);
@@ -46,6 +59,7 @@ Engine::Engine(const ContextOptions& options)
     : bundle(bundle_of(options)),
       cache(cache_options(options)),
       database(database_options(options)),
+      rejections(rejection_options(options)),
       builder(cache, bundle) {}
 
 std::string Engine::template_digest(const KernelConfig& config) const {

@@ -3,6 +3,7 @@
 #include "gpu/binary_cache.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "plan/database.hpp"
+#include "plan/rejection_log.hpp"
 #include "plan/template_bundle.hpp"
 
 #include <hotgemm/context.hpp>
@@ -12,7 +13,7 @@
 
 namespace hotgemm {
 
-/// What a Context has that no GPU is needed for: templates, cubins, records.
+/// What a Context has that no GPU is needed for: templates, cubins, records, rejections.
 struct Engine {
   /// Throws Error for bad values in the environment and unreadable template directories.
   explicit Engine(const ContextOptions& options);
@@ -24,6 +25,7 @@ struct Engine {
   TemplateBundle bundle;
   BinaryCache cache;
   Database database;
+  RejectionLog rejections;
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
 };

@@ -3,9 +3,11 @@
 #include "gpu/cache_options.hpp"
 #include "gpu/nvrtc.hpp"
 #include "plan/database_tools.hpp"
+#include "plan/rejection_log.hpp"
 #include "problem_options.hpp"
 #include "table.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -102,36 +104,80 @@ int lint_files(Session& session, const std::vector<std::string>& files) {
   return count == 0 ? kGood : kSomeFailed;
 }
 
-int prune_user_layer(Session& session, bool drop_stale) {
+/// The user's layer, of which something is to be removed.
+struct UserLayer {
+  std::filesystem::path directory;
+  bool trust_shared = false;
+};
+
+UserLayer user_layer(const Session& session) {
   const BinaryCacheOptions cache = BinaryCacheOptions::from_environment();
   const std::string chosen = context_options(session).cache_directory;
-  const std::filesystem::path directory = chosen.empty() ? cache.directory : std::filesystem::path(chosen);
   if (cache.mode != CacheMode::read_write) {
     throw Error(ErrorCode::invalid_argument, "HOTGEMM_CACHE says that nothing on disk may change");
   }
+  return {chosen.empty() ? cache.directory : std::filesystem::path(chosen), cache.trust_shared};
+}
+
+std::string in_use_note(std::size_t segments) {
+  return segments == 0 ? "" : fmt::format("; {} files are in use and were left alone", segments);
+}
+
+int prune_user_layer(Session& session, bool drop_stale) {
+  const UserLayer layer = user_layer(session);
   Context context(context_options(session));
   const GpuQuery query = query_of(context.impl().engine());
   const auto drop = [&](const TuningRecord& record) {
     return drop_stale && freshness(record, query) == Freshness::stale;
   };
-  const PruneReport report = prune(directory, cache.trust_shared, drop);
+  const PruneReport report = prune(layer.directory, layer.trust_shared, drop);
   session.output = Json{{"kept", report.kept},
                         {"dropped", report.dropped},
                         {"superseded", report.superseded},
                         {"unusable", report.unusable},
                         {"segments_in_use", report.segments_in_use}};
   session.print(fmt::format("{} records kept; dropped: {} stale, {} slower than another, {} unusable{}", report.kept,
-                            report.dropped, report.superseded, report.unusable,
-                            report.segments_in_use > 0
-                                ? fmt::format("; {} files are in use and were left alone", report.segments_in_use)
-                                : ""));
+                            report.dropped, report.superseded, report.unusable, in_use_note(report.segments_in_use)));
+  return kGood;
+}
+
+std::string utc(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(seconds)); }
+
+int show_rejections(Session& session) {
+  Context context(context_options(session));
+  Table table({{"config"}, {"problem"}, {"stage"}, {"reason"}, {"GPU"}, {"kernel"}, {"until (UTC)"}});
+  session.output["rejections"] = Json::array();
+  for (const RejectionRecord& r : context.impl().engine().rejections.all()) {
+    table.add({r.config, r.problem, r.stage, one_line(r.reason), r.environment.gpu, r.identity.substr(0, 12),
+               utc(r.expires)});
+    session.output["rejections"].push_back({{"config", r.config},
+                                            {"problem", r.problem},
+                                            {"stage", r.stage},
+                                            {"reason", r.reason},
+                                            {"identity", r.identity},
+                                            {"gpu", r.environment.gpu},
+                                            {"arch", r.environment.arch},
+                                            {"driver", r.environment.driver},
+                                            {"toolchain", r.environment.toolchain},
+                                            {"time", r.time},
+                                            {"expires", r.expires}});
+  }
+  session.print(table.empty() ? "no kernel is rejected" : table.text());
+  return kGood;
+}
+
+int clear_user_rejections(Session& session) {
+  const UserLayer layer = user_layer(session);
+  const ClearReport report = clear_rejections(layer.directory, layer.trust_shared);
+  session.output = Json{{"removed", report.removed}, {"segments_in_use", report.segments_in_use}};
+  session.print(fmt::format("{} rejections removed{}", report.removed, in_use_note(report.segments_in_use)));
   return kGood;
 }
 
 }  // namespace
 
 void add_db_command(CLI::App& app, Session& session) {
-  CLI::App& group = *app.add_subcommand("db", "look at, merge, check and prune tuning records");
+  CLI::App& group = *app.add_subcommand("db", "look at, merge, check and prune tuning records; rejected kernels");
   group.require_subcommand(1);
   add_subcommand(group, session, "show", "all records, of all layers", [&session] { return show(session); });
 
@@ -155,6 +201,12 @@ void add_db_command(CLI::App& app, Session& session) {
                      [&session, drop_stale] { return prune_user_layer(session, *drop_stale); });
   prune_command.add_flag("--stale", *drop_stale,
                          "also drop what was measured with other templates, driver or compiler");
+
+  const auto clear = std::make_shared<bool>(false);
+  CLI::App& rejections_command = add_subcommand(
+      group, session, "rejections", "kernels that failed, hung or were wrong, and until when none is tried again",
+      [&session, clear] { return *clear ? clear_user_rejections(session) : show_rejections(session); });
+  rejections_command.add_flag("--clear", *clear, "forget them, so that all may be tried again");
 }
 
 }  // namespace hotgemm::command

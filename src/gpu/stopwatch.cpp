@@ -78,7 +78,7 @@ class Race {
   void prepare(Runner& runner, const std::function<void()>& step) {
     if (!runner.live) return;
     if (std::chrono::steady_clock::now() >= options_.deadline) {
-      *runner.failure = "not timed: no time was left";
+      *runner.failure = kNoTimeLeft;
       drop(runner);
     } else {
       tell(static_cast<std::size_t>(&runner - runners_.data()));

@@ -43,6 +43,9 @@ struct RaceOptions {
   static constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);
 };
 
+/// The failure of a contender that the deadline left no time for.
+inline constexpr std::string_view kNoTimeLeft = "not timed: no time was left";
+
 struct RaceResult {
   std::vector<std::vector<double>> us;  ///< [contender][round]: µs per launch; NaN in rounds that it did not run
   std::vector<std::string> failures;    ///< [contender]: why it was not, or no longer, timed; empty for a sound one

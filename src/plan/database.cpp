@@ -63,7 +63,7 @@ Database::Database(DatabaseOptions options) : options_(std::move(options)) {
     open_layer("memory", {});
   } else {
     open_layer(options_.user_directory.string(),
-               read_user_layer(options_.user_directory, options_.trust_shared, report));
+               read_user_layer(options_.user_directory, kTuningRecords, options_.trust_shared, report));
   }
   for (const std::filesystem::path& layer : options_.read_only_layers) {
     open_layer(layer.string(), read_only_layer(layer, /*check_owner=*/true, report));
@@ -84,25 +84,22 @@ void Database::open_layer(std::string name, std::vector<DatabaseFile> files) {
 }
 
 void Database::index_file(int file, int layer) {
-  std::string_view rest = files_[static_cast<std::size_t>(file)].text();
   std::string warning;
-  for (int number = 1; !rest.empty(); ++number) {
-    const std::size_t end = rest.find('\n');
+  const auto visit = [&](std::string_view text, int number, bool is_torn) {
     Line line;
-    line.text = rest.substr(0, end);
+    line.text = text;
     line.file = file;
     line.number = number;
     line.layer = layer;
-    line.is_torn = end == std::string_view::npos;
-    rest.remove_prefix(line.is_torn ? rest.size() : end + 1);
-    if (line.text.empty()) continue;
-    const std::string_view problem_class = leading_class(line.text);
+    line.is_torn = is_torn;
+    const std::string_view problem_class = leading_class(text);
     if (problem_class.empty()) {
       drop(line, "does not begin with a problem class", warning);
     } else {
       append_line(problem_class, std::move(line));
     }
-  }
+  };
+  for_each_line(files_[static_cast<std::size_t>(file)].text(), visit);
   if (!warning.empty()) warn(warning);
 }
 
@@ -251,7 +248,8 @@ void Database::add(const TuningRecord& record) {
     append_line(leading_class(line.text), std::move(line));
     if (disk_is_good_) {
       try {
-        if (!segment_) segment_.emplace(Segment::create(options_.user_directory, options_.trust_shared));
+        if (!segment_)
+          segment_.emplace(Segment::create(options_.user_directory, kTuningRecords, options_.trust_shared));
         segment_->append(text);
       } catch (const Error& error) {
         disk_is_good_ = false;

@@ -79,13 +79,13 @@ void make_directories(const std::filesystem::path& path) {
 
 }  // namespace
 
-FileDescriptor open_user_database(const std::filesystem::path& layer, bool trust_shared, bool create,
-                                  const Report& report) {
+FileDescriptor open_records(const std::filesystem::path& layer, const char* kind, bool trust_shared, bool create,
+                            const Report& report) {
   std::filesystem::path path = layer;
   FileDescriptor directory;
   try {
     if (create) make_directories(layer);
-    for (const char* part : {"", "v1", "db"}) {
+    for (const char* part : {"", "v1", kind}) {
       if (*part != '\0') {
         path /= part;
         if (create && ::mkdirat(directory.get(), part, 0700) != 0 && errno != EEXIST) {
@@ -95,9 +95,9 @@ FileDescriptor open_user_database(const std::filesystem::path& layer, bool trust
       FileDescriptor next(*part == '\0' ? ::open(path.c_str(), kDirectoryFlags | O_NOFOLLOW)
                                         : ::openat(directory.get(), part, kDirectoryFlags | O_NOFOLLOW));
       if (!next && errno == ENOENT) return {};
-      if (!next) throw io_error("open the tuning database " + path.string());
+      if (!next) throw io_error("open the records in " + path.string());
       const std::string reason = trust_shared ? std::string() : distrust(next.get());
-      if (!reason.empty()) throw io_error("use the tuning database in " + path.string(), reason);
+      if (!reason.empty()) throw io_error("use the records in " + path.string(), reason);
       directory = std::move(next);
     }
   } catch (const Error& error) {
@@ -122,24 +122,25 @@ std::vector<std::string> segment_names(int directory_fd) {
   return names;
 }
 
-std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, bool trust_shared, const Report& report) {
+std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, const char* kind, bool trust_shared,
+                                          const Report& report) {
   std::vector<DatabaseFile> files;
-  const FileDescriptor directory = open_user_database(layer, trust_shared, /*create=*/false, report);
+  const FileDescriptor directory = open_records(layer, kind, trust_shared, /*create=*/false, report);
   if (!directory) return files;
   const auto accept = [&](uid_t owner) { return trust_shared || owner == ::geteuid(); };
-  read_directory(directory.get(), layer / "v1" / "db", accept, report, files);
+  read_directory(directory.get(), layer / "v1" / kind, accept, report, files);
   return files;
 }
 
 std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, bool check_owner, const Report& report) {
   std::vector<DatabaseFile> files;
   const auto accept = [&](uid_t owner) { return !check_owner || owner == 0 || owner == ::geteuid(); };
-  for (const std::filesystem::path& path : {layer, layer / "v1" / "db"}) {
+  for (const std::filesystem::path& path : {layer, layer / "v1" / kTuningRecords}) {
     const FileDescriptor directory(::open(path.c_str(), kDirectoryFlags));
     if (directory) {
       read_directory(directory.get(), path, accept, report, files);
     } else if (errno != ENOENT) {
-      report(io_error("open the tuning database layer " + path.string()).what());
+      report(io_error("open the layer of records " + path.string()).what());
     }
   }
   return files;
@@ -189,17 +190,17 @@ std::string new_segment_name() {
   return name + "-" + std::to_string(::getpid()) + "-" + random_digits() + ".jsonl";
 }
 
-Segment Segment::create(const std::filesystem::path& layer, bool trust_shared) {
+Segment Segment::create(const std::filesystem::path& layer, const char* kind, bool trust_shared) {
   const FileDescriptor directory =
-      open_user_database(layer, trust_shared, /*create=*/true,
-                         [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
+      open_records(layer, kind, trust_shared, /*create=*/true,
+                   [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
   if (!directory) throw io_error("create a segment in " + layer.string(), "the directory has just been removed");
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::string name = new_segment_name();
     FileDescriptor fd(
         ::openat(directory.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
-    // Where locks do not work (some network file systems), prune finds no lock either and leaves the segment alone.
+    // Where locks do not work (some network file systems), lock_segment cannot lock either and leaves it alone.
     struct stat status {};
     if (::flock(fd.get(), LOCK_SH) != 0 || (::fstat(fd.get(), &status) == 0 && status.st_nlink > 0)) {
       return {std::move(fd), std::move(name)};
@@ -209,19 +210,35 @@ Segment Segment::create(const std::filesystem::path& layer, bool trust_shared) {
 }
 
 void Segment::append(std::string_view line) {
-  std::string text(line);
-  text += '\n';
+  append_text(fd_.get(), "the segment " + name_, std::string(line) + '\n');
+}
+
+void append_text(int fd, const std::string& name, std::string_view text) {
   struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) throw io_error("append to the segment " + name_);
-  ssize_t written = -1;
-  do {
-    written = ::write(fd_.get(), text.data(), text.size());
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(text.size())) return;
-  const std::string what = written < 0 ? std::strerror(errno) : "no room for the whole line";
-  // Where cutting fails too, the line lacks its checksum and is ignored when read.
-  const bool is_cut = written < 0 || ::ftruncate(fd_.get(), status.st_size) == 0;
-  throw io_error("append to the segment " + name_, what + (is_cut ? "" : "; a part of it is left in the file"));
+  if (::fstat(fd, &status) != 0) throw io_error("append to " + name);
+  bool is_begun = false;
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const std::string what = written < 0 ? std::strerror(errno) : "nothing was written";
+      // Where cutting fails too, the last line lacks its checksum and is ignored when read.
+      const bool is_cut = !is_begun || ::ftruncate(fd, status.st_size) == 0;
+      throw io_error("append to " + name, what + (is_cut ? "" : "; a part of it is left in the file"));
+    }
+    is_begun = true;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {
+  LockedSegment segment{
+      FileDescriptor(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name};
+  struct stat status {};
+  if (!segment.fd || ::flock(segment.fd.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  // Removed between opening and locking: another process has done so, and what records it kept live on elsewhere.
+  if (::fstat(segment.fd.get(), &status) != 0 || status.st_nlink == 0) return std::nullopt;
+  return segment;
 }
 
 void publish_file(int directory_fd, const std::string& name, std::string_view text, unsigned mode) {

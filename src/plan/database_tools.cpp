@@ -6,8 +6,6 @@
 #include <hotgemm/error.hpp>
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,18 +18,6 @@
 namespace hotgemm {
 
 namespace {
-
-/// Calls visit(text, number, is_torn) for each line that is not empty.
-template <class Visit>
-void for_each_line(std::string_view text, Visit&& visit) {
-  for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    const bool is_torn = end == std::string_view::npos;
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(is_torn ? text.size() : end + 1);
-    if (!line.empty()) visit(line, number, is_torn);
-  }
-}
 
 /// Records whose times may be compared share a key.
 std::string conditions(const TuningRecord& record) {
@@ -77,22 +63,6 @@ class Fastest {
   std::map<std::string, StoredRecord> records_;
   std::size_t superseded_ = 0;
 };
-
-struct LockedSegment {
-  FileDescriptor fd;
-  std::string name;
-};
-
-/// A segment that no process appends to and no other process prunes, locked; nullopt for any other.
-std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {
-  LockedSegment segment{
-      FileDescriptor(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name};
-  struct stat status {};
-  if (!segment.fd || ::flock(segment.fd.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
-  // Removed between opening and locking: another process has pruned it, and its records live on elsewhere.
-  if (::fstat(segment.fd.get(), &status) != 0 || status.st_nlink == 0) return std::nullopt;
-  return segment;
-}
 
 void publish_segments(int directory_fd, const std::vector<std::string>& lines) {
   std::string text;
@@ -151,8 +121,8 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
                   const std::function<bool(const TuningRecord&)>& drop) {
   PruneReport report;
   const FileDescriptor directory =
-      open_user_database(user_directory, trust_shared, /*create=*/false,
-                         [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
+      open_records(user_directory, kTuningRecords, trust_shared, /*create=*/false,
+                   [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
   if (!directory) return report;
   std::vector<LockedSegment> segments;
   std::vector<std::string> lines;
@@ -163,7 +133,7 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
       ++report.segments_in_use;
       continue;
     }
-    const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / "db" / name);
+    const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / kTuningRecords / name);
     for_each_line(file.text(), [&](std::string_view line, int, bool) {
       ParsedLine parsed = parse_line(line);
       if (parsed.fault == LineFault::newer_schema) {

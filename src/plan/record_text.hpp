@@ -21,8 +21,6 @@
 namespace hotgemm {
 
 inline constexpr int kRecordSchema = 1;
-inline constexpr std::size_t kMaxRecordLineBytes = 4096;
-inline constexpr std::size_t kMaxRecordStringBytes = 256;
 
 /// A record as a database keeps it.
 struct StoredRecord {

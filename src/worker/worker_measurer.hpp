@@ -40,7 +40,7 @@ class WorkerMeasurer final : public Measurer {
   std::string baseline() const override;
 
   /// Workers started beyond the first.
-  int restarts() const;
+  int restarts() const override;
   /// The running worker's process id.
   int pid() const;
 

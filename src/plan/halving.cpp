@@ -1,0 +1,61 @@
+#include "plan/halving.hpp"
+
+#include "plan/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+std::size_t incumbent_of(std::span<const double> medians) {
+  if (!medians.empty() && !std::isnan(medians[0])) return 0;
+  std::size_t best = kNone;
+  for (std::size_t i = 0; i < medians.size(); ++i) {
+    if (!std::isnan(medians[i]) && (best == kNone || medians[i] < medians[best])) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<Placing> placings(std::span<const std::vector<double>> us) {
+  std::vector<double> medians;
+  for (const std::vector<double>& samples : us) medians.push_back(median(samples));
+  const std::size_t incumbent = incumbent_of(medians);
+  std::vector<Placing> placed;
+  for (std::size_t i = 0; i < us.size(); ++i) {
+    if (std::isnan(medians[i])) continue;
+    const double paired = median(paired_ratios(us[i], us[incumbent]));
+    placed.push_back({i, std::isnan(paired) ? medians[i] / medians[incumbent] : paired});
+  }
+  std::ranges::stable_sort(placed, {}, &Placing::ratio);
+  return placed;
+}
+
+std::size_t survivors(std::span<const Placing> placed, std::size_t least, double drop_ratio) {
+  const std::size_t most = std::min(std::max((placed.size() + 1) / 2, least), placed.size());
+  std::size_t count = 0;
+  while (count < most && placed[count].ratio <= placed.front().ratio * drop_ratio) ++count;
+  return count;
+}
+
+std::size_t tied(std::span<const Placing> placed) {
+  std::size_t count = 0;
+  while (count < placed.size() && placed[count].ratio <= placed.front().ratio * (1 + kTie)) ++count;
+  return count;
+}
+
+bool is_decided(std::span<const std::vector<double>> us, std::span<const Placing> placed) {
+  for (std::size_t i = 1; i < placed.size(); ++i) {
+    const Interval ratio = median_interval(paired_ratios(us[placed[i].contender], us[placed[0].contender]));
+    const bool is_slower = ratio.low > 1 + kTie;
+    const bool is_tied = ratio.low > 1 - 2 * kTie && ratio.high < 1 + 2 * kTie;
+    if (!is_slower && !is_tied) return false;
+  }
+  return true;
+}
+
+}  // namespace hotgemm

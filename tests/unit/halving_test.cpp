@@ -1,0 +1,104 @@
+#include "plan/halving.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+namespace hotgemm {
+namespace {
+
+using Samples = std::vector<std::vector<double>>;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<std::size_t> order_of(const Samples& us) {
+  std::vector<std::size_t> order;
+  for (const Placing& p : placings(us)) order.push_back(p.contender);
+  return order;
+}
+
+TEST(HalvingTest, PlacesByRatiosWithinARound) {
+  // The chip slows down by half from round to round: medians would call contender 1 the faster, it ran in fewer rounds.
+  const Samples us = {{100, 150, 200}, {102, kNan, kNan}, {90, 135, 180}};
+  EXPECT_THAT(order_of(us), testing::ElementsAre(2, 0, 1));
+  EXPECT_DOUBLE_EQ(placings(us)[0].ratio, 0.9);
+  EXPECT_DOUBLE_EQ(placings(us)[2].ratio, 1.02);
+}
+
+TEST(HalvingTest, WithoutItsSamplesTheIncumbentIsTheFastest) {
+  EXPECT_THAT(order_of({{kNan, kNan}, {20, 22}, {10, 11}}), testing::ElementsAre(2, 1));
+  EXPECT_THAT(order_of({{kNan}, {}}), testing::IsEmpty());
+  EXPECT_THAT(order_of({}), testing::IsEmpty());
+}
+
+TEST(HalvingTest, ContendersThatShareNoRoundAreComparedByMedians) {
+  EXPECT_THAT(order_of({{10, kNan}, {kNan, 9}, {kNan, 11}}), testing::ElementsAre(1, 0, 2));
+}
+
+TEST(HalvingTest, EqualsKeepTheirOrder) { EXPECT_THAT(order_of({{5}, {5}, {5}}), testing::ElementsAre(0, 1, 2)); }
+
+TEST(HalvingTest, HalfGoesOnButNotTheSlow) {
+  std::vector<Placing> placed;
+  for (std::size_t i = 0; i < 10; ++i) placed.push_back({i, 1.0 + 0.1 * static_cast<double>(i)});
+  EXPECT_EQ(survivors(placed, 3, 2.0), 5u);
+  EXPECT_EQ(survivors(placed, 8, 2.0), 8u);
+  EXPECT_EQ(survivors(placed, 20, 2.0), 10u);
+  EXPECT_EQ(survivors(placed, 3, 1.25), 3u);
+  EXPECT_EQ(survivors({}, 3, 2.0), 0u);
+  EXPECT_EQ(survivors(std::vector<Placing>{{0, 1}}, 3, 2.0), 1u);
+}
+
+TEST(HalvingTest, TiesAreWithinHalfAPercent) {
+  EXPECT_EQ(tied(std::vector<Placing>{{0, 0.9}, {1, 0.9044}, {2, 0.9046}}), 2u);
+  EXPECT_EQ(tied({}), 0u);
+}
+
+Samples noisy(const std::vector<double>& times, int rounds, double noise) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> drift(1.0, 0.05), own(1.0, noise);
+  Samples us(times.size());
+  for (int round = 0; round < rounds; ++round) {
+    const double clock = drift(random);
+    for (std::size_t i = 0; i < times.size(); ++i) us[i].push_back(times[i] * clock * own(random));
+  }
+  return us;
+}
+
+TEST(HalvingTest, IsDecidedWhenTheIntervalsSaySo) {
+  const auto decided = [](const Samples& us) { return is_decided(us, placings(us)); };
+  EXPECT_TRUE(decided(noisy({100, 110}, 9, 0.002)));     // clearly slower
+  EXPECT_TRUE(decided(noisy({100, 100.1}, 9, 0.0005)));  // clearly a tie
+  EXPECT_FALSE(decided(noisy({100, 101}, 9, 0.02)));     // who knows
+  EXPECT_FALSE(decided(noisy({100, 110}, 3, 0.002)));    // three samples have no interval
+  EXPECT_TRUE(decided(noisy({100}, 1, 0.1)));
+}
+
+TEST(HalvingTest, TheBestSurvivesDriftAndNoise) {
+  // Twenty contenders a percent apart, on a chip that drifts by five percent: halved down to three.
+  std::vector<double> times;
+  for (int i = 0; i < 20; ++i) times.push_back(100.0 + (i * 7) % 20);
+  int found = 0;
+  for (unsigned trial = 0; trial < 100; ++trial) {
+    std::mt19937_64 random(trial);
+    std::normal_distribution<double> drift(1.0, 0.05), own(1.0, 0.005);
+    std::vector<std::size_t> alive(times.size());
+    for (std::size_t i = 0; i < alive.size(); ++i) alive[i] = i;
+    for (int rounds = 1; alive.size() > 3; rounds *= 2) {
+      Samples us(alive.size());
+      for (int round = 0; round < rounds; ++round) {
+        const double clock = drift(random);
+        for (std::size_t i = 0; i < alive.size(); ++i) us[i].push_back(times[alive[i]] * clock * own(random));
+      }
+      const std::vector<Placing> placed = placings(us);
+      std::vector<std::size_t> next;
+      for (const Placing& p : std::span(placed).first(survivors(placed, 3, 2.0))) next.push_back(alive[p.contender]);
+      alive = next;
+    }
+    found += alive.front() == 0 || alive[1] == 0 || alive[2] == 0;
+  }
+  EXPECT_EQ(found, 100);
+}
+
+}  // namespace
+}  // namespace hotgemm
