@@ -128,7 +128,9 @@ TEST_F(PlantedTest, CostTheirOwnRowsAndNoMore) {
     EXPECT_NE(result["config"], name) << kFaults[i].before;
     const std::string reason = reasons.contains(name) ? reasons[name] : "";
     std::printf("%-14s %s: %.120s\n", kFaults[i].kind, name.c_str(), reason.c_str());
-    if (*kFaults[i].kind != '\0') EXPECT_EQ(kind_of(reason), kFaults[i].kind) << name << ": " << reason;
+    if (*kFaults[i].kind != '\0') {
+      EXPECT_EQ(kind_of(reason), kFaults[i].kind) << name << ": " << reason;
+    }
     if (kind_of(reason) == "hung") allowed += kHangTimeout + kRestartSeconds;
     if (kind_of(reason) == "faulted") allowed += kRestartSeconds;
   }
