@@ -1,5 +1,6 @@
 #include "candidate.hpp"
 
+#include "gpu/code_digest.hpp"
 #include "log.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -11,6 +12,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
+#include <optional>
+#include <tuple>
 
 namespace hotgemm {
 namespace {
@@ -89,7 +93,7 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
     }
   };
   // Neighbours' winners have proved themselves; a quarter of the places goes to anchors, in case the model is wrong.
-  if (database != nullptr) add(winners_nearby(problem, *database, query), count / 4);
+  if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
   add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
   add(rank(candidates(traits, arch), problem, device), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
@@ -99,15 +103,19 @@ std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& 
   return rows_of(rank(candidates(traits_of(problem), arch_limits(device.arch)), problem, device), problem, device);
 }
 
-void build_candidates(std::span<Candidate> candidates, const Problem& problem, std::string_view arch, Engine& engine,
+void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
                       int jobs, const std::function<bool()>& is_cancelled) {
   const GemmTraits traits = traits_of(problem);
   std::vector<Candidate*> rows;
   std::vector<KernelSource> sources;
   for (Candidate& c : candidates) {
-    KernelSource source = render(c.config, traits, arch, engine.bundle);
-    c.identity = source.identity.hex();
     if (!c.is_alive()) continue;
+    KernelSource source = render(c.config, traits, where.arch, engine.bundle);
+    c.identity = source.identity.hex();
+    if (const auto known = engine.rejections.find(c.identity, where)) {
+      reject(c, parse_stage(known->stage), "remembered: " + known->reason);
+      continue;
+    }
     rows.push_back(&c);
     sources.push_back(std::move(source));
   }
@@ -115,6 +123,25 @@ void build_candidates(std::span<Candidate> candidates, const Problem& problem, s
   std::vector<BuildResult> results =
       engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on);
   for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
+}
+
+void merge_twins(std::span<Candidate> candidates, const Problem& problem) {
+  using Launched = std::tuple<Sha256, int, int, int, int>;  // the machine code, and how it is launched
+  std::map<Launched, std::vector<Candidate*>> groups;
+  for (Candidate& c : candidates) {
+    if (!c.is_alive() || !c.cubin) continue;
+    const std::optional<Sha256> code = code_digest(c.cubin->image);
+    if (!code) continue;
+    const int smem = smem_bytes(c.config, traits_of(problem));
+    groups[{*code, block_m(c.config), block_n(c.config), threads(c.config), smem}].push_back(&c);
+  }
+  for (auto& [launched, twins] : groups) {
+    const auto name = [](const Candidate* c) { return to_string(c->config); };
+    const Candidate* first = *std::ranges::min_element(twins, {}, name);
+    for (Candidate* c : twins) {
+      if (c != first) c->same_as = name(first);
+    }
+  }
 }
 
 }  // namespace hotgemm

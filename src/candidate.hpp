@@ -59,9 +59,13 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
 /// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
 
-/// Compiles the living among `candidates` for `arch`; those that fail or spill are rejected. `is_cancelled` is asked
-/// after each kernel.
-void build_candidates(std::span<Candidate> candidates, const Problem& problem, std::string_view arch, Engine& engine,
+/// Compiles the living among `candidates` for the GPU of `where`. Rejected are those that fail or spill, and without
+/// being compiled those that the engine's rejections know from `where`. `is_cancelled` is asked after each kernel.
+void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
                       int jobs, const std::function<bool()>& is_cancelled = {});
+
+/// Of candidates that have been built and are launched alike and whose machine code is the same, the one with the
+/// earliest name stays alive; it becomes `same_as` of the others.
+void merge_twins(std::span<Candidate> candidates, const Problem& problem);
 
 }  // namespace hotgemm

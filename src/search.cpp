@@ -42,6 +42,7 @@ class Search {
     for (const Candidate& c : rows()) {
       if (!c.reason.empty()) tell_rejected(c);
     }
+    merge_twins(rows(), problem_);
     if (!alive().empty()) {
       measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline});
       check();
@@ -82,6 +83,21 @@ class Search {
     if (!c.reason.empty()) return;  // another of its rasters has ended it
     reject(c, stage, std::move(reason));
     tell_rejected(c);
+    if (!is_worth_remembering(c.reason)) return;
+    const std::string name = to_string(c.config);
+    for (const Candidate& row : rows()) {
+      if (&row == &c || row.same_as == name) remember(row, c);
+    }
+  }
+
+  /// `row` is `ended`, or its twin.
+  void remember(const Candidate& row, const Candidate& ended) {
+    engine_.rejections.add({.identity = row.identity,
+                            .config = to_string(row.config),
+                            .problem = to_string(problem_),
+                            .stage = std::string(to_string(ended.stage)),
+                            .reason = ended.reason,
+                            .environment = environment()});
   }
 
   Environment environment() const {
@@ -228,6 +244,7 @@ class Search {
   void decide(std::vector<Entry> entries) {
     for (;;) {
       std::erase_if(entries, [&](const Entry& e) { return !row(e).is_alive(); });
+      if (entries.empty()) entries = fastest_alive();
       if (entries.empty()) return;
       std::optional<Pick> pick = final_pick(entries);
       if (!pick) return;
@@ -239,6 +256,15 @@ class Search {
       }
       end_row(row(pick->entry), verdict.stage, verdict.reason);
     }
+  }
+
+  /// The best of those that were timed, where all finalists were one config.
+  std::vector<Entry> fastest_alive() {
+    std::vector<Entry> entries = alive();
+    std::erase_if(entries, [&](const Entry& e) { return row(e).timing.samples == 0; });
+    std::ranges::stable_sort(entries, {}, [&](const Entry& e) { return row(e).timing.median_us; });
+    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    return entries;
   }
 
   /// By fresh samples: the best of many noisy measurements flatters itself. Where no time is left for them, the best so
@@ -317,6 +343,7 @@ class Search {
     if (is_cancelled()) throw Error(ErrorCode::interrupted, "interrupted before " + to_string(problem_) + " was timed");
     std::string reasons;
     for (const Candidate& c : rows()) {
+      if (!c.same_as.empty()) continue;
       const std::string why = c.reason.empty() ? std::string(kNoTimeLeft) : c.reason;
       reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + why;
     }

@@ -15,7 +15,7 @@ TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const Tune
   Engine& engine = device.engine();
   std::vector<Candidate> candidates =
       pick_candidates(problem, device.info_with_clocks(), options.max_candidates, &engine.database, device.query());
-  build_candidates(candidates, problem, device.info().arch, engine, options.jobs);
+  build_candidates(candidates, problem, device.environment(), engine, options.jobs);
   DeviceMeasurer measurer(device);
   return search(engine, measurer, problem, std::move(candidates), search_options(options));
 }

@@ -210,19 +210,25 @@ Segment Segment::create(const std::filesystem::path& layer, const char* kind, bo
 }
 
 void Segment::append(std::string_view line) {
-  std::string text(line);
-  text += '\n';
+  append_text(fd_.get(), "the segment " + name_, std::string(line) + '\n');
+}
+
+void append_text(int fd, const std::string& name, std::string_view text) {
   struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) throw io_error("append to the segment " + name_);
-  ssize_t written = -1;
-  do {
-    written = ::write(fd_.get(), text.data(), text.size());
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(text.size())) return;
-  const std::string what = written < 0 ? std::strerror(errno) : "no room for the whole line";
-  // Where cutting fails too, the line lacks its checksum and is ignored when read.
-  const bool is_cut = written < 0 || ::ftruncate(fd_.get(), status.st_size) == 0;
-  throw io_error("append to the segment " + name_, what + (is_cut ? "" : "; a part of it is left in the file"));
+  if (::fstat(fd, &status) != 0) throw io_error("append to " + name);
+  bool is_begun = false;
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const std::string what = written < 0 ? std::strerror(errno) : "nothing was written";
+      // Where cutting fails too, the last line lacks its checksum and is ignored when read.
+      const bool is_cut = !is_begun || ::ftruncate(fd, status.st_size) == 0;
+      throw io_error("append to " + name, what + (is_cut ? "" : "; a part of it is left in the file"));
+    }
+    is_begun = true;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {

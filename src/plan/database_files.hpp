@@ -22,6 +22,8 @@ inline constexpr std::size_t kMaxDatabaseFileBytes = std::size_t{64} << 20;
 // The kinds of records: directories of a layer's v1.
 inline constexpr const char* kTuningRecords = "db";
 inline constexpr const char* kRejections = "rejected";
+inline constexpr const char* kTuneJournals = "tune";
+inline constexpr const char* kExhaustiveTraces = "exhaustive";
 
 using Report = std::function<void(const std::string&)>;
 
@@ -71,6 +73,10 @@ std::vector<DatabaseFile> read_named(const std::filesystem::path& path);
 /// All of an open file; throws Error{io_error} for one that is no regular file or exceeds kMaxDatabaseFileBytes.
 DatabaseFile read_open_file(int fd, std::filesystem::path path);
 
+/// Appends `text` to an open file by one write where the system lets it. Throws Error{io_error} that names `name`; what
+/// a failed write left in a regular file is cut off again.
+void append_text(int fd, const std::string& name, std::string_view text);
+
 /// A segment that this object alone appends to. While it exists it holds a shared lock on the file, so that
 /// lock_segment leaves it alone.
 class Segment {
@@ -78,7 +84,7 @@ class Segment {
   /// A new, empty segment `<host>-<pid>-<random>.jsonl`. Throws Error{io_error}.
   static Segment create(const std::filesystem::path& layer, const char* kind, bool trust_shared);
 
-  /// Appends `line` and a newline by one write. Throws Error{io_error}; what a failed write left is cut off again.
+  /// Appends `line` and a newline. Throws as append_text does.
   void append(std::string_view line);
 
  private:

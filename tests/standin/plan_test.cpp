@@ -166,7 +166,7 @@ TEST_F(RecordTest, AStaleRecordIsUsedUntilItIsTunedAgain) {
   EXPECT_EQ(context().plan(small_case().described()).config(), to_string(stale.config));
   const TuneResult again = context().tune(std::vector{small_case().described()}, quick_tuning(2)).at(0);
   EXPECT_FALSE(again.was_recorded);
-  EXPECT_EQ(again.measured, 2);
+  EXPECT_GE(again.measured, 1);
   forget_context();
   EXPECT_EQ(context(Policy::estimate).plan(small_case().described()).config(), again.config);
 }
