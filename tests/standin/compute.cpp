@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -187,6 +188,21 @@ Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
       report->col = col;
     }
   }
+  return Outcome::good;
+}
+
+Outcome run_digest(const DigestArgs& args, const AddressSpace& space) {
+  if (args.begin % kDigestChunkBytes != 0 || args.sum % sizeof(std::uint64_t) != 0) return Outcome::misaligned_address;
+  if (!space.contains(args.begin, args.bytes) || !space.contains(args.sum, sizeof(std::uint64_t))) {
+    return Outcome::illegal_address;
+  }
+  std::uint64_t sum = 0;
+  for (std::uint64_t at = args.begin; at < args.begin + args.bytes; at += kDigestChunkBytes) {
+    unsigned words[4];
+    std::memcpy(words, reinterpret_cast<const void*>(at), sizeof words);
+    sum += digest_chunk(args, at, words[0], words[1], words[2], words[3]);
+  }
+  *reinterpret_cast<std::uint64_t*>(args.sum) += sum;
   return Outcome::good;
 }
 

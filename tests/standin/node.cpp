@@ -56,6 +56,8 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
         run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none), hash_text(function->name));
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
     outcome = run_fill(*fill, space);
+  } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {
+    outcome = run_digest(*digest, space);
   } else {
     outcome = run_check(std::get<CheckArgs>(node.args), space);
   }
@@ -96,6 +98,8 @@ double default_duration_us(const std::string& symbol, const KernelNode& node) {
     us += 2.0 * gemm->m * gemm->n * gemm->k / flops_per_us;
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
     us += static_cast<double>(fill->rows) * fill->cols * size_bytes(fill->dtype) / kDeviceBytesPerUs;
+  } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {
+    us += static_cast<double>(digest->bytes) / kDeviceBytesPerUs;
   } else {
     const auto& check = std::get<CheckArgs>(node.args);
     us += static_cast<double>(check.m) * check.n * size_bytes(check.dtype) / kDeviceBytesPerUs;

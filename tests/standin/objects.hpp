@@ -40,7 +40,7 @@ struct Grid {
 // The operations that a stream runs and a graph holds.
 struct KernelNode {
   CUfunction function;
-  std::variant<GemmArgs, FillArgs, CheckArgs> args;
+  std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
 };
 struct MemsetNode {
   CUdeviceptr to;
