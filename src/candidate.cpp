@@ -112,10 +112,8 @@ void build_candidates(std::span<Candidate> candidates, const Problem& problem, c
     if (!c.is_alive()) continue;
     KernelSource source = render(c.config, traits, where.arch, engine.bundle);
     c.identity = source.identity.hex();
-    if (const auto known = engine.rejections.find(c.identity, where)) {
-      reject(c, parse_stage(known->stage), "remembered: " + known->reason);
-      continue;
-    }
+    reject_remembered(std::span(&c, 1), where, engine);
+    if (!c.is_alive()) continue;
     rows.push_back(&c);
     sources.push_back(std::move(source));
   }
@@ -123,6 +121,14 @@ void build_candidates(std::span<Candidate> candidates, const Problem& problem, c
   std::vector<BuildResult> results =
       engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on);
   for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
+}
+
+void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine) {
+  for (Candidate& c : candidates) {
+    if (!c.is_alive()) continue;
+    const std::optional<RejectionRecord> known = engine.rejections.find(c.identity, where);
+    if (known) reject(c, parse_stage(known->stage), "remembered: " + known->reason + ", on " + known->problem);
+  }
 }
 
 void merge_twins(std::span<Candidate> candidates, const Problem& problem) {

@@ -60,9 +60,12 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
 std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
 
 /// Compiles the living among `candidates` for the GPU of `where`. Rejected are those that fail or spill, and without
-/// being compiled those that the engine's rejections know from `where`. `is_cancelled` is asked after each kernel.
+/// being compiled those that are remembered. `is_cancelled` is asked after each kernel.
 void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
                       int jobs, const std::function<bool()>& is_cancelled = {});
+
+/// Rejects those of the living whose kernels the engine's rejections know from `where`.
+void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);
 
 /// Of candidates that have been built and are launched alike and whose machine code is the same, the one with the
 /// earliest name stays alive; it becomes `same_as` of the others.

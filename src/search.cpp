@@ -39,6 +39,7 @@ class Search {
   }
 
   TuneOutcome run() {
+    reject_remembered(rows(), environment(), engine_);  // by what other problems have shown since they were built
     for (const Candidate& c : rows()) {
       if (!c.reason.empty()) tell_rejected(c);
     }

@@ -1,7 +1,5 @@
 #include "tuning_job.hpp"
 
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
 #include "validate.hpp"
 
 #include <algorithm>
@@ -73,23 +71,12 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, const std::
     }
     job.candidates = pick_candidates(problem, device_, options_.tuning.max_candidates, &engine_.database,
                                      engine_.query(environment_));
-    drop_remembered(job);
-    build_candidates(job.candidates, problem, device_.arch, engine_, jobs_, is_cancelled);
+    build_candidates(job.candidates, problem, environment_, engine_, jobs_, is_cancelled);
   } catch (const Error& error) {
     return failed(problem, error);
   }
   job.compile_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return std::nullopt;
-}
-
-void JobPreparation::drop_remembered(TuningJob& job) const {
-  const GemmTraits traits = traits_of(job.problem());
-  for (Candidate& c : job.candidates) {
-    if (!c.is_alive()) continue;
-    if (c.identity.empty()) c.identity = render(c.config, traits, device_.arch, engine_.bundle).identity.hex();
-    const std::optional<RejectionRecord> known = engine_.rejections.find(c.identity, environment_);
-    if (known) reject(c, parse_stage(known->stage), "remembered: " + known->reason + ", on " + known->problem);
-  }
 }
 
 }  // namespace hotgemm

@@ -39,8 +39,6 @@ class JobPreparation {
   std::optional<ProblemResult> prepare(TuningJob& job, const std::optional<EarlierResult>& earlier,
                                        const std::function<bool()>& is_cancelled);
 
-  /// Rejects the candidates that are known to be wrong or dangerous.
-  void drop_remembered(TuningJob& job) const;
 
  private:
   std::optional<TuningRecord> recorded(const Problem& problem, const std::optional<EarlierResult>& earlier) const;

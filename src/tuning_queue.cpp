@@ -19,7 +19,9 @@ bool TuningQueue::wait_for_room() {
   for (;;) {
     const bool is_spent = trials_left_ == 0 && busy_ == 0;
     if (is_over_() || gpus_ == 0 || is_spent) return false;
-    if (waiting_.size() < gpus_ && trials_left_ > 0) return true;
+    // What came back waits for a certain GPU, and keeps no other from being busy.
+    const auto fresh = std::ranges::count_if(waiting_, [](const TuningJob& job) { return job.failed_on.empty(); });
+    if (static_cast<std::size_t>(fresh) < gpus_ && trials_left_ > 0) return true;
     changed_.wait_for(lock, kPoll);
   }
 }

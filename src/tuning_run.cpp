@@ -274,7 +274,6 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
   const auto start = Clock::now();
   const Problem& problem = job.problem();
   ProblemResult result{.problem = problem, .gpu = gpu, .compile_s = job.compile_s};
-  preparation_->drop_remembered(job);  // by what other problems have shown since
   tell(observer_.began, gpu, problem);
   try {
     const TuneOutcome outcome = search(engine_, measurer, problem, job.candidates, search_options(measurer),

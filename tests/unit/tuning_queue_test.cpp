@@ -52,6 +52,16 @@ TEST(TuningQueueTest, OneJobPerGpuWaits) {
   EXPECT_TRUE(room.get());
 }
 
+TEST(TuningQueueTest, WhatCameBackTakesNoRoom) {
+  TuningQueue queue(kManyTrials, never);
+  queue.add_gpu();
+  queue.push(job(1));
+  std::optional<TuningJob> taken = queue.take(0);
+  taken->failed_on.insert(0);
+  queue.put_back(std::move(*taken));
+  EXPECT_TRUE(queue.wait_for_room());
+}
+
 TEST(TuningQueueTest, EndsWhenAllIsDone) {
   TuningQueue queue(kManyTrials, never);
   queue.add_gpu();
