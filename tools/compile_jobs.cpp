@@ -1,6 +1,5 @@
 #include "compile_jobs.hpp"
 
-#include "context_impl.hpp"
 #include "gpu/cores.hpp"
 #include "worker/compile_pool.hpp"
 
@@ -26,10 +25,9 @@ void add_jobs_option(CLI::App& app, int& jobs) {
       ->check(CLI::Range(1, 1024));
 }
 
-int use_compile_jobs(Context& context, int jobs) {
+int use_compile_jobs(Engine& engine, int jobs) {
   if (jobs == 0) jobs = available_cores();
   if (jobs <= kThreadsPerCompiler) return jobs;
-  Engine& engine = context.impl().engine();
   const auto pool = std::make_shared<CompilePool>(
       CompilePoolOptions{.program = this_program(), .arguments = {"compile-worker"}, .workers = jobs}, engine.bundle);
   engine.builder.compile_with([pool](const KernelSource& source) { return pool->compile(source); });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hotgemm/context.hpp>
+#include "engine.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -9,9 +9,9 @@ namespace hotgemm::command {
 /// --jobs, into `jobs`, which stays 0 where it is not given.
 void add_jobs_option(CLI::App& app, int& jobs);
 
-/// Lets `context`, which has not built anything yet, compile `jobs` kernels at once; 0 is as many as this process has
+/// Lets `engine`, which has not built anything yet, compile `jobs` kernels at once; 0 is as many as this process has
 /// cores. NVRTC compiles in threads up to the number that it serves well within one process; beyond, each thread has a
 /// worker process. Returns the number. Throws Error{io_error}.
-int use_compile_jobs(Context& context, int jobs);
+int use_compile_jobs(Engine& engine, int jobs);
 
 }  // namespace hotgemm::command
