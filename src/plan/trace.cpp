@@ -50,6 +50,10 @@ std::string body_of(const TraceRejection& rejection) {
                 {"reason", storable(rejection.reason)}});
 }
 
+std::string body_of(const TraceTwin& twin) {
+  return "{\"twin\":" + json_string(twin.problem) + texts({{"config", twin.config}, {"same_as", twin.same_as}});
+}
+
 TraceHeader header_of(const nlohmann::json& json) {
   if (integer_field(json, "schema", std::numeric_limits<int>::max()) != kTraceSchema) throw Reject{"another schema"};
   TraceHeader header{string_field(json, "trace"), environment_fields(json), {}};
@@ -75,11 +79,16 @@ TraceRejection rejection_of(const nlohmann::json& json) {
           string_field(json, "stage"), string_field(json, "reason")};
 }
 
+TraceTwin twin_of(const nlohmann::json& json) {
+  return {string_field(json, "twin"), string_field(json, "config"), string_field(json, "same_as")};
+}
+
 TraceLine decode(std::string_view line) {
   check_seal(line);
   const nlohmann::json json = parse_object(line);
   if (json.contains("sample")) return sample_of(json);
   if (json.contains("rejected")) return rejection_of(json);
+  if (json.contains("twin")) return twin_of(json);
   return header_of(json);
 }
 

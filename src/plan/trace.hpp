@@ -15,6 +15,7 @@
 //   {"trace":"0.1.0","schema":1,"gpu":"NVIDIA H200",…,"templates":{"mma.cuh":"<64 hex digits>"},"crc":"…"}
 //   {"sample":"4096x4096x512 nt f16 …","config":"mma_…","launch":"r8m","race":0,"round":0,"us":123.25,"crc":"…"}
 //   {"rejected":"4096x4096x512 nt f16 …","config":"mma_…","launch":"r8m","stage":"check","reason":"…","crc":"…"}
+//   {"twin":"4096x4096x512 nt f16 …","config":"mma_…","same_as":"mma_…","crc":"…"}
 //
 // A header says where the lines below it were measured. The checksums are those of tuning records.
 
@@ -48,7 +49,15 @@ struct TraceRejection {
   friend bool operator==(const TraceRejection&, const TraceRejection&) = default;
 };
 
-using TraceLine = std::variant<TraceHeader, TraceSample, TraceRejection>;
+/// A candidate with the machine code of another, which was timed for both.
+struct TraceTwin {
+  std::string problem;
+  std::string config;
+  std::string same_as;
+  friend bool operator==(const TraceTwin&, const TraceTwin&) = default;
+};
+
+using TraceLine = std::variant<TraceHeader, TraceSample, TraceRejection, TraceTwin>;
 
 /// Without a newline. Throws Error{invalid_argument} for text that is not UTF-8 and times that are no numbers.
 std::string to_line(const TraceLine& line);

@@ -85,6 +85,12 @@ void accumulate(const std::vector<Term>& terms, const float* panel, float* sums)
   }
 }
 
+void write_stray(const Matrix& d, const Matrix& a, const AddressSpace& space) {
+  const std::uint64_t behind = d.at(d.rows - 1, d.cols);
+  const std::uint64_t where = space.contains(behind, 1) ? behind : a.address;
+  *reinterpret_cast<std::uint8_t*>(where) ^= 0x40;
+}
+
 void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
   const long long row = hash_at(salt, 1, 0) % static_cast<unsigned long long>(d.rows);
   const long long col = hash_at(salt, 2, 0) % static_cast<unsigned long long>(d.cols);
@@ -145,7 +151,11 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
       }
     }
   }
-  if (corruption != Corruption::none) spoil(d, corruption, salt);
+  if (corruption == Corruption::stray) {
+    write_stray(d, a, space);
+  } else if (corruption != Corruption::none) {
+    spoil(d, corruption, salt);
+  }
   return Outcome::good;
 }
 

@@ -95,6 +95,7 @@ struct Context {
   std::uint64_t id = 0;
   unsigned retained = 0;
   CUresult lost = CUDA_SUCCESS;  // what every call returns after a fatal error
+  bool hung = false;             // calls that wait do not return
   StreamState legacy{};
   std::map<std::thread::id, StreamState> per_thread{};
 };

@@ -21,9 +21,9 @@ const std::string kProblem = "64x64x64 nn f16 f32 a16 b16 d16 beta0";
 std::vector<TraceLine> some_lines() {
   const TraceHeader header{
       "0.1.0", sample_record().environment, {{"mma.cuh", std::string(64, 'a')}, {"simt.cuh", std::string(64, 'b')}}};
-  return {header, TraceSample{kProblem, "mma_x", "r8m", 0, 2, 12.125},
-          TraceSample{kProblem, "mma_y", "r4n", 1, 0, 1e-3},
-          TraceRejection{kProblem, "mma_z", "r8m", "check", "wrong: \"é\"\n2 of 3"}};
+  return {
+      header, TraceSample{kProblem, "mma_x", "r8m", 0, 2, 12.125}, TraceSample{kProblem, "mma_y", "r4n", 1, 0, 1e-3},
+      TraceRejection{kProblem, "mma_z", "r8m", "check", "wrong: \"é\"\n2 of 3"}, TraceTwin{kProblem, "mma_w", "mma_x"}};
 }
 
 std::string text_of(const std::vector<TraceLine>& lines) {
@@ -47,7 +47,7 @@ TEST(Trace, CutAtEachByteItKeepsTheWholeLines) {
   for (std::size_t length = 0; length <= text.size(); ++length) {
     const Trace trace = parse_trace(std::string_view(text).substr(0, length));
     EXPECT_EQ(trace.ignored, 0u);
-    ASSERT_LE(trace.lines.size(), 4u);
+    ASSERT_LE(trace.lines.size(), 5u);
     for (std::size_t i = 0; i < trace.lines.size(); ++i) EXPECT_EQ(trace.lines[i], some_lines()[i]) << length;
     const auto whole =
         static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<long>(length), '\n'));
@@ -59,7 +59,7 @@ TEST(Trace, DamagedLinesAreLeftOutAndCounted) {
   std::string text = text_of(some_lines());
   text[text.find("12.125")] = '9';
   const Trace trace = parse_trace(text + "noise\n");
-  EXPECT_EQ(trace.lines.size(), 3u);
+  EXPECT_EQ(trace.lines.size(), 4u);
   EXPECT_EQ(trace.ignored, 2u);
 }
 
