@@ -81,6 +81,16 @@ void reject(Candidate& c, Stage stage, std::string reason) {
   log(LogLevel::debug, "rejected " + to_string(c.config) + " at " + std::string(to_string(stage)) + ": " + c.reason);
 }
 
+void remember(Engine& engine, const Candidate& c, const Problem& problem, const Environment& where) {
+  if (!is_worth_remembering(c.reason)) return;
+  engine.rejections.add({.identity = c.identity,
+                         .config = to_string(c.config),
+                         .problem = to_string(problem),
+                         .stage = std::string(to_string(c.stage)),
+                         .reason = c.reason,
+                         .environment = where});
+}
+
 std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
                                        const Database* database, const GpuQuery& query) {
   const GemmTraits traits = traits_of(problem);

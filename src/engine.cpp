@@ -55,10 +55,10 @@ TemplateBundle bundle_of(const ContextOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const ContextOptions& options)
+Engine::Engine(const ContextOptions& options, Records records)
     : bundle(bundle_of(options)),
       cache(cache_options(options)),
-      database(database_options(options)),
+      database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
       rejections(rejection_options(options)),
       builder(cache, bundle) {}
 
