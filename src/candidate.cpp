@@ -81,14 +81,19 @@ void reject(Candidate& c, Stage stage, std::string reason) {
   log(LogLevel::debug, "rejected " + to_string(c.config) + " at " + std::string(to_string(stage)) + ": " + c.reason);
 }
 
-void remember(Engine& engine, const Candidate& c, const Problem& problem, const Environment& where) {
-  if (!is_worth_remembering(c.reason)) return;
-  engine.rejections.add({.identity = c.identity,
-                         .config = to_string(c.config),
-                         .problem = to_string(problem),
-                         .stage = std::string(to_string(c.stage)),
-                         .reason = c.reason,
-                         .environment = where});
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+              const Environment& where) {
+  if (!is_worth_remembering(ended.reason)) return;
+  const std::string name = to_string(ended.config);
+  for (const Candidate& row : rows) {
+    if (&row != &ended && row.same_as != name) continue;
+    engine.rejections.add({.identity = row.identity,
+                           .config = to_string(row.config),
+                           .problem = to_string(problem),
+                           .stage = std::string(to_string(ended.stage)),
+                           .reason = ended.reason,
+                           .environment = where});
+  }
 }
 
 std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
@@ -122,10 +127,8 @@ void build_candidates(std::span<Candidate> candidates, const Problem& problem, c
     if (!c.is_alive()) continue;
     KernelSource source = render(c.config, traits, where.arch, engine.bundle);
     c.identity = source.identity.hex();
-    if (const auto known = engine.rejections.find(c.identity, where)) {
-      reject(c, parse_stage(known->stage), "remembered: " + known->reason);
-      continue;
-    }
+    reject_remembered(std::span(&c, 1), where, engine);
+    if (!c.is_alive()) continue;
     rows.push_back(&c);
     sources.push_back(std::move(source));
   }
@@ -133,6 +136,14 @@ void build_candidates(std::span<Candidate> candidates, const Problem& problem, c
   std::vector<BuildResult> results =
       engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on);
   for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
+}
+
+void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine) {
+  for (Candidate& c : candidates) {
+    if (!c.is_alive()) continue;
+    const std::optional<RejectionRecord> known = engine.rejections.find(c.identity, where);
+    if (known) reject(c, parse_stage(known->stage), "remembered: " + known->reason + ", on " + known->problem);
+  }
 }
 
 void merge_twins(std::span<Candidate> candidates, const Problem& problem) {

@@ -36,10 +36,11 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   problem = describe(problem, operands);
   DeviceState& device = impl_->current();
   const PlanTable::Entry* entry = device.plans().find(plan_key(problem));
-  if (entry != nullptr && !entry->is_provisional) {
+  const Policy policy = impl_->options().policy;
+  if (entry != nullptr && (!entry->is_provisional || policy != Policy::tune)) {
     entry->plan->launch(stream, problem, operands);
   } else {
-    impl_->find_or_plan(device, problem, impl_->options().policy, stream)->launch(stream, problem, operands);
+    impl_->find_or_plan(device, problem, policy, stream)->launch(stream, problem, operands);
   }
 }
 
@@ -107,9 +108,10 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   std::shared_ptr<const PlanImpl> plan;
   const bool is_recorded = engine_.database.find(problem, device.query()).has_value();
   const bool has_work = problem.m != 0 && problem.n != 0 && problem.k != 0;
-  const bool wants_tuning = policy == Policy::tune && !is_recorded && has_work;
-  if (wants_tuning && !is_capturing) plan = plan_by_tuning(device, problem);
-  const bool is_provisional = wants_tuning && is_capturing;
+  const bool is_tunable = !is_recorded && has_work;
+  const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;
+  if (tunes_now) plan = plan_by_tuning(device, problem);
+  const bool is_provisional = is_tunable && !tunes_now;  // where tuning was tried and failed, that is final
   if (!plan) plan = plan_without_measuring(device, problem, policy);
   device.plans().insert(key, plan, is_provisional);
   ++plans_;

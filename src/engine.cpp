@@ -37,10 +37,11 @@ DatabaseOptions database_options(const ContextOptions& options) {
   return result;
 }
 
-/// Beside the tuning records, and under the same conditions.
-RejectionLogOptions rejection_options(const ContextOptions& options) {
+/// Of what lies beside the tuning records, under the same conditions.
+template <class Options>
+Options user_layer_options(const ContextOptions& options) {
   DatabaseOptions database = database_options(options);
-  RejectionLogOptions result;
+  Options result;
   result.user_directory = std::move(database.user_directory);
   result.writable = database.writable;
   result.trust_shared = database.trust_shared;
@@ -59,7 +60,7 @@ Engine::Engine(const ContextOptions& options, Records records)
     : bundle(bundle_of(options)),
       cache(cache_options(options)),
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
-      rejections(rejection_options(options)),
+      rejections(user_layer_options<RejectionLogOptions>(options)),
       builder(cache, bundle) {}
 
 std::string Engine::template_digest(const KernelConfig& config) const {
@@ -69,6 +70,8 @@ std::string Engine::template_digest(const KernelConfig& config) const {
 GpuQuery Engine::query(const Environment& environment) const {
   return {environment, [this](const KernelConfig& config) { return template_digest(config); }};
 }
+
+TuneJournalOptions journal_options(const ContextOptions& options) { return user_layer_options<TuneJournalOptions>(options); }
 
 std::filesystem::path shipped_records() {
   for (const std::filesystem::path directory :

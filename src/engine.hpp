@@ -5,6 +5,7 @@
 #include "plan/database.hpp"
 #include "plan/rejection_log.hpp"
 #include "plan/template_bundle.hpp"
+#include "plan/tune_journal.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -33,6 +34,9 @@ struct Engine {
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
 };
+
+/// A journal in the user's layer of the records.
+TuneJournalOptions journal_options(const ContextOptions& options);
 
 /// Where records that ship with the library lie: installed, or in the source tree; empty if in neither.
 std::filesystem::path shipped_records();

@@ -235,7 +235,7 @@ class Exhaustive {
   void end_row(Candidate& c, Stage stage, const std::string& reason) {
     if (!c.reason.empty()) return;  // another of its rasters has ended it
     reject(c, stage, reason);
-    remember(engine_, c, problem_, environment());
+    remember(engine_, rows_, c, problem_, environment());
     tell_rejected(c);
   }
 

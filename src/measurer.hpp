@@ -69,6 +69,9 @@ class Measurer {
 
   /// The name of what of cuBLAS races, from begin to end; empty if nothing does.
   virtual std::string baseline() const = 0;
+
+  /// How often the process that measures had to be started again.
+  virtual int restarts() const { return 0; }
 };
 
 }  // namespace hotgemm

@@ -29,7 +29,7 @@ class PlanTable {
   struct Entry {
     PlanKey key;
     std::shared_ptr<const PlanImpl> plan;
-    bool is_provisional;  ///< made while a stream was being captured: to be tuned when that is possible
+    bool is_provisional;  ///< neither recorded nor measured: to be replaced once Policy::tune asks and may measure
     Entry* next;
   };
 

@@ -40,6 +40,7 @@ class Search {
   }
 
   TuneOutcome run() {
+    reject_remembered(rows(), environment(), engine_);  // by what other problems have shown since they were built
     for (const Candidate& c : rows()) {
       if (!c.reason.empty()) tell_rejected(c);
     }
@@ -84,7 +85,7 @@ class Search {
     if (!c.reason.empty()) return;  // another of its rasters has ended it
     reject(c, stage, std::move(reason));
     tell_rejected(c);
-    remember(engine_, c, problem_, environment());
+    remember(engine_, rows(), c, problem_, environment());
   }
 
   Environment environment() const {
@@ -223,6 +224,7 @@ class Search {
   void decide(std::vector<Entry> entries) {
     for (;;) {
       std::erase_if(entries, [&](const Entry& e) { return !row(e).is_alive(); });
+      if (entries.empty()) entries = fastest_alive();
       if (entries.empty()) return;
       std::optional<Pick> pick = final_pick(entries);
       if (!pick) return;
@@ -234,6 +236,15 @@ class Search {
       }
       end_row(row(pick->entry), verdict.stage, verdict.reason);
     }
+  }
+
+  /// The best of those that were timed, where all finalists were one config.
+  std::vector<Entry> fastest_alive() {
+    std::vector<Entry> entries = alive();
+    std::erase_if(entries, [&](const Entry& e) { return row(e).timing.samples == 0; });
+    std::ranges::stable_sort(entries, {}, [&](const Entry& e) { return row(e).timing.median_us; });
+    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    return entries;
   }
 
   /// By fresh samples: the best of many noisy measurements flatters itself. Where no time is left for them, the best so

@@ -6,6 +6,7 @@
 #include "ptx/index.hpp"
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"
+#include "ptx/shuffle.hpp"
 #include "shared/check_data.hpp"
 
 namespace hotgemm {
@@ -73,6 +74,21 @@ HOTGEMM_DEVICE void check(const CheckArgs& args) {
     ptx::st_global_b32(args.report + 4, static_cast<u32>(row));
     ptx::st_global_b32(args.report + 8, static_cast<u32>(col));
   }
+}
+
+HOTGEMM_DEVICE void digest(const DigestArgs& args) {
+  const u64 chunks = args.bytes / kDigestChunkBytes;
+  const u64 step = static_cast<u64>(ptx::grid_size()) * kCheckThreads;
+  u64 sum = 0;
+  for (u64 chunk = static_cast<u64>(ptx::block_index()) * kCheckThreads + static_cast<u64>(ptx::thread_index());
+       chunk < chunks; chunk += step) {
+    const u64 address = args.begin + chunk * kDigestChunkBytes;
+    const ptx::Vec4 words = ptx::ld_global_v4_b32(address);
+    sum += digest_chunk(args, address, words.x, words.y, words.z, words.w);
+  }
+  // The sum of a warp first: all warps add to one address, one after the other.
+  for (int distance = 16; distance > 0; distance /= 2) sum += ptx::shfl_xor_b64(sum, distance);
+  if (ptx::thread_index() % 32 == 0) ptx::red_global_add_u64(args.sum, sum);
 }
 
 }  // namespace hotgemm

@@ -1,21 +1,17 @@
 #pragma once
 
 #include "gpu/driver.hpp"
-#include "gpu/shared_library.hpp"
+#include "gpu/nvml.hpp"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace hotgemm::command {
 
-/// What NVML says of a GPU: clock, power and the driver's version. NVML is dlopened; what it does not say is "unknown".
+/// What NVML says of a GPU: clock, power and the driver's version. What it does not say is "unknown".
 class GpuMonitor {
  public:
   GpuMonitor(const Driver& driver, CUdevice device);
-  ~GpuMonitor();
-  GpuMonitor(const GpuMonitor&) = delete;
-  GpuMonitor& operator=(const GpuMonitor&) = delete;
 
   /// Remembers the SM clock as it is now; to be called as soon as the GPU has been busy.
   void sample_clock();
@@ -27,8 +23,7 @@ class GpuMonitor {
   std::string driver() const;
 
  private:
-  std::optional<SharedLibrary> library_;
-  void* handle_ = nullptr;  // nvmlDevice_t
+  Nvml nvml_;
   std::vector<unsigned> clocks_mhz_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +18,12 @@ constexpr std::chrono::seconds kLineEvery{5};
 // A signal handler reaches nothing but globals.
 std::atomic<bool> interrupt_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// Columns of the terminal on stderr. A line that wraps could not be taken back.
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 extern "C" void request_interrupt(int) { interrupt_requested = true; }
 
@@ -49,15 +56,32 @@ void Progress::update(std::size_t done, std::size_t total) {
   if (quiet_) return;
   if (is_terminal_) {
     const std::size_t filled = total == 0 ? kBarWidth : done * kBarWidth / total;
-    fmt::print(stderr, "\r\x1b[K{} [{:#<{}}{:.<{}}] {}/{}", what_, "", filled, "", kBarWidth - filled, done, total);
-    std::fflush(stderr);
-    has_bar_ = true;
-    return;
+    show(fmt::format("{} [{:#<{}}{:.<{}}] {}/{}", what_, "", filled, "", kBarWidth - filled, done, total));
+  } else if (done == total || is_time_for_a_line()) {
+    fmt::print(stderr, "{}: {}/{}\n", what_, done, total);
   }
+}
+
+void Progress::live(std::string_view text) {
+  if (quiet_) return;
+  if (is_terminal_) {
+    show(text);
+  } else if (is_time_for_a_line()) {
+    fmt::print(stderr, "{}\n", text);
+  }
+}
+
+void Progress::show(std::string_view text) {
+  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, terminal_width() - 1));
+  std::fflush(stderr);
+  has_bar_ = true;
+}
+
+bool Progress::is_time_for_a_line() {
   const auto now = std::chrono::steady_clock::now();
-  if (done != total && now - last_line_ < kLineEvery) return;
+  if (now - last_line_ < kLineEvery) return false;
   last_line_ = now;
-  fmt::print(stderr, "{}: {}/{}\n", what_, done, total);
+  return true;
 }
 
 void Progress::line(std::string_view text) {

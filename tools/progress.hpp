@@ -21,11 +21,15 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void update(std::size_t done, std::size_t total);
+  /// The same in words of the caller's.
+  void live(std::string_view text);
   /// A line that stays.
   void line(std::string_view text);
 
  private:
   void clear();
+  void show(std::string_view text);
+  bool is_time_for_a_line();
 
   std::string what_;
   bool quiet_;

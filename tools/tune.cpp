@@ -1,13 +1,23 @@
 #include "commands.hpp"
+#include "gpu/cache_options.hpp"
+#include "gpu/nvrtc.hpp"
+#include "log.hpp"
+#include "measurers.hpp"
+#include "plan/trace.hpp"
+#include "plan/tune_journal.hpp"
 #include "problem_options.hpp"
-#include "progress.hpp"
-#include "table.hpp"
 #include "tune_options.hpp"
+#include "tune_progress.hpp"
+#include "tune_report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <optional>
+#include <set>
+#include <utility>
 
 namespace hotgemm::command {
 namespace {
@@ -15,105 +25,206 @@ namespace {
 struct TuneCommand {
   ProblemOptions problems;
   TuningOptions tuning;
+  MeasurerOptions measuring;
+  std::vector<int> gpus;
+  double run_budget_s = TuningRunOptions{}.run_budget_s;
+  int trials = TuningRunOptions{}.max_trials;
+  bool no_baseline = false;
   bool retune = false;
+  bool resume = false;
   bool rejections = false;
+  std::string trace;
 };
 
-Json result_json(const TuneResult& r) {
-  Json json{{"problem", to_string(r.problem)}, {"config", r.config}, {"launch", r.launch}};
-  if (r.failure.empty()) {
-    json["median_us"] = r.median_us;
-    json["tflops"] = r.tflops;
+std::vector<int> gpus_of(const TuneCommand& command, const Session& session) {
+  if (command.gpus.empty()) return {session.device};
+  if (std::set<int>(command.gpus.begin(), command.gpus.end()).size() != command.gpus.size()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--gpus {} names a GPU twice", fmt::join(command.gpus, ",")));
   }
-  json["measured"] = r.measured;
-  json["seconds"] = r.seconds;
-  json["was_recorded"] = r.was_recorded;
-  json["rejections"] = Json::array();
-  for (const Rejection& rejection : r.rejections) {
-    json["rejections"].push_back(
-        {{"config", rejection.config}, {"stage", rejection.stage}, {"reason", rejection.reason}});
-  }
-  if (!r.failure.empty()) json["failure"] = r.failure;
-  return json;
+  return command.gpus;
 }
 
-std::string progress_line(const TuneResult& r, std::size_t done, std::size_t total) {
-  const std::string head = fmt::format("[{}/{}] {}: ", done, total, label(r.problem));
-  if (!r.failure.empty()) return head + "failed";
-  return head +
-         fmt::format("{} {}, {:.1f} us, {:.1f} TFLOP/s, {}", r.config, r.launch, r.median_us, r.tflops,
-                     r.was_recorded ? "recorded before" : fmt::format("{} measured, {:.1f} s", r.measured, r.seconds));
+TuningRunOptions run_options(const TuneCommand& command, const Session& session) {
+  return {.gpus = gpus_of(command, session),
+          .tuning = tune_options(command.tuning),
+          .with_baseline = !command.no_baseline,
+          .retune = command.retune,
+          .run_budget_s = command.run_budget_s,
+          .max_trials = command.trials};
 }
 
-void print_table(const Session& session, const std::vector<TuneResult>& results) {
-  Table table({{"problem"},
-               {"config"},
-               {"launch"},
-               {"µs", true},
-               {"TFLOP/s", true},
-               {"measured", true},
-               {"rejected", true},
-               {"seconds", true}});
-  for (const TuneResult& r : results) {
-    if (!r.failure.empty()) {
-      table.add({label(r.problem), "failed", "-", "-", "-", "-", "-", "-"});
-      continue;
-    }
-    table.add({label(r.problem), r.config, r.launch, number(r.median_us, 1), number(r.tflops, 1),
-               r.was_recorded ? "recorded" : std::to_string(r.measured),
-               r.was_recorded ? "-" : std::to_string(r.rejections.size()), number(r.seconds, 1)});
+TraceHeader trace_header(const Engine& engine, const GpuFacts& gpu) {
+  TraceHeader header{.version = HOTGEMM_VERSION, .environment = gpu.environment};
+  if (const Nvrtc* nvrtc = Nvrtc::loaded()) header.environment.toolchain = nvrtc->toolchain();
+  for (const Family& family : kFamilies) {
+    header.templates[std::string(family.header)] = engine.bundle.digest(family.header);
   }
-  session.print(table.text());
+  return header;
 }
 
-void print_rejections(const Session& session, const std::vector<TuneResult>& results) {
-  Table table({{"problem"}, {"rejected"}, {"stage"}, {"reason"}});
-  for (const TuneResult& r : results) {
-    for (const Rejection& rejection : r.rejections) {
-      table.add({label(r.problem), rejection.config, rejection.stage,
-                 rejection.reason.substr(0, rejection.reason.find('\n'))});
+/// What is kept of a run while it runs: the journal, the trace, and what people and programs are told.
+class TuneLog {
+ public:
+  TuneLog(const TuneCommand& command, Session& session, const Engine& engine, std::span<const Problem> problems,
+          bool several_gpus)
+      : command_(command),
+        session_(session),
+        engine_(engine),
+        problems_(problems),
+        progress_(problems.size(), several_gpus, session.quiet) {
+    session.output["results"] = Json::array();
+    session.output["lost_gpus"] = Json::array();
+    // Opened before anything is measured: a name that cannot be written to is known at once.
+    if (!command.trace.empty()) {
+      trace_.emplace(LineFile::at(command.trace, !command.resume),
+                     [](const std::string& message) { log(LogLevel::error, message); });
     }
   }
-  session.print(table.empty() ? "no candidate was rejected" : "\n" + table.text());
-}
 
-int exit_code_for(const std::vector<TuneResult>& results) {
-  const auto failed = [](const TuneResult& r) { return !r.failure.empty(); };
-  if (is_interrupted()) return kInterrupted;
-  if (std::ranges::none_of(results, failed)) return kGood;
-  const auto ended_with = [](ErrorCode code) {
-    return [code](const TuneResult& r) { return !r.failure.empty() && r.failure_code == code; };
+  TuningObserver observer() {
+    TuningObserver observer;
+    observer.started = [this](const GpuFacts& gpu) { start(gpu); };
+    observer.earlier = [this](const Problem& problem) { return earlier(problem); };
+    observer.began = [this](int gpu, const Problem& problem) { progress_.began(gpu, problem); };
+    observer.led = [this](int gpu, const Problem&, const Standing& standing) {
+      flush_trace();
+      progress_.led(gpu, standing);
+    };
+    observer.finished = [this](const ProblemResult& result) { finish(result); };
+    observer.lost = [this](int gpu, const std::string& message) { lose(gpu, message); };
+    observer.is_cancelled = [] { return is_interrupted(); };
+    if (!trace_) return observer;
+    observer.sampled = [this](int, const Problem& problem, const Sample& s) {
+      trace_->add(TraceSample{to_string(problem), s.config, s.launch, s.race, s.round, s.us});
+    };
+    observer.rejected = [this](int, const Problem& problem, const Candidate& c) {
+      trace_->add(TraceRejection{to_string(problem), to_string(c.config), to_string(c.launch),
+                                 std::string(to_string(c.stage)), c.reason});
+    };
+    return observer;
+  }
+
+ private:
+  void start(const GpuFacts& gpu) {
+    // Whatever a problem's result depends on, so that only the same work is gone on with.
+    const TuningOptions& tuning = command_.tuning;
+    const std::string options = fmt::format("candidates {} budget {} rounds {} seed {} scratch {}", tuning.candidates,
+                                            tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch);
+    const std::string digest =
+        journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
+    journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
+    if (trace_) trace_->add(trace_header(engine_, gpu));
+    flush_trace();
+  }
+
+  std::optional<TuneStatus> earlier(const Problem& problem) const {
+    const std::optional<JournalEntry> entry = journal_->status(problem);
+    if (!entry) return std::nullopt;
+    switch (entry->status) {
+      case JournalEntry::Status::done: return TuneStatus::tuned;
+      case JournalEntry::Status::partial: return TuneStatus::partial;
+      case JournalEntry::Status::failed: break;
+    }
+    return TuneStatus::failed;
+  }
+
+  void finish(const ProblemResult& result) {
+    using Status = JournalEntry::Status;
+    const Status status = !result.record ? Status::failed : result.is_cut_short ? Status::partial : Status::done;
+    journal_->add(result.problem, {status, result.failure});
+    flush_trace();
+    session_.output["results"].push_back(to_json(result));
+    progress_.finished(result);
+  }
+
+  void lose(int gpu, const std::string& message) {
+    session_.output["lost_gpus"].push_back({{"gpu", gpu}, {"message", message}});
+    progress_.line(fmt::format("hotgemm: GPU {} is given up: {}", gpu, one_line(message)));
+  }
+
+  void flush_trace() {
+    if (trace_) trace_->flush();
+  }
+
+  const TuneCommand& command_;
+  Session& session_;
+  const Engine& engine_;
+  std::span<const Problem> problems_;
+  TuneProgress progress_;
+  std::optional<TuneJournal> journal_;
+  std::optional<TraceWriter> trace_;
+};
+
+int exit_code_for(const TuningReport& report) {
+  if (report.end == RunEnd::cancelled) return kInterrupted;
+  const auto ended_with = [&](ErrorCode code) {
+    return std::ranges::any_of(report.results,
+                               [&](const ProblemResult& r) { return !r.record && r.failure_code == code; });
   };
-  if (std::ranges::any_of(results, ended_with(ErrorCode::wrong_result))) return kWrongNumbers;
-  if (std::ranges::any_of(results, ended_with(ErrorCode::compile_failed))) explain_failed_builds();
-  return kSomeFailed;
+  if (ended_with(ErrorCode::wrong_result)) return kWrongNumbers;
+  if (ended_with(ErrorCode::compile_failed)) explain_failed_builds();
+  const bool has_failures = std::ranges::any_of(report.results, [](const ProblemResult& r) { return !r.record; });
+  return has_failures || report.end == RunEnd::out_of_gpus ? kSomeFailed : kGood;
+}
+
+void print_report(const Session& session, const TuneCommand& command, const TuningReport& report) {
+  session.print(results_table(report));
+  if (command.rejections) {
+    const std::string table = rejections_table(report);
+    session.print(table.empty() ? "no candidate was rejected" : "\n" + table);
+  }
+  session.print("\n" + run_summary(report));
+  for (const ProblemResult& r : report.results) {
+    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+  }
+  if (report.end == RunEnd::cancelled) session.note("hotgemm: interrupted; the results above are recorded");
 }
 
 int run_tune(Session& session, const TuneCommand& command) {
   const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
-  const Gpu gpu(session);
-  Context context(context_options(session));
-  const TuneOptions options = tune_options(command.tuning, gpu);
+  const TuningRunOptions options = run_options(command, session);
+  const ContextOptions context = context_options(session);
+  Engine engine(context);
+  MeasurerOptions measuring = command.measuring;
+  measuring.cache_directory = context.cache_directory;
 
-  session.output["results"] = Json::array();
-  std::vector<TuneResult> results;
+  TuningReport report;
   {
-    Progress progress("tune", session.quiet);
-    progress.update(0, problems.size());
-    const auto each = [&](const TuneResult& result) {
-      session.output["results"].push_back(result_json(result));
-      progress.line(progress_line(result, session.output["results"].size(), problems.size()));
-      return !is_interrupted();
-    };
-    results = context.tune(problems, options, command.retune, each);
+    TuneLog log(command, session, engine, problems, options.gpus.size() > 1);
+    report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(problems);
   }
-  print_table(session, results);
-  if (command.rejections) print_rejections(session, results);
-  for (const TuneResult& r : results) {
-    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
-  }
-  if (is_interrupted()) session.note("hotgemm: interrupted; the results above are recorded");
-  return exit_code_for(results);
+  to_json(report, session.output);
+  print_report(session, command, report);
+  return exit_code_for(report);
+}
+
+void add_budget_options(CLI::App& sub, TuneCommand& command) {
+  sub.add_option("--run-budget", command.run_budget_s,
+                 "of the whole run, as in 90, 90s, 10m or 2h; no problem is begun after it")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                        CLI::AsNumberWithUnit::CASE_SENSITIVE, "SECONDS"))
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--trials", command.trials, "candidates to time, in the whole run")
+      ->check(CLI::Range(1, TuningRunOptions{}.max_trials));
+  sub.add_option("--rounds", command.tuning.rounds, "of the final comparison")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+}
+
+void add_measurer_options(CLI::App& sub, TuneCommand& command) {
+  sub.add_option("--gpus", command.gpus, "several GPUs of one model, as in 0,1; problems are shared out")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
+      ->excludes("--device");
+  sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
+                 "seconds after which a kernel that should take no time is given up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub.add_flag("--allow-mps", command.measuring.allow_mps, "measure although other processes use the GPU through MPS");
+  sub.add_flag("--in-process", command.measuring.in_process,
+               "measure without a worker process, for a profiler: a kernel that faults or hangs ends the run")
+      ->excludes("--hang-timeout")
+      ->excludes("--allow-mps");
 }
 
 }  // namespace
@@ -125,11 +236,19 @@ void add_tune_command(CLI::App& app, Session& session) {
                      [&session, command] { return run_tune(session, *command); });
   add_problem_options(sub, command->problems, DefaultAlignment::packed);
   add_tuning_options(sub, command->tuning);
-  sub.add_option("--rounds", command->tuning.rounds, "of the final comparison")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10000));
+  add_budget_options(sub, *command);
+  add_measurer_options(sub, *command);
+  sub.add_flag("--no-baseline", command->no_baseline, "do not race cuBLAS beside the candidates");
   sub.add_flag("--retune", command->retune, "measure again where there is a record");
+  sub.add_flag("--resume", command->resume,
+               "go on with a run of the same problems and options that was interrupted: what it has finished is not "
+               "done again, what it was cut short in is");
+  sub.add_option("--trace", command->trace, "write every sample and rejection to this file, as lines of JSON");
   sub.add_flag("--rejections", command->rejections, "list the candidates that were not picked, with stage and reason");
+  sub.footer(
+      "Kernels are measured in a worker process, so that one that faults, hangs or writes where it should not costs its "
+      "own\nrow; it is not tried again for a week. Ctrl-C ends the run with the best so far, a second one at once. Every "
+      "result\nis recorded when it is told.");
 }
 
 }  // namespace hotgemm::command

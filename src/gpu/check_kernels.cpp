@@ -20,7 +20,8 @@ CheckKernels::CheckKernels(const Driver& driver, KernelBuilder& builder, std::st
       module_(driver, build_check(builder, arch), 0),
       fill_(module_.function("hotgemm_fill")),
       check_(module_.function("hotgemm_check")),
-      report_(driver, sizeof(CheckReport)) {}
+      digest_(module_.function("hotgemm_digest")),
+      report_(driver, std::max(sizeof(CheckReport), sizeof(std::uint64_t))) {}
 
 void CheckKernels::launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const {
   void* parameters[] = {args};
@@ -80,6 +81,25 @@ std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigne
   if (report.mismatches == 0) return {};
   return std::to_string(report.mismatches) + " of " + std::to_string(p.m * p.n) +
          " elements are wrong, one of them at (" + std::to_string(report.row) + ", " + std::to_string(report.col) + ")";
+}
+
+std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, const OperandSet& set,
+                                   CUstream stream) const {
+  constexpr std::int64_t kChunksPerThread = 16;  // enough that the threads' sums cost little
+  std::uint64_t sum = 0;
+  driver_.check(driver_.cuMemsetD8Async(report_.get(), 0, sizeof sum, stream), "clear a digest");
+  const auto element_bytes = static_cast<std::uint64_t>(size_bytes(p.dtype));
+  DigestArgs args{.begin = pool.begin(),
+                  .bytes = pool.bytes(),
+                  .sum = report_.get(),
+                  .matrix = set.d,
+                  .pitch_bytes = static_cast<std::uint64_t>(set.ldd) * element_bytes,
+                  .row_bytes = static_cast<std::uint64_t>(p.n) * element_bytes,
+                  .rows = static_cast<std::uint64_t>(p.m)};
+  launch(digest_, static_cast<std::int64_t>(pool.bytes() / kDigestChunkBytes) / kChunksPerThread, &args, stream);
+  driver_.check(driver_.cuMemcpyDtoHAsync(&sum, report_.get(), sizeof sum, stream), "fetch a digest");
+  driver_.check(driver_.cuStreamSynchronize(stream), "digest the operands' memory");
+  return sum;
 }
 
 }  // namespace hotgemm

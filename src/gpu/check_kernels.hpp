@@ -4,10 +4,11 @@
 #include "gpu/device_buffer.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "gpu/loaded_kernel.hpp"
-#include "gpu/operand_set.hpp"
+#include "gpu/operand_pool.hpp"
 
 #include <hotgemm/types.hpp>
 
+#include <cstdint>
 #include <string>
 
 namespace hotgemm {
@@ -32,6 +33,9 @@ class CheckKernels {
   /// "N of M elements are wrong, one of them at (row, column)".
   std::string check(const Problem& problem, const OperandSet& set, unsigned seed, int alpha, int beta,
                     CUstream stream) const;
+  /// A digest of all of the pool's memory, other sets and guards included, but the elements of D in `set`; waits. It is
+  /// the same before and after a kernel that writes to D and nowhere else.
+  std::uint64_t digest(const Problem& problem, const OperandPool& pool, const OperandSet& set, CUstream stream) const;
 
  private:
   void fill(CUdeviceptr matrix, std::int64_t rows, std::int64_t cols, std::int64_t ld, const Problem& problem,
@@ -42,7 +46,8 @@ class CheckKernels {
   LoadedKernel module_;
   CUfunction fill_;
   CUfunction check_;
-  DeviceBuffer report_;
+  CUfunction digest_;
+  DeviceBuffer report_;  // a CheckReport, or a digest
 };
 
 }  // namespace hotgemm

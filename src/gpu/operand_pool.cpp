@@ -1,5 +1,7 @@
 #include "gpu/operand_pool.hpp"
 
+#include "gpu/stream.hpp"
+
 #include <algorithm>
 
 namespace hotgemm {
@@ -7,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kMatrixAlignment = 256;
 constexpr std::int64_t kMostSets = 64;
+constexpr unsigned char kPattern = 0xa5;  // of guards and padding
 // Of a matrix: more than any memory holds, and little enough that the sum over all operands is a number.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
@@ -33,20 +36,25 @@ OperandPool::OperandPool(const Driver& driver, const Problem& p, std::int64_t l2
   const Matrix a = p.op_a == Op::n ? matrix(p.m, p.k, p.align_a, p.dtype) : matrix(p.k, p.m, p.align_a, p.dtype);
   const Matrix b = p.op_b == Op::n ? matrix(p.k, p.n, p.align_b, p.dtype) : matrix(p.n, p.k, p.align_b, p.dtype);
   const Matrix d = matrix(p.m, p.n, p.align_d, p.dtype);
-  const std::int64_t set_bytes = a.bytes + b.bytes + d.bytes * (p.beta_is_zero ? 1 : 2);
-  if (set_bytes > max_bytes) {
-    throw Error(ErrorCode::out_of_memory, "operands of " + to_string(p) + " take " + std::to_string(set_bytes >> 20) +
-                                              " MiB; " + std::to_string(max_bytes >> 20) +
-                                              " MiB of scratch are allowed");
+  const int matrices = p.beta_is_zero ? 3 : 4;
+  const std::int64_t operand_bytes = a.bytes + b.bytes + d.bytes * (matrices - 2);
+  const std::int64_t set_bytes = operand_bytes + matrices * kGuardBytes;
+  if (set_bytes > max_bytes - 2 * kEndGuardBytes) {
+    throw Error(ErrorCode::out_of_memory, "operands of " + to_string(p) + " take " +
+                                              std::to_string((set_bytes + 2 * kEndGuardBytes) >> 10) + " KiB; " +
+                                              std::to_string(max_bytes >> 10) + " KiB of scratch are allowed");
   }
-  const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / set_bytes + 1, 1, kMostSets);
-  const std::int64_t count = std::min(wanted, max_bytes / set_bytes);
-  slab_ = DeviceBuffer(driver, static_cast<std::size_t>(count * set_bytes));
+  const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / operand_bytes + 1, 1, kMostSets);
+  const std::int64_t count = std::min(wanted, (max_bytes - 2 * kEndGuardBytes) / set_bytes);
+  slab_ = DeviceBuffer(driver, static_cast<std::size_t>(count * set_bytes + 2 * kEndGuardBytes));
+  const OwnedStream stream(driver);
+  driver.check(driver.cuMemsetD8Async(slab_.get(), kPattern, slab_.bytes(), stream.get()), "fill the operands' memory");
+  stream.synchronize();
   for (std::int64_t i = 0; i < count; ++i) {
-    CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(i * set_bytes);
+    CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
     const auto take = [&](std::int64_t bytes) {
       const CUdeviceptr taken = at;
-      at += static_cast<CUdeviceptr>(bytes);
+      at += static_cast<CUdeviceptr>(bytes + kGuardBytes);
       return taken;
     };
     OperandSet set{.lda = a.ld, .ldb = b.ld, .ldc = d.ld, .ldd = d.ld};

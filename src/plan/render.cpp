@@ -87,6 +87,7 @@ KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
   std::string text = "#include \"check.cuh\"\n";
   text += utility_kernel("fill", "FillArgs", "kCheckThreads");
   text += utility_kernel("check", "CheckArgs", "kCheckThreads");
+  text += utility_kernel("digest", "DigestArgs", "kCheckThreads");
   return finish("hotgemm_check", std::move(text), "check.cuh", arch, bundle);
 }
 

@@ -13,7 +13,8 @@ namespace hotgemm {
 KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
                     const TemplateBundle& bundle);
 
-/// The unit of the kernels that make and check data (templates/check.cuh): hotgemm_fill and hotgemm_check.
+/// The unit of the kernels that make and check data (templates/check.cuh): hotgemm_fill, hotgemm_check and
+/// hotgemm_digest.
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
 
 /// The unit of the kernel that measures the tensor cores' rate from registers (templates/ceiling.cuh).

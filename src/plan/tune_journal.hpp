@@ -27,6 +27,8 @@ struct JournalEntry {
 /// "done", "partial", "failed".
 std::string_view to_string(JournalEntry::Status status);
 
+using TuneJournalOptions = LayerOptions;
+
 /// 64 hex digits that name one piece of work: `problems` in their order, as `options` say, on a GPU model.
 std::string journal_digest(std::span<const Problem> problems, std::string_view options, const std::string& gpu,
                            const std::string& arch);
@@ -38,7 +40,7 @@ class TuneJournal {
  public:
   /// The journal of `digest`, in v1/tune: as an earlier run left it if `resume`, else begun afresh. Trouble with the
   /// disk is one warning, and the journal is kept in memory from then on.
-  TuneJournal(LayerOptions options, const std::string& digest, bool resume);
+  TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume);
 
   /// nullopt for a problem that no run has finished.
   std::optional<JournalEntry> status(const Problem& problem) const;

@@ -24,6 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds kOwnEndPatience{1000};
+
 [[noreturn]] void fail(const std::string& attempt, int error) {
   throw Error(ErrorCode::io_error, attempt + ": " + std::strerror(error));
 }
@@ -139,7 +141,10 @@ bool ChildProcess::wait_for_end(Deadline deadline) {
 
 bool ChildProcess::kill() {
   if (status_) return true;
-  if (wait_for_end(Clock::now())) return true;  // by itself: its own status is of interest
+  // A socket that is closed belongs to a process that is about to end by itself; how it ends is of interest.
+  std::byte ignored{};
+  const bool is_closed = ::recv(socket_.get(), &ignored, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  if (wait_for_end(Clock::now() + (is_closed ? kOwnEndPatience : std::chrono::milliseconds(0)))) return true;
   ::kill(pid_, SIGKILL);
   if (wait_for_end(Clock::now() + kReapPatience)) return true;
   log(LogLevel::error, "process " + std::to_string(pid_) + " does not end although it was killed");
@@ -158,6 +163,12 @@ std::string ChildProcess::how_it_ended() const {
     return "signal " + std::to_string(WTERMSIG(*status_)) + " (" + ::strsignal(WTERMSIG(*status_)) + ")";
   }
   return "exit status " + std::to_string(WEXITSTATUS(*status_));
+}
+
+bool ChildProcess::was_ended_from_outside() const {
+  if (!status_ || !WIFSIGNALED(*status_)) return false;
+  const auto signals = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
+  return std::ranges::find(signals, WTERMSIG(*status_)) != signals.end();
 }
 
 }  // namespace hotgemm

@@ -46,6 +46,9 @@ class ChildProcess {
   void end(std::chrono::milliseconds patience);
   /// "exit status 3", "signal 11 (Segmentation fault)"; after kill().
   std::string how_it_ended() const;
+  /// It ended by a signal with which processes are asked to end, or are ended when memory runs out; after kill(), which
+  /// may have sent it.
+  bool was_ended_from_outside() const;
 
  private:
   bool wait_for_end(Deadline deadline);

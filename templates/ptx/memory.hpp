@@ -33,6 +33,14 @@ HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   HOTGEMM_PTX("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
 }
+HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
+  Vec4 v{};
+  HOTGEMM_PTX("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+              : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+              : "l"(address)
+              : "memory");
+  return v;
+}
 HOTGEMM_DEVICE void st_global_b16(u64 address, u16 value) {
   HOTGEMM_PTX("st.global.b16 [%0], %1;" ::"l"(address), "h"(value) : "memory");
 }
@@ -48,6 +56,9 @@ HOTGEMM_DEVICE void st_global_v4_b32(u64 address, Vec4 v) {
 }
 HOTGEMM_DEVICE void red_global_add_u32(u64 address, u32 value) {
   HOTGEMM_PTX("red.global.add.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void red_global_add_u64(u64 address, u64 value) {
+  HOTGEMM_PTX("red.global.add.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
 HOTGEMM_DEVICE void red_global_max_u32(u64 address, u32 value) {
   HOTGEMM_PTX("red.global.max.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");

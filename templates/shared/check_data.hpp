@@ -91,4 +91,59 @@ struct CheckArgs {
   DType dtype;
 };
 
+/// Parameter of hotgemm_digest: adds up a digest of the memory from `begin` to `begin + bytes`, all but the elements of
+/// one row-major matrix in it. Two digests are equal if nothing else was written in between; if anything was, one
+/// chance in 2^64 aside, they differ.
+struct DigestArgs {
+  unsigned long long begin;  ///< a multiple of kDigestChunkBytes
+  unsigned long long bytes;  ///< likewise
+  unsigned long long sum;    ///< where the digest is added to: 8 bytes, zeroed before
+  unsigned long long matrix;
+  unsigned long long pitch_bytes;  ///< from row to row of the matrix; not 0
+  unsigned long long row_bytes;    ///< of the elements of a row; an even number
+  unsigned long long rows;
+};
+
+inline constexpr unsigned kDigestChunkBytes = 16;
+
+/// Whether `bytes` at `address` are elements of one row of the matrix.
+constexpr bool is_in_row(const DigestArgs& args, unsigned long long address, unsigned bytes) {
+  if (address < args.matrix) return false;
+  const unsigned long long offset = address - args.matrix;
+  const unsigned long long row = offset / args.pitch_bytes;
+  return row < args.rows && offset - row * args.pitch_bytes + bytes <= args.row_bytes;
+}
+
+/// The four bytes at `address`, those of elements as zero. An element is at least two bytes long and so aligned.
+constexpr unsigned without_elements(const DigestArgs& args, unsigned long long address, unsigned word) {
+  const unsigned low = is_in_row(args, address, 2) ? 0u : 0xffffu;
+  const unsigned high = is_in_row(args, address + 2, 2) ? 0u : 0xffff0000u;
+  return word & (low | high);
+}
+
+/// What the eight bytes number `place` of the memory add: a bijection of their value, so that one change always shows.
+constexpr unsigned long long digest_term(unsigned long long place, unsigned low, unsigned high) {
+  unsigned long long x = (low | static_cast<unsigned long long>(high) << 32) + place * 0xa0761d6478bd642full;
+  x ^= x >> 32;
+  x *= 0x9e3779b97f4a7c15ull;
+  x ^= x >> 29;
+  x *= 0xd6e8feb86659fd93ull;
+  return x ^ x >> 32;
+}
+
+/// What the 16 bytes at `address` add to the digest.
+constexpr unsigned long long digest_chunk(const DigestArgs& args, unsigned long long address, unsigned x, unsigned y,
+                                          unsigned z, unsigned w) {
+  const unsigned long long end = args.matrix + args.rows * args.pitch_bytes;
+  if (address + kDigestChunkBytes > args.matrix && address < end) {
+    if (is_in_row(args, address, kDigestChunkBytes)) return 0;
+    x = without_elements(args, address, x);
+    y = without_elements(args, address + 4, y);
+    z = without_elements(args, address + 8, z);
+    w = without_elements(args, address + 12, w);
+  }
+  const unsigned long long place = (address - args.begin) / 8;
+  return digest_term(place, x, y) + digest_term(place + 1, z, w);
+}
+
 }  // namespace hotgemm

@@ -238,7 +238,7 @@ TEST_F(CompileMatrix, ChecksAndCeilingOnEveryArch) {
     cases.push_back({render_check(arch, bundle_), arch, 256, 1});
     if (arch_limits(arch).has_cp_async) cases.push_back({render_ceiling(arch, bundle_), arch, 256, 1});
   }
-  // hotgemm_check names a unit of two kernels.
+  // hotgemm_check names a unit of several kernels.
   for (const MatrixCase& one : cases) {
     const BuildResult result = builder_->build(one.source);
     ASSERT_TRUE(result.cubin);

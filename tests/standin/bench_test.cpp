@@ -23,7 +23,7 @@ class BenchTest : public RuntimeTest {
             }};
   }
   const OperandPool& pool() {
-    if (!pool_) pool_.emplace(driver_, small_case().described(), 1 << 20, 4096);
+    if (!pool_) pool_.emplace(driver_, small_case().described(), 1 << 20, 1 << 18);
     return *pool_;
   }
   RaceOptions options(TimingMode mode) {

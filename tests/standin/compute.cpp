@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -84,6 +85,12 @@ void accumulate(const std::vector<Term>& terms, const float* panel, float* sums)
   }
 }
 
+void write_stray(const Matrix& d, const Matrix& a, const AddressSpace& space) {
+  const std::uint64_t behind = d.at(d.rows - 1, d.cols);
+  const std::uint64_t where = space.contains(behind, 1) ? behind : a.address;
+  *reinterpret_cast<std::uint8_t*>(where) ^= 0x40;
+}
+
 void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
   const long long row = hash_at(salt, 1, 0) % static_cast<unsigned long long>(d.rows);
   const long long col = hash_at(salt, 2, 0) % static_cast<unsigned long long>(d.cols);
@@ -144,7 +151,11 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
       }
     }
   }
-  if (corruption != Corruption::none) spoil(d, corruption, salt);
+  if (corruption == Corruption::stray) {
+    write_stray(d, a, space);
+  } else if (corruption != Corruption::none) {
+    spoil(d, corruption, salt);
+  }
   return Outcome::good;
 }
 
@@ -177,6 +188,21 @@ Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
       report->col = col;
     }
   }
+  return Outcome::good;
+}
+
+Outcome run_digest(const DigestArgs& args, const AddressSpace& space) {
+  if (args.begin % kDigestChunkBytes != 0 || args.sum % sizeof(std::uint64_t) != 0) return Outcome::misaligned_address;
+  if (!space.contains(args.begin, args.bytes) || !space.contains(args.sum, sizeof(std::uint64_t))) {
+    return Outcome::illegal_address;
+  }
+  std::uint64_t sum = 0;
+  for (std::uint64_t at = args.begin; at < args.begin + args.bytes; at += kDigestChunkBytes) {
+    unsigned words[4];
+    std::memcpy(words, reinterpret_cast<const void*>(at), sizeof words);
+    sum += digest_chunk(args, at, words[0], words[1], words[2], words[3]);
+  }
+  *reinterpret_cast<std::uint64_t*>(args.sum) += sum;
   return Outcome::good;
 }
 

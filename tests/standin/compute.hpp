@@ -28,5 +28,6 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
 /// What templates/check.cuh does on the device.
 Outcome run_fill(const FillArgs& args, const AddressSpace& space);
 Outcome run_check(const CheckArgs& args, const AddressSpace& space);
+Outcome run_digest(const DigestArgs& args, const AddressSpace& space);
 
 }  // namespace hotgemm::standin

@@ -63,6 +63,26 @@ TEST_F(ContextTest, ARecordAnswersTheNextContext) {
   EXPECT_EQ(context().plan(small_case().described()).config(), config);
 }
 
+TEST_F(ContextTest, APlanThatWasEstimatedOnRequestDoesNotKeepGemmFromTuning) {
+  const GemmCase c = small_case();
+  const Plan estimated = context(Policy::tune).plan(c.described(), Policy::estimate);
+  EXPECT_EQ(estimated.origin(), Origin::estimated);
+  EXPECT_EQ(context().stats().tuned, 0u);
+  expect_right(context(), c, stream());
+  EXPECT_EQ(context().stats().tuned, 1u);
+  EXPECT_EQ(context().plan(c.described(), Policy::estimate).origin(), Origin::tuned);
+}
+
+TEST_F(ContextTest, APlanMayBeTunedOnRequestWhereGemmEstimates) {
+  const GemmCase c = small_case();
+  expect_right(context(Policy::estimate), c, stream());
+  expect_right(context(), c, stream());
+  EXPECT_EQ(context().stats().plans, 1u);
+  EXPECT_EQ(context().plan(c.described(), Policy::tune).origin(), Origin::tuned);
+  expect_right(context(), c, stream());
+  EXPECT_EQ(context().stats().plans, 2u);
+}
+
 // The default context is made once per process: no other test may use it.
 TEST_F(ContextTest, OneLineUsesTheDefaultContext) {
   ::setenv("HOTGEMM_TUNE", "never", 1);

@@ -200,7 +200,8 @@ CUresult device_get_name(char* name, int length, CUdevice device) {
 CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   return device_call("cuDeviceGetAttribute", device, [&](Ledger& ledger, Context&) {
     if (value == nullptr || attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-    *value = attribute_value(attribute, ledger.sm());
+    *value = attribute == CU_DEVICE_ATTRIBUTE_MPS_ENABLED ? ledger.script.is_shared_by_mps
+                                                          : attribute_value(attribute, ledger.sm());
     return CUDA_SUCCESS;
   });
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSmemBytesWithoutOptIn = 48 << 10;
 constexpr int kRegisters = 128;            // of every function: the ledger does not read what the compiler chose
-constexpr unsigned kServiceThreads = 256;  // blocks of hotgemm_fill and hotgemm_check (kCheckThreads in check.cuh)
+constexpr unsigned kServiceThreads = 256;  // of a block of check.cuh's kernels (kCheckThreads)
 
 const ArchLimits& limits_of(const Ledger& ledger) {
   const ArchLimits* limits = find_arch_limits(ledger.sm());
@@ -61,6 +61,13 @@ void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& s
   expect_matrix(ledger, function, "D", args.ldd, args.m, args.n);
 }
 
+KernelNode read_digest(Ledger& ledger, CUfunction handle, const Function& function, const void* param) {
+  const auto& args = *static_cast<const DigestArgs*>(param);
+  expect(ledger, args.bytes % kDigestChunkBytes == 0, function, "bytes beyond the last chunk");
+  expect(ledger, args.pitch_bytes >= args.row_bytes && args.pitch_bytes > 0, function, "rows of D overlap");
+  return {handle, args};
+}
+
 /// Reads what `params` points to, as the driver does at once, and notes what is wrong with the launch.
 std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const Function& function,
                                       const LaunchShape& shape, void** params) {
@@ -81,6 +88,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
          "a block has " + std::to_string(shape.threads()) + " threads");
   expect(ledger, shape.grid.y == 1 && shape.grid.z == 1, function, "the grid has more than one dimension");
   if (function.kernel.kind == KernelKind::check) return KernelNode{handle, *static_cast<const CheckArgs*>(params[0])};
+  if (function.kernel.kind == KernelKind::digest) return read_digest(ledger, handle, function, params[0]);
   const auto& args = *static_cast<const FillArgs*>(params[0]);
   expect(ledger, args.pattern != FillPattern::check_a || args.k_extent > 0, function, "check_a without its k_extent");
   expect_matrix(ledger, function, "the matrix", args.ld, args.rows, args.cols);

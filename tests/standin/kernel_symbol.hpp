@@ -19,7 +19,7 @@ struct GemmKernel {
   bool legal = true;   ///< on some architecture; a kernel whose config is not could not have been compiled
 };
 
-enum class KernelKind { unknown, gemm, fill, check };
+enum class KernelKind { unknown, gemm, fill, check, digest };
 
 /// A kernel, recognised by its symbol.
 struct KernelSymbol {

@@ -1,5 +1,7 @@
 #include "ledger.hpp"
 
+#include "environment_script.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +31,12 @@ ThreadState& thread_state() {
 }
 
 Ledger& Ledger::get() {
-  static Ledger* const ledger = new Ledger;  // leaked: the library may be called until the process ends
+  // Leaked: the library may be called until the process ends.
+  static Ledger* const ledger = [] {
+    auto* made = new Ledger;
+    made->script = script_from_environment();
+    return made;
+  }();
   return *ledger;
 }
 
@@ -200,6 +207,17 @@ void Ledger::invalidate_capture(std::uint64_t serial) {
 
 // ---- calls ----
 
+namespace {
+
+bool waits_for_the_gpu(std::string_view function) {
+  constexpr std::string_view kWaiting[] = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize",
+                                           "cuMemcpyDtoH",        "cuMemcpyHtoD",     "cuMemFree",
+                                           "cuModuleUnload"};
+  return std::ranges::find(kWaiting, function) != std::end(kWaiting);
+}
+
+}  // namespace
+
 CUresult refusal(Ledger& ledger, const char* function, Scope scope) {
   const auto failure = ledger.script.count_call(function);
   if (failure) {
@@ -213,7 +231,10 @@ CUresult refusal(Ledger& ledger, const char* function, Scope scope) {
   const CUcontext current = thread_state().current;
   for (int device = 0; device < ledger.device_count(); ++device) {
     const Context* context = ledger.device_context(device);
-    if (Ledger::handle_of(device) == current && context->retained > 0) return context->lost;
+    if (Ledger::handle_of(device) == current && context->retained > 0) {
+      while (context->hung && waits_for_the_gpu(function)) ::pause();
+      return context->lost;
+    }
   }
   return CUDA_SUCCESS;
 }

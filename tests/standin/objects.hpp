@@ -40,7 +40,7 @@ struct Grid {
 // The operations that a stream runs and a graph holds.
 struct KernelNode {
   CUfunction function;
-  std::variant<GemmArgs, FillArgs, CheckArgs> args;
+  std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
 };
 struct MemsetNode {
   CUdeviceptr to;
@@ -95,6 +95,7 @@ struct Context {
   std::uint64_t id = 0;
   unsigned retained = 0;
   CUresult lost = CUDA_SUCCESS;  // what every call returns after a fatal error
+  bool hung = false;             // calls that wait do not return
   StreamState legacy{};
   std::map<std::thread::id, StreamState> per_thread{};
 };

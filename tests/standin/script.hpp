@@ -14,6 +14,17 @@
 
 namespace hotgemm::standin {
 
+/// How a kernel ends, and its context with it.
+struct Fate {
+  enum class Kind {
+    fault,  ///< an illegal address: the launch succeeds, and everything after it fails
+    hang,   ///< never: what waits for the GPU does not return
+    crash,  ///< the process gets SIGSEGV within the launch
+  };
+  Kind kind = Kind::fault;
+  std::size_t from_launch = 1;  ///< of this kernel in this process
+};
+
 /// What the test has told the stand-in to do, and how often it was called. Not thread-safe.
 class Script {
  public:
@@ -44,9 +55,11 @@ class Script {
     return std::nullopt;
   }
   Rules<Corruption> corruptions;
+  Rules<Fate> fates;
   Rules<unsigned> slow_launches_us;
   Rules<double> speeds_us;
   std::size_t memory_limit = 0;  // per device; 0: the device's size
+  bool is_shared_by_mps = false;
 
  private:
   std::vector<Failure> failures_;

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-// How a test steers and questions the stand-in driver.
+// How a test steers and questions the stand-in driver in its own process. Other processes are steered by the
+// environment (environment_script.hpp).
 
 namespace hotgemm::standin {
 
@@ -21,6 +22,7 @@ enum class Corruption : int {
   nothing,  ///< writes nothing
   wrong,    ///< writes all, one element of it wrong
   nan,      ///< writes all, one element of it NaN
+  stray,    ///< writes all, and one byte behind the last element; into A where that is no memory
 };
 
 }  // namespace hotgemm::standin

@@ -36,7 +36,8 @@ class StandinTest : public testing::Test {
     standin().reset();
     ASSERT_EQ(driver_.cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
     ASSERT_EQ(driver_.cuCtxSetCurrent(context_), CUDA_SUCCESS);
-    const auto image = fake_cubin({kSmall, kTransposed, kLarge, kFourStages, "hotgemm_fill", "hotgemm_check", "other"});
+    const auto image = fake_cubin(
+        {kSmall, kTransposed, kLarge, kFourStages, "hotgemm_fill", "hotgemm_check", "hotgemm_digest", "other"});
     ASSERT_EQ(driver_.cuModuleLoadData(&module_, image.data()), CUDA_SUCCESS);
     ASSERT_EQ(driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
   }

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -85,6 +88,78 @@ TEST(CheckData, ProductsDiffer) {
     }
   }
   EXPECT_LT(equal, 64 * 64 * 2 / 10);
+}
+
+/// Memory that starts at address `begin`, with a matrix somewhere in it.
+struct DigestedMemory {
+  DigestArgs args;
+  std::vector<unsigned char> bytes;
+
+  unsigned long long digest() const {
+    unsigned long long sum = 0;
+    for (std::size_t at = 0; at < bytes.size(); at += kDigestChunkBytes) {
+      unsigned words[4];
+      std::memcpy(words, bytes.data() + at, sizeof words);
+      sum += digest_chunk(args, args.begin + at, words[0], words[1], words[2], words[3]);
+    }
+    return sum;
+  }
+  bool holds_element(std::size_t byte) const {
+    const unsigned long long address = args.begin + byte;
+    for (unsigned long long row = 0; row < args.rows; ++row) {
+      const unsigned long long first = args.matrix + row * args.pitch_bytes;
+      if (address >= first && address < first + args.row_bytes) return true;
+    }
+    return false;
+  }
+};
+
+/// Rows of every length around a chunk's, at every place in a chunk, packed and padded.
+std::vector<DigestedMemory> digested_memories() {
+  constexpr unsigned long long kBegin = 0x7f0000001000;
+  std::vector<DigestedMemory> all;
+  for (const unsigned long long row_bytes : {2, 4, 6, 14, 16, 18, 30, 32, 34, 62}) {
+    for (const unsigned long long padding : {0, 2, 6, 16, 30}) {
+      for (unsigned long long offset = 32; offset < 48; offset += 2) {
+        DigestedMemory memory{{.begin = kBegin,
+                               .bytes = 384,
+                               .matrix = kBegin + offset,
+                               .pitch_bytes = row_bytes + padding,
+                               .row_bytes = row_bytes,
+                               .rows = 3},
+                              std::vector<unsigned char>(384)};
+        for (std::size_t i = 0; i < memory.bytes.size(); ++i)
+          memory.bytes[i] = static_cast<unsigned char>(hash_u32(static_cast<unsigned>(i)));
+        all.push_back(std::move(memory));
+      }
+    }
+  }
+  return all;
+}
+
+TEST(CheckData, DigestSeesEveryByteButTheElements) {
+  for (DigestedMemory& memory : digested_memories()) {
+    const unsigned long long before = memory.digest();
+    for (std::size_t byte = 0; byte < memory.bytes.size(); ++byte) {
+      memory.bytes[byte] ^= 1;
+      ASSERT_EQ(memory.digest() == before, memory.holds_element(byte))
+          << "byte " << byte << " rows of " << memory.args.row_bytes << " every " << memory.args.pitch_bytes;
+      memory.bytes[byte] ^= 1;
+    }
+  }
+}
+
+TEST(CheckData, DigestSeesWordsThatChangePlaces) {
+  DigestedMemory memory = digested_memories().front();
+  memory.args.rows = 0;
+  const unsigned long long before = memory.digest();
+  for (std::size_t from = 0; from < memory.bytes.size(); from += 4) {
+    for (std::size_t to = from + 4; to < memory.bytes.size(); to += 4) {
+      std::swap_ranges(&memory.bytes[from], &memory.bytes[from] + 4, &memory.bytes[to]);
+      ASSERT_NE(memory.digest(), before) << from << " and " << to;
+      std::swap_ranges(&memory.bytes[from], &memory.bytes[from] + 4, &memory.bytes[to]);
+    }
+  }
 }
 
 }  // namespace

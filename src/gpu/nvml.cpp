@@ -1,0 +1,59 @@
+#include "gpu/nvml.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace hotgemm {
+namespace {
+
+// nvmlProcessInfo_t since version 2 of the functions that fill it.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+
+/// CUDA and NVML count GPUs differently; the place on the bus is the same.
+std::string bus_id(const Driver& driver, CUdevice device) {
+  std::array<int, 3> place{};
+  constexpr std::array kAttributes{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+                                   CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    if (driver.cuDeviceGetAttribute(&place[i], kAttributes[i], device) != CUDA_SUCCESS) return {};
+  }
+  return fmt::format("{:08x}:{:02x}:{:02x}.0", place[0], place[1], place[2]);
+}
+
+}  // namespace
+
+Nvml::Nvml(const Driver& driver, CUdevice device) {
+  try {
+    library_ = SharedLibrary::open("", {"libnvidia-ml.so.1"}, ErrorCode::no_driver);
+  } catch (const Error&) {
+    return;
+  }
+  if (!call("nvmlInit_v2")) {
+    library_.reset();
+    return;
+  }
+  const std::string bus = bus_id(driver, device);
+  if (!call("nvmlDeviceGetHandleByPciBusId_v2", bus.c_str(), &device_)) device_ = nullptr;
+}
+
+Nvml::~Nvml() { call("nvmlShutdown"); }
+
+std::optional<unsigned> Nvml::mps_clients() const {
+  std::vector<ProcessInfo> processes(256);
+  for (const char* name :
+       {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"}) {
+    auto count = static_cast<unsigned>(processes.size());
+    if (device_ != nullptr && call(name, device_, &count, processes.data())) return count;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hotgemm

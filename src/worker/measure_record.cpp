@@ -1,0 +1,190 @@
+#include "worker/measure_record.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace hotgemm {
+namespace {
+
+void add_trials(FieldWriter& fields, std::span<const Trial> trials) {
+  fields.add_number(static_cast<std::uint64_t>(trials.size()));
+  for (const Trial& trial : trials) {
+    fields.add_text(to_string(trial.config)).add_text(to_string(trial.launch)).add_text(trial.cubin->symbol);
+  }
+}
+
+std::vector<Trial> read_trials(FieldReader& fields, const Cubins& cubins) {
+  std::vector<Trial> trials;
+  for (auto left = fields.number<std::uint64_t>(); left > 0; --left) {
+    const std::string name = fields.text(), raster = fields.text(), symbol = fields.text();
+    const std::optional<KernelConfig> config = parse_config(name);
+    const std::optional<LaunchConfig> launch = parse_launch(raster);
+    const auto cubin = cubins.find(symbol);
+    if (!config || !launch || cubin == cubins.end()) {
+      throw Error(ErrorCode::internal, "a worker was asked for a kernel that it does not know: " + name + " " + raster);
+    }
+    trials.push_back({*config, *launch, cubin->second});
+  }
+  return trials;
+}
+
+}  // namespace
+
+void Reply::set_text(std::string_view text) {
+  text = text.substr(0, text_buffer.size());
+  std::ranges::copy(text, text_buffer.begin());
+  text_bytes = static_cast<std::uint32_t>(text.size());
+}
+
+std::string_view Reply::text() const { return {text_buffer.data(), text_bytes}; }
+
+bool Reply::is_intact() const {
+  return magic == kMagic && kind <= ReplyKind::fatal && text_bytes <= text_buffer.size() && stage >= 0 &&
+         stage <= static_cast<int>(Stage::measure);
+}
+
+std::span<const std::byte> FieldReader::take(std::size_t bytes) {
+  if (bytes > rest_.size()) throw Error(ErrorCode::internal, "a record between processes is too short");
+  const auto taken = rest_.first(bytes);
+  rest_ = rest_.subspan(bytes);
+  return taken;
+}
+
+std::string FieldReader::text() {
+  const auto size = number<std::uint64_t>();
+  if (size > rest_.size()) throw Error(ErrorCode::internal, "a record between processes is too short");
+  const auto bytes = take(size);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Request encode_begin(const Problem& problem, const MeasureOptions& options) {
+  FieldWriter fields;
+  fields.add_text(to_string(problem)).add_number(options.scratch_bytes);
+  fields.add_number(options.seed).add_number(options.with_baseline);
+  return {RequestKind::begin, fields.bytes()};
+}
+
+BeginRequest decode_begin(std::span<const std::byte> body) {
+  FieldReader fields(body);
+  BeginRequest request;
+  request.problem = parse_problem(fields.text());
+  request.options.scratch_bytes = fields.number<std::int64_t>();
+  request.options.seed = fields.number<std::uint64_t>();
+  request.options.with_baseline = fields.number<bool>();
+  return request;
+}
+
+Request encode_cubin(const Cubin& cubin) {
+  FieldWriter fields;
+  fields.add_text(cubin.symbol).add_text(cubin.arch).add_text(cubin.toolchain);
+  fields.add_number(cubin.registers).add_number(cubin.spill_bytes).add_number(cubin.static_smem_bytes);
+  fields.add_number(cubin.compile_ms);
+  fields.add_text({reinterpret_cast<const char*>(cubin.image.data()), cubin.image.size()});
+  return {RequestKind::cubin, fields.bytes()};
+}
+
+Cubin decode_cubin(std::span<const std::byte> body) {
+  FieldReader fields(body);
+  Cubin cubin;
+  cubin.symbol = fields.text();
+  cubin.arch = fields.text();
+  cubin.toolchain = fields.text();
+  cubin.registers = fields.number<int>();
+  cubin.spill_bytes = fields.number<int>();
+  cubin.static_smem_bytes = fields.number<int>();
+  cubin.compile_ms = fields.number<double>();
+  const std::string image = fields.text();
+  cubin.image.assign(image.begin(), image.end());
+  return cubin;
+}
+
+Request encode_check(std::span<const Trial> trials, unsigned seed) {
+  FieldWriter fields;
+  fields.add_number(seed);
+  add_trials(fields, trials);
+  return {RequestKind::check, fields.bytes()};
+}
+
+CheckRequest decode_check(std::span<const std::byte> body, const Cubins& cubins) {
+  FieldReader fields(body);
+  CheckRequest request;
+  request.seed = fields.number<unsigned>();
+  request.trials = read_trials(fields, cubins);
+  return request;
+}
+
+Request encode_race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) {
+  FieldWriter fields;
+  fields.add_number(with_baseline).add_number(static_cast<int>(options.mode)).add_number(options.rounds);
+  fields.add_number(options.round_us).add_number(options.max_launches).add_number(options.seed);
+  // The steady clock is the machine's: the same for all of its processes.
+  fields.add_number(options.abandon_ratio).add_number(options.deadline.time_since_epoch().count());
+  add_trials(fields, trials);
+  return {RequestKind::race, fields.bytes()};
+}
+
+RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
+  using Time = std::chrono::steady_clock::time_point;
+  FieldReader fields(body);
+  RaceRequest request;
+  request.with_baseline = fields.number<bool>();
+  request.options.mode = static_cast<TimingMode>(fields.number<int>());
+  request.options.rounds = fields.number<int>();
+  request.options.round_us = fields.number<double>();
+  request.options.max_launches = fields.number<int>();
+  request.options.seed = fields.number<std::uint64_t>();
+  request.options.abandon_ratio = fields.number<double>();
+  request.options.deadline = Time(Time::duration(fields.number<Time::rep>()));
+  request.trials = read_trials(fields, cubins);
+  return request;
+}
+
+Reply encode_facts(const GpuFacts& facts) {
+  FieldWriter fields;
+  const DeviceInfo& info = facts.info;
+  const Environment& environment = facts.environment;
+  fields.add_text(info.arch).add_text(info.name).add_number(info.sm_count).add_number(info.l2_bytes);
+  fields.add_number(info.memory_bytes).add_number(info.clock_mhz).add_number(info.dram_gbps);
+  fields.add_text(environment.gpu).add_text(environment.arch).add_number(environment.sm_count);
+  fields.add_text(environment.driver).add_text(environment.toolchain).add_number(facts.free_bytes);
+  Reply reply;
+  reply.kind = ReplyKind::facts;
+  reply.set_text({reinterpret_cast<const char*>(fields.bytes().data()), fields.bytes().size()});
+  return reply;
+}
+
+GpuFacts decode_facts(const Reply& reply) {
+  FieldReader fields(std::as_bytes(std::span(reply.text())));
+  GpuFacts facts;
+  DeviceInfo& info = facts.info;
+  Environment& environment = facts.environment;
+  info.arch = fields.text();
+  info.name = fields.text();
+  info.sm_count = fields.number<int>();
+  info.l2_bytes = fields.number<std::int64_t>();
+  info.memory_bytes = fields.number<std::int64_t>();
+  info.clock_mhz = fields.number<int>();
+  info.dram_gbps = fields.number<int>();
+  environment.gpu = fields.text();
+  environment.arch = fields.text();
+  environment.sm_count = fields.number<int>();
+  environment.driver = fields.text();
+  environment.toolchain = fields.text();
+  facts.free_bytes = fields.number<std::int64_t>();
+  return facts;
+}
+
+Reply encode_error(ReplyKind kind, ErrorCode code, std::string_view message) {
+  Reply reply;
+  reply.kind = kind;
+  reply.code = static_cast<std::int32_t>(code);
+  reply.set_text(message);
+  return reply;
+}
+
+Error decode_error(const Reply& reply) {
+  const bool is_code = reply.code >= 0 && reply.code <= static_cast<std::int32_t>(ErrorCode::internal);
+  return {is_code ? static_cast<ErrorCode>(reply.code) : ErrorCode::internal, std::string(reply.text())};
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,163 @@
+#include "worker/measure_worker.hpp"
+
+#include "context_impl.hpp"
+#include "device_measurer.hpp"
+#include "gpu/device.hpp"
+#include "worker/measure_record.hpp"
+#include "worker/mps_guard.hpp"
+#include "worker/parent_link.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr int kEndedItself = 4;  // exit status after a fatal reply
+
+class MeasureWorker {
+ public:
+  explicit MeasureWorker(const MeasureWorkerOptions& options) : options_(options) {}
+
+  [[noreturn]] void run() {
+    for (;;) {
+      const Request request = read_request();
+      try {
+        answer(request);
+      } catch (const Error& error) {
+        // What fails before there is a measurer will not be better the next time.
+        const bool ends = error.code() == ErrorCode::context_lost || !measurer_;
+        send(encode_error(ends ? ReplyKind::fatal : ReplyKind::error, error.code(), error.what()));
+        if (ends) leave();
+      } catch (const std::exception& error) {
+        send(encode_error(ReplyKind::fatal, ErrorCode::internal, error.what()));
+        leave();
+      }
+    }
+  }
+
+ private:
+  /// No destructors: they would call into a CUDA context that is lost.
+  [[noreturn]] static void leave() { ::_exit(kEndedItself); }
+
+  Request read_request() {
+    RequestHeader header;
+    link_.read_all(std::as_writable_bytes(std::span(&header, 1)));
+    if (header.magic != RequestHeader::kMagic) {
+      send(encode_error(ReplyKind::fatal, ErrorCode::internal, "the worker was sent what is no request"));
+      leave();
+    }
+    Request request{header.kind, std::vector<std::byte>(header.body_bytes)};
+    link_.read_all(request.body);
+    return request;
+  }
+
+  void send(const Reply& reply) { link_.write_all(std::as_bytes(std::span(&reply, 1))); }
+
+  void send_step(std::size_t trial) {
+    Reply reply;
+    reply.kind = ReplyKind::step;
+    reply.trial = trial == DeviceMeasurer::kNoTrial ? Reply::kNoTrial : static_cast<std::int32_t>(trial);
+    send(reply);
+  }
+
+  void send_done(std::size_t rows = 0, int rounds = 0) {
+    Reply reply;
+    reply.trial = static_cast<std::int32_t>(rows);
+    reply.round = rounds;
+    reply.set_text(measurer_->baseline());
+    send(reply);
+  }
+
+  void answer(const Request& request) {
+    switch (request.kind) {
+      case RequestKind::hello: return greet();
+      case RequestKind::begin: return begin(decode_begin(request.body));
+      case RequestKind::cubin: return keep(decode_cubin(request.body));
+      case RequestKind::check: return check(decode_check(request.body, cubins_));
+      case RequestKind::race: return race(decode_race(request.body, cubins_));
+      case RequestKind::end: measurer_->end(); return send_done();
+    }
+    throw Error(ErrorCode::internal, "the worker was sent an unknown request");
+  }
+
+  void greet() {
+    const Driver& driver = Driver::get();
+    if (!options_.allow_mps) refuse_other_mps_clients(driver, options_.device);
+    cuda_.emplace(driver, options_.device);
+    context_.emplace(options_.context);
+    measurer_.emplace(context_->impl().current(), [this](std::size_t trial) { announce(trial); });
+    send(encode_facts(measurer_->gpu()));
+    send_done();
+  }
+
+  /// Within a check the trial is the one that was named, whatever its place in what the measurer was given.
+  void announce(std::size_t trial) {
+    if (!checking_) send_step(trial);
+  }
+
+  void begin(const BeginRequest& request) {
+    cubins_.clear();
+    measurer_->begin(request.problem, request.options);
+    send_done();
+  }
+
+  void keep(Cubin cubin) {
+    std::string symbol = cubin.symbol;
+    cubins_.insert_or_assign(std::move(symbol), std::make_shared<const Cubin>(std::move(cubin)));
+  }
+
+  /// One by one, so that each verdict is safe before the next trial runs.
+  void check(const CheckRequest& request) {
+    for (std::size_t i = 0; i < request.trials.size(); ++i) {
+      send_step(i);
+      checking_ = true;
+      const Verdict verdict = measurer_->check(std::span(request.trials).subspan(i, 1), request.seed).front();
+      checking_ = false;
+      Reply reply;
+      reply.kind = ReplyKind::verdict;
+      reply.trial = static_cast<std::int32_t>(i);
+      reply.stage = static_cast<std::int32_t>(verdict.stage);
+      reply.set_text(verdict.reason);
+      send(reply);
+    }
+    send_done();
+  }
+
+  void race(const RaceRequest& request) {
+    const RaceResult result = measurer_->race(request.trials, request.options, request.with_baseline);
+    for (std::size_t row = 0; row < result.us.size(); ++row) {
+      Reply reply;
+      reply.trial = static_cast<std::int32_t>(row);
+      reply.kind = ReplyKind::failure;
+      reply.set_text(result.failures[row]);
+      if (!result.failures[row].empty()) send(reply);
+      reply.kind = ReplyKind::sample;
+      reply.set_text({});
+      for (std::size_t round = 0; round < result.us[row].size(); ++round) {
+        reply.round = static_cast<std::int32_t>(round);
+        reply.us = result.us[row][round];
+        if (!std::isnan(reply.us)) send(reply);
+      }
+    }
+    send_done(result.us.size(), result.rounds_done);
+  }
+
+  const MeasureWorkerOptions& options_;
+  ParentLink link_;
+  std::optional<PrimaryContext> cuda_;
+  std::optional<Context> context_;
+  std::optional<DeviceMeasurer> measurer_;
+  Cubins cubins_;
+  bool checking_ = false;
+};
+
+}  // namespace
+
+void run_measure_worker(const MeasureWorkerOptions& options) { MeasureWorker(options).run(); }
+
+}  // namespace hotgemm

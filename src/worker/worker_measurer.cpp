@@ -1,0 +1,344 @@
+#include "worker/worker_measurer.hpp"
+
+#include "log.hpp"
+#include "worker/worker_process.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Cause = WorkerEnd::Cause;
+
+constexpr double kStartPatienceS = 30;  // a context, tens of GB, the check kernels; cuBLAS and its algorithms
+constexpr double kExpectedFactor = 20;  // a step may take this many times what is expected
+constexpr int kMostKills = 5;           // from outside, in a row
+constexpr int kMostFruitlessRaces = 3;  // that ended the worker without a trial to blame
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<std::size_t> all_of(std::size_t count) {
+  std::vector<std::size_t> indices(count);
+  std::iota(indices.begin(), indices.end(), 0u);
+  return indices;
+}
+
+std::vector<Trial> picked(std::span<const Trial> trials, const std::vector<std::size_t>& indices) {
+  std::vector<Trial> some;
+  for (const std::size_t i : indices) some.push_back(trials[i]);
+  return some;
+}
+
+/// Seconds that a slow kernel, one without tensor cores, and a pass over all operands take.
+struct Expected {
+  double launch_s = 0;
+  double pass_s = 0;
+};
+
+Expected expect(const GpuFacts& gpu, const Problem& problem, std::int64_t scratch_bytes) {
+  constexpr double kFlopsPerClock = 2 * 128;  // of an SM
+  const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                       static_cast<double>(std::max<std::int64_t>(problem.k, 1));
+  const double flops_per_s = std::max(gpu.info.sm_count, 1) * kFlopsPerClock * std::max(gpu.info.clock_mhz, 100) * 1e6;
+  return {flops / flops_per_s, static_cast<double>(scratch_bytes) / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
+}
+
+/// Puts a race's replies together.
+struct RaceTally {
+  RaceResult result;
+
+  explicit RaceTally(std::size_t most_rows) {
+    result.us.resize(most_rows);
+    result.failures.resize(most_rows);
+  }
+  void take(const Reply& reply) {
+    const auto row = static_cast<std::size_t>(reply.trial);
+    if (reply.kind == ReplyKind::done) {
+      result.rounds_done = reply.round;
+      result.us.resize(std::min(row, result.us.size()));
+      result.failures.resize(result.us.size());
+      for (auto& us : result.us) us.resize(static_cast<std::size_t>(std::max(reply.round, 0)), kNan);
+      return;
+    }
+    if (row >= result.us.size() || reply.round < 0) return;
+    if (reply.kind == ReplyKind::failure) result.failures[row] = reply.text();
+    if (reply.kind != ReplyKind::sample) return;
+    auto& us = result.us[row];
+    us.resize(std::max(us.size(), static_cast<std::size_t>(reply.round) + 1), kNan);
+    us[static_cast<std::size_t>(reply.round)] = reply.us;
+  }
+};
+
+}  // namespace
+
+struct WorkerMeasurer::Impl {
+  explicit Impl(WorkerOptions o) : options(std::move(o)) { start(); }
+
+  // ---- lives of the worker ----
+
+  void start();
+  void begin();
+  /// Starts, begins and sends cubins as far as it has not been done.
+  void make_ready(std::span<const Trial> trials);
+  void drop_worker();
+  void lose(const WorkerEnd& end);
+  /// Counts an end that is no trial's fault; throws once it has happened too often.
+  void bear(const WorkerEnd& end, int most, int& count) const;
+  /// Whether the trial that was running is to blame, `strikes` counting this end.
+  bool is_believed(const WorkerEnd& end, int strikes) const;
+
+  // ---- questions ----
+
+  double deadline_for(double expected_s) const { return options.hang_timeout_s + kExpectedFactor * expected_s; }
+  Patience check_patience() const;
+  Patience race_patience(std::size_t contenders, const RaceOptions& race, bool with_baseline) const;
+  std::optional<WorkerEnd> race_once(std::span<const Trial> trials, const RaceOptions& race, bool with_baseline,
+                                     RaceResult& result);
+  /// Why `trial`, raced alone, ends the worker; empty if it does not.
+  std::string guilt_of(const Trial& trial, RaceOptions race);
+
+  WorkerOptions options;
+  std::unique_ptr<WorkerProcess> worker;
+  std::atomic<int> pid{-1};
+  int starts = 0;
+  GpuFacts gpu;
+  std::optional<BeginRequest> session;
+  bool has_begun = false;                   // this worker, the session
+  std::set<std::string> cubins;             // that this worker has, by symbol
+  std::optional<TimingMode> baseline_mode;  // for which this worker has prepared the baseline
+  std::string baseline;
+};
+
+void WorkerMeasurer::Impl::drop_worker() {
+  pid = -1;
+  worker.reset();
+  has_begun = false;
+  cubins.clear();
+  baseline_mode.reset();
+}
+
+void WorkerMeasurer::Impl::lose(const WorkerEnd& end) {
+  log(LogLevel::info,
+      "worker " + std::to_string(pid) + " on GPU " + std::to_string(options.device) + " is gone: " + end.what);
+  drop_worker();
+}
+
+void WorkerMeasurer::Impl::bear(const WorkerEnd& end, int most, int& count) const {
+  if (end.cause == Cause::told && end.code != ErrorCode::context_lost) throw Error(end.code, end.what);
+  const bool is_killed = end.cause == Cause::killed;
+  if (++count < (is_killed ? std::max(most, kMostKills) : most)) return;
+  throw Error(end.cause == Cause::told ? end.code : ErrorCode::internal,
+              "the worker that measures on GPU " + std::to_string(options.device) + " came to its end " +
+                  std::to_string(count) + " times, the last time so: " + end.what);
+}
+
+bool WorkerMeasurer::Impl::is_believed(const WorkerEnd& end, int strikes) const {
+  switch (end.cause) {
+    case Cause::hung: return true;
+    case Cause::told: return !options.allow_mps || strikes > 1;  // it may have been another client's fault
+    case Cause::died: return strikes > 1;
+    case Cause::killed: return false;
+  }
+  return false;
+}
+
+void WorkerMeasurer::Impl::start() {
+  const Request hello{RequestKind::hello, {}};
+  for (int ends = 0;;) {
+    worker = std::make_unique<WorkerProcess>(options);
+    pid = worker->pid();
+    ++starts;
+    const auto end = worker->ask(hello, {kStartPatienceS, kStartPatienceS}, [&](const Reply& reply) {
+      if (reply.kind == ReplyKind::facts) gpu = decode_facts(reply);
+    });
+    if (!end) return;
+    lose(*end);
+    bear(*end, 2, ends);
+  }
+}
+
+void WorkerMeasurer::Impl::begin() {
+  const Request request = encode_begin(session->problem, session->options);
+  has_begun = false;
+  cubins.clear();
+  for (int ends = 0;;) {
+    if (!worker) start();
+    const auto end =
+        worker->ask(request, {kStartPatienceS, kStartPatienceS}, [&](const Reply& reply) { baseline = reply.text(); });
+    has_begun = !end;
+    if (!end) return;
+    lose(*end);
+    bear(*end, 2, ends);
+  }
+}
+
+void WorkerMeasurer::Impl::make_ready(std::span<const Trial> trials) {
+  if (!session) throw Error(ErrorCode::internal, "a trial without a problem: begin has not been called");
+  if (!worker || !has_begun) begin();
+  for (const Trial& trial : trials) {
+    if (cubins.insert(trial.cubin->symbol).second) worker->send(encode_cubin(*trial.cubin));
+  }
+}
+
+Patience WorkerMeasurer::Impl::check_patience() const {
+  const Expected expected = expect(gpu, session->problem, session->options.scratch_bytes);
+  const double trial_s = deadline_for(expected.launch_s + 4 * expected.pass_s);
+  return {trial_s, trial_s};
+}
+
+Patience WorkerMeasurer::Impl::race_patience(std::size_t contenders, const RaceOptions& race,
+                                             bool with_baseline) const {
+  const Expected expected = expect(gpu, session->problem, session->options.scratch_bytes);
+  const double batch_s = std::max(race.round_us * 1e-6, expected.launch_s);
+  double several_s = deadline_for(static_cast<double>(contenders + 1) * batch_s + expected.pass_s);
+  // cuBLAS is loaded and its algorithms are raced before ours run.
+  if (with_baseline && baseline_mode != race.mode) several_s += kStartPatienceS;
+  return {deadline_for(batch_s), several_s};
+}
+
+std::optional<WorkerEnd> WorkerMeasurer::Impl::race_once(std::span<const Trial> trials, const RaceOptions& race,
+                                                         bool with_baseline, RaceResult& result) {
+  RaceTally tally(trials.size() + (with_baseline ? 1 : 0));
+  const auto on_reply = [&](const Reply& reply) {
+    tally.take(reply);
+    if (reply.kind == ReplyKind::done) baseline = reply.text();
+  };
+  const Patience patience = race_patience(trials.size(), race, with_baseline);
+  auto end = worker->ask(encode_race(trials, race, with_baseline), patience, on_reply);
+  if (!end && with_baseline) baseline_mode = race.mode;
+  if (!end && tally.result.us.size() < trials.size()) {
+    throw Error(ErrorCode::internal, "the worker's answer to a race lacks a row");
+  }
+  result = std::move(tally.result);
+  return end;
+}
+
+std::string WorkerMeasurer::Impl::guilt_of(const Trial& trial, RaceOptions race) {
+  race.deadline = Clock::time_point::max();
+  race.abandon_ratio = 0;
+  for (int kills = 0;;) {
+    RaceResult ignored;
+    make_ready({&trial, 1});
+    const auto end = race_once({&trial, 1}, race, false, ignored);
+    if (!end) return {};
+    lose(*end);
+    if (end->cause != Cause::killed) return end->reason();
+    bear(*end, kMostKills, kills);
+  }
+}
+
+WorkerMeasurer::WorkerMeasurer(WorkerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+WorkerMeasurer::~WorkerMeasurer() = default;
+
+const GpuFacts& WorkerMeasurer::gpu() const { return impl_->gpu; }
+
+void WorkerMeasurer::begin(const Problem& problem, const MeasureOptions& options) {
+  impl_->session = BeginRequest{problem, options};
+  impl_->baseline.clear();
+  impl_->begin();
+}
+
+std::vector<Verdict> WorkerMeasurer::check(std::span<const Trial> trials, unsigned seed) {
+  std::vector<std::optional<Verdict>> verdicts(trials.size());
+  std::vector<int> strikes(trials.size());
+  for (int kills = 0;;) {
+    std::vector<std::size_t> open = all_of(trials.size());
+    std::erase_if(open, [&](std::size_t i) { return verdicts[i].has_value(); });
+    if (open.empty()) break;
+    const std::vector<Trial> asked = picked(trials, open);
+    impl_->make_ready(asked);
+    const auto end = impl_->worker->ask(encode_check(asked, seed), impl_->check_patience(), [&](const Reply& reply) {
+      const auto place = static_cast<std::size_t>(reply.trial);
+      if (reply.kind != ReplyKind::verdict || place >= open.size()) return;
+      verdicts[open[place]] = Verdict{static_cast<Stage>(reply.stage), std::string(reply.text())};
+      kills = 0;
+    });
+    if (!end) continue;
+    impl_->lose(*end);
+    const auto place = static_cast<std::size_t>(end->trial);
+    if (end->cause == Cause::killed || place >= open.size() || end->code != ErrorCode::context_lost) {
+      impl_->bear(*end, 2, kills);
+    } else if (const std::size_t trial = open[place]; impl_->is_believed(*end, ++strikes[trial])) {
+      verdicts[trial] = Verdict{Stage::check, end->reason()};
+    }
+  }
+  std::vector<Verdict> all;
+  for (auto& verdict : verdicts) all.push_back(std::move(*verdict));
+  return all;
+}
+
+RaceResult WorkerMeasurer::race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) {
+  RaceOptions race = options;
+  race.on_step = {};
+  RaceResult all{.us = std::vector<std::vector<double>>(trials.size()),
+                 .failures = std::vector<std::string>(trials.size())};
+  std::vector<int> strikes(trials.size());
+  std::vector<std::size_t> live = all_of(trials.size());
+  const auto start = Clock::now();
+  for (int kills = 0, fruitless = 0; !live.empty();) {
+    const std::vector<Trial> asked = picked(trials, live);
+    impl_->make_ready(asked);
+    if (race.deadline != Clock::time_point::max()) race.deadline = options.deadline + (Clock::now() - start);
+    RaceResult result;
+    const auto end = impl_->race_once(asked, race, with_baseline, result);
+    if (!end) {
+      all.rounds_done = result.rounds_done;
+      for (std::size_t i = 0; i < live.size(); ++i) {
+        all.us[live[i]] = std::move(result.us[i]);
+        all.failures[live[i]] = std::move(result.failures[i]);
+      }
+      if (result.us.size() > live.size()) {
+        all.us.push_back(std::move(result.us.back()));
+        all.failures.push_back(std::move(result.failures.back()));
+      }
+      break;
+    }
+    impl_->lose(*end);
+    const auto place = static_cast<std::size_t>(end->trial);
+    if (end->cause == Cause::killed || end->code != ErrorCode::context_lost) {
+      impl_->bear(*end, kMostKills, kills);
+    } else if (place < live.size()) {
+      const std::size_t trial = live[place];
+      if (impl_->is_believed(*end, ++strikes[trial])) {
+        all.failures[trial] = end->reason();
+        std::erase(live, trial);
+      }
+    } else {
+      const std::size_t before = live.size();
+      std::erase_if(live, [&](std::size_t i) {
+        all.failures[i] = impl_->guilt_of(trials[i], race);
+        return !all.failures[i].empty();
+      });
+      if (live.size() == before) {
+        impl_->bear(*end, kMostFruitlessRaces, fruitless);
+        with_baseline = false;
+      }
+    }
+  }
+  for (auto& us : all.us) us.resize(static_cast<std::size_t>(all.rounds_done), kNan);
+  return all;
+}
+
+void WorkerMeasurer::end() {
+  impl_->session.reset();
+  impl_->baseline.clear();
+  if (!impl_->worker || !std::exchange(impl_->has_begun, false)) return;
+  const auto end = impl_->worker->ask({RequestKind::end, {}}, {kStartPatienceS, kStartPatienceS}, [](const Reply&) {});
+  if (end) impl_->lose(*end);  // the next begin starts another
+}
+
+std::string WorkerMeasurer::baseline() const { return impl_->baseline; }
+
+int WorkerMeasurer::restarts() const { return impl_->starts - 1; }
+
+int WorkerMeasurer::pid() const { return impl_->pid; }
+
+}  // namespace hotgemm

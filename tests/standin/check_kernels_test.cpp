@@ -1,0 +1,88 @@
+#include "runtime_fixture.hpp"
+
+#include "gpu/check_kernels.hpp"
+#include "gpu/operand_pool.hpp"
+
+namespace hotgemm::standin {
+namespace {
+
+class CheckKernelsTest : public RuntimeTest {
+ protected:
+  /// m, n, k with padding behind the rows of every matrix.
+  static Problem padded(DType dtype) {
+    return {.m = 5, .n = 11, .k = 9, .dtype = dtype, .accumulator = DType::f32, .beta_is_zero = false};
+  }
+  const CheckKernels& kernels() { return context(Policy::estimate).impl().current().check_kernels(); }
+  std::uint64_t digest(const Problem& problem, const OperandPool& pool) {
+    return kernels().digest(problem, pool, pool.sets().front(), stream());
+  }
+  static void flip(CUdeviceptr byte) { *reinterpret_cast<std::uint8_t*>(byte) ^= 0x40; }
+  static bool is_element(const Problem& p, const OperandSet& set, CUdeviceptr byte) {
+    if (byte < set.d) return false;
+    const auto element = static_cast<std::int64_t>(byte - set.d) / size_bytes(p.dtype);
+    return element / set.ldd < p.m && element % set.ldd < p.n;
+  }
+};
+
+TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
+  for (const DType dtype : {DType::f16, DType::f32}) {
+    const Problem problem = padded(dtype);
+    const OperandPool pool(driver_, problem, 1, 1 << 20);
+    const OperandSet& set = pool.sets().front();
+    kernels().fill_check(problem, set, 3, stream());
+    const std::uint64_t before = digest(problem, pool);
+    EXPECT_EQ(digest(problem, pool), before);
+    const CUdeviceptr d_end = set.d + static_cast<CUdeviceptr>(problem.m * set.ldd * size_bytes(dtype));
+    int elements = 0;
+    for (CUdeviceptr byte = pool.begin(); byte < pool.begin() + pool.bytes();) {
+      flip(byte);
+      const bool in_d = is_element(problem, set, byte);
+      elements += in_d;
+      EXPECT_EQ(digest(problem, pool) == before, in_d) << byte - pool.begin() << " of " << pool.bytes();
+      flip(byte);
+      byte += byte + 64 > set.d && byte < d_end + 64 ? 1 : 61;  // all of D and beside it, and samples elsewhere
+    }
+    EXPECT_EQ(elements, problem.m * problem.n * size_bytes(dtype));
+  }
+}
+
+TEST_F(CheckKernelsTest, AKernelChangesNothingButD) {
+  const Problem problem = small_case(40, 70, 100).described();
+  const OperandPool pool(driver_, problem, 1, 1 << 20);
+  const OperandSet& set = pool.sets().front();
+  kernels().fill_check(problem, set, 3, stream());
+  const std::uint64_t before = digest(problem, pool);
+  const Plan plan = context(Policy::estimate).plan(problem);
+  plan.launch(stream(), OperandPool::operands(set, 1, 0));
+  EXPECT_EQ(kernels().check(problem, set, 3, 1, 0, stream()), "");
+  EXPECT_EQ(digest(problem, pool), before);
+  // One row further down, the last row lies in the guard.
+  OperandSet below = set;
+  below.d += static_cast<CUdeviceptr>(set.ldd * size_bytes(problem.dtype));
+  plan.launch(stream(), OperandPool::operands(below, 1, 0));
+  EXPECT_NE(digest(problem, pool), before);
+}
+
+TEST_F(CheckKernelsTest, GuardsLieAroundEveryMatrix) {
+  const Problem problem = padded(DType::f16);
+  const OperandPool pool(driver_, problem, 1 << 16, 1 << 20);
+  ASSERT_GT(pool.sets().size(), 2u);
+  std::vector<std::pair<CUdeviceptr, std::int64_t>> matrices;  // where and how many bytes, padding included
+  for (const OperandSet& set : pool.sets()) {
+    matrices.emplace_back(set.a, problem.m * set.lda * 2);
+    matrices.emplace_back(set.b, problem.k * set.ldb * 2);
+    matrices.emplace_back(set.c, problem.m * set.ldc * 2);
+    matrices.emplace_back(set.d, problem.m * set.ldd * 2);
+  }
+  std::sort(matrices.begin(), matrices.end());
+  CUdeviceptr end = pool.begin() + OperandPool::kEndGuardBytes - OperandPool::kGuardBytes;
+  for (const auto& [begin, bytes] : matrices) {
+    EXPECT_GE(begin, end + OperandPool::kGuardBytes);
+    EXPECT_EQ(begin % 256, 0u);
+    end = begin + static_cast<CUdeviceptr>(bytes);
+  }
+  EXPECT_GE(pool.begin() + pool.bytes(), end + OperandPool::kEndGuardBytes);
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

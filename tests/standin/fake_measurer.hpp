@@ -1,0 +1,102 @@
+#pragma once
+
+#include "measurer.hpp"
+#include "plan/device_info.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hotgemm::standin {
+
+/// What fake measurers of one test share: what they are to do, and what they were asked. Set the functions before use.
+class FakeGpus {
+ public:
+  /// Called by begin, without a lock held; may throw or wait.
+  std::function<void(int gpu, const Problem&)> on_begin;
+  /// Called by each race likewise.
+  std::function<void(int gpu, const Problem&)> on_race;
+  /// Why a trial is rejected by check; empty for a sound one.
+  std::function<std::string(const Trial&)> verdict;
+  /// Microseconds of a trial.
+  std::function<double(const Trial&)> speed;
+  std::map<int, std::string> names;  ///< of GPUs that are not as the others
+  bool has_baseline = false;         ///< of 1000 µs
+
+  void note(int gpu, const Problem& problem) {
+    const std::lock_guard lock(mutex_);
+    begun_.emplace_back(gpu, problem);
+  }
+  void note(std::span<const Trial> trials) {
+    const std::lock_guard lock(mutex_);
+    for (const Trial& trial : trials) checked_.push_back(to_string(trial.config));
+  }
+  /// Problems that were begun, in order, with the GPU.
+  std::vector<std::pair<int, Problem>> begun() const {
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
+  /// Configs that were checked, in order.
+  std::vector<std::string> checked() const {
+    const std::lock_guard lock(mutex_);
+    return checked_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<int, Problem>> begun_;
+  std::vector<std::string> checked_;
+};
+
+/// A measurer without a GPU, whose trials take as long as it is told.
+class FakeMeasurer final : public Measurer {
+ public:
+  FakeMeasurer(FakeGpus& gpus, int gpu) : gpus_(gpus), index_(gpu) {
+    facts_.info = nominal_device("sm_90a");
+    if (gpus.names.contains(gpu)) facts_.info.name = gpus.names[gpu];
+    facts_.environment = {
+        .gpu = facts_.info.name, .arch = facts_.info.arch, .sm_count = facts_.info.sm_count, .driver = "1.0"};
+    facts_.free_bytes = std::int64_t{1} << 30;
+  }
+
+  const GpuFacts& gpu() const override { return facts_; }
+  void begin(const Problem& problem, const MeasureOptions&) override {
+    problem_ = problem;
+    gpus_.note(index_, problem);
+    if (gpus_.on_begin) gpus_.on_begin(index_, problem);
+  }
+  std::vector<Verdict> check(std::span<const Trial> trials, unsigned) override {
+    gpus_.note(trials);
+    std::vector<Verdict> verdicts;
+    for (const Trial& trial : trials) verdicts.push_back({Stage::check, gpus_.verdict ? gpus_.verdict(trial) : ""});
+    return verdicts;
+  }
+  RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override {
+    if (gpus_.on_race) gpus_.on_race(index_, problem_);
+    const auto rounds = static_cast<std::size_t>(options.rounds);
+    RaceResult result{.rounds_done = options.rounds};
+    for (const Trial& trial : trials) {
+      result.us.emplace_back(rounds, gpus_.speed ? gpus_.speed(trial) : 100.0);
+      result.failures.emplace_back();
+    }
+    if (with_baseline && gpus_.has_baseline) {
+      result.us.emplace_back(rounds, 1000.0);
+      result.failures.emplace_back();
+    }
+    return result;
+  }
+  void end() override {}
+  std::string baseline() const override { return gpus_.has_baseline ? "cublas" : ""; }
+
+ private:
+  FakeGpus& gpus_;
+  int index_;
+  GpuFacts facts_;
+  Problem problem_;
+};
+
+}  // namespace hotgemm::standin

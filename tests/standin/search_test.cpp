@@ -1,0 +1,244 @@
+#include "runtime_fixture.hpp"
+
+#include "plan/candidates.hpp"
+#include "search.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <random>
+
+namespace hotgemm::standin {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// A GPU whose kernels take the times that the test says, give or take some noise.
+class FakeMeasurer final : public Measurer {
+ public:
+  FakeMeasurer() {
+    gpu_.info = nominal_device("sm_90a");
+    gpu_.environment = {.gpu = "fake", .arch = "sm_90a", .sm_count = 132, .driver = "1", .toolchain = "t"};
+  }
+
+  const GpuFacts& gpu() const override { return gpu_; }
+  void begin(const Problem&, const MeasureOptions& options) override { baseline_us_ = options.with_baseline ? 50 : 0; }
+  std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override {
+    std::vector<Verdict> verdicts;
+    for (const Trial& t : trials) {
+      checked.push_back(to_string(t.config));
+      verdicts.push_back(verdict ? verdict(t, seed) : Verdict{});
+    }
+    return verdicts;
+  }
+  RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override {
+    RaceResult result;
+    const bool has_baseline = with_baseline && baseline_us_ > 0;
+    result.us.resize(trials.size() + (has_baseline ? 1 : 0));
+    result.failures.resize(result.us.size());
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      if (failure) result.failures[i] = failure(trials[i]);
+      if (time_left <= 0) result.failures[i] = kNoTimeLeft;
+    }
+    std::normal_distribution<double> own(1, noise), drift(1, 0.05);
+    for (int round = 0; round < options.rounds && time_left > 0; ++round) {
+      const double clock = drift(random_);
+      for (std::size_t i = 0; i < trials.size(); ++i) {
+        result.us[i].push_back(result.failures[i].empty() ? us(trials[i]) * clock * own(random_) : kNan);
+      }
+      if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
+      ++result.rounds_done;
+    }
+    entries_raced.push_back(trials.size());
+    --time_left;
+    return result;
+  }
+  void end() override { ++ended; }
+  std::string baseline() const override { return baseline_us_ > 0 ? "cublas" : ""; }
+
+  std::function<double(const Trial&)> us = [](const Trial&) { return 100.0; };
+  std::function<Verdict(const Trial&, unsigned)> verdict;
+  std::function<std::string(const Trial&)> failure;
+  double noise = 0.001;
+  int time_left = 1000;  // races until the deadline
+  std::vector<std::string> checked;
+  std::vector<std::size_t> entries_raced;
+  int ended = 0;
+
+ private:
+  GpuFacts gpu_;
+  double baseline_us_ = 0;
+  std::mt19937_64 random_{3};
+};
+
+class SearchTest : public testing::Test {
+ protected:
+  SearchTest() { set_test_environment(); }
+
+  Engine& engine() {
+    if (!engine_) engine_.emplace(options_in(cache_.path(), Policy::tune));
+    return *engine_;
+  }
+  void forget_engine() { engine_.reset(); }
+  std::vector<Candidate> candidates(std::size_t count) {
+    std::vector<Candidate> rows = all_candidates(problem_, nominal_device("sm_90a"));
+    rows.resize(count);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i].identity = std::string(62, '0') + static_cast<char>('a' + i / 6) + static_cast<char>('a' + i % 6);
+      rows[i].cubin = std::make_shared<const Cubin>();
+    }
+    return rows;
+  }
+  TuneOutcome search(std::vector<Candidate> rows) {
+    return hotgemm::search(engine(), gpu_, problem_, std::move(rows), options_, observer_);
+  }
+  static std::string name(const Candidate& c) { return to_string(c.config); }
+
+  ScratchDirectory cache_;
+  std::optional<Engine> engine_;
+  Problem problem_{.m = 4096, .n = 4096, .k = 4096};
+  FakeMeasurer gpu_;
+  SearchOptions options_{.budget_s = 100};
+  SearchObserver observer_;
+};
+
+TEST_F(SearchTest, FindsTheFastestConfigAndRaster) {
+  const std::vector<Candidate> rows = candidates(20);
+  for (const std::size_t best : {std::size_t{0}, std::size_t{7}, std::size_t{19}}) {
+    gpu_.us = [&](const Trial& t) {
+      return (t.config == rows[best].config ? 100.0 : 104.0) - (t.launch == LaunchConfig{4, true} ? 2 : 0);
+    };
+    const TuneOutcome outcome = search(rows);
+    EXPECT_EQ(outcome.record->config, rows[best].config);
+    EXPECT_EQ(outcome.record->launch, (LaunchConfig{4, true}));
+    EXPECT_EQ(name(outcome.candidates.front()), name(rows[best]));
+    EXPECT_EQ(outcome.candidates.size(), 20u);
+    EXPECT_EQ(outcome.measured, 20);
+    EXPECT_FALSE(outcome.is_partial);
+    EXPECT_NEAR(outcome.record->timing.median_us, 98, 10);
+    EXPECT_GE(outcome.record->timing.samples, options_.rounds);
+  }
+  EXPECT_EQ(gpu_.ended, 3);
+}
+
+TEST_F(SearchTest, HalvesTheField) {
+  search(candidates(20));
+  ASSERT_GE(gpu_.entries_raced.size(), 4u);
+  EXPECT_EQ(std::vector(gpu_.entries_raced.begin(), gpu_.entries_raced.begin() + 3),
+            (std::vector<std::size_t>{20, 10, 5}));
+  EXPECT_EQ(gpu_.entries_raced.back(), 3u);
+}
+
+TEST_F(SearchTest, WithinATieTheEarlierNameWinsWhateverTheNoise) {
+  const std::vector<Candidate> rows = candidates(3);
+  std::string earliest = std::min({name(rows[0]), name(rows[1]), name(rows[2])});
+  problem_.m = 1;  // one row of tiles: rasters make no difference
+  for (int run = 0; run < 20; ++run) {
+    gpu_.noise = 0.0005;
+    EXPECT_EQ(name(search(rows).candidates.front()), earliest);
+  }
+}
+
+TEST_F(SearchTest, ReportsTheRatioToCublasOfTheSameRounds) {
+  options_.with_baseline = true;
+  double told = 0;
+  observer_.led = [&](const Standing& standing) { told = standing.ratio; };
+  const TuneOutcome outcome = search(candidates(4));
+  EXPECT_EQ(outcome.baseline, "cublas");
+  EXPECT_NEAR(outcome.ratio, 0.5, 0.005);
+  EXPECT_NEAR(told, 0.5, 0.005);
+}
+
+TEST_F(SearchTest, WhatIsDangerousIsRememberedAndNotTriedAgain) {
+  std::vector<Candidate> rows = candidates(6);
+  const std::map<std::string, std::string> planted = {{name(rows[0]), "wrong: 1 of 9 elements"},
+                                                      {name(rows[1]), "hung: no answer within 2.0 s"},
+                                                      {name(rows[2]), "failed: too many resources"}};
+  gpu_.verdict = [&](const Trial& t, unsigned) {
+    const auto found = planted.find(to_string(t.config));
+    return found == planted.end() ? Verdict{} : Verdict{Stage::check, found->second};
+  };
+  gpu_.failure = [&](const Trial& t) {
+    return t.config == rows[3].config ? std::string("faulted: illegal address") : std::string();
+  };
+  std::vector<std::string> told;
+  observer_.rejected = [&](const Candidate& c) { told.push_back(name(c)); };
+  const TuneOutcome outcome = search(rows);
+  EXPECT_THAT(told, testing::UnorderedElementsAre(name(rows[0]), name(rows[1]), name(rows[2]), name(rows[3])));
+  EXPECT_THAT((std::vector{name(rows[4]), name(rows[5])}), testing::Contains(name(outcome.candidates.front())));
+
+  forget_engine();  // another process
+  rows = candidates(6);
+  std::vector<std::string> remembered;
+  for (const RejectionRecord& r : engine().rejections.all()) remembered.push_back(r.config);
+  EXPECT_THAT(remembered, testing::UnorderedElementsAre(name(rows[0]), name(rows[1]), name(rows[3])))
+      << "a failure that is no danger may have been the moment's";
+  const auto known = engine().rejections.find(rows[1].identity, gpu_.gpu().environment);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->reason, "hung: no answer within 2.0 s");
+}
+
+TEST_F(SearchTest, AWinnerThatIsWrongAfterAllIsReplaced) {
+  const std::vector<Candidate> rows = candidates(4);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : t.config == rows[1].config ? 90 : 100; };
+  int checks = 0;
+  gpu_.verdict = [&](const Trial& t, unsigned) {
+    const bool is_late = t.config == rows[2].config && ++checks > 1;
+    return is_late ? Verdict{Stage::check, "wrong: 2 of 9 elements"} : Verdict{};
+  };
+  const TuneOutcome outcome = search(rows);
+  EXPECT_EQ(name(outcome.candidates.front()), name(rows[1]));
+  EXPECT_EQ(outcome.candidates.back().reason, "wrong: 2 of 9 elements");
+}
+
+TEST_F(SearchTest, KeepsTheBestSoFarWhenTheBudgetEnds) {
+  const std::vector<Candidate> rows = candidates(20);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[12].config ? 80.0 : 100.0; };
+  gpu_.time_left = 1;
+  const TuneOutcome outcome = search(rows);
+  EXPECT_TRUE(outcome.is_partial);
+  EXPECT_EQ(name(outcome.candidates.front()), name(rows[12]));
+  EXPECT_EQ(engine().database.all().size(), 1u);
+}
+
+TEST_F(SearchTest, KeepsTheBestSoFarWhenCancelled) {
+  const std::vector<Candidate> rows = candidates(20);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[12].config ? 80.0 : 100.0; };
+  observer_.is_cancelled = [&] { return !gpu_.entries_raced.empty(); };
+  const TuneOutcome outcome = search(rows);
+  EXPECT_TRUE(outcome.is_partial);
+  EXPECT_EQ(name(outcome.candidates.front()), name(rows[12]));
+  EXPECT_EQ(gpu_.entries_raced.size(), 1u);
+  observer_.is_cancelled = [] { return true; };
+  expect_thrown(ErrorCode::interrupted, {}, [&] { search(rows); });
+}
+
+TEST_F(SearchTest, ARasterThatWasNotTimedDoesNotEndItsConfig) {
+  const std::vector<Candidate> rows = candidates(3);
+  gpu_.failure = [&](const Trial& t) { return t.launch == rows[0].launch ? std::string() : std::string(kNoTimeLeft); };
+  const TuneOutcome outcome = search(rows);
+  for (const Candidate& c : outcome.candidates) EXPECT_EQ(c.reason, "");
+}
+
+TEST_F(SearchTest, TellsEverySample) {
+  std::vector<Sample> samples;
+  observer_.sampled = [&](const Sample& s) { samples.push_back(s); };
+  search(candidates(5));
+  std::size_t expected = 0;
+  for (const Sample& s : samples) {
+    EXPECT_GT(s.us, 0);
+    expected += s.race == 0;
+  }
+  EXPECT_EQ(expected, 5u * 1u) << "one round of all in the first race";
+  EXPECT_EQ(static_cast<std::size_t>(samples.back().race) + 1, gpu_.entries_raced.size());
+}
+
+TEST_F(SearchTest, WithoutASurvivorItSaysWhy) {
+  gpu_.verdict = [](const Trial&, unsigned) { return Verdict{Stage::check, "wrong: all"}; };
+  expect_thrown(ErrorCode::wrong_result, {"check: wrong: all"}, [&] { search(candidates(2)); });
+  EXPECT_EQ(gpu_.ended, 1);
+  EXPECT_THAT(engine().database.all(), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

@@ -1,0 +1,38 @@
+#include "tune_progress.hpp"
+
+#include "problem_options.hpp"
+#include "tune_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hotgemm::command {
+
+TuneProgress::TuneProgress(std::size_t total, bool several_gpus, bool quiet)
+    : progress_("tune", quiet), total_(total), several_gpus_(several_gpus) {}
+
+std::string TuneProgress::heading(const Problem& problem) const {
+  return fmt::format("[{}/{}] {}: ", std::min(done_ + 1, total_), total_, label(problem));
+}
+
+void TuneProgress::began(int gpu, const Problem& problem) {
+  current_[gpu] = problem;
+  progress_.live(heading(problem) + "checking candidates");
+}
+
+void TuneProgress::led(int gpu, const Standing& standing) {
+  std::string text = several_gpus_ ? fmt::format("GPU {} ", gpu) : "";
+  text += heading(current_[gpu]) +
+          fmt::format("best {} {} {:.1f} us, ", standing.config, standing.launch, standing.median_us);
+  if (std::isfinite(standing.ratio)) text += fmt::format("{:.2f} of cuBLAS, ", standing.ratio);
+  progress_.live(text + fmt::format("{} left", standing.alive));
+}
+
+void TuneProgress::finished(const ProblemResult& result) {
+  progress_.line(heading(result.problem) + summary(result));
+  ++done_;
+}
+
+}  // namespace hotgemm::command
