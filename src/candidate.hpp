@@ -50,6 +50,11 @@ bool is_worth_remembering(std::string_view reason);
 /// Ends `candidate` at `stage`.
 void reject(Candidate& candidate, Stage stage, std::string reason);
 
+/// Adds `ended`, which has ended on a GPU, and its twins among `rows` to the engine's rejections if its reason is worth
+/// it.
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+              const Environment& where);
+
 /// `count` configs for `problem` on `device`: the model's best, among them a quarter of anchors, and the configs that
 /// won on the nearest problems in `database`. From the fastest predicted to the slowest. Throws Error{not_supported} if
 /// no kernel computes the problem on the device.
