@@ -44,17 +44,14 @@ JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, 
                                Environment environment, int jobs)
     : engine_(engine), options_(options), device_(device), environment_(std::move(environment)), jobs_(jobs) {}
 
-std::optional<TuningRecord> JobPreparation::recorded(const Problem& problem,
-                                                     const std::optional<EarlierResult>& earlier) const {
-  const bool was_tuned = earlier && earlier->status == TuneStatus::tuned;
-  const bool was_cut_short = earlier && earlier->status == TuneStatus::partial;
-  if (was_cut_short || (options_.retune && !was_tuned)) return std::nullopt;
+std::optional<TuningRecord> JobPreparation::recorded(const Problem& problem, EarlierRun earlier) const {
+  if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, engine_.query(environment_));
   if (!found || found->freshness != Freshness::current) return std::nullopt;
   return found->record;
 }
 
-std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, const std::optional<EarlierResult>& earlier,
+std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun earlier,
                                                      const std::function<bool()>& is_cancelled) {
   const auto start = std::chrono::steady_clock::now();
   const Problem& problem = job.problem();
@@ -62,9 +59,6 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, const std::
     validate(problem);
     if (is_empty(problem)) {
       throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
-    }
-    if (earlier && earlier->status == TuneStatus::failed) {
-      throw Error(ErrorCode::internal, "it failed in the run that is resumed: " + earlier->failure);
     }
     if (std::optional<TuningRecord> record = recorded(problem, earlier)) {
       return ProblemResult{.problem = problem, .status = TuneStatus::recorded, .record = std::move(record)};

@@ -36,12 +36,10 @@ class JobPreparation {
 
   /// Answers `job` where that takes no measuring; else picks its candidates and builds them. What `is_cancelled` has
   /// cut short is not to be measured.
-  std::optional<ProblemResult> prepare(TuningJob& job, const std::optional<EarlierResult>& earlier,
-                                       const std::function<bool()>& is_cancelled);
-
+  std::optional<ProblemResult> prepare(TuningJob& job, EarlierRun earlier, const std::function<bool()>& is_cancelled);
 
  private:
-  std::optional<TuningRecord> recorded(const Problem& problem, const std::optional<EarlierResult>& earlier) const;
+  std::optional<TuningRecord> recorded(const Problem& problem, EarlierRun earlier) const;
 
   Engine& engine_;
   const TuningRunOptions& options_;

@@ -64,7 +64,7 @@ class Run {
   void start();
   void require_one_model() const;
   void prepare_all(std::span<const Problem> problems);
-  std::optional<EarlierResult> earlier_result(const Problem& problem);
+  EarlierRun earlier_run(const Problem& problem);
   void join();
   void settle_leftovers();
   RunEnd end_of_run() const;
@@ -170,7 +170,7 @@ void Run::require_one_model() const {
 void Run::prepare_all(std::span<const Problem> problems) {
   for (TuningJob& job : jobs_of(problems)) {
     if (!queue_.wait_for_room()) break;
-    const std::optional<EarlierResult> earlier = earlier_result(job.problem());
+    const EarlierRun earlier = earlier_run(job.problem());
     const auto is_cut_short = [this] { return is_over(); };
     if (std::optional<ProblemResult> result = preparation_->prepare(job, earlier, is_cut_short)) {
       finish(job, std::move(*result));
@@ -182,9 +182,9 @@ void Run::prepare_all(std::span<const Problem> problems) {
   queue_.close();
 }
 
-std::optional<EarlierResult> Run::earlier_result(const Problem& problem) {
+EarlierRun Run::earlier_run(const Problem& problem) {
   const std::lock_guard lock(telling_);
-  return observer_.earlier ? observer_.earlier(problem) : std::nullopt;
+  return observer_.earlier ? observer_.earlier(problem) : EarlierRun::nothing;
 }
 
 void Run::join() {

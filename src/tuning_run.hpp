@@ -53,19 +53,18 @@ struct ProblemResult {
   ErrorCode failure_code = ErrorCode::internal;  ///< where `failure` is not empty
 };
 
-/// What an earlier run that was interrupted said of a problem.
-struct EarlierResult {
-  TuneStatus status = TuneStatus::failed;
-  std::string failure;  ///< where it failed
+/// What an interrupted run that is gone on with has done for a problem.
+enum class EarlierRun {
+  nothing,  ///< or it failed, which may be different now
+  partial,  ///< its record is the best so far: it is measured again
+  done,     ///< its record answers, whatever `retune` says
 };
 
 /// Told what happens while it happens: on several threads, but one at a time, except for is_cancelled. Functions may be
 /// empty, and must not throw.
 struct TuningObserver {
-  std::function<void(const GpuFacts&)> started;  ///< once, when the GPUs are known and before the first problem
-  /// Asked before each problem, after `started`: what need not be done again. One that was tuned is answered by its
-  /// record whatever `retune` says, one that failed fails again, and one that was interrupted is measured again.
-  std::function<std::optional<EarlierResult>(const Problem&)> earlier;
+  std::function<void(const GpuFacts&)> started;        ///< once, when the GPUs are known and before the first problem
+  std::function<EarlierRun(const Problem&)> earlier;   ///< asked before each problem, after `started`
   std::function<void(int gpu, const Problem&)> began;  ///< to be measured
   std::function<void(int gpu, const Problem&, const Candidate&)> rejected;
   std::function<void(int gpu, const Problem&, const Sample&)> sampled;

@@ -56,7 +56,7 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
 TraceHeader trace_header(const Engine& engine, const GpuFacts& gpu) {
   TraceHeader header{.version = HOTGEMM_VERSION, .environment = gpu.environment};
   if (const Nvrtc* nvrtc = Nvrtc::loaded()) header.environment.toolchain = nvrtc->toolchain();
-  for (const Family& family : kFamilies) {
+  for (const Family& family : families()) {
     header.templates[std::string(family.header)] = engine.bundle.digest(family.header);
   }
   return header;
@@ -110,22 +110,16 @@ class TuneLog {
     const TuningOptions& tuning = command_.tuning;
     const std::string options = fmt::format("candidates {} budget {} rounds {} seed {} scratch {}", tuning.candidates,
                                             tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch);
-    const std::string digest =
-        journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
+    const std::string digest = journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
     journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
     if (trace_) trace_->add(trace_header(engine_, gpu));
     flush_trace();
   }
 
-  std::optional<TuneStatus> earlier(const Problem& problem) const {
+  EarlierRun earlier(const Problem& problem) const {
     const std::optional<JournalEntry> entry = journal_->status(problem);
-    if (!entry) return std::nullopt;
-    switch (entry->status) {
-      case JournalEntry::Status::done: return TuneStatus::tuned;
-      case JournalEntry::Status::partial: return TuneStatus::partial;
-      case JournalEntry::Status::failed: break;
-    }
-    return TuneStatus::failed;
+    if (!entry || entry->status == JournalEntry::Status::failed) return EarlierRun::nothing;
+    return entry->status == JournalEntry::Status::done ? EarlierRun::done : EarlierRun::partial;
   }
 
   void finish(const ProblemResult& result) {
@@ -193,7 +187,7 @@ int run_tune(Session& session, const TuneCommand& command) {
     TuneLog log(command, session, engine, problems, options.gpus.size() > 1);
     report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(problems);
   }
-  to_json(report, session.output);
+  add_to_json(report, session.output);
   print_report(session, command, report);
   return exit_code_for(report);
 }
@@ -246,8 +240,10 @@ void add_tune_command(CLI::App& app, Session& session) {
   sub.add_option("--trace", command->trace, "write every sample and rejection to this file, as lines of JSON");
   sub.add_flag("--rejections", command->rejections, "list the candidates that were not picked, with stage and reason");
   sub.footer(
-      "Kernels are measured in a worker process, so that one that faults, hangs or writes where it should not costs its "
-      "own\nrow; it is not tried again for a week. Ctrl-C ends the run with the best so far, a second one at once. Every "
+      "Kernels are measured in a worker process, so that one that faults, hangs or writes where it should not costs "
+      "its "
+      "own\nrow; it is not tried again for a week. Ctrl-C ends the run with the best so far, a second one at once. "
+      "Every "
       "result\nis recorded when it is told.");
 }
 

@@ -1,5 +1,7 @@
 #include "tune_options.hpp"
 
+#include "gpu/cache_options.hpp"
+
 namespace hotgemm::command {
 
 void add_tuning_options(CLI::App& app, TuningOptions& options) {
@@ -16,13 +18,19 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
                  "device memory for operands, as in 512M or 8G (default: half of what is free)");
 }
 
-TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu) {
+TuneOptions tune_options(const TuningOptions& options) {
   return {.max_candidates = options.candidates,
           .budget_s = options.budget_s,
-          .scratch_bytes = scratch_bytes(gpu, options.scratch),
+          .scratch_bytes = options.scratch.empty() ? 0 : static_cast<std::int64_t>(parse_size(options.scratch)),
           .jobs = options.jobs,
           .rounds = options.rounds,
           .seed = options.seed};
+}
+
+TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu) {
+  TuneOptions result = tune_options(options);
+  result.scratch_bytes = scratch_bytes(gpu, options.scratch);
+  return result;
 }
 
 }  // namespace hotgemm::command

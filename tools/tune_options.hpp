@@ -23,7 +23,9 @@ struct TuningOptions {
 
 void add_tuning_options(CLI::App& app, TuningOptions& options);
 
-/// As the library takes them. Throws Error{invalid_argument} for a bad --scratch.
+/// As the library takes them; scratch_bytes is 0 without --scratch. Throws Error{invalid_argument} for a bad one.
+TuneOptions tune_options(const TuningOptions& options);
+/// The same with half of `gpu`'s free memory without --scratch.
 TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu);
 
 }  // namespace hotgemm::command

@@ -54,6 +54,7 @@ std::optional<KernelConfig> parse_family(std::string_view text) {
 }  // namespace
 
 const Family& family_of(const KernelConfig& config) { return kFamilies[config.index()]; }
+std::span<const Family> families() { return kFamilies; }
 
 std::string to_string(const KernelConfig& config) {
   std::string text(family_of(config).name);

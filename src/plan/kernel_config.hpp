@@ -4,6 +4,7 @@
 #include "simt_config.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -21,6 +22,7 @@ struct Family {
 };
 
 const Family& family_of(const KernelConfig& config);
+std::span<const Family> families();
 
 /// "mma_m128_n256_k64_wm2_wn4_s3_x1_f2_e1_b1": the family, then each field's tag and value. One name per config.
 std::string to_string(const KernelConfig& config);

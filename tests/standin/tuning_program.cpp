@@ -1,0 +1,33 @@
+// Tunes problem after problem in a worker until it is killed: tuning_program CACHE_DIRECTORY FIRST
+// FIRST is the first problem's number: no two numbers are the same problem class.
+// Says what is recorded as soon as it is, one problem and the winner's name to a line.
+
+#include "fake_trials.hpp"
+
+#include "engine.hpp"
+#include "worker/worker_measurer.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+int main(int, char** argv) {
+  using namespace hotgemm;
+  try {
+    ContextOptions options;
+    options.cache_directory = argv[1];
+    Engine engine(options);
+    WorkerMeasurer measurer({.program = HOTGEMM_COMMAND, .cache_directory = argv[1], .hang_timeout_s = 600});
+    const std::vector<Candidate> candidates = standin::fake_candidates({.m = 8, .n = 16, .k = 8}, 4);
+    for (int i = std::atoi(argv[2]);; ++i) {
+      const Problem problem{.m = 1, .n = 8 * (1 + i % 22), .k = 8 * (1 + i / 22)};
+      const TuneOutcome outcome =
+          search(engine, measurer, problem, candidates, {.budget_s = 600, .rounds = 2, .scratch_bytes = 1 << 20});
+      std::printf("%s|%s\n", to_string(problem).c_str(), to_string(outcome.record->config).c_str());
+      std::fflush(stdout);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tuning_program: %s\n", error.what());
+    return 1;
+  }
+}
