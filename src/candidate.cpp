@@ -81,6 +81,21 @@ void reject(Candidate& c, Stage stage, std::string reason) {
   log(LogLevel::debug, "rejected " + to_string(c.config) + " at " + std::string(to_string(stage)) + ": " + c.reason);
 }
 
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+              const Environment& where) {
+  if (!is_worth_remembering(ended.reason)) return;
+  const std::string name = to_string(ended.config);
+  for (const Candidate& row : rows) {
+    if (&row != &ended && row.same_as != name) continue;
+    engine.rejections.add({.identity = row.identity,
+                           .config = to_string(row.config),
+                           .problem = to_string(problem),
+                           .stage = std::string(to_string(ended.stage)),
+                           .reason = ended.reason,
+                           .environment = where});
+  }
+}
+
 std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
                                        const Database* database, const GpuQuery& query) {
   const GemmTraits traits = traits_of(problem);

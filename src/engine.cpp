@@ -56,10 +56,10 @@ TemplateBundle bundle_of(const ContextOptions& options) {
 
 }  // namespace
 
-Engine::Engine(const ContextOptions& options)
+Engine::Engine(const ContextOptions& options, Records records)
     : bundle(bundle_of(options)),
       cache(cache_options(options)),
-      database(database_options(options)),
+      database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
       rejections(user_layer_options<RejectionLogOptions>(options)),
       builder(cache, bundle) {}
 
@@ -71,9 +71,7 @@ GpuQuery Engine::query(const Environment& environment) const {
   return {environment, [this](const KernelConfig& config) { return template_digest(config); }};
 }
 
-TuneJournalOptions journal_options(const ContextOptions& options) {
-  return user_layer_options<TuneJournalOptions>(options);
-}
+TuneJournalOptions journal_options(const ContextOptions& options) { return user_layer_options<TuneJournalOptions>(options); }
 
 std::filesystem::path shipped_records() {
   for (const std::filesystem::path directory :

@@ -16,8 +16,12 @@ namespace hotgemm {
 
 /// What a Context has that no GPU is needed for: templates, cubins, records, rejections.
 struct Engine {
+  enum class Records {
+    layers,  ///< those of the cache directory, and what lies below it
+    none,    ///< the database is empty, and what is added stays in memory
+  };
   /// Throws Error for bad values in the environment and unreadable template directories.
-  explicit Engine(const ContextOptions& options);
+  explicit Engine(const ContextOptions& options, Records records = Records::layers);
 
   /// A query for `environment`, with the templates' digests as they are here.
   GpuQuery query(const Environment& environment) const;

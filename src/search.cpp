@@ -1,5 +1,6 @@
 #include "search.hpp"
 
+#include "plan/candidates.hpp"
 #include "plan/halving.hpp"
 #include "plan/statistics.hpp"
 
@@ -84,21 +85,7 @@ class Search {
     if (!c.reason.empty()) return;  // another of its rasters has ended it
     reject(c, stage, std::move(reason));
     tell_rejected(c);
-    if (!is_worth_remembering(c.reason)) return;
-    const std::string name = to_string(c.config);
-    for (const Candidate& row : rows()) {
-      if (&row == &c || row.same_as == name) remember(row, c);
-    }
-  }
-
-  /// `row` is `ended`, or its twin.
-  void remember(const Candidate& row, const Candidate& ended) {
-    engine_.rejections.add({.identity = row.identity,
-                            .config = to_string(row.config),
-                            .problem = to_string(problem_),
-                            .stage = std::string(to_string(ended.stage)),
-                            .reason = ended.reason,
-                            .environment = environment()});
+    remember(engine_, rows(), c, problem_, environment());
   }
 
   Environment environment() const {
@@ -165,6 +152,9 @@ class Search {
       tell_samples(entries[i], result.us[i]);
       if (result.failures[i].empty()) {
         note_timing(entries[i], result.us[i], result.us[0]);
+        const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
+        if (is_abandoned)
+          end_row(row(entries[i]), Stage::measure, "slow: twice the fastest's time or more, at first sight");
         continue;
       }
       std::ranges::fill(result.us[i], std::numeric_limits<double>::quiet_NaN());  // what fails has no speed
@@ -219,16 +209,8 @@ class Search {
   std::vector<Entry> with_rasters(const std::vector<Entry>& entries) {
     std::vector<Entry> all = entries;
     for (const Entry& entry : entries) {
-      const KernelConfig& config = row(entry).config;
-      const std::int64_t tile_rows = (problem_.m - 1) / block_m(config) + 1;
-      const std::int64_t tile_columns = (problem_.n - 1) / block_n(config) + 1;
-      if (tile_rows == 1 || tile_columns == 1) continue;
-      for (const bool along_n : {false, true}) {
-        for (const int width : {1, 2, 4, 8, 16}) {
-          const LaunchConfig launch{width, along_n};
-          const bool is_whole = width > (along_n ? tile_columns : tile_rows);
-          if (launch != entry.launch && !is_whole) all.push_back({entry.candidate, launch});
-        }
+      for (const LaunchConfig& launch : rasters(row(entry).config, problem_)) {
+        if (launch != entry.launch) all.push_back({entry.candidate, launch});
       }
     }
     return all;

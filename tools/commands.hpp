@@ -14,5 +14,6 @@ void add_show_command(CLI::App& app, Session& session);
 void add_cache_command(CLI::App& app, Session& session);
 void add_db_command(CLI::App& app, Session& session);
 void add_worker_command(CLI::App& app, Session& session);
+void add_compile_worker_command(CLI::App& app, Session& session);
 
 }  // namespace hotgemm::command

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "compile_jobs.hpp"
 #include "context_impl.hpp"
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
@@ -32,7 +33,7 @@ bool has_kernel(const Problem& problem, const std::string& arch) {
 
 /// One architecture. A problem that no kernel computes there is a failed entry, and the others are built.
 PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, const std::vector<Problem>& problems,
-                           const std::string& arch, Progress& progress) {
+                           const std::string& arch, int jobs, Progress& progress) {
   std::vector<Problem> supported;
   std::vector<PrewarmEntry> unsupported;
   for (const Problem& problem : problems) {
@@ -42,7 +43,7 @@ PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, cons
       unsupported.push_back({.problem = problem, .arch = arch, .failure = "no kernel computes it on " + arch});
     }
   }
-  PrewarmOptions options{.archs = {arch}, .jobs = command.jobs, .candidates = command.candidates, .progress = {}};
+  PrewarmOptions options{.archs = {arch}, .jobs = jobs, .candidates = command.candidates, .progress = {}};
   options.progress = [&progress](std::size_t done, std::size_t total) {
     progress.update(done, total);
     return !is_interrupted();
@@ -56,10 +57,11 @@ PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, cons
 PrewarmReport prewarm_all(Context& context, const Session& session, const PrewarmCommand& command,
                           const std::vector<Problem>& problems) {
   PrewarmReport total;
+  const int jobs = use_compile_jobs(context.impl().engine(), command.jobs);
   for (const std::string& arch : command.archs) {
     if (is_interrupted()) break;
     Progress progress("compile for " + arch, session.quiet);
-    PrewarmReport report = prewarm_arch(context, command, problems, arch, progress);
+    PrewarmReport report = prewarm_arch(context, command, problems, arch, jobs, progress);
     total.compiled += report.compiled;
     total.cached += report.cached;
     total.failed += report.failed;
@@ -212,8 +214,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
                                  [&session, command] { return run_prewarm(session, *command); });
   add_problem_options(sub, command->problems, DefaultAlignment::widest);
   sub.add_option("--arch", command->archs, "sm_80,sm_89,sm_90a: what to compile for")->required()->delimiter(',');
-  sub.add_option("--jobs", command->jobs, "compile threads (default: what the machine is good for)")
-      ->check(CLI::Range(1, 1024));
+  add_jobs_option(sub, command->jobs);
   sub.add_flag("--candidates", command->candidates, "also what the tuner would compile");
   sub.add_flag("--report", command->report, "a table with a row per problem and architecture");
   sub.add_flag("--list", command->list, "say what would be compiled, and compile nothing");

@@ -187,7 +187,7 @@ int run_tune(Session& session, const TuneCommand& command) {
     TuneLog log(command, session, engine, problems, options.gpus.size() > 1);
     report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(problems);
   }
-  to_json(report, session.output);
+  add_to_json(report, session.output);
   print_report(session, command, report);
   return exit_code_for(report);
 }

@@ -1,5 +1,6 @@
 #include "gpu/kernel_builder.hpp"
 
+#include "gpu/cores.hpp"
 #include "gpu/nvrtc.hpp"
 
 #include <hotgemm/error.hpp>
@@ -21,7 +22,7 @@ BuildResult KernelBuilder::build(const KernelSource& source) {
   const Nvrtc& nvrtc = Nvrtc::get();
   const ShardLock lock = cache_.lock(source.identity);
   if (auto cubin = find(source)) return {std::move(cubin), true, {}};
-  Cubin cubin = nvrtc.compile(source, bundle_);
+  Cubin cubin = compile_ ? compile_(source) : nvrtc.compile(source, bundle_);
   cache_.store(source.identity, cubin);
   return {std::move(cubin), false, {}};
 }
@@ -55,6 +56,6 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   return results;
 }
 
-int default_compile_jobs() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 16); }
+int default_compile_jobs() { return std::min(available_cores(), 2 * kThreadsPerCompiler); }
 
 }  // namespace hotgemm

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -21,8 +22,15 @@ struct BuildResult {
 /// Turns sources into cubins: from the cache, or by NVRTC and into the cache. Thread-safe.
 class KernelBuilder {
  public:
+  /// As Nvrtc::compile.
+  using Compile = std::function<Cubin(const KernelSource&)>;
+
   /// Keeps references to both.
   KernelBuilder(BinaryCache& cache, const TemplateBundle& bundle) : cache_(cache), bundle_(bundle) {}
+
+  /// Compiles by `compile` instead of in this process, which needs NVRTC all the same: what is cached is looked up by
+  /// its version. To be called before anything is built.
+  void compile_with(Compile compile) { compile_ = std::move(compile); }
 
   /// The cached cubin of `source`, if any. Does not load NVRTC.
   std::optional<Cubin> find(const KernelSource& source);
@@ -39,9 +47,14 @@ class KernelBuilder {
  private:
   BinaryCache& cache_;
   const TemplateBundle& bundle_;
+  Compile compile_;
 };
 
-/// Threads worth compiling with: the machine's, but no more than NVRTC scales to within one process.
+/// How many threads of one process NVRTC serves well: with 8 they compile seven times as fast as one, with 16 ten
+/// times.
+inline constexpr int kThreadsPerCompiler = 8;
+
+/// Threads worth compiling with in this process: its cores, but no more than NVRTC gains from.
 int default_compile_jobs();
 
 }  // namespace hotgemm

@@ -117,6 +117,19 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
   return configs;
 }
 
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem) {
+  const std::int64_t rows = (problem.m - 1) / block_m(config) + 1;
+  const std::int64_t columns = (problem.n - 1) / block_n(config) + 1;
+  std::vector<LaunchConfig> launches;
+  if (rows == 1 || columns == 1) return launches;
+  for (const bool along_n : {false, true}) {
+    for (const int width : {1, 2, 4, 8, 16}) {
+      if (width <= (along_n ? columns : rows)) launches.push_back({width, along_n});
+    }
+  }
+  return launches;
+}
+
 KernelConfig reference_config() { return kSimtMenu[0]; }
 
 }  // namespace hotgemm

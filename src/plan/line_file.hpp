@@ -8,6 +8,14 @@
 
 namespace hotgemm {
 
+/// Where what later runs go on with is kept.
+struct LayerOptions {
+  std::filesystem::path user_directory;  ///< a user's layer; empty: kept in memory only
+  bool writable = true;                  ///< false: what is added stays in memory
+  bool trust_shared = false;             ///< as in DatabaseOptions
+  Report warn;                           ///< as in DatabaseOptions
+};
+
 /// A file of lines that one process at a time appends to and a later one goes on with. Not thread-safe.
 ///
 /// While this object lives it holds a lock on the file. A line that a killed writer left unfinished is closed before

@@ -85,6 +85,10 @@ TemplateBundle TemplateBundle::from_directory(const std::string& directory) {
   return TemplateBundle(directory, std::move(files));
 }
 
+TemplateBundle TemplateBundle::from_files(std::string origin, std::vector<TemplateFile> files) {
+  return TemplateBundle(std::move(origin), std::move(files));
+}
+
 TemplateBundle TemplateBundle::from_environment() {
   const char* directory = secure_getenv("HOTGEMM_TEMPLATE_DIR");
   return directory != nullptr && *directory != '\0' ? from_directory(directory) : embedded();

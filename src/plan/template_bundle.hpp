@@ -21,6 +21,8 @@ class TemplateBundle {
   static TemplateBundle embedded();
   /// Throws Error{io_error} if `directory` or a file in it cannot be read, or if it holds no templates.
   static TemplateBundle from_directory(const std::string& directory);
+  /// Those that another bundle's files() and origin() are.
+  static TemplateBundle from_files(std::string origin, std::vector<TemplateFile> files);
   /// from_directory(HOTGEMM_TEMPLATE_DIR) if that is set, else embedded().
   static TemplateBundle from_environment();
 

@@ -66,6 +66,7 @@ void add_twins(const Twins& twins, TraceRanking& ranking) {
     for (const RankedEntrant& entry : ranking.entries) {
       if (entry.entrant.config == same_as && ranking.find({config, entry.entrant.launch}) == nullptr) {
         added.push_back({{config, entry.entrant.launch}, entry.ratio, entry.rounds});
+        ranking.twins.insert(config);
       }
     }
   }
@@ -73,10 +74,6 @@ void add_twins(const Twins& twins, TraceRanking& ranking) {
 }
 
 }  // namespace
-
-bool TraceRanking::has(const std::string& config) const {
-  return std::ranges::any_of(entries, [&](const RankedEntrant& e) { return e.entrant.config == config; });
-}
 
 const RankedEntrant* TraceRanking::find(const Entrant& entrant) const {
   const auto found = std::ranges::find(entries, entrant, &RankedEntrant::entrant);
@@ -91,12 +88,6 @@ int TraceRanking::place(const std::string& config) const {
     if (at->ratio < own->ratio) faster.insert(at->entrant.config);
   }
   return static_cast<int>(faster.size()) + 1;
-}
-
-std::size_t TraceRanking::configs() const {
-  std::set<std::string_view> names;
-  for (const RankedEntrant& entry : entries) names.insert(entry.entrant.config);
-  return names.size();
 }
 
 TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view problem) {
@@ -119,6 +110,7 @@ TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view probl
   }
   add_twins(contents.twins, ranking);
   std::ranges::stable_sort(ranking.entries, {}, &RankedEntrant::ratio);
+  for (const RankedEntrant& entry : ranking.entries) ranking.timed.insert(entry.entrant.config);
   return ranking;
 }
 

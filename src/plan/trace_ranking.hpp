@@ -31,18 +31,17 @@ struct TraceRanking {
   Entrant reference;                   ///< what ran in the most races and was not rejected; no names if there is none
   double reference_us = 0;             ///< the median of all its samples
   std::vector<RankedEntrant> entries;  ///< what ran beside the reference and was not rejected, fastest first
+  std::set<std::string> timed;         ///< configs of entries
+  std::set<std::string> twins;         ///< configs of entries that another was timed for
   std::set<std::string> rejected;      ///< configs
   int races = 0;                       ///< the number of the next race
 
   /// Of an entry, by its ratio.
   double us(const RankedEntrant& entry) const { return entry.ratio * reference_us; }
-  bool has(const std::string& config) const;
   /// nullptr if it was not timed.
   const RankedEntrant* find(const Entrant& entrant) const;
   /// 1 + the number of configs that are faster, each by its fastest raster; 0 if it was not timed.
   int place(const std::string& config) const;
-  /// Distinct configs that were timed.
-  std::size_t configs() const;
 };
 
 /// What `lines` say of `problem`. A config with the machine code of another has that one's times.

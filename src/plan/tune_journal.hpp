@@ -4,7 +4,6 @@
 
 #include <hotgemm/types.hpp>
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -28,12 +27,7 @@ struct JournalEntry {
 /// "done", "partial", "failed".
 std::string_view to_string(JournalEntry::Status status);
 
-struct TuneJournalOptions {
-  std::filesystem::path user_directory;  ///< the file goes to its v1/tune; empty: kept in memory only
-  bool writable = true;                  ///< false: what is added stays in memory
-  bool trust_shared = false;             ///< as in DatabaseOptions
-  Report warn;                           ///< as in DatabaseOptions
-};
+using TuneJournalOptions = LayerOptions;
 
 /// 64 hex digits that name one piece of work: `problems` in their order, as `options` say, on a GPU model.
 std::string journal_digest(std::span<const Problem> problems, std::string_view options, const std::string& gpu,
@@ -44,8 +38,8 @@ std::string journal_digest(std::span<const Problem> problems, std::string_view o
 /// again. Not thread-safe.
 class TuneJournal {
  public:
-  /// The journal of `digest`: as an earlier run left it if `resume`, else begun afresh. Trouble with the disk is one
-  /// warning, and the journal is kept in memory from then on.
+  /// The journal of `digest`, in v1/tune: as an earlier run left it if `resume`, else begun afresh. Trouble with the
+  /// disk is one warning, and the journal is kept in memory from then on.
   TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume);
 
   /// nullopt for a problem that no run has finished.

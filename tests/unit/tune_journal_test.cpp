@@ -29,8 +29,8 @@ const JournalEntry kDone{Status::done, ""};
 const JournalEntry kPartial{Status::partial, ""};
 const JournalEntry kFailed{Status::failed, "no candidate survived:\n  \"wrong\""};
 
-TuneJournalOptions options_at(const TemporaryDirectory& directory, Warnings* warnings = nullptr) {
-  TuneJournalOptions options;
+LayerOptions options_at(const TemporaryDirectory& directory, Warnings* warnings = nullptr) {
+  LayerOptions options;
   options.user_directory = directory.path();
   if (warnings != nullptr) options.warn = warnings->sink();
   return options;
@@ -150,7 +150,7 @@ TEST(TuneJournal, RefusesSymbolicLinksAndForeignDirectories) {
 
 TEST(TuneJournal, NotWritableIsKeptInMemory) {
   const TemporaryDirectory directory;
-  TuneJournalOptions options = options_at(directory);
+  LayerOptions options = options_at(directory);
   options.writable = false;
   TuneJournal journal{options, kDigest, false};
   journal.add(some_problems()[0], kDone);

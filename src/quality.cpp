@@ -1,0 +1,131 @@
+#include "quality.hpp"
+
+#include "bench.hpp"
+#include "plan/choice.hpp"
+#include "search.hpp"
+#include "tune.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr double kFinalRoundUs = 2000;
+// Seeds of what must share no samples with the search and the trace: data, check data, order.
+constexpr std::uint64_t kRaceSeed = 0x9e37;
+constexpr unsigned kCheckSeed = 0x7f4a;
+
+Candidate candidate_of(const Entrant& entrant) {
+  Candidate candidate;
+  candidate.config = parse_config(entrant.config).value();
+  candidate.launch = parse_launch(entrant.launch).value();
+  return candidate;
+}
+
+Entrant entrant_of(const Candidate& candidate) { return {to_string(candidate.config), to_string(candidate.launch)}; }
+
+/// What a call without records gets, before anything is measured.
+Entrant estimate(Engine& engine, const Problem& problem, const Environment& where) {
+  for (const Choice& choice : choose(problem, where.arch, Database(DatabaseOptions{}), engine.query(where))) {
+    Candidate candidate;
+    candidate.config = choice.config;
+    candidate.launch = choice.launch;
+    build_candidates(std::span(&candidate, 1), problem, where, engine, 1);
+    if (candidate.is_alive()) return entrant_of(candidate);
+  }
+  throw Error(ErrorCode::compile_failed, "nothing that would be picked for " + to_string(problem) + " can be built");
+}
+
+/// A race of `entrants`, each once, whatever the order of their roles.
+std::map<Entrant, std::vector<double>> race_fresh(Engine& engine, Measurer& measurer, const Problem& problem,
+                                                  std::vector<Entrant> entrants, const QualityOptions& options,
+                                                  TimingMode mode) {
+  std::ranges::sort(entrants);
+  entrants.erase(std::unique(entrants.begin(), entrants.end()), entrants.end());
+  std::vector<Candidate> candidates;
+  for (const Entrant& entrant : entrants) candidates.push_back(candidate_of(entrant));
+  build_candidates(candidates, problem, measurer.gpu().environment, engine, options.tuning.jobs);
+  std::vector<Trial> trials;
+  for (const Candidate& c : candidates) {
+    if (!c.is_alive()) throw Error(ErrorCode::compile_failed, to_string(c.config) + ": " + c.reason);
+    trials.push_back({c.config, c.launch, c.cubin});
+  }
+  const std::uint64_t seed = options.tuning.seed + kRaceSeed;
+  measurer.begin(problem, {options.tuning.scratch_bytes, seed, false});
+  for (const Verdict& verdict : measurer.check(trials, static_cast<unsigned>(seed) ^ kCheckSeed)) {
+    if (!verdict.is_sound()) throw Error(ErrorCode::wrong_result, verdict.reason);
+  }
+  const RaceResult result =
+      measurer.race(trials, {.mode = mode, .rounds = options.rounds, .round_us = kFinalRoundUs, .seed = seed}, false);
+  measurer.end();
+  std::map<Entrant, std::vector<double>> us;
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    if (!result.failures[i].empty()) throw Error(ErrorCode::driver_error, result.failures[i]);
+    us[entrants[i]] = result.us[i];
+  }
+  return us;
+}
+
+QualityPick pick_of(const Entrant& entrant, const TraceRanking& ranking) {
+  return {.entrant = entrant, .place = ranking.place(entrant.config)};
+}
+
+}  // namespace
+
+QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem, const ExhaustiveResult& exhaustive,
+                     const QualityOptions& options, const std::function<bool()>& is_cancelled) {
+  const TraceRanking& ranking = exhaustive.ranking;
+  const GpuFacts& gpu = measurer.gpu();
+  QualityResult result;
+  result.problem = problem;
+  result.configs = ranking.timed.size();
+  result.rejected = ranking.rejected.size();
+  for (const std::size_t count : kModelTops) {
+    result.model_regret.push_back(regret_of_first(ranking, exhaustive.menu, count));
+  }
+
+  std::vector<Candidate> candidates = pick_candidates(problem, gpu.info, options.tuning.max_candidates);
+  if (candidates.front().predicted_us < kGraphBelowUs) result.mode = TimingMode::graph;
+  build_candidates(candidates, problem, gpu.environment, engine, options.tuning.jobs, is_cancelled);
+  merge_twins(candidates, problem);
+  const TuneOutcome outcome = search(engine, measurer, problem, std::move(candidates), search_options(options.tuning),
+                                     {.is_cancelled = is_cancelled});
+  result.measured = outcome.measured;
+  result.oracle = pick_of(ranking.entries.front().entrant, ranking);
+  result.tuned = pick_of(entrant_of(outcome.candidates.front()), ranking);
+  result.estimated = pick_of(estimate(engine, problem, gpu.environment), ranking);
+
+  const std::map<Entrant, std::vector<double>> us =
+      race_fresh(engine, measurer, problem, {result.oracle.entrant, result.tuned.entrant, result.estimated.entrant},
+                 options, result.mode);
+  const std::vector<double>& oracle = us.at(result.oracle.entrant);
+  for (QualityPick* pick : {&result.oracle, &result.tuned, &result.estimated}) {
+    const std::vector<double>& own = us.at(pick->entrant);
+    const std::vector<double> ratios = paired_ratios(own, oracle);
+    const Interval interval = median_interval(ratios);
+    pick->us = median(own);
+    pick->regret = median(ratios) - 1;
+    pick->regret_ci = {interval.low - 1, interval.high - 1};
+  }
+  return result;
+}
+
+QualitySummary summarize(std::span<const double> regrets) {
+  QualitySummary summary;
+  const bool has_failed = std::ranges::any_of(regrets, [](double regret) { return std::isnan(regret); });
+  if (regrets.empty() || has_failed) return summary;
+  std::vector<double> ratios;
+  for (const double regret : regrets) ratios.push_back(1 + regret);
+  summary.mean = geometric_mean(ratios) - 1;
+  summary.worst = std::ranges::max(regrets);
+  const auto close = std::ranges::count_if(regrets, [](double regret) { return regret <= 0.01; });
+  summary.within_1_percent = static_cast<double>(close) / static_cast<double>(regrets.size());
+  return summary;
+}
+
+}  // namespace hotgemm

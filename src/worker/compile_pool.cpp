@@ -1,0 +1,115 @@
+#include "worker/compile_pool.hpp"
+
+#include <poll.h>
+
+#include <span>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Io = ChildProcess::Io;
+
+Io exchange(ChildProcess& worker, const FrameBody& request, FrameBody& answer, Clock::time_point deadline) {
+  CompileFrame frame{.body_bytes = request.size()};
+  const auto header = std::span(&frame, 1);
+  Io io = worker.write_all(std::as_bytes(header), deadline);
+  if (io == Io::done) io = worker.write_all(std::as_bytes(std::span(request)), deadline);
+  if (io == Io::done) io = worker.read_all(std::as_writable_bytes(header), deadline);
+  if (io != Io::done) return io;
+  if (!frame.is_intact()) throw Error(ErrorCode::internal, "a compiling worker answered with something else");
+  answer.resize(frame.body_bytes);
+  return worker.read_all(std::as_writable_bytes(std::span(answer)), deadline);
+}
+
+/// What the worker answers to `request`. Where it does not, it is dead afterwards, and Error{code} says of `attempt`
+/// what came of it.
+CompileAnswer ask(ChildProcess& worker, const FrameBody& request, std::chrono::milliseconds patience, ErrorCode code,
+                  const std::string& attempt) {
+  FrameBody answer;
+  const Io io = exchange(worker, request, answer, Clock::now() + patience);
+  if (io == Io::done) return decode_answer(answer);
+  worker.kill();
+  if (io == Io::timed_out) {
+    throw Error(code,
+                attempt + ": no answer within " + std::to_string(patience.count()) + " ms; the process was killed");
+  }
+  throw Error(code, attempt + ": the process ended with " + worker.how_it_ended());
+}
+
+Cubin cubin_of(CompileAnswer answer) {
+  if (const auto* failure = std::get_if<CompileFailure>(&answer)) throw Error(failure->code, failure->message);
+  return std::get<Cubin>(std::move(answer));
+}
+
+/// An idle worker has nothing to say: what is there to be read is its end. That costs no kernel.
+bool is_gone(const ChildProcess& worker) {
+  ::pollfd entry{worker.fd(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) != 0;
+}
+
+}  // namespace
+
+/// One of the pool's workers for the time of one kernel. It goes back to the others only if it is told to.
+class CompilePool::Turn {
+ public:
+  explicit Turn(CompilePool& pool) : pool_(pool) {
+    std::unique_lock lock(pool.mutex_);
+    pool.freed_.wait(lock, [&] { return pool.busy_ < pool.options_.workers; });
+    ++pool.busy_;
+    if (pool.idle_.empty()) return;
+    worker_ = std::move(pool.idle_.back());
+    pool.idle_.pop_back();
+  }
+  ~Turn() {
+    worker_.reset();
+    {
+      const std::lock_guard lock(pool_.mutex_);
+      --pool_.busy_;
+    }
+    pool_.freed_.notify_one();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  bool has_worker() const { return worker_ != nullptr; }
+  ChildProcess& worker() { return *worker_; }
+  void set_worker(Worker worker) { worker_ = std::move(worker); }
+  void keep_worker() {
+    const std::lock_guard lock(pool_.mutex_);
+    pool_.idle_.push_back(std::move(worker_));
+  }
+
+ private:
+  CompilePool& pool_;
+  Worker worker_;
+};
+
+CompilePool::CompilePool(CompilePoolOptions options, const TemplateBundle& bundle)
+    : options_(std::move(options)), bundle_(encode_bundle(bundle)) {}
+
+CompilePool::Worker CompilePool::start() const {
+  auto worker = std::make_unique<ChildProcess>(options_.program, options_.arguments);
+  const std::string attempt = "start " + options_.program.string() + " as a compiling worker";
+  cubin_of(ask(*worker, bundle_, options_.start_deadline, ErrorCode::io_error, attempt));
+  return worker;
+}
+
+Cubin CompilePool::compile(const KernelSource& source) {
+  Turn turn(*this);
+  if (!turn.has_worker() || is_gone(turn.worker())) turn.set_worker(start());
+  CompileAnswer answer = ask(turn.worker(), encode_source(source), options_.deadline, ErrorCode::compile_failed,
+                             "compile " + source.symbol);
+  turn.keep_worker();
+  return cubin_of(std::move(answer));
+}
+
+std::vector<int> CompilePool::idle_pids() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> pids;
+  for (const Worker& worker : idle_) pids.push_back(worker->pid());
+  return pids;
+}
+
+}  // namespace hotgemm

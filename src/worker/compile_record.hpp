@@ -1,0 +1,50 @@
+#pragma once
+
+#include "plan/kernel_source.hpp"
+#include "plan/template_bundle.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+// What passes between a process that builds many kernels and a worker that compiles for it: the templates, answered by
+// a cubin without an image once the compiler is loaded; then sources, each answered in turn. Everything is a
+// CompileFrame and as many bytes of CBOR as it says.
+
+namespace hotgemm {
+
+struct CompileFrame {
+  static constexpr std::uint64_t kMagic = 0x3147434748;  // "HGCG1"
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+
+  std::uint64_t magic = kMagic;
+  std::uint64_t body_bytes = 0;
+
+  bool is_intact() const { return magic == kMagic && body_bytes <= kMaxBytes; }
+};
+
+using FrameBody = std::vector<std::uint8_t>;
+
+/// Why a kernel was not compiled.
+struct CompileFailure {
+  ErrorCode code = ErrorCode::compile_failed;
+  std::string message;
+};
+using CompileAnswer = std::variant<Cubin, CompileFailure>;
+
+FrameBody encode_bundle(const TemplateBundle& bundle);
+/// Without its identity, which compiling does not need.
+FrameBody encode_source(const KernelSource& source);
+FrameBody encode_answer(const CompileAnswer& answer);
+
+// The inverses. Throw Error{internal} for what no encoder writes.
+TemplateBundle decode_bundle(std::span<const std::uint8_t> body);
+KernelSource decode_source(std::span<const std::uint8_t> body);
+CompileAnswer decode_answer(std::span<const std::uint8_t> body);
+
+}  // namespace hotgemm

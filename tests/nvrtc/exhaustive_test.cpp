@@ -1,0 +1,297 @@
+#include "exhaustive.hpp"
+
+#include "gpu/nvrtc.hpp"
+#include "plan/candidates.hpp"
+#include "plan/traits.hpp"
+#include "quality.hpp"
+#include "unit/database_fixture.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+/// A GPU whose kernels take the times that a test says.
+class FakeMeasurer final : public Measurer {
+ public:
+  FakeMeasurer() {
+    gpu_.info = nominal_device("sm_90a");
+    gpu_.environment = {"Fictional FX-1000", "sm_90a", 99, "580.159", ""};
+  }
+
+  const GpuFacts& gpu() const override { return gpu_; }
+  void begin(const Problem&, const MeasureOptions& options) override {
+    ++begun;
+    data_seeds.insert(options.seed);
+  }
+  std::vector<Verdict> check(std::span<const Trial> trials, unsigned) override {
+    std::vector<Verdict> verdicts(trials.size());
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      if (wrong.contains(to_string(trials[i].config))) verdicts[i] = {Stage::check, "wrong: 1 of 4 elements"};
+    }
+    return verdicts;
+  }
+  RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool) override {
+    RaceResult result;
+    const double drift = 1 + 0.3 * std::sin(static_cast<double>(races++));
+    for (const Trial& trial : trials) {
+      const std::string name = to_string(trial.config);
+      result.us.emplace_back();
+      result.failures.push_back(races >= fails_from && fails == name ? "hung: no answer within 2.0 s" : "");
+      const double us = result.failures.back().empty() ? time_of(trial) : std::numeric_limits<double>::quiet_NaN();
+      for (int round = 0; round < options.rounds; ++round) result.us.back().push_back(us * drift);
+      launches[name + " " + to_string(trial.launch)] += options.rounds;
+    }
+    result.rounds_done = options.rounds;
+    return result;
+  }
+  void end() override { ++ended; }
+  std::string baseline() const override { return {}; }
+
+  double time_of(const Trial& trial) const {
+    const auto found = us.find(to_string(trial.config));
+    const double base = found == us.end() ? 200 : found->second;
+    return trial.launch == LaunchConfig{2, true} ? base * 0.98 : base;
+  }
+
+  std::map<std::string, double> us;  // by config
+  std::set<std::string> wrong;
+  std::string fails;  // hangs from race `fails_from` on
+  int fails_from = 1;
+  int begun = 0, ended = 0, races = 0;
+  std::map<std::string, int> launches;  // by config and raster: rounds
+  std::set<std::uint64_t> data_seeds;
+
+ private:
+  GpuFacts gpu_;
+};
+
+/// Of f32, which has a menu of few kernels.
+class ExhaustiveTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cache_ = new TemporaryDirectory;
+    ::unsetenv("HOTGEMM_CACHE");
+  }
+  static void TearDownTestSuite() { delete std::exchange(cache_, nullptr); }
+
+  void SetUp() override {
+    try {
+      Nvrtc::get();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+    options_.batch = 3;
+    int i = 0;
+    for (const KernelConfig& config : candidates(traits_of(problem_), arch_limits("sm_90a"))) {
+      names_.push_back(to_string(config));
+      measurer_.us[names_.back()] = 100 + 10 * i++;
+    }
+    ASSERT_EQ(names_.size(), 8u);
+  }
+
+  void TearDown() override { std::filesystem::remove_all(cache_->path() / "v1" / "rejected"); }
+
+  static ContextOptions context_options() {
+    ContextOptions options;
+    options.cache_directory = cache_->path().string();
+    return options;
+  }
+
+  LayerOptions kept() const {
+    LayerOptions options;
+    options.user_directory = directory_.path();
+    options.warn = [](const std::string& message) { ADD_FAILURE() << message; };
+    return options;
+  }
+
+  TraceHeader header() const { return trace_header("1.2.3", measurer_.gpu().environment, engine_); }
+
+  /// Measures, or goes on with what an earlier call began.
+  ExhaustiveResult measure(const ExhaustiveObserver& observer = {}) {
+    KeptTrace trace(kept(), "t", header());
+    return measure_every_config(engine_, measurer_, problem_, trace, options_, observer);
+  }
+
+  std::string trace_text() const { return read_file(directory_.path() / "v1" / "exhaustive" / "t.jsonl"); }
+
+  std::vector<std::string> order(const TraceRanking& ranking) const {
+    std::vector<std::string> configs;
+    for (const RankedEntrant& entry : ranking.entries) {
+      if (std::ranges::find(configs, entry.entrant.config) == configs.end()) configs.push_back(entry.entrant.config);
+    }
+    return configs;
+  }
+
+  inline static TemporaryDirectory* cache_ = nullptr;  // of cubins, so that each is compiled once
+  TemporaryDirectory directory_;
+  Engine engine_{context_options(), Engine::Records::none};
+  Problem problem_ = parse_problem("1024x1024x64 nn f32 f32");
+  FakeMeasurer measurer_;
+  ExhaustiveOptions options_;
+  std::vector<std::string> names_;  // from the fastest to the slowest
+};
+
+TEST_F(ExhaustiveTest, FindsTheOrderWhateverTheClocksDoBetweenRaces) {
+  const ExhaustiveResult result = measure();
+  EXPECT_TRUE(result.is_complete);
+  EXPECT_EQ(order(result.ranking), names_);
+  EXPECT_EQ(result.ranking.entries.front().entrant, (Entrant{names_[0], "r2n"}));
+  EXPECT_EQ(result.menu.size(), 8u);
+  EXPECT_EQ(measurer_.begun, 1);
+  EXPECT_EQ(measurer_.ended, 1);
+  for (const RankedEntrant& entry : result.ranking.entries) EXPECT_GE(entry.rounds, options_.rounds);
+  std::set<std::string> with_rasters;
+  for (const RankedEntrant& entry : result.ranking.entries) {
+    if (entry.entrant.launch == "r2n") with_rasters.insert(entry.entrant.config);
+  }
+  EXPECT_EQ(with_rasters, (std::set<std::string>{names_[0], names_[1], names_[2]}));
+}
+
+TEST_F(ExhaustiveTest, ACompleteTraceIsReusedWithoutTheGpu) {
+  const ExhaustiveResult first = measure();
+  const std::string text = trace_text();
+  const ExhaustiveResult second = measure();
+  EXPECT_TRUE(second.is_complete);
+  EXPECT_EQ(order(second.ranking), order(first.ranking));
+  EXPECT_EQ(measurer_.begun, 1);
+  EXPECT_EQ(trace_text(), text);
+}
+
+TEST_F(ExhaustiveTest, GoesOnWhereItWasInterrupted) {
+  const int races_of_one_go = [&] {
+    FakeMeasurer whole = measurer_;
+    KeptTrace trace({}, "t", header());
+    measure_every_config(engine_, whole, problem_, trace, options_);
+    return whole.races;
+  }();
+  int runs = 0;
+  for (bool is_complete = false; !is_complete; ++runs) {
+    ASSERT_LT(runs, 100);
+    const int before = measurer_.races;
+    is_complete = measure({.is_cancelled = [&] { return measurer_.races > before; }}).is_complete;
+  }
+  EXPECT_EQ(runs, races_of_one_go + 1);  // a race each, and one that sees that nothing is left
+  EXPECT_EQ(measurer_.races, races_of_one_go);
+  EXPECT_EQ(order(measure().ranking), names_);
+}
+
+TEST_F(ExhaustiveTest, ATraceCutAnywhereIsGoneOnWith) {
+  measure();
+  const std::string text = trace_text();
+  for (std::size_t length = 0; length < text.size(); length += text.size() / 23) {
+    write_file(directory_.path() / "v1" / "exhaustive" / "t.jsonl", text.substr(0, length));
+    const ExhaustiveResult result = measure();
+    EXPECT_TRUE(result.is_complete);
+    EXPECT_EQ(order(result.ranking), names_) << length;
+  }
+}
+
+TEST_F(ExhaustiveTest, WrongOnesAreRowsAndRemembered) {
+  measurer_.wrong = {names_[0], names_[3]};
+  const ExhaustiveResult result = measure();
+  EXPECT_EQ(result.ranking.rejected, measurer_.wrong);
+  EXPECT_EQ(order(result.ranking).front(), names_[1]);
+  for (const auto& [entrant, rounds] : measurer_.launches) EXPECT_FALSE(entrant.starts_with(names_[0])) << entrant;
+  EXPECT_EQ(engine_.rejections.all().size(), 2u);
+  EXPECT_NE(trace_text().find("wrong: 1 of 4 elements"), std::string::npos);
+
+  // What is remembered is not run in a trace of its own either, and not written there: it may be tried later.
+  KeptTrace another({}, "u", header());
+  FakeMeasurer healthy = measurer_;
+  healthy.wrong.clear();
+  healthy.launches.clear();
+  const ExhaustiveResult later = measure_every_config(engine_, healthy, problem_, another, options_);
+  EXPECT_TRUE(later.is_complete);
+  EXPECT_TRUE(later.ranking.rejected.empty());
+  EXPECT_EQ(later.ranking.timed.size(), 6u);
+}
+
+TEST_F(ExhaustiveTest, AReferenceThatFailsIsReplaced) {
+  KeptTrace once({}, "once", header());
+  FakeMeasurer probe = measurer_;
+  measurer_.fails = measure_every_config(engine_, probe, problem_, once, options_).ranking.reference.config;
+  measurer_.fails_from = 3;
+  const ExhaustiveResult result = measure();
+  EXPECT_TRUE(result.is_complete);
+  EXPECT_EQ(result.ranking.rejected, std::set<std::string>{measurer_.fails});
+  EXPECT_EQ(result.ranking.timed.size(), 7u);
+  EXPECT_NE(result.ranking.reference.config, measurer_.fails);
+}
+
+TEST_F(ExhaustiveTest, NoSurvivorIsAnError) {
+  measurer_.wrong = {names_.begin(), names_.end()};
+  try {
+    measure();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::wrong_result);
+    EXPECT_NE(std::string(error.what()).find("none of 8 configs"), std::string::npos);
+  }
+}
+
+TEST_F(ExhaustiveTest, TheDigestDependsOnWhatTimesDependOn) {
+  const std::string digest = exhaustive_digest(problem_, header());
+  EXPECT_EQ(digest.size(), 64u);
+  TraceHeader other = header();
+  other.version = "9";
+  EXPECT_EQ(exhaustive_digest(problem_, other), digest);
+  other.environment.driver = "581";
+  EXPECT_NE(exhaustive_digest(problem_, other), digest);
+  other = header();
+  other.templates.begin()->second = std::string(64, '0');
+  EXPECT_NE(exhaustive_digest(problem_, other), digest);
+  EXPECT_NE(exhaustive_digest(parse_problem("8x8x8 nn f32 f32"), header()), digest);
+  EXPECT_FALSE(header().environment.toolchain.empty());
+}
+
+TEST_F(ExhaustiveTest, AssessesTheTunersAndTheModelsPick) {
+  const ExhaustiveResult all = measure();
+  QualityOptions options;
+  options.tuning.max_candidates = 4;
+  options.tuning.rounds = 3;
+  const QualityResult result = assess(engine_, measurer_, problem_, all, options);
+  EXPECT_EQ(result.configs, 8u);
+  EXPECT_EQ(result.oracle.entrant, (Entrant{names_[0], "r2n"}));
+  EXPECT_EQ(result.oracle.place, 1);
+  EXPECT_DOUBLE_EQ(result.oracle.regret, 0);
+  const auto expected = [&](const Entrant& entrant) {
+    const Trial trial{parse_config(entrant.config).value(), parse_launch(entrant.launch).value(), nullptr};
+    return measurer_.time_of(trial) / 98 - 1;
+  };
+  for (const QualityPick& pick : {result.tuned, result.estimated}) {
+    EXPECT_NEAR(pick.regret, expected(pick.entrant), 1e-9);
+    EXPECT_NEAR(pick.regret_ci.low, pick.regret, 1e-9);
+    EXPECT_EQ(names_[static_cast<std::size_t>(pick.place - 1)], pick.entrant.config);
+  }
+  EXPECT_LE(result.tuned.regret, result.estimated.regret);
+  ASSERT_EQ(result.model_regret.size(), std::size(kModelTops));
+  EXPECT_DOUBLE_EQ(result.model_regret[2], 0);  // all eight
+  EXPECT_GE(result.model_regret[0], result.model_regret[1]);
+  EXPECT_EQ(measurer_.data_seeds.size(), 2u);  // the trace and the search share one, the race has its own
+}
+
+TEST(QualitySummary, OfRegrets) {
+  const std::vector<double> regrets = {0, 0.005, 0.21, -0.01};
+  const QualitySummary summary = summarize(regrets);
+  EXPECT_NEAR(summary.mean, std::pow(1.0 * 1.005 * 1.21 * 0.99, 0.25) - 1, 1e-12);
+  EXPECT_DOUBLE_EQ(summary.worst, 0.21);
+  EXPECT_DOUBLE_EQ(summary.within_1_percent, 0.75);
+  const std::vector<double> failed = {0, std::numeric_limits<double>::quiet_NaN()};
+  EXPECT_TRUE(std::isnan(summarize(failed).mean));
+  EXPECT_TRUE(std::isnan(summarize({}).worst));
+}
+
+}  // namespace
+}  // namespace hotgemm
