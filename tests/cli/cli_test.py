@@ -321,7 +321,7 @@ class MeasuringTest(CliTest):
 
     def test_device_that_is_not_there(self):
         self.use_standin()
-        self.assertIn("--device 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
+        self.assertIn("GPU 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
 
     def test_scratch_too_small_is_one_failed_problem(self):
         options = self.use_standin()
