@@ -1,9 +1,12 @@
 #include "bench_report.hpp"
 #include "bench_run.hpp"
 #include "commands.hpp"
+#include "compile_jobs.hpp"
+#include "exhaustive_run.hpp"
 #include "gpu_monitor.hpp"
 #include "problem_options.hpp"
 #include "progress.hpp"
+#include "quality_run.hpp"
 #include "tune_options.hpp"
 
 #include <fmt/chrono.h>
@@ -32,6 +35,9 @@ struct BenchCommand {
   bool with_ceiling = false;
   std::string results_file;
   std::string commit = HOTGEMM_COMMIT;
+  bool exhaustive = false;
+  bool quality = false;
+  MeasurerOptions measuring;
 };
 
 std::optional<TimingMode> mode_of(const std::string& word) {
@@ -117,12 +123,18 @@ int exit_code_for(const BenchReport& report, const BenchRun& run) {
 
 int run_bench(Session& session, const BenchCommand& command) {
   const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
+  if (command.quality) {
+    return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
+  }
+  if (command.exhaustive) return run_exhaustive(session, problems, command.tuning, command.measuring);
   std::optional<std::ofstream> file = open_results(command.results_file);
   const Gpu gpu(session);
   GpuMonitor monitor(gpu.driver(), gpu.device());
   ContextOptions options = context_options(session);
   options.tuning = tune_options(command.tuning, gpu);
+  options.tuning.jobs = jobs_or_default(options.tuning.jobs);
   Context context(options);
+  use_workers_for(context.impl().engine(), options.tuning.jobs);
   BenchOptions bench = command.bench;
   bench.mode = mode_of(command.mode);
   bench.seed = command.tuning.seed + 1;  // never the tuner's own data
@@ -145,6 +157,25 @@ int run_bench(Session& session, const BenchCommand& command) {
     if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
   }
   return exit_code_for(report, run);
+}
+
+void add_oracle_options(CLI::App& sub, BenchCommand& command) {
+  CLI::Option* exhaustive = sub.add_flag(
+      "--exhaustive", command.exhaustive,
+      "instead: time every legal config of each problem once and the best twentieth for seven rounds; what is measured "
+      "is kept, used again, and gone on with after an interrupt");
+  CLI::Option* quality = sub.add_flag(
+      "--quality", command.quality,
+      "instead: by how much the tuner's pick, without records, and the model's are slower than the best of "
+      "--exhaustive, which is measured first where it has not been");
+  quality->excludes(exhaustive);
+  for (CLI::Option* option : {exhaustive, quality}) {
+    for (const char* other : {"--policy", "--mode", "--round-us", "--no-baseline", "--ceiling", "--results"}) {
+      option->excludes(sub.get_option(other));
+    }
+  }
+  sub.add_flag("--in-process", command.measuring.in_process,
+               "with --exhaustive or --quality: without a worker process; a kernel that faults or hangs ends the run");
 }
 
 }  // namespace
@@ -173,6 +204,7 @@ void add_bench_command(CLI::App& app, Session& session) {
                "also race each problem against mma.sync from registers, and give its fraction of that");
   sub.add_option("--results", command->results_file, "append a section of markdown to this file");
   sub.add_option("--commit", command->commit, "the commit that was built, for --results")->capture_default_str();
+  add_oracle_options(sub, *command);
 }
 
 }  // namespace hotgemm::command

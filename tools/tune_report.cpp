@@ -91,7 +91,7 @@ Json to_json(const ProblemResult& r) {
   return json;
 }
 
-void to_json(const TuningReport& report, Json& output) {
+void add_to_json(const TuningReport& report, Json& output) {
   output["ended"] = word(report.end);
   output["left"] = report.left;
   output["trials"] = report.trials;

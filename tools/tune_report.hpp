@@ -11,7 +11,7 @@ namespace hotgemm::command {
 /// A result as --json has it.
 Json to_json(const ProblemResult& result);
 /// What --json says of the run besides its results.
-void to_json(const TuningReport& report, Json& output);
+void add_to_json(const TuningReport& report, Json& output);
 
 /// One line, without the problem: "mma_… r8m, 211.5 us, 649.8 TFLOP/s, 0.971 of cuBLAS, 20 measured, 3.1 s".
 std::string summary(const ProblemResult& result);
