@@ -53,18 +53,17 @@ bool Allocation::read(const Thread& thread, Instruction instruction, std::uint64
   if (!is_valid(thread, instruction, address, alignment, bytes)) return false;
   const std::size_t at = address - address_;
   std::memcpy(to, bytes_.data() + at, static_cast<std::size_t>(bytes));
-  bool is_good = true;
+  bool has_value = true;
+  const Touch* conflict = nullptr;
   const Touch touch{thread.access(instruction), thread.block->index()};
   for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
-    is_good = is_good && is_initialised_[cell];
+    has_value = has_value && is_initialised_[cell];
     if (cells_.empty()) continue;
     GlobalCell& c = cells_[cell];
-    if (conflicts(thread, instruction, c.writer)) {
-      report_conflict(thread, instruction, address, bytes, c.writer, "wrote");
-    }
+    if (conflicts(thread, instruction, c.writer)) conflict = &c.writer;
     if (!conflicts(thread, instruction, c.reader)) c.reader = touch;
   }
-  if (!is_good) {
+  if (!has_value) {
     report(thread, {.hazard = Hazard::uninitialised,
                     .instruction = instruction,
                     .place = shape_.name,
@@ -72,6 +71,7 @@ bool Allocation::read(const Thread& thread, Instruction instruction, std::uint64
                     .bytes = bytes,
                     .detail = element_name(address) + " has no value"});
   }
+  if (conflict != nullptr) report_conflict(thread, instruction, address, bytes, *conflict, "wrote");
   return true;
 }
 
@@ -89,16 +89,18 @@ bool Allocation::write(const Thread& thread, Instruction instruction, std::uint6
   }
   const std::size_t at = address - address_;
   std::memcpy(bytes_.data() + at, from, static_cast<std::size_t>(bytes));
+  Touch writer, reader;  // that this write conflicts with
   for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
     GlobalCell& c = cells_[cell];
-    if (conflicts(thread, instruction, c.writer)) {
-      report_conflict(thread, instruction, address, bytes, c.writer, "wrote");
-    }
-    if (conflicts(thread, instruction, c.reader)) {
-      report_conflict(thread, instruction, address, bytes, c.reader, "read");
-    }
+    if (conflicts(thread, instruction, c.writer)) writer = c.writer;
+    if (conflicts(thread, instruction, c.reader)) reader = c.reader;
     c = {.writer = {thread.access(instruction), thread.block->index()}, .reader = {}};
     is_initialised_[cell] = true;
+  }
+  if (writer.access.epoch != 0) {
+    report_conflict(thread, instruction, address, bytes, writer, "wrote");
+  } else if (reader.access.epoch != 0) {
+    report_conflict(thread, instruction, address, bytes, reader, "read");
   }
   return true;
 }

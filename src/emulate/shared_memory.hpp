@@ -84,14 +84,19 @@ class SharedMemory {
                    const Seen& has_seen) {
     const Access access = thread.access(instruction);
     Cell* const first = cell(address);
+    Cell bad;  // one of the cells that it conflicts with
+    bool is_good = true;
     for (Cell* c = first; c != first + bytes / kCellBytes; ++c) {
       if (c->is_in_flight || !has_seen(c->writer) || !has_seen(c->readers[0]) || !has_seen(c->readers[1])) {
-        report_write(thread, instruction, address, bytes, *c, has_seen(c->writer),
-                     has_seen(c->readers[0]) ? c->readers[1] : c->readers[0]);
+        bad = *c;
+        is_good = false;
         c->is_in_flight = false;
       }
       c->note_write(access);
     }
+    if (is_good) return;
+    report_write(thread, instruction, address, bytes, bad, has_seen(bad.writer),
+                 has_seen(bad.readers[0]) ? bad.readers[1] : bad.readers[0]);
   }
   template <class Seen>
   void report_read(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes,

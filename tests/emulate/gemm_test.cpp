@@ -1,5 +1,7 @@
 // The kernels of the library on the emulated device: right results, and nothing that no kernel may do.
 
+#include "device_fixture.hpp"
+
 #include "emulate/gemm_run.hpp"
 #include "plan/traits.hpp"
 
@@ -12,12 +14,6 @@
 
 namespace hotgemm::emulate {
 namespace {
-
-std::string text(const std::vector<Finding>& findings) {
-  std::string all;
-  for (const Finding& finding : findings) all += "\n  " + to_string(finding);
-  return all;
-}
 
 /// The problem that `traits` are made for.
 Problem problem_for(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k) {
