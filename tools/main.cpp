@@ -41,6 +41,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_show_command(app, session);
   add_cache_command(app, session);
   add_db_command(app, session);
+  add_emulate_command(app, session);
 }
 
 int report_error(Session& session, std::string_view code, const std::string& message, int exit_code) {
