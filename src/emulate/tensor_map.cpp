@@ -20,13 +20,13 @@ TensorMap encode(const TensorMapSpec& spec) {
   validate(spec);
   const Contents contents{kMark, spec};
   TensorMap map;
-  std::memcpy(map.bytes.data(), &contents, sizeof contents);
+  std::memcpy(map.bytes, &contents, sizeof contents);
   return map;
 }
 
 std::optional<TensorMapSpec> decode(const TensorMap& map) {
   Contents contents;
-  std::memcpy(&contents, map.bytes.data(), sizeof contents);
+  std::memcpy(&contents, map.bytes, sizeof contents);
   if (contents.mark != kMark) return std::nullopt;
   return contents.spec;
 }

@@ -1,19 +1,13 @@
 #pragma once
 
 #include "plan/tensor_map_spec.hpp"
+#include "shared/tensor_map.hpp"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
 namespace hotgemm::emulate {
-
-/// The 128 bytes that a kernel is handed and does not look into.
-struct alignas(64) TensorMap {
-  std::array<std::byte, 128> bytes{};
-};
 
 /// The emulated device's tensor map: the spec itself. Throws what validate throws.
 TensorMap encode(const TensorMapSpec& spec);

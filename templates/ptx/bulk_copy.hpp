@@ -1,0 +1,75 @@
+#pragma once
+
+#include "ptx/device.hpp"
+#include "shared/tensor_map.hpp"
+
+// Copies of boxes between a tensor in global memory and shared memory, made by one thread and done by the copy engine.
+// Coordinates are those of the box's first element, x along the contiguous dimension; what lies outside of the tensor
+// is read as zero and not written. sm_90 and later.
+
+namespace hotgemm::ptx {
+
+/// prefetch.tensormap
+HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
+  HOTGEMM_PTX("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// ---- global to shared: the box's bytes are counted at `barrier` ----
+
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
+  HOTGEMM_PTX(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
+          "r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+/// With a cache policy of L2, as createpolicy makes them.
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                 u64 policy) {
+  HOTGEMM_PTX(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier), "l"(policy)
+      : "memory");
+}
+/// To the same place in each block of the cluster whose bit is set in `blocks`, and counted at the barrier there.
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                      u16 blocks) {
+  HOTGEMM_PTX(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                      u16 blocks, u64 policy) {
+  HOTGEMM_PTX(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+      ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(blocks), "l"(policy)
+      : "memory");
+}
+
+// ---- shared to global: in groups of the thread that makes them ----
+
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, int y, u32 shared) {
+  HOTGEMM_PTX("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x),
+              "r"(y), "r"(shared)
+              : "memory");
+}
+HOTGEMM_DEVICE void cp_async_bulk_commit_group() { HOTGEMM_PTX("cp.async.bulk.commit_group;" ::: "memory"); }
+/// Waits until at most kPending of this thread's most recent groups are still in flight.
+template <int kPending>
+HOTGEMM_DEVICE void cp_async_bulk_wait_group() {
+  HOTGEMM_PTX("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
+}
+/// The same, but of the others only shared memory has been read.
+template <int kPending>
+HOTGEMM_DEVICE void cp_async_bulk_wait_group_read() {
+  HOTGEMM_PTX("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+/// fence.proxy.async: what this thread has written to shared memory is seen by copy engine and tensor cores.
+HOTGEMM_DEVICE void fence_proxy_async() { HOTGEMM_PTX("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+}  // namespace hotgemm::ptx
