@@ -20,7 +20,8 @@
   F(cuMemcpyDtoHAsync) F(cuMemcpyHtoDAsync) F(cuStreamCreate) F(cuStreamDestroy) F(cuStreamSynchronize) \
   F(cuStreamIsCapturing) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuThreadExchangeStreamCaptureMode) \
   F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphExecDestroy) F(cuGraphDestroy) F(cuEventCreate) \
-  F(cuEventDestroy) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime)
+  F(cuEventDestroy) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime) \
+  F(cuTensorMapEncodeTiled)
 // clang-format on
 
 namespace hotgemm {

@@ -41,6 +41,11 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
 CUresult mem_alloc(CUdeviceptr* address, std::size_t bytes);
 CUresult mem_free(CUdeviceptr address);
 CUresult mem_get_info(std::size_t* free, std::size_t* total);
+CUresult tensor_map_encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                                 const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
+                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
+                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                 CUtensorMapFloatOOBfill fill);
 CUresult memcpy_to_device(CUdeviceptr to, const void* from, std::size_t bytes);
 CUresult memcpy_to_host(void* to, CUdeviceptr from, std::size_t bytes);
 CUresult memset_d8_async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream);

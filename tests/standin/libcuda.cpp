@@ -80,6 +80,7 @@ const auto& entries() {
       HOTGEMM_ENTRY("cuEventQuery", 2000, cuEventQuery, event_query),
       HOTGEMM_ENTRY("cuEventSynchronize", 2000, cuEventSynchronize, event_synchronize),
       HOTGEMM_ENTRY("cuEventElapsedTime", 2000, cuEventElapsedTime, event_elapsed_time),
+      HOTGEMM_ENTRY("cuTensorMapEncodeTiled", 12000, cuTensorMapEncodeTiled, tensor_map_encode_tiled),
   };
   return table;
 }

@@ -3,6 +3,8 @@
 #include "api.hpp"
 #include "node.hpp"
 
+#include <cstdint>
+
 namespace hotgemm::standin::api {
 namespace {
 
@@ -56,6 +58,20 @@ CUresult mem_free(CUdeviceptr address) {
     return CUDA_SUCCESS;
   };
   return call("cuMemFree", Scope::context_call, body, [&](Ledger& ledger) { ledger.memory.free(address); });
+}
+
+/// Keeps the address: no kernel of the stand-in copies by tensor.
+CUresult tensor_map_encode_tiled(CUtensorMap* map, CUtensorMapDataType /*type*/, cuuint32_t rank, void* address,
+                                 const cuuint64_t* /*sizes*/, const cuuint64_t* /*strides*/, const cuuint32_t* /*box*/,
+                                 const cuuint32_t* /*element_strides*/, CUtensorMapInterleave /*interleave*/,
+                                 CUtensorMapSwizzle /*swizzle*/, CUtensorMapL2promotion /*promotion*/,
+                                 CUtensorMapFloatOOBfill /*fill*/) {
+  return call("cuTensorMapEncodeTiled", Scope::process, [&](Ledger&) {
+    if (map == nullptr || address == nullptr || rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
+    *map = CUtensorMap{};
+    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult mem_get_info(std::size_t* free, std::size_t* total) {

@@ -1,0 +1,61 @@
+#include "gpu/tensor_map.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstring>
+#include <span>
+
+namespace hotgemm {
+namespace {
+
+CUtensorMapDataType data_type(DType element) {
+  switch (element) {
+    case DType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DType::f32: break;
+  }
+  return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+}
+
+CUtensorMapSwizzle swizzle_mode(TensorSwizzle swizzle) {
+  switch (swizzle) {
+    case TensorSwizzle::none: return CU_TENSOR_MAP_SWIZZLE_NONE;
+    case TensorSwizzle::bytes_32: return CU_TENSOR_MAP_SWIZZLE_32B;
+    case TensorSwizzle::bytes_64: return CU_TENSOR_MAP_SWIZZLE_64B;
+    case TensorSwizzle::bytes_128: break;
+  }
+  return CU_TENSOR_MAP_SWIZZLE_128B;
+}
+
+std::string describe(const TensorMapSpec& s) {
+  return fmt::format("encode a tensor map of {:#x}, sizes {}, strides {} bytes, box {}, swizzle {}", s.base,
+                     fmt::join(std::span(s.sizes).first(s.rank), "×"),
+                     fmt::join(std::span(s.strides).first(s.rank), "×"), fmt::join(std::span(s.box).first(s.rank), "×"),
+                     static_cast<int>(s.swizzle));
+}
+
+}  // namespace
+
+TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec) {
+  validate(spec);
+  constexpr std::array<cuuint32_t, kTensorMapRank> kEachElement{1, 1, 1, 1, 1};
+  std::array<cuuint64_t, kTensorMapRank> sizes{}, strides{};
+  for (std::size_t i = 0; i < spec.rank; ++i) {
+    sizes[i] = spec.sizes[i];
+    if (i > 0) strides[i - 1] = spec.strides[i];  // the driver is not told that of dimension 0
+  }
+  CUtensorMap encoded;
+  const CUresult result = driver.cuTensorMapEncodeTiled(
+      &encoded, data_type(spec.element), spec.rank, reinterpret_cast<void*>(spec.base), sizes.data(), strides.data(),
+      spec.box.data(), kEachElement.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_mode(spec.swizzle),
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) driver.fail(result, describe(spec));
+  static_assert(sizeof encoded == sizeof(TensorMap) && alignof(CUtensorMap) <= alignof(TensorMap));
+  TensorMap map;
+  std::memcpy(map.bytes, &encoded, sizeof encoded);
+  return map;
+}
+
+}  // namespace hotgemm
