@@ -1,0 +1,71 @@
+#pragma once
+
+namespace hotgemm {
+
+inline constexpr int kWgmmaM = 64;
+inline constexpr int kWgmmaK = 16;  // of 16-bit elements
+inline constexpr int kWarpgroupThreads = 128;
+
+/// The 64 bits that tell wgmma.mma_async where an operand lies in shared memory. `address` is a multiple of 16;
+/// `swizzle_bytes` is 128, 64 or 32.
+///
+/// The operand is made of blocks of eight rows of `swizzle_bytes`, their 16-byte chunks swizzled by address. For a
+/// k-major operand a row runs along k and the blocks follow each other along m (or n), `stride_bytes` apart; the
+/// instruction is one row deep, so that `leading_bytes` means nothing. Otherwise a row runs along m (or n), the blocks
+/// follow each other along k `stride_bytes` apart, and along m (or n) `leading_bytes` apart.
+constexpr unsigned long long wgmma_descriptor(unsigned address, int leading_bytes, int stride_bytes,
+                                              int swizzle_bytes) {
+  const auto field = [](unsigned bytes) { return static_cast<unsigned long long>((bytes & 0x3ffffu) >> 4); };
+  const unsigned long long mode = swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3;
+  return field(address) | field(static_cast<unsigned>(leading_bytes)) << 16 |
+         field(static_cast<unsigned>(stride_bytes)) << 32 | mode << 62;
+}
+
+/// Where byte `offset` of a box lies that a bulk copy swizzles, from an address that is a multiple of 1024.
+constexpr int swizzled_offset(int offset, int swizzle_bytes) {
+  return offset ^ ((offset >> 7 & (swizzle_bytes / 16 - 1)) << 4);
+}
+
+/// An operand's tile in shared memory, as bulk copies leave it for wgmma: slabs of `rows` rows of `swizzle_bytes`, each
+/// brought by one copy. A tile's rows run along k if it is k-major, else along m (or n).
+///
+///   k-major, 128 × 64 (m × k)                 otherwise, 128 × 64
+///   one slab of 128 rows of 64 k              two slabs, each of 64 rows (k) of 64 m
+///
+/// The tile begins at a multiple of 1024 bytes.
+struct WgmmaTile {
+  int outer;          ///< extent along m (or n)
+  int block_k;        ///< extent along k
+  bool k_major;       ///< stored with k contiguous
+  int swizzle_bytes;  ///< 128, 64 or 32
+
+  constexpr int rows() const { return k_major ? outer : block_k; }
+  constexpr int slab_elements() const { return swizzle_bytes / 2; }
+  constexpr int slabs() const { return (k_major ? block_k : outer) / slab_elements(); }
+  constexpr int slab_bytes() const { return rows() * swizzle_bytes; }
+  constexpr int bytes() const { return slabs() * slab_bytes(); }
+
+  /// Blocks of eight rows, slabs and k-steps fit together.
+  constexpr bool is_sound() const {
+    if (swizzle_bytes != 128 && swizzle_bytes != 64 && swizzle_bytes != 32) return false;
+    if (outer < 8 || outer % 8 != 0 || block_k < kWgmmaK || block_k % kWgmmaK != 0) return false;
+    return (k_major ? block_k : outer) % slab_elements() == 0;
+  }
+
+  /// Of the tile at `address`: what wgmma is told about its first 16 of k.
+  constexpr unsigned long long descriptor(unsigned address) const {
+    return wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes);
+  }
+  /// How far the operand that begins at `first`, a multiple of 64 (k-major: of 8), and at k = 16 * `step` lies behind
+  /// the tile's first one.
+  constexpr int offset_bytes(int first, int step) const {
+    const int k = step * kWgmmaK;
+    if (k_major) return k / slab_elements() * slab_bytes() + first * swizzle_bytes + k % slab_elements() * 2;
+    return first / slab_elements() * slab_bytes() + k * swizzle_bytes;
+  }
+};
+
+/// What adding `bytes`, a multiple of 16, to its address adds to a descriptor.
+constexpr unsigned long long descriptor_step(int bytes) { return static_cast<unsigned long long>(bytes) >> 4; }
+
+}  // namespace hotgemm
