@@ -25,6 +25,8 @@ class Stages {
   explicit Stages(bool quiet) : quiet_(quiet) {}
 
   void update(std::string_view what, std::size_t done, std::size_t total) {
+    if (what == what_ && done == done_) return;  // the best run again when all have run: nothing for a log
+    done_ = done;
     if (!progress_ || what != what_) {
       what_ = what;
       progress_.reset();
@@ -36,6 +38,7 @@ class Stages {
  private:
   bool quiet_;
   std::string what_;
+  std::size_t done_ = 0;
   std::optional<Progress> progress_;
 };
 
