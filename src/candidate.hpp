@@ -41,9 +41,10 @@ struct Candidate {
 std::string_view kind_of(std::string_view reason);
 /// Compiling: "compile error", "spills". Loading and running: "failed" is what the driver said of this candidate alone,
 /// "faulted" an error that took the process's CUDA context with it, "hung" no answer in time. Results: "wrong", and
-/// "stray write" outside of D. "remembered" is one of these on an earlier day; "not timed": the budget was spent.
-inline constexpr std::string_view kReasonKinds[] = {"compile error", "spills",      "failed",     "faulted",  "hung",
-                                                    "wrong",         "stray write", "remembered", "not timed"};
+/// "stray write" outside of D. "slow" is what one launch told of, "not timed" what the budget left no time for.
+/// "remembered" is one of the dangers on an earlier day.
+inline constexpr std::string_view kReasonKinds[] = {
+    "compile error", "spills", "failed", "faulted", "hung", "wrong", "stray write", "slow", "not timed", "remembered"};
 /// Whether a candidate that ended for `reason` is to be left alone for a while: it is wrong, or a danger to others.
 bool is_worth_remembering(std::string_view reason);
 

@@ -152,6 +152,9 @@ class Search {
       tell_samples(entries[i], result.us[i]);
       if (result.failures[i].empty()) {
         note_timing(entries[i], result.us[i], result.us[0]);
+        const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
+        if (is_abandoned)
+          end_row(row(entries[i]), Stage::measure, "slow: twice the fastest's time or more, at first sight");
         continue;
       }
       std::ranges::fill(result.us[i], std::numeric_limits<double>::quiet_NaN());  // what fails has no speed

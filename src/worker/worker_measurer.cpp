@@ -234,6 +234,90 @@ std::string WorkerMeasurer::Impl::guilt_of(const Trial& trial, RaceOptions race)
   }
 }
 
+/// One race, over as many workers as it takes.
+class WorkerMeasurer::Race {
+ public:
+  Race(Impl& impl, std::span<const Trial> trials, const RaceOptions& options, bool with_baseline)
+      : impl_(impl),
+        trials_(trials),
+        options_(options),
+        with_baseline_(with_baseline),
+        live_(all_of(trials.size())),
+        strikes_(trials.size()) {
+    result_.us.resize(trials.size());
+    result_.failures.resize(trials.size());
+  }
+
+  RaceResult run() {
+    const auto start = Clock::now();
+    RaceOptions race = options_;
+    while (!live_.empty()) {
+      const std::vector<Trial> asked = picked(trials_, live_);
+      impl_.make_ready(asked);
+      // What dead workers have cost is given back.
+      if (race.deadline != Clock::time_point::max()) race.deadline = options_.deadline + (Clock::now() - start);
+      RaceResult result;
+      const auto end = impl_.race_once(asked, race, with_baseline_, result);
+      if (!end) {
+        take(std::move(result));
+        break;
+      }
+      impl_.lose(*end);
+      settle(*end, race);
+    }
+    for (auto& us : result_.us) us.resize(static_cast<std::size_t>(result_.rounds_done), kNan);
+    return std::move(result_);
+  }
+
+ private:
+  void take(RaceResult result) {
+    result_.rounds_done = result.rounds_done;
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+      result_.us[live_[i]] = std::move(result.us[i]);
+      result_.failures[live_[i]] = std::move(result.failures[i]);
+    }
+    if (result.us.size() == live_.size()) return;
+    result_.us.push_back(std::move(result.us.back()));  // the baseline's
+    result_.failures.push_back(std::move(result.failures.back()));
+  }
+
+  /// Takes the guilty out of the race.
+  void settle(const WorkerEnd& end, const RaceOptions& race) {
+    const auto place = static_cast<std::size_t>(end.trial);
+    if (end.cause == Cause::killed || end.code != ErrorCode::context_lost) {
+      impl_.bear(end, kMostKills, kills_);
+    } else if (place < live_.size()) {
+      const std::size_t trial = live_[place];
+      if (!impl_.is_believed(end, ++strikes_[trial])) return;
+      result_.failures[trial] = end.reason();
+      std::erase(live_, trial);
+    } else {
+      settle_among_several(end, race);
+    }
+  }
+
+  void settle_among_several(const WorkerEnd& end, const RaceOptions& race) {
+    const std::size_t suspects = live_.size();
+    std::erase_if(live_, [&](std::size_t i) {
+      result_.failures[i] = impl_.guilt_of(trials_[i], race);
+      return !result_.failures[i].empty();
+    });
+    if (live_.size() < suspects) return;
+    impl_.bear(end, kMostFruitlessRaces, fruitless_);
+    with_baseline_ = false;  // it is what is left to suspect
+  }
+
+  Impl& impl_;
+  std::span<const Trial> trials_;
+  const RaceOptions& options_;
+  bool with_baseline_;
+  RaceResult result_;
+  std::vector<std::size_t> live_;
+  std::vector<int> strikes_;
+  int kills_ = 0;
+  int fruitless_ = 0;
+};
+
 WorkerMeasurer::WorkerMeasurer(WorkerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 
 WorkerMeasurer::~WorkerMeasurer() = default;
@@ -276,55 +360,7 @@ std::vector<Verdict> WorkerMeasurer::check(std::span<const Trial> trials, unsign
 }
 
 RaceResult WorkerMeasurer::race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) {
-  RaceOptions race = options;
-  race.on_step = {};
-  RaceResult all{.us = std::vector<std::vector<double>>(trials.size()),
-                 .failures = std::vector<std::string>(trials.size())};
-  std::vector<int> strikes(trials.size());
-  std::vector<std::size_t> live = all_of(trials.size());
-  const auto start = Clock::now();
-  for (int kills = 0, fruitless = 0; !live.empty();) {
-    const std::vector<Trial> asked = picked(trials, live);
-    impl_->make_ready(asked);
-    if (race.deadline != Clock::time_point::max()) race.deadline = options.deadline + (Clock::now() - start);
-    RaceResult result;
-    const auto end = impl_->race_once(asked, race, with_baseline, result);
-    if (!end) {
-      all.rounds_done = result.rounds_done;
-      for (std::size_t i = 0; i < live.size(); ++i) {
-        all.us[live[i]] = std::move(result.us[i]);
-        all.failures[live[i]] = std::move(result.failures[i]);
-      }
-      if (result.us.size() > live.size()) {
-        all.us.push_back(std::move(result.us.back()));
-        all.failures.push_back(std::move(result.failures.back()));
-      }
-      break;
-    }
-    impl_->lose(*end);
-    const auto place = static_cast<std::size_t>(end->trial);
-    if (end->cause == Cause::killed || end->code != ErrorCode::context_lost) {
-      impl_->bear(*end, kMostKills, kills);
-    } else if (place < live.size()) {
-      const std::size_t trial = live[place];
-      if (impl_->is_believed(*end, ++strikes[trial])) {
-        all.failures[trial] = end->reason();
-        std::erase(live, trial);
-      }
-    } else {
-      const std::size_t before = live.size();
-      std::erase_if(live, [&](std::size_t i) {
-        all.failures[i] = impl_->guilt_of(trials[i], race);
-        return !all.failures[i].empty();
-      });
-      if (live.size() == before) {
-        impl_->bear(*end, kMostFruitlessRaces, fruitless);
-        with_baseline = false;
-      }
-    }
-  }
-  for (auto& us : all.us) us.resize(static_cast<std::size_t>(all.rounds_done), kNan);
-  return all;
+  return Race(*impl_, trials, options, with_baseline).run();
 }
 
 void WorkerMeasurer::end() {

@@ -51,6 +51,7 @@ class WorkerMeasurer final : public Measurer {
 
  private:
   struct Impl;
+  class Race;
   std::unique_ptr<Impl> impl_;
 };
 

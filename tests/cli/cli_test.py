@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,7 +146,7 @@ class ShowTest(CliTest):
 
 
 class PrewarmTest(CliTest):
-    WORDS = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64x64x64", "--layout", "nn,nt", "--jobs", "1"]
+    WORDS = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64x64x64", "--layout", "nn,nt"]
 
     def test_second_time_compiles_nothing(self):
         self.need_nvrtc()
@@ -160,6 +161,27 @@ class PrewarmTest(CliTest):
         self.assertEqual((second["compiled"], second["cached"], second["failed"]), (0, 4, 0))
         self.assertIn("registers", self.run_command(*self.WORDS, "--report").stdout)
         self.assertEqual(self.run_json(*self.WORDS, "--list")["to_compile"], 0)
+
+    def test_worker_processes_fill_the_same_cache(self):
+        """More than eight jobs are worker processes; their kernels answer a run without."""
+        self.need_nvrtc()
+        words = [*self.WORDS, "--jobs", "9"]
+        first = self.run_json(*words)
+        self.assertEqual((first["compiled"], first["cached"], first["failed"]), (4, 0, 0))
+        self.assertEqual(self.run_json(*self.WORDS)["cached"], 4)
+
+    def test_workers_use_the_template_directory(self):
+        self.need_nvrtc()
+        templates = shutil.copytree(pathlib.Path(__file__).parents[2] / "templates", self.path / "templates")
+        for family in ("mma.cuh", "simt.cuh"):
+            with open(templates / family, "a", encoding="utf-8") as file:
+                file.write("#error edited\n")
+        self.environment["HOTGEMM_TEMPLATE_DIR"] = str(templates)
+        done = self.run_command(*self.WORDS, "--jobs", "9", expect=2)
+        self.assertIn("edited", done.stderr)
+
+    def test_nobody_starts_a_worker_by_hand(self):
+        self.assertIn("socket", self.run_command("compile-worker", expect=1).stderr)
 
     def test_without_nvrtc(self):
         self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
@@ -299,7 +321,7 @@ class MeasuringTest(CliTest):
 
     def test_device_that_is_not_there(self):
         self.use_standin()
-        self.assertIn("--device 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
+        self.assertIn("GPU 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
 
     def test_scratch_too_small_is_one_failed_problem(self):
         options = self.use_standin()

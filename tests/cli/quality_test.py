@@ -146,6 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", required=True)
     parser.add_argument("--standin", default="", help="the stand-in driver's library")
+    parser.add_argument("--corrupting", default="", help="not used here")
     options, rest = parser.parse_known_args()
     COMMAND, STANDIN = options.command, options.standin
     HAS_NVRTC = has_nvrtc()

@@ -213,6 +213,15 @@ TEST_F(SearchTest, KeepsTheBestSoFarWhenCancelled) {
   expect_thrown(ErrorCode::interrupted, {}, [&] { search(rows); });
 }
 
+TEST_F(SearchTest, WhatIsAbandonedAtFirstSightIsSlow) {
+  const std::vector<Candidate> rows = candidates(4);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[1].config ? kNan : 100.0; };
+  const TuneOutcome outcome = search(rows);
+  EXPECT_EQ(name(outcome.candidates.back()), name(rows[1]));
+  EXPECT_EQ(kind_of(outcome.candidates.back().reason), "slow");
+  EXPECT_THAT(engine().rejections.all(), testing::IsEmpty()) << "it is slow on this problem";
+}
+
 TEST_F(SearchTest, ARasterThatWasNotTimedDoesNotEndItsConfig) {
   const std::vector<Candidate> rows = candidates(3);
   gpu_.failure = [&](const Trial& t) { return t.launch == rows[0].launch ? std::string() : std::string(kNoTimeLeft); };

@@ -320,11 +320,11 @@ class KilledParentTest : public WorkerTest {
     return std::make_unique<ChildProcess>(HOTGEMM_TEST_BIN_DIR "/tuning_program",
                                           std::vector{cache(), std::to_string(first)});
   }
-  /// What it says until `deadline`.
-  static std::string read_until(ChildProcess& child, Clock::time_point deadline) {
+  /// What it says until `deadline`, `most` letters of it.
+  static std::string read_until(ChildProcess& child, Clock::time_point deadline, std::size_t most) {
     std::string text;
     std::byte letter{};
-    while (Clock::now() < deadline && child.read_all({&letter, 1}, deadline) == ChildProcess::Io::done) {
+    while (text.size() < most && child.read_all({&letter, 1}, deadline) == ChildProcess::Io::done) {
       text += static_cast<char>(letter);
     }
     return text;
@@ -342,20 +342,15 @@ TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
   constexpr int kKills = 110;
   const std::string winner = to_string(trials_[2].config);
   set_slow_script(rule(0, "speed:300") + rule(0, "wrong") + rule(2, "speed:500"));
-  auto start = Clock::now();
   std::set<std::string> reported;
-  {
-    const auto child = start_tuning();
-    std::byte letter{};
-    ASSERT_EQ(child->read_all({&letter, 1}, Clock::now() + 60s), ChildProcess::Io::done);
-  }
-  const double first_s = std::min(seconds_since(start), 0.5);  // without what was compiled for it
   std::mt19937 random(21);
-  std::uniform_real_distribution<double> life_s(0, 6 * first_s);
   for (int i = 0; i < kKills; ++i) {
-    const auto child = start_tuning(4 * (i + 1));  // on problems that are new
-    const auto life = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(life_s(random)));
-    const std::string text = read_until(*child, Clock::now() + life);
+    const auto child = start_tuning(4 * i);  // on problems that are new
+    // By turns at any time from its start on, and while it goes from problem to problem.
+    const bool is_early = i % 2 == 0;
+    const auto life = is_early ? std::chrono::milliseconds(random() % 60) : 60s;
+    const std::string text = read_until(*child, Clock::now() + life, is_early ? 10000 : random() % 300);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
     ASSERT_TRUE(child->kill());
     EXPECT_EQ(child->how_it_ended(), "signal 9 (Killed)");
     add_lines(text, reported);
@@ -367,7 +362,7 @@ TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
     EXPECT_NEAR(found.record.timing.median_us, 500, 0.5);
     recorded.insert(to_string(found.record.problem) + "|" + to_string(found.record.config));
   }
-  EXPECT_GT(reported.size(), 20u);
+  EXPECT_GE(reported.size(), 20u);
   for (const std::string& line : reported) EXPECT_TRUE(recorded.contains(line)) << line;
 }
 
