@@ -1,6 +1,7 @@
 #include "bench_report.hpp"
 #include "bench_run.hpp"
 #include "commands.hpp"
+#include "compile_jobs.hpp"
 #include "exhaustive_run.hpp"
 #include "gpu_monitor.hpp"
 #include "problem_options.hpp"
@@ -131,7 +132,9 @@ int run_bench(Session& session, const BenchCommand& command) {
   GpuMonitor monitor(gpu.driver(), gpu.device());
   ContextOptions options = context_options(session);
   options.tuning = tune_options(command.tuning, gpu);
+  options.tuning.jobs = jobs_or_default(options.tuning.jobs);
   Context context(options);
+  use_workers_for(context.impl().engine(), options.tuning.jobs);
   BenchOptions bench = command.bench;
   bench.mode = mode_of(command.mode);
   bench.seed = command.tuning.seed + 1;  // never the tuner's own data

@@ -5,6 +5,7 @@
 
 #include <hotgemm/error.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -25,13 +26,13 @@ void add_jobs_option(CLI::App& app, int& jobs) {
       ->check(CLI::Range(1, 1024));
 }
 
-int use_compile_jobs(Engine& engine, int jobs) {
-  if (jobs == 0) jobs = available_cores();
-  if (jobs <= kThreadsPerCompiler) return jobs;
+int jobs_or_default(int jobs, int spare) { return jobs > 0 ? jobs : std::max(available_cores() - spare, 1); }
+
+void use_workers_for(Engine& engine, int jobs) {
+  if (jobs <= kThreadsPerCompiler) return;
   const auto pool = std::make_shared<CompilePool>(
       CompilePoolOptions{.program = this_program(), .arguments = {"compile-worker"}, .workers = jobs}, engine.bundle);
   engine.builder.compile_with([pool](const KernelSource& source) { return pool->compile(source); });
-  return jobs;
 }
 
 }  // namespace hotgemm::command

@@ -1,5 +1,6 @@
 #include "exhaustive_run.hpp"
 
+#include "compile_jobs.hpp"
 #include "gpu/cache_options.hpp"
 #include "gpu/nvrtc.hpp"
 #include "problem_options.hpp"
@@ -64,6 +65,8 @@ ExhaustiveRun::ExhaustiveRun(const Session& session, const TuningOptions& tuning
       context_(context_options(session)),
       engine_(context_, Engine::Records::none),
       tuning_(tune_options(tuning)) {
+  tuning_.jobs = jobs_or_default(tuning_.jobs);
+  use_workers_for(engine_, tuning_.jobs);
   measuring.cache_directory = context_.cache_directory;
   measurer_ = measurer_factory(engine_, measuring)(session.device);
   if (tuning_.scratch_bytes == 0) tuning_.scratch_bytes = measurer_->gpu().free_bytes / 2;

@@ -57,7 +57,8 @@ PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, cons
 PrewarmReport prewarm_all(Context& context, const Session& session, const PrewarmCommand& command,
                           const std::vector<Problem>& problems) {
   PrewarmReport total;
-  const int jobs = use_compile_jobs(context.impl().engine(), command.jobs);
+  const int jobs = jobs_or_default(command.jobs);
+  use_workers_for(context.impl().engine(), jobs);
   for (const std::string& arch : command.archs) {
     if (is_interrupted()) break;
     Progress progress("compile for " + arch, session.quiet);

@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "compile_jobs.hpp"
 #include "gpu/cache_options.hpp"
 #include "gpu/nvrtc.hpp"
 #include "log.hpp"
@@ -176,9 +177,11 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
 
 int run_tune(Session& session, const TuneCommand& command) {
   const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
-  const TuningRunOptions options = run_options(command, session);
+  TuningRunOptions options = run_options(command, session);
   const ContextOptions context = context_options(session);
   Engine engine(context);
+  options.tuning.jobs = jobs_or_default(options.tuning.jobs, static_cast<int>(options.gpus.size()));
+  use_workers_for(engine, options.tuning.jobs);
   MeasurerOptions measuring = command.measuring;
   measuring.cache_directory = context.cache_directory;
 

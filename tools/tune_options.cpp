@@ -1,5 +1,7 @@
 #include "tune_options.hpp"
 
+#include "compile_jobs.hpp"
+
 #include "gpu/cache_options.hpp"
 
 namespace hotgemm::command {
@@ -11,8 +13,7 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
   app.add_option("--budget", options.budget_s, "seconds of measuring per problem")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_option("--jobs", options.jobs, "compile threads (default: what the machine is good for)")
-      ->check(CLI::Range(1, 1024));
+  add_jobs_option(app, options.jobs);
   app.add_option("--seed", options.seed, "of the data and of the order of measurements")->capture_default_str();
   app.add_option("--scratch", options.scratch,
                  "device memory for operands, as in 512M or 8G (default: half of what is free)");

@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,7 +146,7 @@ class ShowTest(CliTest):
 
 
 class PrewarmTest(CliTest):
-    WORDS = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64x64x64", "--layout", "nn,nt", "--jobs", "1"]
+    WORDS = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64x64x64", "--layout", "nn,nt"]
 
     def test_second_time_compiles_nothing(self):
         self.need_nvrtc()
@@ -160,6 +161,27 @@ class PrewarmTest(CliTest):
         self.assertEqual((second["compiled"], second["cached"], second["failed"]), (0, 4, 0))
         self.assertIn("registers", self.run_command(*self.WORDS, "--report").stdout)
         self.assertEqual(self.run_json(*self.WORDS, "--list")["to_compile"], 0)
+
+    def test_worker_processes_fill_the_same_cache(self):
+        """More than eight jobs are worker processes; their kernels answer a run without."""
+        self.need_nvrtc()
+        words = [*self.WORDS, "--jobs", "9"]
+        first = self.run_json(*words)
+        self.assertEqual((first["compiled"], first["cached"], first["failed"]), (4, 0, 0))
+        self.assertEqual(self.run_json(*self.WORDS)["cached"], 4)
+
+    def test_workers_use_the_template_directory(self):
+        self.need_nvrtc()
+        templates = shutil.copytree(pathlib.Path(__file__).parents[2] / "templates", self.path / "templates")
+        for family in ("mma.cuh", "simt.cuh"):
+            with open(templates / family, "a", encoding="utf-8") as file:
+                file.write("#error edited\n")
+        self.environment["HOTGEMM_TEMPLATE_DIR"] = str(templates)
+        done = self.run_command(*self.WORDS, "--jobs", "9", expect=2)
+        self.assertIn("edited", done.stderr)
+
+    def test_nobody_starts_a_worker_by_hand(self):
+        self.assertIn("socket", self.run_command("compile-worker", expect=1).stderr)
 
     def test_without_nvrtc(self):
         self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
@@ -234,6 +256,41 @@ class CacheTest(CliTest):
         self.assertEqual(self.run_json("cache", "stat")["entries"], 2)
         self.assertEqual(self.run_json("cache", "trim", "--max-size", str(entries[0]["bytes"] + 4096))["removed"], 1)
         self.assertEqual(self.run_json("cache", "clear")["removed"], 1)
+
+
+class EmulateTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        done = subprocess.run([COMMAND, "emulate", "--list"], env=self.environment, capture_output=True, text=True,
+                              timeout=60, check=False)
+        if done.returncode == 3:
+            self.skipTest(done.stderr)
+
+    def test_results_of_both_families_are_checked(self):
+        for family, dtype in (("mma", "f16"), ("simt", "f32")):
+            with self.subTest(family=family):
+                found = self.run_json("emulate", "--shape", "70x50x40", "--layout", "nn,tt", "--family", family,
+                                      "--dtype", dtype, "--seed", "7")
+                self.assertEqual(found["seed"], 7)
+                self.assertEqual(len(found["results"]), 2)
+                for result in found["results"]:
+                    self.assertTrue(result["config"].startswith(family))
+                    self.assertTrue(0 < result["error_over_gate"] <= 1)
+                    self.assertEqual(result["findings"], [])
+        self.assertIn("ldmatrix", self.run_command("emulate", "--shape", "70x50x40", "--data", "integers").stdout)
+
+    def test_a_config_can_be_named(self):
+        config = "mma_m32_n48_k48_wm1_wn3_s5_x1_f2_e0_b1"
+        found = self.run_json("emulate", "--shape", "70x50x40", "--config", config)
+        self.assertEqual(found["results"][0]["config"], config)
+        self.assertIn(config, self.run_command("emulate", "--list").stdout)
+
+    def test_what_cannot_be_run_is_said(self):
+        self.assertIn("--shape", self.run_command("emulate", expect=1).stderr)
+        self.assertIn("mma_m1", self.run_command("emulate", "--shape", "8x8x8", "--config", "mma_m1", expect=1).stderr)
+        self.assertIn("2^31", self.run_command("emulate", "--shape", "4096x4096x4096", expect=1).stderr)
+        self.assertIn("--list", self.run_command("emulate", "--shape", "8x8x8", "--dtype", "f32", "--family", "mma",
+                                                 expect=2).stderr)
 
 
 class MeasuringTest(CliTest):
