@@ -3,9 +3,7 @@
 
 import contextlib
 import json
-import os
 import pathlib
-import random
 import re
 import shutil
 import signal
@@ -16,8 +14,6 @@ import time
 
 import cli_test
 
-KILLS = int(os.environ.get("HOTGEMM_TEST_KILLS", "50"))
-SEED = int(os.environ.get("HOTGEMM_TEST_SEED", "1"))
 # `[3/12] 8x16x8 nn f16: mma_… r16m, 1000.0 us, …`: a problem that is done.
 DONE_LINE = re.compile(r"\[\d+/\d+\] (?P<label>[^:]+): (?P<config>\S+) \S+, [\d.]+ us, [\d.]+ TFLOP/s, ")
 
@@ -41,11 +37,13 @@ class TuneCase(cli_test.CliTest):
     SHELF = None
     LIST = ",".join(f"8x{n}x8" for n in range(8, 8 * 17, 8))  # classes that share their kernels
     COUNT = 16
-    OPTIONS = ["--jobs", "1", "--candidates", "12", "--scratch", "1M", "--budget", "600", "--rounds", "2"]
+    CANDIDATES = 4
+    OPTIONS = ["--jobs", "1", "--scratch", "1M", "--budget", "600", "--rounds", "2"]
 
     def setUp(self):
         super().setUp()
         self.use_standin()
+        self.OPTIONS = ["--candidates", str(self.CANDIDATES), *TuneCase.OPTIONS]
         self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm_=speed:1000"
         if TuneCase.SHELF is None:
             TuneCase.SHELF = self.fill_shelf()
@@ -53,7 +51,8 @@ class TuneCase(cli_test.CliTest):
 
     def fill_shelf(self):
         shelf = tempfile.TemporaryDirectory()  # lives as long as the program
-        self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--cache-dir", shelf.name, "-q")
+        words = ["--candidates", "12", *TuneCase.OPTIONS, "--cache-dir", shelf.name]
+        self.run_command("tune", "--shape", "8x8x8", *words, "-q")
         for kind in ("db", "rejected", "tune"):
             shutil.rmtree(pathlib.Path(shelf.name) / "v1" / kind, ignore_errors=True)
         return shelf
@@ -160,6 +159,8 @@ class ReportTest(TuneCase):
 
 
 class FaultTest(TuneCase):
+    CANDIDATES = 12
+
     def test_planted_candidates_cost_their_own_rows(self):
         names = self.candidates()
         self.assertGreaterEqual(len(names), 8)
@@ -174,11 +175,10 @@ class FaultTest(TuneCase):
         self.assertEqual((result["config"], result["median_us"]), (best, 500))
         reasons = {rejection["config"]: rejection["reason"] for rejection in result["rejections"]}
         expected = {fault: "faulted: ", hang: "hung: ", wrong: "wrong: ", nan: "wrong: ", stray: "stray write: ",
-                    crash: "faulted: "}
+                    crash: "faulted: ", slow: "slow: "}
         for config, kind in expected.items():
             self.assertTrue(reasons.get(config, "").startswith(kind), f"{kind}, {reasons}")
-        self.assertNotIn(slow, reasons)
-        self.assertEqual(output["rejected"], {"faulted": 2, "wrong": 2, "hung": 1, "stray write": 1})
+        self.assertEqual(output["rejected"], {"faulted": 2, "wrong": 2, "hung": 1, "stray write": 1, "slow": 1})
         self.assertGreaterEqual(output["restarts"], 3)
         traced = [json.loads(line) for line in (self.path / "t.jsonl").read_text().splitlines()]
         self.assertEqual({line["config"] for line in traced if "rejected" in line}, set(expected))
@@ -188,10 +188,12 @@ class FaultTest(TuneCase):
         again = self.tune(*words, "--retune")
         self.assertEqual(again["restarts"], 0)
         self.assertEqual(again["results"][0]["config"], best)
-        self.assertEqual(again["rejected"], {"remembered": 6})
+        reasons = {rejection["config"]: rejection["reason"] for rejection in again["results"][0]["rejections"]}
+        for config in set(expected) - {slow}:
+            self.assertTrue(reasons.get(config, "").startswith("remembered: " + expected[config]), reasons)
         text = self.run_command("tune", *self.OPTIONS, *words, "--retune", "--rejections").stdout
         self.assertIn("remembered: hung: no answer within 3.0 s", text)
-        self.assertIn("rejected: remembered 6", text)
+        self.assertRegex(text, r"rejected: remembered \d+ · slow 1")
 
     def test_a_kernel_that_does_not_compile_is_a_row(self):
         templates = self.path / "templates"
@@ -208,7 +210,7 @@ class FaultTest(TuneCase):
         config = re.search(r"is_legal\((\w+)", text)[1]
         (templates / "mma.cuh").write_text(marked.replace("Cfg.stages", f"{config}.stages"))
         self.environment["HOTGEMM_TEMPLATE_DIR"] = str(templates)
-        output = self.tune("--shape", "8x8x8", "--candidates", "4")
+        output = self.tune("--shape", "8x8x8")
         result = output["results"][0]
         self.assertGreaterEqual(output["rejected"].get("compile error", 0), 1, output)
         self.assertNotIn(f"_s{stages}_", result["config"])
@@ -223,7 +225,7 @@ class FaultTest(TuneCase):
 class InterruptTest(TuneCase):
     def setUp(self):
         super().setUp()
-        self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:2000"
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:400"
 
     def wait_for_done(self, process, count=1):
         """Reads until `count` problems are done; returns what it has read of them."""
@@ -286,59 +288,6 @@ class InterruptTest(TuneCase):
         self.assertIn("tuned", origins.values())
         text = (self.path / "t.jsonl").read_text()  # the trace goes on, too
         self.assertEqual(text.count('{"trace"'), 2)
-
-
-class KillTest(TuneCase):
-    def test_kills_at_random_moments_lose_and_falsify_nothing(self):
-        """Each run goes on with the one that was killed before it, until the list is done; then with a new list."""
-        names = self.candidates()
-        wrong = names[0]
-        self.plant((wrong, "wrong"), (wrong, "speed:10"), ("mma_", "slow:300"))
-        self.environment["HOTGEMM_STANDIN_SCRIPT"] = ";".join(
-            ["hotgemm_=speed:1000", "hotgemm_=slow:300", f"hotgemm_{wrong}_f16=wrong", f"hotgemm_{wrong}_f16=speed:10"])
-        rng = random.Random(SEED)
-        told = {}
-        killed = {"parent": 0, "worker": 0}
-        lists = 0
-        while sum(killed.values()) < KILLS:
-            process = self.start("--shape", self.LIST, "--resume")
-            time.sleep(rng.uniform(0, 1.0))
-            victim = rng.choice(["parent", "worker"])
-            if self.kill(process, victim):
-                killed[victim] += 1
-            _, text = process.communicate(timeout=120)
-            lines = text.splitlines(keepends=True)
-            told |= {match["label"]: match["config"] for match in map(DONE_LINE.match, lines) if match}
-            self.expect_nobody_left()
-            kept = self.records()
-            for label, config in told.items():
-                self.assertEqual(kept.get(label), config, f"seed {SEED}, after {killed}")
-            self.assertTrue(set(kept.values()) <= set(names) - {wrong}, kept)
-            if process.returncode == -signal.SIGKILL:
-                continue
-            self.assertEqual(process.returncode, 0, text)  # a killed worker is replaced
-            self.assertEqual(len(kept), self.COUNT)
-            lists += 1
-            told = {}
-            shutil.rmtree(self.path / "cache")
-        self.assertGreater(lists, 0)
-        self.assertGreater(min(killed.values()), 0)
-
-    def kill(self, process, victim):
-        """Whether there was anybody to kill."""
-        target = process.pid
-        if victim == "worker":
-            family = processes_of(self.environment["HOTGEMM_CACHE_DIR"])
-            workers = [pid for pid, words in family.items() if b"worker" in words]
-            if not workers:
-                return False
-            target = workers[0]
-        if process.poll() is not None:
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(target, signal.SIGKILL)
-            return True
-        return False
 
 
 if __name__ == "__main__":
