@@ -1,0 +1,43 @@
+#include "plan/wgmma_instruction.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <gtest/gtest.h>
+
+namespace hotgemm {
+namespace {
+
+TEST(WgmmaInstruction, NamesEachRegisterOnce) {
+  EXPECT_EQ(wgmma_text({.n = 8, .b_is_k_major = false}, "Instruction"), R"(struct Instruction {
+  static HOTGEMM_DEVICE void mma_async(float (&d)[4], hotgemm::u64 a, hotgemm::u64 b, bool accumulate) {
+    HOTGEMM_PTX("{ .reg .pred p; setp.ne.b32 p, %6, 0; "
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+                "{%0, %1, %2, %3}, "
+                "%4, %5, p, 1, 1, 0, 1; }"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+  }
+};
+)");
+}
+
+TEST(WgmmaInstruction, HoldsF16AccumulatorsInPairs) {
+  const std::string text = wgmma_text({.n = 256, .accumulator = DType::f16, .a_is_k_major = false}, "X");
+  EXPECT_NE(text.find("hotgemm::u32 (&d)[64]"), text.npos);
+  EXPECT_NE(text.find("m64n256k16.f16.f16.f16"), text.npos);
+  EXPECT_NE(text.find("%64, %65, p, 1, 1, 1, 0; }"), text.npos);
+  EXPECT_NE(text.find("\"+r\"(d[63])"), text.npos);
+  EXPECT_EQ(text.find("%67"), text.npos);
+}
+
+TEST(WgmmaInstruction, RefusesWhatThereIsNot) {
+  for (const WgmmaInstruction& bad :
+       {WgmmaInstruction{.n = 0}, WgmmaInstruction{.n = 12}, WgmmaInstruction{.n = 264},
+        WgmmaInstruction{.element = DType::f32}, WgmmaInstruction{.accumulator = DType::bf16},
+        WgmmaInstruction{.element = DType::bf16, .accumulator = DType::f16}}) {
+    EXPECT_THROW(wgmma_text(bad, "Instruction"), Error);
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
