@@ -2,6 +2,7 @@
 
 #include "plan/identity.hpp"
 #include "plan/traits.hpp"
+#include "plan/wgmma_instruction.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -24,12 +25,12 @@ std::string traits_initializer(const GemmTraits& t) {
          ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) + ", .vec_d = " + literal(t.vec_d);
 }
 
-std::string config_initializer(const KernelConfig& config) {
+template <class Config>
+std::string config_initializer(const Config& config) {
   std::string text;
-  const auto append = [&](const char* name, const char*, auto value) {
+  config.visit_fields(config, [&](const char* name, const char*, auto value) {
     text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
-  };
-  std::visit([&](const auto& c) { c.visit_fields(c, append); }, config);
+  });
   return text;
 }
 
@@ -76,11 +77,34 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   const std::string struct_name(family.config);
   std::string text = "#include \"" + std::string(family.header) + "\"\n";
   text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
-  text += "constexpr hotgemm::" + struct_name + " kConfig{" + config_initializer(config) + "};\n";
+  text += "constexpr hotgemm::" + struct_name + " kConfig{" +
+          std::visit([](const auto& c) { return config_initializer(c); }, config) + "};\n";
   text += "extern \"C\" __global__ void __launch_bounds__(" + launch_bounds(config) + ")\n";
   text += symbol + "(const __grid_constant__ hotgemm::GemmArgs args) {\n";
   text += "  hotgemm::" + std::string(family.function) + "<kTraits, kConfig>(args);\n}\n";
   return finish(symbol, std::move(text), family.header, arch, bundle);
+}
+
+KernelSource render_wgmma(const WgmmaConfig& config, const GemmTraits& traits, std::string_view arch,
+                          const TemplateBundle& bundle) {
+  std::string symbol = "hotgemm_wgmma";
+  config.visit_fields(config,
+                      [&](const char*, const char* tag, int value) { symbol += "_" + (tag + std::to_string(value)); });
+  symbol += "_" + to_string(traits);
+  std::string text = "#include \"wgmma.cuh\"\n";
+  text += wgmma_text({.n = config.block_n,
+                      .element = traits.element,
+                      .accumulator = traits.accumulator,
+                      .a_is_k_major = traits.a_is_k_major(),
+                      .b_is_k_major = traits.b_is_k_major()},
+                     "Instruction");
+  text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
+  text += "constexpr hotgemm::WgmmaConfig kConfig{" + config_initializer(config) + "};\n";
+  text += "extern \"C\" __global__ void __launch_bounds__(kConfig.threads(), 1)";
+  if (config.cluster() > 1) text += " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";
+  text += "\n" + symbol + "(const __grid_constant__ hotgemm::WgmmaArgs args) {\n";
+  text += "  hotgemm::wgmma_gemm<kTraits, kConfig, Instruction>(args);\n}\n";
+  return finish(symbol, std::move(text), "wgmma.cuh", arch, bundle);
 }
 
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {

@@ -2,8 +2,10 @@
 
 #include "gpu/nvrtc.hpp"
 #include "plan/render.hpp"
+#include "plan/wgmma_instruction.hpp"
 
 #include <hotgemm/error.hpp>
+#include <hotgemm/types.hpp>
 
 #include <gtest/gtest.h>
 
@@ -38,6 +40,58 @@ extern "C" __global__ void hotgemm_instructions() {
   ptx::stmatrix_x4(ptx::dynamic_shared_base(), r);
 })";
 
+constexpr std::string_view kHopper = R"(
+#include "ptx/bulk_copy.hpp"
+#include "ptx/cluster.hpp"
+#include "ptx/elect.hpp"
+#include "ptx/grid_dependency.hpp"
+#include "ptx/mbarrier.hpp"
+#include "ptx/memory.hpp"
+#include "ptx/trap.hpp"
+using namespace hotgemm;
+extern "C" __global__ void __cluster_dims__(2, 1, 1) hotgemm_instructions(const __grid_constant__ TensorMap map) {
+  const u32 shared = ptx::dynamic_shared_base(), barrier = shared + 4096;
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  ptx::mbarrier_init(barrier, 1);
+  ptx::fence_mbarrier_init();
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+  if (ptx::elect_sync()) {
+    ptx::prefetch_tensormap(map);
+    ptx::mbarrier_arrive_expect_tx(barrier, 4096);
+    ptx::cp_async_bulk_tensor_2d_load(shared, map, 1, 2, barrier);
+    ptx::cp_async_bulk_tensor_2d_load(shared, map, 1, 2, barrier, 0x1000000000000000);
+    ptx::cp_async_bulk_tensor_2d_multicast(shared, map, 1, 2, barrier, 3);
+    ptx::cp_async_bulk_tensor_2d_multicast(shared, map, 1, 2, barrier, 3, 0x1000000000000000);
+    ptx::mbarrier_arrive(barrier);
+    ptx::mbarrier_arrive_cluster(ptx::mapa(barrier, ptx::cluster_ctarank() ^ 1));
+  }
+  if (!ptx::mbarrier_try_wait_parity(barrier, 0)) ptx::trap();
+  ptx::fence_proxy_async();
+  ptx::cp_async_bulk_tensor_2d_store(map, 1, 2, shared);
+  ptx::cp_async_bulk_commit_group();
+  ptx::cp_async_bulk_wait_group_read<1>();
+  ptx::cp_async_bulk_wait_group<0>();
+})";
+
+constexpr std::string_view kWgmma = R"(
+#include "ptx/memory.hpp"
+#include "ptx/wgmma.hpp"
+using namespace hotgemm;
+extern "C" __global__ void __launch_bounds__(384, 1) hotgemm_instructions(const __grid_constant__ u64 out) {
+  float d = 1;
+  u32 bits = 1;
+  ptx::setmaxnreg_dec<40>();
+  ptx::setmaxnreg_inc<232>();
+  ptx::wgmma_fence();
+  ptx::wgmma_commit_group();
+  ptx::wgmma_wait_group<1>();
+  ptx::pin(d);
+  ptx::pin(bits);
+  ptx::st_global_b32(out, bits);
+})";
+
 class Instructions : public testing::Test {
  protected:
   void SetUp() override {
@@ -63,6 +117,46 @@ TEST_F(Instructions, OfWarpsAndNamedBarriersAreThoseOfAnyArchitecture) {
 TEST_F(Instructions, StmatrixNeedsHopper) {
   for (const char* arch : {"sm_90a", "sm_120"}) EXPECT_NO_THROW(compile(kStmatrix, arch)) << arch;
   EXPECT_THROW(compile(kStmatrix, "sm_80"), Error);
+}
+
+TEST_F(Instructions, OfClustersAndBulkCopiesNeedHopper) {
+  for (const char* arch : {"sm_90a", "sm_120"}) EXPECT_NO_THROW(compile(kHopper, arch)) << arch;
+  EXPECT_THROW(compile(kHopper, "sm_80"), Error);
+}
+
+TEST_F(Instructions, OfWarpgroupsAreHoppersAlone) {
+  EXPECT_NO_THROW(compile(kWgmma, "sm_90a"));
+  for (const char* arch : {"sm_90", "sm_120"}) EXPECT_THROW(compile(kWgmma, arch), Error) << arch;
+}
+
+TEST_F(Instructions, WgmmaOfEveryWidthTypeAndLayout) {
+  for (const DType accumulator : {DType::f32, DType::f16}) {
+    std::string text = "#include \"ptx/device.hpp\"\n", body;
+    for (int n = 8; n <= 256; n += 8) {
+      WgmmaInstruction instruction{.n = n, .accumulator = accumulator};
+      instruction.element = accumulator == DType::f32 && n % 16 == 0 ? DType::bf16 : DType::f16;
+      instruction.a_is_k_major = n % 3 == 0;
+      instruction.b_is_k_major = n % 5 < 2;
+      const std::string name = "Wgmma" + std::to_string(n);
+      text += wgmma_text(instruction, name);
+      body += accumulator == DType::f32 ? "  { float d[" + std::to_string(n / 2)
+                                        : "  { hotgemm::u32 d[" + std::to_string(n / 4);
+      body += "] = {}; " + name + "::mma_async(d, 0, 0, false); }\n";
+    }
+    text += "extern \"C\" __global__ void __launch_bounds__(128, 1) hotgemm_instructions() {\n" + body + "}\n";
+    EXPECT_NO_THROW(compile(text, "sm_90a")) << to_string(accumulator);
+  }
+}
+
+TEST_F(Instructions, KernelsOfWgmmaDoNotSpill) {
+  const TemplateBundle bundle = TemplateBundle::embedded();
+  for (const WgmmaConfig& config : {WgmmaConfig{128, 256, 64, 2, 4, 2, 1}, WgmmaConfig{256, 192, 64, 2, 3, 1, 1},
+                                    WgmmaConfig{192, 160, 64, 3, 4, 1, 1}, WgmmaConfig{64, 256, 64, 1, 4, 1, 2}}) {
+    const GemmTraits traits{.op_b = Op::t};
+    ASSERT_TRUE(is_legal(config, traits, *find_arch_limits(90)));
+    const Cubin cubin = Nvrtc::get().compile(render_wgmma(config, traits, "sm_90a", bundle), bundle);
+    EXPECT_EQ(cubin.spill_bytes, 0) << cubin.symbol;
+  }
 }
 
 }  // namespace
