@@ -1,0 +1,152 @@
+// wgmma_race_program MxNxK LAYOUT RASTERS CONFIG...: kernels of the `wgmma` family against cuBLAS, interleaved.
+//
+// RASTERS is a list such as r8m,r4n; a CONFIG is seven numbers, M,N,K,CONSUMERS,STAGES,CLUSTER_M,CLUSTER_N. Prints
+// TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the fastest of
+// cuBLAS's default and all algorithms of cuBLASLt's heuristics; f16, f32 accumulation, N(0,1) data, cold L2.
+
+#include "bench.hpp"
+#include "context_impl.hpp"
+#include "gpu/operand_pool.hpp"
+#include "gpu/stream.hpp"
+#include "plan/statistics.hpp"
+#include "plan/traits.hpp"
+#include "wgmma_kernel.hpp"
+
+#include <hotgemm/hotgemm.hpp>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == by) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+WgmmaConfig parse_wgmma(const std::string& text) {
+  WgmmaConfig config;
+  const std::vector<std::string> parts = split(text, ',');
+  std::size_t next = 0;
+  WgmmaConfig::visit_fields(config, [&](const char*, const char*, int& field) { field = std::stoi(parts.at(next++)); });
+  return config;
+}
+
+/// Compiled by a thread each, checked once, and loaded.
+std::vector<WgmmaKernel> build(const Driver& driver, const std::vector<WgmmaConfig>& configs,
+                               const GemmTraits& traits) {
+  const TemplateBundle bundle = TemplateBundle::from_environment();
+  std::vector<std::optional<WgmmaKernel>> built(configs.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      if (!is_legal(configs[i], traits, *find_arch_limits(90))) continue;
+      threads.emplace_back([&, i] {
+        try {
+          built[i].emplace(driver, configs[i], traits, bundle, false);
+        } catch (const std::exception& error) {
+          std::fprintf(stderr, "%s\n", error.what());
+        }
+      });
+    }
+  }
+  std::vector<WgmmaKernel> kernels;
+  for (std::optional<WgmmaKernel>& kernel : built) {
+    if (!kernel) continue;
+    kernel->load();
+    kernels.push_back(std::move(*kernel));
+  }
+  return kernels;
+}
+
+int run(const Problem& problem, const std::vector<LaunchConfig>& rasters, const std::vector<WgmmaConfig>& configs) {
+  const Driver& driver = Driver::get();
+  const PrimaryContext primary(driver, 0);
+  ContextOptions options;
+  options.policy = Policy::estimate;
+  Context context(options);
+  DeviceState& state = context.impl().current();
+  const OwnedStream stream(driver);
+  const OperandPool pool(driver, problem, state.info().l2_bytes, std::int64_t{4} << 30);
+  const std::vector<OperandSet>& sets = pool.sets();
+  const CheckKernels& check = state.check_kernels();
+  const std::vector<WgmmaKernel> kernels = build(driver, configs, traits_of(problem));
+
+  std::vector<Contender> contenders;
+  for (const WgmmaKernel& kernel : kernels) {
+    check.fill_check(problem, sets[0], 5, stream.get());
+    kernel.launch(problem.m, problem.n, problem.k, OperandPool::operands(sets[0], 1, 0), rasters[0],
+                  state.info().sm_count, stream.get());
+    if (const std::string wrong = check.check(problem, sets[0], 5, 1, 0, stream.get()); !wrong.empty()) {
+      std::printf("%s: %s\n", kernel.cubin().symbol.c_str(), wrong.c_str());
+      continue;
+    }
+    for (const LaunchConfig& raster : rasters) {
+      contenders.push_back(
+          {kernel.cubin().symbol.substr(14, kernel.cubin().symbol.find("_f16") - 14) + " " + to_string(raster),
+           [&, raster](CUstream on, int set) {
+             kernel.launch(problem.m, problem.n, problem.k,
+                           OperandPool::operands(sets[static_cast<std::size_t>(set)], 1, 0), raster,
+                           state.info().sm_count, on);
+           }});
+    }
+  }
+  for (const OperandSet& set : sets) check.fill_normal(problem, set, 1, stream.get());
+  CublasBaseline cublas(driver);
+  contenders.push_back(fastest_baseline(driver, stream.get(), sets, problem, cublas, {}));
+  contenders.push_back(cublas.default_gemm(problem, sets, 1, 0));
+  const std::size_t baseline = contenders.size() - 2;
+
+  RaceOptions race_options;
+  race_options.sets = static_cast<int>(sets.size());
+  race_options.rounds = 11;
+  race_options.round_us = 4000;
+  const RaceResult raced = race(driver, stream.get(), contenders, race_options);
+  const double flops =
+      2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
+  std::printf("%s\n", to_string(problem).c_str());
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const std::vector<double> ratios = paired_ratios(raced.us[baseline], raced.us[i]);
+    const Interval ci = median_interval(ratios);
+    std::printf("%-34s %7.1f us %6.1f TF  %.4f [%.4f, %.4f] %s\n", contenders[i].name.c_str(), median(raced.us[i]),
+                flops / median(raced.us[i]) * 1e-6, median(ratios), ci.low, ci.high, raced.failures[i].c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace hotgemm
+
+int main(int argc, char** argv) {
+  using namespace hotgemm;
+  try {
+    if (argc < 5) throw std::runtime_error("usage: wgmma_race_program MxNxK LAYOUT RASTERS CONFIG...");
+    const std::vector<std::string> sizes = split(argv[1], 'x');
+    const std::string layout = argv[2];
+    const Problem problem{.m = std::stoll(sizes.at(0)),
+                          .n = std::stoll(sizes.at(1)),
+                          .k = std::stoll(sizes.at(2)),
+                          .op_a = layout.at(0) == 't' ? Op::t : Op::n,
+                          .op_b = layout.at(1) == 't' ? Op::t : Op::n};
+    std::vector<LaunchConfig> rasters;
+    for (const std::string& raster : split(argv[3], ',')) rasters.push_back(parse_launch(raster).value());
+    std::vector<WgmmaConfig> configs;
+    for (int i = 4; i < argc; ++i) configs.push_back(parse_wgmma(argv[i]));
+    return run(problem, rasters, configs);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

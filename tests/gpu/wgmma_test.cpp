@@ -1,0 +1,117 @@
+// The `wgmma` family on exact data: ragged shapes, all layouts, clusters, more tiles than blocks.
+
+#include "gpu_fixture.hpp"
+#include "wgmma_kernel.hpp"
+
+#include "gpu/check_kernels.hpp"
+#include "gpu/operand_pool.hpp"
+
+#include <thread>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr Op kOps[] = {Op::n, Op::t};
+
+constexpr WgmmaConfig kConfigs[] = {
+    {128, 256, 64, 2, 4, 1, 1}, {128, 256, 64, 2, 4, 2, 1}, {256, 128, 64, 2, 4, 1, 2}, {128, 128, 64, 2, 6, 1, 1},
+    {256, 192, 64, 2, 3, 1, 1}, {192, 128, 64, 3, 4, 1, 1}, {64, 256, 64, 1, 4, 1, 2},  {128, 64, 128, 2, 4, 1, 1},
+    {128, 208, 64, 2, 4, 1, 1}, {128, 16, 64, 2, 4, 2, 1},
+};
+
+class WgmmaOnGpu : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (!IsSkipped() && gpu().arch() != "sm_90a") GTEST_SKIP() << "needs sm_90a, not " << gpu().arch();
+  }
+  /// The configs that are legal for `traits`, compiled by several threads and loaded.
+  std::vector<WgmmaKernel> kernels(const GemmTraits& traits) {
+    const TemplateBundle bundle = TemplateBundle::from_environment();
+    const ArchLimits& arch = *find_arch_limits(90);
+    std::vector<std::optional<WgmmaKernel>> built(std::size(kConfigs));
+    std::vector<std::string> failures(std::size(kConfigs));
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < std::size(kConfigs); ++i) {
+        if (!is_legal(kConfigs[i], traits, arch)) continue;
+        threads.emplace_back([&, i] {
+          try {
+            built[i].emplace(driver(), kConfigs[i], traits, bundle, true);
+          } catch (const Error& error) {
+            failures[i] = error.what();
+          }
+        });
+      }
+    }
+    std::vector<WgmmaKernel> loaded;
+    for (std::size_t i = 0; i < std::size(kConfigs); ++i) {
+      EXPECT_EQ(failures[i], "");
+      if (!built[i]) continue;
+      EXPECT_EQ(built[i]->cubin().spill_bytes, 0) << built[i]->cubin().symbol;
+      loaded.push_back(std::move(*built[i]));
+      loaded.back().load();
+    }
+    return loaded;
+  }
+};
+
+TEST_F(WgmmaOnGpu, IsExactOnRaggedShapes) {
+  constexpr std::int64_t kShapes[][3] = {{1, 8, 8},      {64, 64, 64},    {65, 72, 1},     {128, 256, 64},
+                                         {129, 257, 65}, {300, 500, 200}, {515, 333, 127}, {257, 120, 640}};
+  for (const DType element : {DType::f16, DType::bf16}) {
+    for (const Op op_a : kOps) {
+      for (const Op op_b : kOps) {
+        const bool reads_c = op_a == op_b;
+        const GemmTraits traits{.element = element, .op_a = op_a, .op_b = op_b, .reads_c = reads_c};
+        for (const WgmmaKernel& kernel : kernels(traits)) {
+          for (const auto& [m, n, k] : kShapes) {
+            for (const float alpha : {1.f, -2.f, 0.f}) {
+              GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .dtype = element},
+                         .alpha = alpha,
+                         .beta = reads_c ? 2.f : 0.f};
+              c.set_tight_ld(8);
+              SCOPED_TRACE(kernel.cubin().symbol + " " + c.text());
+              CaseRun run(driver(), c, stream());
+              run.fill(CaseRun::Data::integers, 7);
+              run.run([&](const Operands& o) { kernel.launch(m, n, k, o, {2, false}, 4, stream()); });
+              ASSERT_EQ(run.inexact(), "");
+              ASSERT_EQ(run.stray_write(), "");
+              if (m * n > 50000) break;  // one alpha: the reference is computed on the CPU
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(WgmmaOnGpu, IsExactOverManyTilesPerBlock) {
+  const Problem base{.m = 4104, .n = 3848, .k = 1032};
+  for (const DType accumulator : {DType::f32, DType::f16}) {
+    for (const Op op_a : kOps) {
+      for (const Op op_b : kOps) {
+        Problem problem = base;
+        problem.op_a = op_a;
+        problem.op_b = op_b;
+        const GemmTraits traits{.accumulator = accumulator, .op_a = op_a, .op_b = op_b};
+        const OperandPool pool(driver(), problem, 0, std::int64_t{1} << 30);
+        const OperandSet& set = pool.sets().front();
+        const CheckKernels& check = gpu().state().check_kernels();
+        for (const WgmmaKernel& kernel : kernels(traits)) {
+          for (const LaunchConfig& raster : {LaunchConfig{8, false}, LaunchConfig{3, true}}) {
+            check.fill_check(problem, set, 5, stream());
+            const std::uint64_t before = check.digest(problem, pool, set, stream());
+            kernel.launch(problem.m, problem.n, problem.k, OperandPool::operands(set, 1, 0), raster, 132, stream());
+            EXPECT_EQ(check.check(problem, set, 5, 1, 0, stream()), "") << kernel.cubin().symbol;
+            EXPECT_EQ(check.digest(problem, pool, set, stream()), before) << kernel.cubin().symbol;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
