@@ -29,8 +29,8 @@ std::set<std::string> functions(const path& file) {
 void add_instructions(const path& templates, const path& file, std::set<path>& found) {
   std::ifstream stream(templates / file);
   ASSERT_TRUE(stream) << file;
-  const std::regex include(R"(#include "((?:ptx/)?\w+\.(?:hpp|cuh))") ");
-      for (std::string line; std::getline(stream, line);) {
+  const std::regex include(R"x(#include "((?:ptx/)?\w+\.(?:hpp|cuh))")x");
+  for (std::string line; std::getline(stream, line);) {
     std::smatch match;
     if (!std::regex_match(line, match, include)) continue;
     const path included = match[1].str();
