@@ -3,7 +3,9 @@
 
 import contextlib
 import json
+import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -96,6 +98,23 @@ class ReportTest(TuneCase):
         labels = [match["label"] for match in map(DONE_LINE.match, done.stderr.splitlines()) if match]
         self.assertEqual(labels, ["8x8x8 nn f16", "8x16x8 nn f16"])
         self.assertEqual(self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "-q").stderr, "")
+
+    def test_a_terminal_has_a_line_that_moves(self):
+        terminal, theirs = pty.openpty()
+        with open(terminal, "rb", buffering=0) as ours:
+            with subprocess.Popen([cli_test.COMMAND, "tune", "--shape", "8x8x8", *self.OPTIONS], cwd=self.path,
+                                  env=self.environment, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+                os.close(theirs)
+                text = b""
+                with contextlib.suppress(OSError):  # how a terminal ends
+                    while part := ours.read(4096):
+                        text += part
+            self.assertEqual(process.returncode, 0)
+        lines = text.decode().replace("\r\n", "\n").split("\r\x1b[K")
+        self.assertTrue(any("[1/1] 8x8x8 nn f16: checking candidates" in line for line in lines), text)
+        self.assertTrue(any(re.search(r"best 1000.0 us, \d+ left: mma_", line) for line in lines), text)
+        self.assertTrue(all(len(line.splitlines()[0]) < 80 for line in lines[1:-1] if line), text)
+        self.assertRegex(lines[-1], DONE_LINE)
 
     def test_json_has_all_of_it(self):
         output = self.tune("--shape", "8x8x8")
