@@ -71,7 +71,9 @@ GpuQuery Engine::query(const Environment& environment) const {
   return {environment, [this](const KernelConfig& config) { return template_digest(config); }};
 }
 
-TuneJournalOptions journal_options(const ContextOptions& options) { return user_layer_options<TuneJournalOptions>(options); }
+TuneJournalOptions journal_options(const ContextOptions& options) {
+  return user_layer_options<TuneJournalOptions>(options);
+}
 
 std::filesystem::path shipped_records() {
   for (const std::filesystem::path directory :

@@ -4,6 +4,7 @@
 #include "gpu/nvrtc.hpp"
 #include "plan/candidates.hpp"
 #include "plan/identity.hpp"
+#include "trace_header.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -20,11 +21,6 @@ namespace {
 constexpr std::size_t kLeastFinalists = 8;
 constexpr std::size_t kFinalistShare = 20;   // one of twenty
 constexpr std::size_t kRasterFinalists = 3;  // configs whose rasters are tried
-
-template <std::size_t... kIndex>
-std::vector<KernelConfig> one_of_each_family(std::index_sequence<kIndex...>) {
-  return {KernelConfig(std::in_place_index<kIndex>)...};
-}
 
 bool is_about(const TraceLine& line, const std::string& problem, const std::map<std::string, std::size_t>& menu) {
   return std::visit(
@@ -346,16 +342,6 @@ class Exhaustive {
 };
 
 }  // namespace
-
-TraceHeader trace_header(std::string version, Environment environment, const Engine& engine) {
-  if (environment.toolchain.empty() && Nvrtc::loaded() != nullptr) environment.toolchain = Nvrtc::loaded()->toolchain();
-  TraceHeader header{std::move(version), std::move(environment), {}};
-  using Families = std::make_index_sequence<std::variant_size_v<KernelConfig>>;
-  for (const KernelConfig& config : one_of_each_family(Families())) {
-    header.templates[std::string(family_of(config).header)] = engine.template_digest(config);
-  }
-  return header;
-}
 
 std::string exhaustive_digest(const Problem& problem, const TraceHeader& header) {
   const Environment& e = header.environment;

@@ -37,10 +37,6 @@ struct ExhaustiveResult {
   bool is_complete = false;  ///< false: cancelled
 };
 
-/// Where everything is measured: `version` of hotgemm, the environment, and the digests of all families' templates. The
-/// toolchain is that of this process where `environment` has none.
-TraceHeader trace_header(std::string version, Environment environment, const Engine& engine);
-
 /// 64 hex digits that name the trace of measuring every config for `problem`: they depend on all that `header` says but
 /// the version.
 std::string exhaustive_digest(const Problem& problem, const TraceHeader& header);

@@ -6,7 +6,7 @@
 #include "ptx/index.hpp"
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"
-#include "ptx/shuffle.hpp"
+#include "ptx/warp.hpp"
 #include "shared/check_data.hpp"
 
 namespace hotgemm {
@@ -87,7 +87,11 @@ HOTGEMM_DEVICE void digest(const DigestArgs& args) {
     sum += digest_chunk(args, address, words.x, words.y, words.z, words.w);
   }
   // The sum of a warp first: all warps add to one address, one after the other.
-  for (int distance = 16; distance > 0; distance /= 2) sum += ptx::shfl_xor_b64(sum, distance);
+  for (u32 distance = 16; distance > 0; distance /= 2) {
+    const u32 low = ptx::shfl_sync_bfly_b32(static_cast<u32>(sum), distance, 0x1f, ~0u);
+    const u32 high = ptx::shfl_sync_bfly_b32(static_cast<u32>(sum >> 32), distance, 0x1f, ~0u);
+    sum += static_cast<u64>(high) << 32 | low;
+  }
   if (ptx::thread_index() % 32 == 0) ptx::red_global_add_u64(args.sum, sum);
 }
 

@@ -174,8 +174,14 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
       option->excludes(sub.get_option(other));
     }
   }
-  sub.add_flag("--in-process", command.measuring.in_process,
-               "with --exhaustive or --quality: without a worker process; a kernel that faults or hangs ends the run");
+  CLI::Option* in_process = sub.add_flag(
+      "--in-process", command.measuring.in_process,
+      "with --exhaustive or --quality: without a worker process; a kernel that faults or hangs ends the run");
+  sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
+                 "with --exhaustive or --quality: seconds after which a kernel that should take no time is given up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->excludes(in_process);
 }
 
 }  // namespace

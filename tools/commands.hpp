@@ -13,6 +13,7 @@ void add_bench_command(CLI::App& app, Session& session);
 void add_show_command(CLI::App& app, Session& session);
 void add_cache_command(CLI::App& app, Session& session);
 void add_db_command(CLI::App& app, Session& session);
+void add_emulate_command(CLI::App& app, Session& session);
 void add_worker_command(CLI::App& app, Session& session);
 void add_compile_worker_command(CLI::App& app, Session& session);
 

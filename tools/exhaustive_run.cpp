@@ -6,6 +6,7 @@
 #include "problem_options.hpp"
 #include "progress.hpp"
 #include "table.hpp"
+#include "trace_header.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -26,6 +27,8 @@ class Stages {
   explicit Stages(bool quiet) : quiet_(quiet) {}
 
   void update(std::string_view what, std::size_t done, std::size_t total) {
+    if (what == what_ && done == done_) return;  // the best run again when all have run: nothing for a log
+    done_ = done;
     if (!progress_ || what != what_) {
       what_ = what;
       progress_.reset();
@@ -37,6 +40,7 @@ class Stages {
  private:
   bool quiet_;
   std::string what_;
+  std::size_t done_ = 0;
   std::optional<Progress> progress_;
 };
 

@@ -41,6 +41,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_show_command(app, session);
   add_cache_command(app, session);
   add_db_command(app, session);
+  add_emulate_command(app, session);
   add_worker_command(app, session);
   add_compile_worker_command(app, session);
 }

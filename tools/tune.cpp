@@ -1,12 +1,12 @@
 #include "commands.hpp"
 #include "compile_jobs.hpp"
 #include "gpu/cache_options.hpp"
-#include "gpu/nvrtc.hpp"
 #include "log.hpp"
 #include "measurers.hpp"
 #include "plan/trace.hpp"
 #include "plan/tune_journal.hpp"
 #include "problem_options.hpp"
+#include "trace_header.hpp"
 #include "tune_options.hpp"
 #include "tune_progress.hpp"
 #include "tune_report.hpp"
@@ -52,15 +52,6 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
           .retune = command.retune,
           .run_budget_s = command.run_budget_s,
           .max_trials = command.trials};
-}
-
-TraceHeader trace_header(const Engine& engine, const GpuFacts& gpu) {
-  TraceHeader header{.version = HOTGEMM_VERSION, .environment = gpu.environment};
-  if (const Nvrtc* nvrtc = Nvrtc::loaded()) header.environment.toolchain = nvrtc->toolchain();
-  for (const Family& family : families()) {
-    header.templates[std::string(family.header)] = engine.bundle.digest(family.header);
-  }
-  return header;
 }
 
 /// What is kept of a run while it runs: the journal, the trace, and what people and programs are told.
@@ -113,7 +104,7 @@ class TuneLog {
                                             tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch);
     const std::string digest = journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
     journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
-    if (trace_) trace_->add(trace_header(engine_, gpu));
+    if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));
     flush_trace();
   }
 

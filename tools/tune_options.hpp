@@ -14,7 +14,7 @@ namespace hotgemm::command {
 /// The options about tuning that `tune` and `bench` share.
 struct TuningOptions {
   int candidates = TuneOptions{}.max_candidates;
-  double budget_s = TuneOptions{}.budget_s;
+  double budget_s = 5;  ///< more than a call may take: here nobody waits for one problem
   int rounds = TuneOptions{}.rounds;
   int jobs = 0;
   std::uint64_t seed = 1;

@@ -258,6 +258,41 @@ class CacheTest(CliTest):
         self.assertEqual(self.run_json("cache", "clear")["removed"], 1)
 
 
+class EmulateTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        done = subprocess.run([COMMAND, "emulate", "--list"], env=self.environment, capture_output=True, text=True,
+                              timeout=60, check=False)
+        if done.returncode == 3:
+            self.skipTest(done.stderr)
+
+    def test_results_of_both_families_are_checked(self):
+        for family, dtype in (("mma", "f16"), ("simt", "f32")):
+            with self.subTest(family=family):
+                found = self.run_json("emulate", "--shape", "70x50x40", "--layout", "nn,tt", "--family", family,
+                                      "--dtype", dtype, "--seed", "7")
+                self.assertEqual(found["seed"], 7)
+                self.assertEqual(len(found["results"]), 2)
+                for result in found["results"]:
+                    self.assertTrue(result["config"].startswith(family))
+                    self.assertTrue(0 < result["error_over_gate"] <= 1)
+                    self.assertEqual(result["findings"], [])
+        self.assertIn("ldmatrix", self.run_command("emulate", "--shape", "70x50x40", "--data", "integers").stdout)
+
+    def test_a_config_can_be_named(self):
+        config = "mma_m32_n48_k48_wm1_wn3_s5_x1_f2_e0_b1"
+        found = self.run_json("emulate", "--shape", "70x50x40", "--config", config)
+        self.assertEqual(found["results"][0]["config"], config)
+        self.assertIn(config, self.run_command("emulate", "--list").stdout)
+
+    def test_what_cannot_be_run_is_said(self):
+        self.assertIn("--shape", self.run_command("emulate", expect=1).stderr)
+        self.assertIn("mma_m1", self.run_command("emulate", "--shape", "8x8x8", "--config", "mma_m1", expect=1).stderr)
+        self.assertIn("2^31", self.run_command("emulate", "--shape", "4096x4096x4096", expect=1).stderr)
+        self.assertIn("--list", self.run_command("emulate", "--shape", "8x8x8", "--dtype", "f32", "--family", "mma",
+                                                 expect=2).stderr)
+
+
 class MeasuringTest(CliTest):
     """Against the stand-in driver: what the command does with numbers, not what they are."""
 
@@ -321,7 +356,7 @@ class MeasuringTest(CliTest):
 
     def test_device_that_is_not_there(self):
         self.use_standin()
-        self.assertIn("--device 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
+        self.assertIn("GPU 99", self.run_command("tune", "--shape", "64x64x64", "--device", "99", expect=3).stderr)
 
     def test_scratch_too_small_is_one_failed_problem(self):
         options = self.use_standin()

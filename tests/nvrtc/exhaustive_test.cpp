@@ -4,6 +4,7 @@
 #include "plan/candidates.hpp"
 #include "plan/traits.hpp"
 #include "quality.hpp"
+#include "trace_header.hpp"
 #include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>

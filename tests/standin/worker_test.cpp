@@ -60,7 +60,7 @@ class WorkerTest : public RuntimeTest {
   }
 
   Problem problem_{.m = 8, .n = 16, .k = 8};
-  std::vector<Trial> trials_ = fake_trials(problem_, 8);
+  std::vector<Trial> trials_ = fake_trials(problem_, 9);
 };
 
 TEST_F(WorkerTest, AgreesWithThisProcess) {
@@ -99,7 +99,7 @@ TEST_F(WorkerTest, AgreesWithThisProcess) {
 
 TEST_F(WorkerTest, EachTrialCostsItsOwnRow) {
   set_slow_script(rule(0, "fault") + rule(1, "hang") + rule(2, "crash") + rule(3, "wrong") + rule(4, "nan") +
-                  rule(5, "nothing") + rule(6, "speed:100000") + rule(7, "speed:500"));
+                  rule(5, "nothing") + rule(6, "stray") + rule(7, "speed:100000") + rule(8, "speed:500"));
   WorkerMeasurer worker(worker_options(3));
   begin(worker);
   const auto verdicts = worker.check(trials_, 1);
@@ -109,12 +109,12 @@ TEST_F(WorkerTest, EachTrialCostsItsOwnRow) {
               testing::ElementsAre(
                   testing::AllOf(testing::StartsWith("faulted: "), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS (700)")),
                   "hung: no answer within 3.0 s", testing::StartsWith("faulted: the worker ended with "), wrong, wrong,
-                  wrong, "", ""));
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(verdicts[i].stage, Stage::check);
+                  wrong, testing::StartsWith("stray write: "), "", ""));
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(verdicts[i].stage, Stage::check);
   EXPECT_EQ(worker.restarts(), 4);  // a crash is believed the second time
   RaceOptions options = race_options();
   options.abandon_ratio = 2;
-  const RaceResult result = worker.race(std::span(trials_).subspan(6), options, false);
+  const RaceResult result = worker.race(std::span(trials_).subspan(7), options, false);
   EXPECT_TRUE(std::isnan(result.us.at(0).at(0)));
   EXPECT_EQ(result.failures.at(0), "");
   expect_times(result, 1, 500);
@@ -130,7 +130,7 @@ TEST_F(WorkerTest, AHangCostsItsDeadline) {
   start = Clock::now();
   const auto verdicts = worker.check(trials_, 1);
   const double check_s = seconds_since(start);
-  EXPECT_EQ(std::ranges::count(reasons(verdicts), ""), 6);
+  EXPECT_EQ(std::ranges::count(reasons(verdicts), ""), 7);
   EXPECT_GE(check_s, 2 * 2);
   EXPECT_LT(check_s, 2 * (2 + 4 * start_s) + 1);
 }
@@ -283,24 +283,27 @@ TEST_F(WorkerTest, AKilledWorkerChangesNoResult) {
 }
 
 /// Processes that have `text` among their arguments.
-int processes_with(const std::string& text) {
-  int count = 0;
+std::vector<pid_t> processes_with(const std::string& text) {
+  std::vector<pid_t> found;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
     std::ifstream file(entry.path() / "cmdline");
     const std::string arguments{std::istreambuf_iterator<char>(file), {}};
-    count += arguments.find(text) != arguments.npos;
+    if (pid > 0 && arguments.find(text) != arguments.npos) found.push_back(pid);
   }
-  return count;
+  return found;
 }
 
-/// Waits until there are none.
-int processes_left_with(const std::string& text) {
+/// Waits until there are none; how many did not end by themselves.
+std::size_t processes_left_with(const std::string& text) {
   const auto deadline = Clock::now() + 20s;
-  while (processes_with(text) > 0 && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  std::vector<pid_t> left = processes_with(text);
+  for (; !left.empty() && Clock::now() < deadline; left = processes_with(text)) std::this_thread::sleep_for(1ms);
+  for (const pid_t pid : left) ::kill(pid, SIGKILL);
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
-  return processes_with(text);
+  return left.size();
 }
 
 /// A process that tunes in a worker, and is killed.
@@ -349,12 +352,12 @@ TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
     // By turns at any time from its start on, and while it goes from problem to problem.
     const bool is_early = i % 2 == 0;
     const auto life = is_early ? std::chrono::milliseconds(random() % 60) : 60s;
-    const std::string text = read_until(*child, Clock::now() + life, is_early ? 10000 : random() % 300);
+    const std::string text = read_until(*child, Clock::now() + life, is_early ? 10000 : random() % 170);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
     ASSERT_TRUE(child->kill());
     EXPECT_EQ(child->how_it_ended(), "signal 9 (Killed)");
     add_lines(text, reported);
-    EXPECT_EQ(processes_left_with(cache()), 0);
+    EXPECT_EQ(processes_left_with(cache()), 0u);
   }
   std::set<std::string> recorded;
   for (const Found& found : records()) {
@@ -369,12 +372,12 @@ TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
 TEST_F(KilledParentTest, TakesAWorkerAlongThatHangs) {
   set_slow_script(rule(0, "hang"));
   const auto child = start_tuning();
-  while (processes_with(cache()) < 2) std::this_thread::sleep_for(1ms);
+  while (processes_with(cache()).size() < 2) std::this_thread::sleep_for(1ms);
   std::byte letter{};
   EXPECT_EQ(child->read_all({&letter, 1}, Clock::now() + 2s), ChildProcess::Io::timed_out);  // it hangs by now
-  EXPECT_EQ(processes_with(cache()), 2);
+  EXPECT_EQ(processes_with(cache()).size(), 2u);
   ASSERT_TRUE(child->kill());
-  EXPECT_EQ(processes_left_with(cache()), 0);
+  EXPECT_EQ(processes_left_with(cache()), 0u);
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+# hotgemm_emulate: the emulated device (src/emulate), and kernels compiled for it. Optional: it needs Boost.Context.
+#
+# Kernels include "ptx/x.hpp", which a compiler looks for beside the including file first. So the sources are shown to
+# it in a directory of links where `ptx` is src/emulate/ptx; they themselves are compiled as they are.
+
+option(HOTGEMM_BUILD_EMULATE "Build the emulated device, where Boost.Context is found" ON)
+if(HOTGEMM_BUILD_EMULATE)
+  find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
+endif()
+if(NOT TARGET Boost::context)
+  message(STATUS "Emulated device: not built (it needs Boost.Context: libboost-context-dev)")
+  return()
+endif()
+
+set(HOTGEMM_EMULATED_TEMPLATES ${PROJECT_BINARY_DIR}/generated/emulated_templates)
+
+# hotgemm_link_templates(<directory>): fills it with links to templates/, and to the twins of templates/ptx.
+function(hotgemm_link_templates directory)
+  file(MAKE_DIRECTORY ${directory}/ptx)
+  file(GLOB families CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.cuh)
+  file(GLOB twins CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/emulate/ptx/*.hpp)
+  foreach(file IN LISTS families)
+    cmake_path(GET file FILENAME name)
+    file(CREATE_LINK ${file} ${directory}/${name} SYMBOLIC)
+  endforeach()
+  foreach(file IN LISTS twins)
+    cmake_path(GET file FILENAME name)
+    file(CREATE_LINK ${file} ${directory}/ptx/${name} SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/templates/shared ${directory}/shared SYMBOLIC)
+  # Has no instruction of its own.
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/templates/ptx/element.hpp ${directory}/ptx/element.hpp SYMBOLIC)
+endfunction()
+
+# hotgemm_emulated_kernel_options(<target> <templates>): for what includes kernels. Optimised in any build type, since
+# they are most of the time of a run; and with fused multiply-adds, since a GPU makes them of a*b+c.
+function(hotgemm_emulated_kernel_options target templates)
+  hotgemm_compile_options(${target})
+  # Templates are warned about where they are compiled for a GPU; a host compiler knows no #pragma unroll.
+  target_compile_options(${target} PRIVATE -O2 -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(${target} PRIVATE -mfma)
+  endif()
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${HOTGEMM_GENERATED_INCLUDE_DIR}
+                                               ${PROJECT_SOURCE_DIR}/src ${templates} ${templates}/shared)
+endfunction()
+
+hotgemm_link_templates(${HOTGEMM_EMULATED_TEMPLATES})
+
+file(GLOB emulate_sources CONFIGURE_DEPENDS src/emulate/*.cpp)
+file(GLOB emulated_kernels CONFIGURE_DEPENDS src/emulate/kernels/*.cpp)
+add_library(hotgemm_emulated_kernels OBJECT ${emulated_kernels})
+hotgemm_emulated_kernel_options(hotgemm_emulated_kernels ${HOTGEMM_EMULATED_TEMPLATES})
+
+add_library(hotgemm_emulate STATIC ${emulate_sources} $<TARGET_OBJECTS:hotgemm_emulated_kernels>)
+hotgemm_compile_options(hotgemm_emulate)
+hotgemm_private_includes(hotgemm_emulate)
+target_compile_options(hotgemm_emulate PRIVATE -O2)
+target_link_libraries(hotgemm_emulate PUBLIC hotgemm Boost::context fmt::fmt)
+if(HOTGEMM_SANITIZE MATCHES "address")
+  set_source_files_properties(src/emulate/fiber.cpp PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all"
+                                                               COMPILE_DEFINITIONS HOTGEMM_ASAN_FIBERS=1)
+endif()
+message(STATUS "Emulated device: Boost ${Boost_VERSION_STRING}")

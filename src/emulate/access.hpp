@@ -1,0 +1,53 @@
+#pragma once
+
+#include "emulate/block.hpp"
+
+#include <cstdint>
+
+// What the loads and stores of src/emulate/ptx do, for the thread that runs. An access is as wide as T, and aligned to
+// its size.
+
+namespace hotgemm::emulate {
+
+template <class T>
+T load_global(Instruction instruction, std::uint64_t address) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  T value;
+  thread.block->grid().memory.read(thread, instruction, address, &value, sizeof value, sizeof value);
+  return value;
+}
+
+template <class T>
+void store_global(Instruction instruction, std::uint64_t address, const T& value) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  thread.block->grid().memory.write(thread, instruction, address, &value, sizeof value);
+}
+
+/// red.global: new = combine(old, value), at once for all threads.
+template <class T, class Combine>
+void reduce_global(Instruction instruction, std::uint64_t address, T value, const Combine& combine) {
+  const T old = load_global<T>(instruction, address);
+  GlobalMemory& memory = this_thread().block->grid().memory;
+  const T combined = combine(old, value);
+  memory.write(this_thread(), instruction, address, &combined, sizeof combined);
+}
+
+template <class T>
+T load_shared(Instruction instruction, std::uint32_t address) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  T value;
+  thread.block->shared().read(thread, instruction, address, &value, sizeof value);
+  return value;
+}
+
+template <class T>
+void store_shared(Instruction instruction, std::uint32_t address, const T& value) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  thread.block->shared().write(thread, instruction, address, &value, sizeof value);
+}
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,59 @@
+#include "emulate/device.hpp"
+
+#include "emulate/block.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <utility>
+
+namespace hotgemm::emulate {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+constexpr int kMaxSharedBytes = 227 << 10;
+constexpr std::uint32_t kMaxClusterBlocks = 16;
+
+void validate(const LaunchShape& s) {
+  const bool is_good = s.threads_per_block >= 1 && s.threads_per_block <= kMaxThreads && s.shared_bytes >= 0 &&
+                       s.shared_bytes <= kMaxSharedBytes && s.blocks_per_cluster >= 1 &&
+                       s.blocks_per_cluster <= kMaxClusterBlocks && s.blocks % s.blocks_per_cluster == 0;
+  if (is_good) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("launch {} blocks of {} threads with {} bytes of shared memory, {} to a cluster: no GPU "
+                          "takes that",
+                          s.blocks, s.threads_per_block, s.shared_bytes, s.blocks_per_cluster));
+}
+
+}  // namespace
+
+LaunchReport Device::launch(const LaunchShape& shape, const std::function<void()>& kernel) {
+  validate(shape);
+  FindingLog log;
+  LaunchReport report;
+  Grid grid{.memory = memory_,
+            .log = log,
+            .counters = report.counters,
+            .stacks = stacks_,
+            .kernel = kernel,
+            .blocks = shape.blocks,
+            .blocks_per_cluster = shape.blocks_per_cluster,
+            .threads_per_block = shape.threads_per_block,
+            .shared_bytes = shape.shared_bytes,
+            .seed = shape.seed,
+            .random = Random(shape.seed)};
+  std::vector<std::uint32_t> clusters(shape.blocks / shape.blocks_per_cluster);
+  std::iota(clusters.begin(), clusters.end(), 0u);
+  while (!clusters.empty()) {
+    std::swap(clusters[grid.random.below(static_cast<std::uint32_t>(clusters.size()))], clusters.back());
+    Cluster(grid, clusters.back() * shape.blocks_per_cluster).run();
+    clusters.pop_back();
+  }
+  memory_.forget_accesses();
+  report.findings = log.findings();
+  return report;
+}
+
+}  // namespace hotgemm::emulate

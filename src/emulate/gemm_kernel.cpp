@@ -1,0 +1,49 @@
+#include "emulate/gemm_kernel.hpp"
+
+namespace hotgemm::emulate {
+namespace {
+
+/// How much of what the operands allow a kernel leaves unused.
+int distance(const GemmTraits& kernel, const GemmTraits& problem) {
+  const int unused_widths = problem.vec_a - kernel.vec_a + problem.vec_b - kernel.vec_b + problem.vec_d - kernel.vec_d;
+  return 2 * unused_widths + (kernel.reads_c != problem.reads_c ? 1 : 0);
+}
+
+template <class IsWanted>
+const GemmKernel* nearest(const GemmTraits& traits, const IsWanted& is_wanted) {
+  const GemmKernel* best = nullptr;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (!is_wanted(kernel) || !computes(kernel.traits, traits)) continue;
+    if (best == nullptr || distance(kernel.traits, traits) < distance(best->traits, traits)) best = &kernel;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
+  return kernel.element == problem.element && kernel.accumulator == problem.accumulator &&
+         kernel.op_a == problem.op_a && kernel.op_b == problem.op_b && kernel.reads_c >= problem.reads_c &&
+         kernel.vec_a <= problem.vec_a && kernel.vec_b <= problem.vec_b && kernel.vec_d <= problem.vec_d;
+}
+
+const std::vector<GemmKernel>& gemm_kernels() {
+  static const std::vector<GemmKernel> all = [] {
+    std::vector<GemmKernel> kernels;
+    for (const auto table : {simt_kernels(), mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels()}) {
+      kernels.insert(kernels.end(), table.begin(), table.end());
+    }
+    return kernels;
+  }();
+  return all;
+}
+
+const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits) {
+  return nearest(traits, [&](const GemmKernel& kernel) { return family_of(kernel.config).name == family; });
+}
+
+const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits) {
+  return nearest(traits, [&](const GemmKernel& kernel) { return kernel.config == config; });
+}
+
+}  // namespace hotgemm::emulate

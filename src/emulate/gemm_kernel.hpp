@@ -1,0 +1,38 @@
+#pragma once
+
+#include "gemm_args.hpp"
+#include "plan/kernel_config.hpp"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm::emulate {
+
+/// A GEMM kernel of templates/, compiled for the emulated device.
+struct GemmKernel {
+  KernelConfig config;
+  GemmTraits traits;
+  void (*run)(const GemmArgs& args);  ///< what each thread runs
+};
+
+/// Whether a kernel for `kernel` computes problems with `problem`. Operands may be better aligned than it needs, and it
+/// may read a C that the problem does without.
+bool computes(const GemmTraits& kernel, const GemmTraits& problem);
+
+/// Those that are built into the library, of all families. The configs are few, chosen so that each branch of a
+/// template is in one of them.
+const std::vector<GemmKernel>& gemm_kernels();
+
+/// The kernel that computes problems with `traits`, of a family ("mma") or of one config; nullptr if there is none. Of
+/// several the one with the widest accesses.
+const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits);
+const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits);
+
+// The tables, each in its own file of kernels/.
+std::span<const GemmKernel> simt_kernels();
+std::span<const GemmKernel> mma_f16_kernels();
+std::span<const GemmKernel> mma_bf16_kernels();
+std::span<const GemmKernel> mma_f16_sum_kernels();
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,78 @@
+#include "emulate/gemm_run.hpp"
+
+#include "plan/traits.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <fmt/format.h>
+
+namespace hotgemm::emulate {
+namespace {
+
+Allocation& place(Device& device, const char* name, const HostMatrix& matrix, bool is_writable, bool has_values) {
+  Allocation& allocation = device.memory().add({.name = name,
+                                                .rows = matrix.rows,
+                                                .row_bytes = matrix.row_bytes(),
+                                                .pitch_bytes = matrix.pitch_bytes(),
+                                                .offset_bytes = matrix.offset_bytes,
+                                                .is_writable = is_writable});
+  for (std::int64_t row = 0; has_values && row < matrix.rows; ++row) {
+    allocation.store(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),
+                     static_cast<std::size_t>(matrix.row_bytes()));
+  }
+  return allocation;
+}
+
+void require_possible(const GemmKernel& kernel, const GemmCase& c) {
+  if (!computes(kernel.traits, traits_of(c.problem))) {
+    throw Error(ErrorCode::not_supported, fmt::format("{} for {} does not compute {}", to_string(kernel.config),
+                                                      to_string(kernel.traits), to_string(c)));
+  }
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("fma")) {
+    throw Error(ErrorCode::not_supported,
+                "kernels are emulated with fused multiply-adds, as a GPU has them, and this CPU has none");
+  }
+#endif
+}
+
+}  // namespace
+
+GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed) {
+  require_possible(kernel, c);
+  const Problem& p = c.problem;
+  GemmRun run{.d = matrices.d, .report = {}};
+  if (p.m == 0 || p.n == 0) return run;
+  Device device;
+  const Allocation& a = place(device, "A", matrices.a, false, true);
+  const Allocation& b = place(device, "B", matrices.b, false, true);
+  const Allocation& d = place(device, "D", matrices.d, true, c.in_place);
+  const Allocation& addend = c.in_place ? d : place(device, "C", matrices.c, false, true);
+  const GemmArgs args{.a = a.address(),
+                      .b = b.address(),
+                      .c = kernel.traits.reads_c ? addend.address() : 0,
+                      .d = d.address(),
+                      .lda = matrices.a.ld,
+                      .ldb = matrices.b.ld,
+                      .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                      .ldd = matrices.d.ld,
+                      .m = static_cast<int>(p.m),
+                      .n = static_cast<int>(p.n),
+                      .k = c.alpha == 0 ? 0 : static_cast<int>(p.k),  // as the library launches it
+                      .alpha = c.alpha,
+                      .beta = c.beta,
+                      .raster_width = c.launch.raster_width,
+                      .raster_along_n = c.launch.raster_along_n ? 1 : 0};
+  const std::int64_t blocks = ((p.m - 1) / block_m(kernel.config) + 1) * ((p.n - 1) / block_n(kernel.config) + 1);
+  run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),
+                              .threads_per_block = threads(kernel.config),
+                              .shared_bytes = smem_bytes(kernel.config, kernel.traits),
+                              .seed = seed},
+                             [&] { kernel.run(args); });
+  for (std::int64_t row = 0; row < p.m; ++row) {
+    d.load(row, 0, run.d.bytes.data() + row * run.d.pitch_bytes(), static_cast<std::size_t>(run.d.row_bytes()));
+  }
+  return run;
+}
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "emulate/device.hpp"
+#include "emulate/gemm_case.hpp"
+#include "emulate/gemm_kernel.hpp"
+
+#include <cstdint>
+
+namespace hotgemm::emulate {
+
+/// What came of a GEMM on the emulated device.
+struct GemmRun {
+  HostMatrix d;
+  LaunchReport report;
+};
+
+/// Runs `kernel` on the matrices of `c`, as a GPU would be given them, with `seed` for every choice of the device.
+/// Throws Error{not_supported} if the kernel does not compute such a problem, or the CPU lacks what it was built for.
+GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed);
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,187 @@
+#include "emulate/global_memory.hpp"
+
+#include "emulate/block.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace hotgemm::emulate {
+
+Allocation::Allocation(MatrixShape shape, std::uint64_t address)
+    : shape_(std::move(shape)),
+      address_(address),
+      bytes_(static_cast<std::size_t>(shape_.rows * shape_.pitch_bytes), 0xff),
+      is_initialised_((bytes_.size() + kCellBytes - 1) / kCellBytes),
+      cells_(shape_.is_writable ? is_initialised_.size() : 0) {}
+
+void Allocation::store(std::int64_t row, std::int64_t first_byte, const void* from, std::size_t bytes) {
+  const std::size_t at = offset(row, first_byte);
+  std::memcpy(bytes_.data() + at, from, bytes);
+  for (std::size_t cell = at / kCellBytes; cell < (at + bytes) / kCellBytes; ++cell) is_initialised_[cell] = true;
+}
+
+void Allocation::load(std::int64_t row, std::int64_t first_byte, void* to, std::size_t bytes) const {
+  std::memcpy(to, bytes_.data() + offset(row, first_byte), bytes);
+}
+
+bool Allocation::is_valid(const Thread& thread, Instruction instruction, std::uint64_t address, int alignment,
+                          int bytes) const {
+  const std::uint64_t at = address - address_;
+  const auto pitch = static_cast<std::uint64_t>(shape_.pitch_bytes);
+  const bool is_aligned = address % static_cast<unsigned>(alignment) == 0;
+  if (is_aligned && at < bytes_.size() &&
+      at % pitch + static_cast<unsigned>(bytes) <= static_cast<std::uint64_t>(shape_.row_bytes)) {
+    return true;
+  }
+  report_place(thread, instruction, address, alignment, bytes);
+  return false;
+}
+
+bool Allocation::conflicts(const Thread& thread, Instruction instruction, const Touch& touch) const {
+  if (touch.access.epoch == 0) return false;
+  if (is_atomic(instruction) && is_atomic(touch.access.instruction)) return false;
+  // Threads of one cluster can wait for one another; others cannot.
+  return !thread.block->is_in_same_cluster(touch.block) || !thread.has_seen(touch.access);
+}
+
+bool Allocation::read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment,
+                      int bytes) {
+  if (!is_valid(thread, instruction, address, alignment, bytes)) return false;
+  const std::size_t at = address - address_;
+  std::memcpy(to, bytes_.data() + at, static_cast<std::size_t>(bytes));
+  bool has_value = true;
+  const Touch* conflict = nullptr;
+  const Touch touch{thread.access(instruction), thread.block->index()};
+  for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
+    has_value = has_value && is_initialised_[cell];
+    if (cells_.empty()) continue;
+    GlobalCell& c = cells_[cell];
+    if (conflicts(thread, instruction, c.writer)) conflict = &c.writer;
+    if (!conflicts(thread, instruction, c.reader)) c.reader = touch;
+  }
+  if (!has_value) {
+    report(thread, {.hazard = Hazard::uninitialised,
+                    .instruction = instruction,
+                    .place = shape_.name,
+                    .address = address,
+                    .bytes = bytes,
+                    .detail = element_name(address) + " has no value"});
+  }
+  if (conflict != nullptr) report_conflict(thread, instruction, address, bytes, *conflict, "wrote");
+  return true;
+}
+
+bool Allocation::write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from,
+                       int bytes) {
+  if (!is_valid(thread, instruction, address, bytes, bytes)) return false;
+  if (!shape_.is_writable) {
+    report(thread, {.hazard = Hazard::out_of_bounds,
+                    .instruction = instruction,
+                    .place = shape_.name,
+                    .address = address,
+                    .bytes = bytes,
+                    .detail = "kernels may only read it"});
+    return false;
+  }
+  const std::size_t at = address - address_;
+  std::memcpy(bytes_.data() + at, from, static_cast<std::size_t>(bytes));
+  Touch writer, reader;  // that this write conflicts with
+  for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
+    GlobalCell& c = cells_[cell];
+    if (conflicts(thread, instruction, c.writer)) writer = c.writer;
+    if (conflicts(thread, instruction, c.reader)) reader = c.reader;
+    c = {.writer = {thread.access(instruction), thread.block->index()}, .reader = {}};
+    is_initialised_[cell] = true;
+  }
+  if (writer.access.epoch != 0) {
+    report_conflict(thread, instruction, address, bytes, writer, "wrote");
+  } else if (reader.access.epoch != 0) {
+    report_conflict(thread, instruction, address, bytes, reader, "read");
+  }
+  return true;
+}
+
+void Allocation::forget_accesses() { std::ranges::fill(cells_, GlobalCell{}); }
+
+std::string Allocation::element_name(std::uint64_t address) const {
+  const auto at = static_cast<std::int64_t>(address - address_);
+  if (at < 0) return fmt::format("{} bytes before {}", -at, shape_.name);
+  if (at >= static_cast<std::int64_t>(bytes_.size())) {
+    return fmt::format("{} bytes behind {}", at - static_cast<std::int64_t>(bytes_.size()), shape_.name);
+  }
+  return fmt::format("row {} of {} at byte {} of {}", at / shape_.pitch_bytes, shape_.name, at % shape_.pitch_bytes,
+                     shape_.row_bytes);
+}
+
+void Allocation::report_place(const Thread& thread, Instruction instruction, std::uint64_t address, int alignment,
+                              int bytes) const {
+  Finding finding{.hazard = Hazard::misaligned,
+                  .instruction = instruction,
+                  .place = shape_.name,
+                  .address = address,
+                  .bytes = bytes,
+                  .detail = element_name(address)};
+  if (address % static_cast<unsigned>(alignment) == 0) finding.hazard = Hazard::out_of_bounds;
+  report(thread, finding);
+}
+
+void Allocation::report_conflict(const Thread& thread, Instruction instruction, std::uint64_t address, int bytes,
+                                 const Touch& touch, const char* did) const {
+  report(thread, {.hazard = Hazard::conflict,
+                  .instruction = instruction,
+                  .place = shape_.name,
+                  .address = address,
+                  .bytes = bytes,
+                  .other = touch.access.instruction,
+                  .detail = fmt::format("{}: {} of block {} {} it, and nothing orders the two", element_name(address),
+                                        to_string(touch.access.instruction), touch.block, did)});
+}
+
+Allocation& GlobalMemory::add(MatrixShape shape) {
+  if (shape.rows < 0 || shape.row_bytes < 0 || shape.pitch_bytes < std::max<std::int64_t>(shape.row_bytes, 1) ||
+      shape.offset_bytes % kCellBytes != 0 || shape.pitch_bytes % kCellBytes != 0 ||
+      shape.rows > static_cast<std::int64_t>(kMiddle) / 2 / shape.pitch_bytes) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("matrix {} of {} rows of {} bytes, {} bytes apart: the emulated device has no such memory",
+                            shape.name, shape.rows, shape.row_bytes, shape.pitch_bytes));
+  }
+  const std::uint64_t window = allocations_.size() + 1;
+  const std::uint64_t address = (window << kWindowBits) + kMiddle + static_cast<std::uint64_t>(shape.offset_bytes);
+  return allocations_.emplace_back(std::move(shape), address);
+}
+
+Allocation* GlobalMemory::find(const Thread& thread, Instruction instruction, std::uint64_t address, int bytes) {
+  const std::uint64_t window = address >> kWindowBits;
+  if (window >= 1 && window <= allocations_.size()) return &allocations_[window - 1];
+  report(thread, {.hazard = Hazard::out_of_bounds,
+                  .instruction = instruction,
+                  .place = "global",
+                  .address = address,
+                  .bytes = bytes,
+                  .detail = "no matrix is near"});
+  return nullptr;
+}
+
+void GlobalMemory::read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment,
+                        int bytes) {
+  if (bytes == 0 && address % static_cast<unsigned>(alignment) == 0) return;  // such an address may be anywhere
+  Allocation* const allocation = find(thread, instruction, address, bytes);
+  if (allocation != nullptr && allocation->read(thread, instruction, address, to, alignment, bytes)) return;
+  std::memset(to, 0xff, static_cast<std::size_t>(bytes));
+}
+
+void GlobalMemory::write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from,
+                         int bytes) {
+  Allocation* const allocation = find(thread, instruction, address, bytes);
+  if (allocation != nullptr) allocation->write(thread, instruction, address, from, bytes);
+}
+
+void GlobalMemory::forget_accesses() {
+  for (Allocation& allocation : allocations_) allocation.forget_accesses();
+}
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace hotgemm::emulate {
+
+/// The instructions that the emulated device knows; one for each name that a report may have to tell apart.
+enum class Instruction : std::uint8_t {
+  none,
+  ld_global_b16,
+  ld_global_b32,
+  st_global_b16,
+  st_global_b32,
+  st_global_v2_b32,
+  st_global_v4_b32,
+  red_global_add_u32,
+  red_global_max_u32,
+  ld_shared_b16,
+  ld_shared_f32,
+  ld_shared_v4_b32,
+  st_shared_b16,
+  st_shared_b32,
+  st_shared_f32,
+  cp_async_ca_4,
+  cp_async_ca_8,
+  cp_async_cg_16,
+  cp_async_commit_group,
+  cp_async_wait_group,
+  bar_sync,
+  bar_arrive,
+  bar_warp_sync,
+  ldmatrix_x4,
+  ldmatrix_x4_trans,
+  stmatrix_x4,
+  mma_m16n8k16_f32_f16,
+  mma_m16n8k16_f32_bf16,
+  mma_m16n8k16_f16_f16,
+  shfl_sync_idx,
+  shfl_sync_up,
+  shfl_sync_down,
+  shfl_sync_bfly,
+  vote_sync_all,
+  vote_sync_any,
+  vote_sync_ballot,
+  count,
+};
+
+inline constexpr std::size_t kInstructions = static_cast<std::size_t>(Instruction::count);
+
+/// As PTX spells it, without what all of a kind have: "ldmatrix.x4.trans", "cp.async.cg.16".
+std::string_view to_string(Instruction instruction);
+
+/// All lanes of a warp execute it together; it counts once per warp, others once per thread.
+constexpr bool is_warp_wide(Instruction i) { return i >= Instruction::bar_warp_sync && i < Instruction::count; }
+
+/// Two of them do not conflict.
+constexpr bool is_atomic(Instruction i) {
+  return i == Instruction::red_global_add_u32 || i == Instruction::red_global_max_u32;
+}
+
+}  // namespace hotgemm::emulate

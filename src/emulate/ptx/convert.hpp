@@ -1,0 +1,24 @@
+#pragma once
+
+#include "emulate/number.hpp"
+#include "ptx/device.hpp"
+
+#include <bit>
+
+namespace hotgemm::ptx {
+
+HOTGEMM_DEVICE float cvt_f32_f16(u16 bits) { return emulate::widen_f16(bits); }
+HOTGEMM_DEVICE u16 cvt_rn_f16_f32(float value) { return emulate::narrow_f16(value); }
+HOTGEMM_DEVICE float cvt_f32_bf16(u16 bits) { return emulate::widen_bf16(bits); }
+HOTGEMM_DEVICE u32 cvt_rn_f16x2_f32(float low, float high) {
+  return emulate::narrow_f16(low) | u32{emulate::narrow_f16(high)} << 16;
+}
+HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
+  return emulate::narrow_bf16(low) | u32{emulate::narrow_bf16(high)} << 16;
+}
+HOTGEMM_DEVICE u32 bits_of(float value) { return std::bit_cast<u32>(value); }
+HOTGEMM_DEVICE float float_of(u32 bits) { return std::bit_cast<float>(bits); }
+
+}  // namespace hotgemm::ptx
+
+#include "ptx/element.hpp"

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "ptx/device.hpp"
+
+#include <cmath>
+
+// Better than the approximations of the device, and therefore not the same bits.
+
+namespace hotgemm::ptx {
+
+HOTGEMM_DEVICE float lg2_approx(float x) { return std::log2(x); }
+HOTGEMM_DEVICE float cos_approx(float x) { return std::cos(x); }
+HOTGEMM_DEVICE float sqrt_approx(float x) { return std::sqrt(x); }
+
+}  // namespace hotgemm::ptx

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "emulate/warp_operations.hpp"
+#include "ptx/device.hpp"
+#include "shared/gemm_types.hpp"
+
+namespace hotgemm::ptx {
+
+HOTGEMM_DEVICE void ldmatrix_x4(u32 (&r)[4], u32 shared) {
+  emulate::ldmatrix(emulate::Instruction::ldmatrix_x4, r, shared);
+}
+HOTGEMM_DEVICE void ldmatrix_x4_trans(u32 (&r)[4], u32 shared) {
+  emulate::ldmatrix(emulate::Instruction::ldmatrix_x4_trans, r, shared);
+}
+
+template <DType kElement>
+HOTGEMM_DEVICE void mma_m16n8k16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  constexpr auto kInstruction =
+      kElement == DType::f16 ? emulate::Instruction::mma_m16n8k16_f32_f16 : emulate::Instruction::mma_m16n8k16_f32_bf16;
+  emulate::mma_m16n8k16(kInstruction, d, a, b0, b1);
+}
+template <DType kElement>
+HOTGEMM_DEVICE void mma_m16n8k16(u32 (&d)[2], const u32 (&a)[4], u32 b0, u32 b1) {
+  static_assert(kElement == DType::f16);
+  emulate::mma_m16n8k16(emulate::Instruction::mma_m16n8k16_f16_f16, d, a, b0, b1);
+}
+
+}  // namespace hotgemm::ptx

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "emulate/bank_counter.hpp"
+#include "emulate/thread.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace hotgemm::emulate {
+
+inline constexpr int kLanes = 32;
+
+/// An instruction that lanes of a warp execute together, on its way: some have come to it.
+struct WarpCall {
+  Instruction instruction;
+  std::uint32_t members;      ///< lanes that take part
+  std::uint32_t arrived = 0;  ///< those that are here
+  std::array<void*, kLanes> operands{};
+};
+
+/// 32 threads, fewer in the last warp of a block.
+class Warp {
+ public:
+  /// Does the instruction for all members. `call.operands` holds what each lane gave.
+  using Execute = void (*)(Warp& warp, const WarpCall& call);
+
+  std::vector<Thread*> lanes;
+  CopyBanks copy_banks;
+
+  /// A lane comes to an instruction. The last member executes it for all; the others are suspended until then.
+  /// `operands` belong to the lane and must outlive the call. Lanes of different warps, and disjoint sets of lanes of
+  /// one warp, do not wait for each other.
+  void meet(Thread& thread, Instruction instruction, std::uint32_t members, void* operands, Execute execute);
+
+  /// The lanes of the warp as a membermask.
+  std::uint32_t all_lanes() const { return static_cast<std::uint32_t>((std::uint64_t{1} << lanes.size()) - 1); }
+  /// Whether every lane has seen the access; the access of one of them counts as unseen by the others, since a warp
+  /// executes in lockstep only where an instruction says so.
+  bool has_seen(const Access& access) const;
+
+  const std::vector<WarpCall>& pending() const { return pending_; }
+
+ private:
+  std::vector<WarpCall> pending_;
+};
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,298 @@
+#include "emulate/warp_operations.hpp"
+
+#include "emulate/block.hpp"
+#include "emulate/number.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+
+namespace hotgemm::emulate {
+namespace {
+
+using u32 = std::uint32_t;
+
+/// The thread that runs comes to an instruction of its whole warp, or of `members`.
+void meet(Instruction instruction, void* operands, Warp::Execute execute, u32 members) {
+  Thread& thread = this_thread();
+  thread.warp->meet(thread, instruction, members, operands, execute);
+}
+void meet_all(Instruction instruction, void* operands, Warp::Execute execute) {
+  const Thread& thread = this_thread();
+  if (thread.warp->lanes.size() == kLanes) {
+    meet(instruction, operands, execute, ~0u);
+  } else {
+    report(thread, {.hazard = Hazard::bad_operand,
+                    .instruction = instruction,
+                    .detail = fmt::format("it needs 32 lanes, and the warp has {}", thread.warp->lanes.size())});
+  }
+}
+
+template <class Operands>
+Operands& operands_of(const WarpCall& call, std::size_t lane) {
+  return *static_cast<Operands*>(call.operands[lane]);
+}
+
+// ---- ldmatrix, stmatrix ----
+
+struct MatrixOperands {
+  u32 shared;
+  u32* r;
+};
+using MatrixRow = std::array<std::uint16_t, 8>;
+
+void count_matrix_banks(Warp& warp, const WarpCall& call) {
+  std::array<u32, kLanes> addresses{};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = operands_of<MatrixOperands>(call, lane).shared;
+  count_banks(warp.lanes.front()->block->grid().counters, call.instruction, addresses, 16);
+}
+
+/// Four 8×8 matrices. Lane 4g + t holds, of matrix i, elements (g, 2t) and (g, 2t+1) in register i; with .trans
+/// elements (2t, g) and (2t+1, g).
+template <bool kTransposed>
+void execute_ldmatrix(Warp& warp, const WarpCall& call) {
+  std::array<MatrixRow, kLanes> rows;  // row r of matrix i at 8i + r
+  const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    Thread& thread = *warp.lanes[lane];
+    thread.block->shared().read(thread, call.instruction, operands_of<MatrixOperands>(call, lane).shared,
+                                rows[lane].data(), 16, has_seen);
+  }
+  count_matrix_banks(warp, call);
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t g = lane / 4, t = lane % 4;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const u32 low = kTransposed ? rows[8 * i + 2 * t][g] : rows[8 * i + g][2 * t];
+      const u32 high = kTransposed ? rows[8 * i + 2 * t + 1][g] : rows[8 * i + g][2 * t + 1];
+      operands_of<MatrixOperands>(call, lane).r[i] = low | high << 16;
+    }
+  }
+}
+
+void execute_stmatrix(Warp& warp, const WarpCall& call) {
+  const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t i = lane / 8, g = lane % 8;
+    MatrixRow row;
+    for (std::size_t t = 0; t < 4; ++t) {
+      const u32 pair = operands_of<MatrixOperands>(call, 4 * g + t).r[i];
+      row[2 * t] = static_cast<std::uint16_t>(pair);
+      row[2 * t + 1] = static_cast<std::uint16_t>(pair >> 16);
+    }
+    Thread& thread = *warp.lanes[lane];
+    thread.block->shared().write(thread, call.instruction, operands_of<MatrixOperands>(call, lane).shared, row.data(),
+                                 16, has_seen);
+  }
+  count_matrix_banks(warp, call);
+}
+
+// ---- mma ----
+
+struct MmaOperands {
+  const u32* a;
+  u32 b[2];
+  void* d;
+};
+
+using WidenFunction = float (*)(std::uint16_t);
+
+/// A 16×8 sum of a 16×16 by a 16×8 product, all elements in place.
+struct MmaTile {
+  std::array<std::array<double, 16>, 16> a;
+  std::array<std::array<double, 8>, 16> b;
+  std::array<std::array<double, 8>, 16> d;
+
+  void multiply() {
+    for (std::size_t row = 0; row < 16; ++row) {
+      for (std::size_t k = 0; k < 16; ++k) {
+        for (std::size_t col = 0; col < 8; ++col) d[row][col] += a[row][k] * b[k][col];
+      }
+    }
+  }
+};
+
+/// With lane = 4g + t: A's registers hold (g, 2t), (g+8, 2t), (g, 2t+8), (g+8, 2t+8), each with its right neighbour;
+/// B's hold (2t, g) and (2t+8, g), each with the one below.
+template <WidenFunction kWiden>
+void gather_factors(const WarpCall& call, MmaTile& tile) {
+  const auto low = [](u32 pair) { return static_cast<double>(kWiden(static_cast<std::uint16_t>(pair))); };
+  const auto high = [](u32 pair) { return static_cast<double>(kWiden(static_cast<std::uint16_t>(pair >> 16))); };
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t g = lane / 4, t = lane % 4;
+    const auto& operands = operands_of<MmaOperands>(call, lane);
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t row = g + i % 2 * 8, col = 2 * t + i / 2 * 8;
+      tile.a[row][col] = low(operands.a[i]);
+      tile.a[row][col + 1] = high(operands.a[i]);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      tile.b[2 * t + i * 8][g] = low(operands.b[i]);
+      tile.b[2 * t + i * 8 + 1][g] = high(operands.b[i]);
+    }
+  }
+}
+
+/// Accumulators: elements 0 and 1 of a lane are (g, 2t) and its right neighbour, 2 and 3 the same eight rows below.
+template <class Use>
+void for_each_accumulator(MmaTile& tile, const Use& use) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t g = lane / 4, t = lane % 4;
+    for (std::size_t i = 0; i < 4; ++i) use(lane, i, tile.d[g + i / 2 * 8][2 * t + i % 2]);
+  }
+}
+
+template <WidenFunction kWiden>
+void execute_mma_f32(Warp&, const WarpCall& call) {
+  MmaTile tile;
+  gather_factors<kWiden>(call, tile);
+  const auto register_of = [&](std::size_t lane, std::size_t i) -> float& {
+    return static_cast<float*>(operands_of<MmaOperands>(call, lane).d)[i];
+  };
+  for_each_accumulator(tile, [&](std::size_t lane, std::size_t i, double& d) { d = register_of(lane, i); });
+  tile.multiply();
+  for_each_accumulator(tile, [&](std::size_t lane, std::size_t i, double d) { register_of(lane, i) = narrow_f32(d); });
+}
+
+void execute_mma_f16(Warp&, const WarpCall& call) {
+  MmaTile tile;
+  gather_factors<widen_f16>(call, tile);
+  const auto register_of = [&](std::size_t lane, std::size_t i) -> u32& {
+    return static_cast<u32*>(operands_of<MmaOperands>(call, lane).d)[i / 2];
+  };
+  for_each_accumulator(tile, [&](std::size_t lane, std::size_t i, double& d) {
+    d = widen_f16(static_cast<std::uint16_t>(register_of(lane, i) >> (i % 2 * 16)));
+  });
+  tile.multiply();
+  for_each_accumulator(tile, [&](std::size_t lane, std::size_t i, double d) {
+    u32& pair = register_of(lane, i);
+    const u32 kept = i % 2 == 0 ? pair & 0xffff0000u : pair & 0xffffu;
+    pair = kept | u32{narrow_f16(d)} << (i % 2 * 16);
+  });
+}
+
+// ---- shfl, vote, barriers ----
+
+struct ShflOperands {
+  u32 value, b, c, result;
+};
+
+/// The source lane of `lane`, after the PTX ISA's pseudo-code.
+u32 shfl_source(Instruction instruction, u32 lane, u32 b, u32 c) {
+  const u32 b_value = b & 31u, c_value = c & 31u, segment = c >> 8 & 31u;
+  const u32 max_lane = (lane & segment) | (c_value & ~segment);
+  const u32 min_lane = lane & segment;
+  switch (instruction) {
+    case Instruction::shfl_sync_up: {
+      const int source = static_cast<int>(lane) - static_cast<int>(b_value);
+      return source >= static_cast<int>(max_lane) ? static_cast<u32>(source) : lane;
+    }
+    case Instruction::shfl_sync_down: return lane + b_value <= max_lane ? lane + b_value : lane;
+    case Instruction::shfl_sync_bfly: return (lane ^ b_value) <= max_lane ? lane ^ b_value : lane;
+    default: {
+      const u32 source = min_lane | (b_value & ~segment);
+      return source <= max_lane ? source : lane;
+    }
+  }
+}
+
+void execute_shfl(Warp& warp, const WarpCall& call) {
+  for (const Thread* const thread : warp.lanes) {
+    const auto lane = static_cast<u32>(thread->lane);
+    if ((call.members >> lane & 1u) == 0) continue;
+    auto& operands = operands_of<ShflOperands>(call, lane);
+    const u32 source = shfl_source(call.instruction, lane, operands.b, operands.c);
+    if ((call.members >> source & 1u) == 0) {
+      report(*thread, {.hazard = Hazard::bad_operand,
+                       .instruction = call.instruction,
+                       .detail = fmt::format("lane {} reads lane {}, which does not take part", lane, source)});
+      operands.result = ~0u;
+    } else {
+      operands.result = operands_of<ShflOperands>(call, source).value;
+    }
+  }
+}
+
+struct VoteOperands {
+  bool predicate;
+  u32 ballot;
+};
+
+void execute_vote(Warp&, const WarpCall& call) {
+  u32 ballot = 0;
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    if ((call.members >> lane & 1u) != 0 && operands_of<VoteOperands>(call, lane).predicate) ballot |= 1u << lane;
+  }
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    if ((call.members >> lane & 1u) != 0) operands_of<VoteOperands>(call, lane).ballot = ballot;
+  }
+}
+
+void execute_bar_warp_sync(Warp& warp, const WarpCall& call) {
+  std::vector<Arrival> arrivals;
+  for (Thread* const thread : warp.lanes) {
+    if ((call.members >> thread->lane & 1u) != 0) arrivals.push_back(thread->arrive());
+  }
+  const ClockPtr clock = join(arrivals);
+  for (Thread* const thread : warp.lanes) {
+    if ((call.members >> thread->lane & 1u) != 0) thread->clock = clock;
+  }
+}
+
+void arrive_at_barrier(Instruction instruction, int id, int threads) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  const int all = thread.block->grid().threads_per_block;
+  if (id < 0 || id >= kBarriers || threads < 0 || threads > all || threads % kLanes != 0) {
+    report(thread, {.hazard = Hazard::bad_operand,
+                    .instruction = instruction,
+                    .detail = fmt::format("barrier {} for {} threads of {}", id, threads, all)});
+    return;
+  }
+  const bool waits = thread.block->barrier(id).arrive(thread, instruction, id, threads == 0 ? all : threads);
+  if (waits) thread.block->cluster().suspend(thread, instruction);
+}
+
+}  // namespace
+
+void ldmatrix(Instruction instruction, u32 (&r)[4], u32 shared) {
+  MatrixOperands operands{shared, r};
+  const bool is_transposed = instruction == Instruction::ldmatrix_x4_trans;
+  meet_all(instruction, &operands, is_transposed ? execute_ldmatrix<true> : execute_ldmatrix<false>);
+}
+
+void stmatrix(Instruction instruction, u32 shared, const u32 (&r)[4]) {
+  u32 registers[4] = {r[0], r[1], r[2], r[3]};
+  MatrixOperands operands{shared, registers};
+  meet_all(instruction, &operands, execute_stmatrix);
+}
+
+void mma_m16n8k16(Instruction instruction, float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  MmaOperands operands{a, {b0, b1}, d};
+  const bool is_f16 = instruction == Instruction::mma_m16n8k16_f32_f16;
+  meet_all(instruction, &operands, is_f16 ? execute_mma_f32<widen_f16> : execute_mma_f32<widen_bf16>);
+}
+
+void mma_m16n8k16(Instruction instruction, u32 (&d)[2], const u32 (&a)[4], u32 b0, u32 b1) {
+  MmaOperands operands{a, {b0, b1}, d};
+  meet_all(instruction, &operands, execute_mma_f16);
+}
+
+u32 shfl_sync(Instruction instruction, u32 value, u32 b, u32 c, u32 members) {
+  ShflOperands operands{value, b, c, 0};
+  meet(instruction, &operands, execute_shfl, members);
+  return operands.result;
+}
+
+u32 vote_sync(Instruction instruction, bool predicate, u32 members) {
+  VoteOperands operands{predicate, 0};
+  meet(instruction, &operands, execute_vote, members);
+  return operands.ballot;
+}
+
+void bar_warp_sync(u32 members) { meet(Instruction::bar_warp_sync, nullptr, execute_bar_warp_sync, members); }
+
+void bar_sync(int id, int threads) { arrive_at_barrier(Instruction::bar_sync, id, threads); }
+void bar_arrive(int id, int threads) { arrive_at_barrier(Instruction::bar_arrive, id, threads); }
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "emulate/instruction.hpp"
+
+#include <cstdint>
+
+namespace hotgemm::emulate {
+
+// Instructions that the lanes of a warp execute together, for the thread that runs. Where elements live in fragments
+// is written down here from the PTX ISA's figures, and not taken from templates/shared: a kernel that is wrong about
+// it must not find its error repeated.
+
+/// ldmatrix.x4: lanes 8i … 8i+7 give the addresses of the rows of matrix i.
+void ldmatrix(Instruction instruction, std::uint32_t (&r)[4], std::uint32_t shared);
+/// stmatrix.x4.
+void stmatrix(Instruction instruction, std::uint32_t shared, const std::uint32_t (&r)[4]);
+
+/// mma.m16n8k16 with f32 accumulators: products are exact, their sum with the accumulator is taken in f64 and rounded
+/// to f32 once. Tensor cores round otherwise, in a way that nobody has specified; on integers both are exact.
+void mma_m16n8k16(Instruction instruction, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                  std::uint32_t b1);
+/// The same with f16 accumulators, rounded to f16 once.
+void mma_m16n8k16(Instruction instruction, std::uint32_t (&d)[2], const std::uint32_t (&a)[4], std::uint32_t b0,
+                  std::uint32_t b1);
+
+/// shfl.sync: `value` of the lane that `b` and `c` say, as the PTX ISA's pseudo-code has it.
+std::uint32_t shfl_sync(Instruction instruction, std::uint32_t value, std::uint32_t b, std::uint32_t c,
+                        std::uint32_t members);
+
+/// vote.sync.ballot: a bit for each member whose predicate is true.
+std::uint32_t vote_sync(Instruction instruction, bool predicate, std::uint32_t members);
+
+/// bar.warp.sync: what a member did before is seen by all members after.
+void bar_warp_sync(std::uint32_t members);
+
+/// bar.sync `id`, `threads`; 0 threads are all of the block.
+void bar_sync(int id, int threads);
+void bar_arrive(int id, int threads);
+
+}  // namespace hotgemm::emulate

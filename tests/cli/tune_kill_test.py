@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Kills `hotgemm tune` and its worker with SIGKILL at random moments, HOTGEMM_TEST_KILLS times (50), by a seed of
+HOTGEMM_TEST_SEED (1)."""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+import cli_test
+import tune_test
+
+KILLS = int(os.environ.get("HOTGEMM_TEST_KILLS", "50"))
+SEED = int(os.environ.get("HOTGEMM_TEST_SEED", "1"))
+
+
+class KillTest(tune_test.TuneCase):
+    LONGEST_WAIT_S = 0.5
+    KILLS_PER_RUN = 3
+
+    def test_kills_at_random_moments_lose_and_falsify_nothing(self):
+        """Each run goes on with the one that was killed before it, until the list is done; then with a new list."""
+        names = self.candidates()
+        wrong = names[0]
+        self.plant((wrong, "wrong"), (wrong, "speed:10"))
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:100"
+        rng = random.Random(SEED)
+        told = {}
+        killed = {"parent": 0, "worker": 0}
+        lists = 0
+        while sum(killed.values()) < KILLS:
+            process = self.start("--shape", self.LIST, "--resume")
+            for _ in range(self.KILLS_PER_RUN):
+                time.sleep(rng.uniform(0, self.LONGEST_WAIT_S))
+                victim = rng.choice(["parent", "worker"])
+                killed[victim] += self.kill(process, victim)
+            _, text = process.communicate(timeout=120)
+            self.expect_nobody_left()
+            lines = text.splitlines()
+            told |= {match["label"]: match["config"] for match in map(tune_test.DONE_LINE.match, lines) if match}
+            kept = self.records()
+            for label, config in told.items():
+                self.assertEqual(kept.get(label), config, f"seed {SEED}, after {killed}")
+            self.assertTrue(set(kept.values()) <= set(names) - {wrong}, kept)
+            if process.returncode == -signal.SIGKILL:
+                continue
+            self.assertEqual(process.returncode, 0, text)  # a killed worker is replaced
+            self.assertEqual(len(kept), self.COUNT)
+            lists += 1
+            told = {}
+            shutil.rmtree(self.path / "cache")
+        self.assertGreater(lists, 0)
+        self.assertGreater(min(killed.values()), 0)
+
+    def kill(self, process, victim):
+        """Whether there was anybody to kill."""
+        target = process.pid
+        if victim == "worker":
+            family = tune_test.processes_of(self.environment["HOTGEMM_CACHE_DIR"])
+            target = next((pid for pid, words in family.items() if b"worker" in words), None)
+        if target is None or process.poll() is not None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(target, signal.SIGKILL)
+            return True
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(cli_test.main())

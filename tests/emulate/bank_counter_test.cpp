@@ -1,0 +1,113 @@
+#include "emulate/bank_counter.hpp"
+
+#include "device_fixture.hpp"
+
+#include "emulate/gemm_run.hpp"
+#include "plan/traits.hpp"
+
+#include <array>
+#include <numeric>
+
+namespace hotgemm::emulate {
+namespace {
+
+TEST(Wavefronts, AreOneWithoutConflicts) {
+  std::array<u32, 8> chunks{};
+  for (u32 i = 0; i < 8; ++i) chunks[i] = (7 - i) * 16;
+  EXPECT_EQ(wavefronts(chunks, 16), 1);
+  EXPECT_EQ(wavefronts(std::array<u32, 8>{}, 16), 1) << "one address for all";
+  for (u32 i = 0; i < 8; ++i) chunks[i] = i * 128;
+  EXPECT_EQ(wavefronts(chunks, 16), 8);
+  for (u32 i = 0; i < 8; ++i) chunks[i] = i * 64;
+  EXPECT_EQ(wavefronts(chunks, 16), 4);
+  for (u32 i = 0; i < 8; ++i) chunks[i] = i * 144;
+  EXPECT_EQ(wavefronts(chunks, 16), 1) << "a chunk of padding";
+  std::array<u32, 32> words{};
+  for (u32 i = 0; i < 32; ++i) words[i] = i * 4 + (i == 9 ? 128 : 0);
+  EXPECT_EQ(wavefronts(words, 4), 1);
+  words[9] += 4;
+  EXPECT_EQ(wavefronts(words, 4), 2);
+}
+
+class Banks : public EmulatedDevice {
+ protected:
+  /// One ldmatrix, one stmatrix and one cp.async whose rows are `stride` bytes apart.
+  Counters counters(u32 stride) {
+    const u64 a = matrix("A", 1, 64).address();
+    const LaunchReport report = run(
+        [=] {
+          const u32 row = kShared + static_cast<u32>(ptx::thread_index()) * stride;
+          ptx::cp_async<16>(row, a, 16);
+          ptx::cp_async_commit_group();
+          ptx::cp_async_wait_group<0>();
+          ptx::bar_sync();
+          u32 r[4];
+          ptx::ldmatrix_x4(r, row);
+          ptx::bar_sync();
+          ptx::stmatrix_x4(row, r);
+        },
+        {.threads = 32, .shared_bytes = 32 * 128});
+    EXPECT_TRUE(report.findings.empty()) << text(report.findings);
+    return report.counters;
+  }
+};
+
+TEST_F(Banks, AreCountedPerPhase) {
+  const std::pair<u32, u64> strides[] = {{16, 0}, {32, 4}, {64, 12}, {128, 28}, {48, 0}, {80, 0}};
+  for (const auto& [stride, conflicts] : strides) {
+    const Counters found = counters(stride);
+    for (const Instruction i : {Instruction::ldmatrix_x4, Instruction::stmatrix_x4, Instruction::cp_async_cg_16}) {
+      EXPECT_EQ(found[i].phases, 4u) << to_string(i) << " " << stride;
+      EXPECT_EQ(found[i].conflicts, conflicts) << to_string(i) << " " << stride;
+    }
+  }
+}
+
+TEST_F(Banks, OfUnevenGroupsAreNotCounted) {
+  const u64 a = matrix("A", 1, 64).address();
+  const LaunchReport report = run(
+      [=] {
+        if (ptx::thread_index() != 3) ptx::cp_async<16>(kShared + static_cast<u32>(ptx::thread_index()) * 16, a, 16);
+        ptx::cp_async_commit_group();
+        ptx::cp_async_wait_group<0>();
+      },
+      {.threads = 32});
+  EXPECT_EQ(report.counters.uneven_copy_groups, 1u);
+  EXPECT_EQ(report.counters[Instruction::cp_async_cg_16].phases, 0u);
+}
+
+/// In family mma no lane of an ldmatrix meets another in a bank, nor does one of a 16-byte copy to swizzled rows. Of
+/// padded rows two that are written in one phase lie 16 bytes out of step, and meet.
+TEST(BankConflicts, OfFamilyMmaAreThoseOfCopiesToPaddedRows) {
+  std::size_t swizzled = 0, padded = 0;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (family_of(kernel.config).name != "mma") continue;
+    const GemmTraits& t = kernel.traits;
+    const GemmCase c{.problem = {.m = 150,
+                                 .n = 150,
+                                 .k = 100,
+                                 .op_a = t.op_a,
+                                 .op_b = t.op_b,
+                                 .dtype = t.element,
+                                 .accumulator = t.accumulator}};
+    if (!computes(t, traits_of(c.problem))) continue;
+    SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(t));
+    const Counters found = run_gemm(kernel, c, make_matrices(c), 1).report.counters;
+    EXPECT_EQ(found[Instruction::ldmatrix_x4].conflicts + found[Instruction::ldmatrix_x4_trans].conflicts, 0u);
+    EXPECT_GT(found[Instruction::ldmatrix_x4].phases + found[Instruction::ldmatrix_x4_trans].phases, 0u);
+    if (t.vec_a != 8 || t.vec_b != 8) continue;
+    EXPECT_GT(found[Instruction::cp_async_cg_16].phases, 0u);
+    if (std::get<MmaConfig>(kernel.config).swizzle) {
+      EXPECT_EQ(found[Instruction::cp_async_cg_16].conflicts, 0u);
+      ++swizzled;
+    } else {
+      EXPECT_GT(found[Instruction::cp_async_cg_16].conflicts, 0u);
+      ++padded;
+    }
+  }
+  EXPECT_GT(swizzled, 15u);
+  EXPECT_GT(padded, 0u);
+}
+
+}  // namespace
+}  // namespace hotgemm::emulate

@@ -1,0 +1,145 @@
+// The kernels of the library on the emulated device: right results, and nothing that no kernel may do.
+
+#include "device_fixture.hpp"
+
+#include "emulate/gemm_run.hpp"
+#include "plan/traits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hotgemm::emulate {
+namespace {
+
+/// The problem that `traits` are made for.
+Problem problem_for(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const int bytes = size_bytes(traits.element);
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .op_a = traits.op_a,
+          .op_b = traits.op_b,
+          .dtype = traits.element,
+          .accumulator = traits.accumulator,
+          .align_a = traits.vec_a * bytes,
+          .align_b = traits.vec_b * bytes,
+          .align_d = traits.vec_d * bytes,
+          .beta_is_zero = !traits.reads_c};
+}
+
+struct Size {
+  std::int64_t m, n, k;
+};
+// One element, less than a tile of anything, more than one of everything, nothing to sum over, and sizes around the
+// multiples of tiles and of the widest access.
+constexpr Size kSizes[] = {{1, 1, 1}, {17, 9, 7}, {64, 64, 64}, {65, 63, 33}, {130, 72, 136}, {33, 145, 97}, {5, 3, 0}};
+
+class EmulatedGemm : public testing::TestWithParam<std::string> {};
+
+void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
+  SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(kernel.traits) + " for " + to_string(c) +
+               ", seed " + std::to_string(seed));
+  const GemmMatrices matrices = make_matrices(c);
+  const GemmRun run = run_gemm(kernel, c, matrices, seed);
+  const GemmReference reference(c, matrices);
+  EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+  if (c.data == GemmData::integers) {
+    EXPECT_EQ(reference.first_inexact(run.d), "");
+  }
+  EXPECT_LE(reference.worst_error(run.d), 1.0);
+}
+
+TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
+  std::uint64_t seed = 1;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (family_of(kernel.config).name != GetParam()) continue;
+    for (const Size& size : kSizes) {
+      GemmCase c{.problem = problem_for(kernel.traits, size.m, size.n, size.k), .data_seed = seed};
+      if (kernel.traits.reads_c) {
+        c.alpha = seed % 2 == 0 ? -1.0f : 1.0f;
+        c.beta = seed % 3 == 0 ? -1.0f : 1.0f;
+        c.in_place = seed % 5 < 2;
+      }
+      c.launch = {.raster_width = static_cast<int>(seed % 3 + 1), .raster_along_n = seed % 2 == 0};
+      expect_right(kernel, c, seed++);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(EmulatedGemm, IsNearOnNormalData) {
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (family_of(kernel.config).name != GetParam()) continue;
+    GemmCase c{.problem = problem_for(kernel.traits, 70, 50, 90), .alpha = 0.5f, .data = GemmData::normal};
+    if (kernel.traits.reads_c) c.beta = -1.5f;
+    expect_right(kernel, c, 1);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(EmulatedGemm, HasOneResultWhateverTheSeed) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const GemmCase c{.problem = {.m = 130, .n = 100, .k = 80, .op_b = Op::t, .dtype = dtype}, .data = GemmData::normal};
+    const GemmKernel* const kernel = find_gemm_kernel(GetParam(), traits_of(c.problem));
+    ASSERT_NE(kernel, nullptr);
+    const GemmMatrices matrices = make_matrices(c);
+    const GemmRun first = run_gemm(*kernel, c, matrices, 0);
+    for (std::uint64_t seed = 1; seed < 12; ++seed) {
+      const GemmRun run = run_gemm(*kernel, c, matrices, seed);
+      EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+      ASSERT_EQ(run.d.bytes, first.d.bytes) << "seed " << seed;
+    }
+  }
+}
+
+TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
+  const GemmCase c{.problem = {.m = 256, .n = 256, .k = 256}};
+  const GemmKernel* const kernel = find_gemm_kernel(GetParam(), traits_of(c.problem));
+  ASSERT_NE(kernel, nullptr);
+  const GemmMatrices matrices = make_matrices(c);
+  const auto start = std::chrono::steady_clock::now();
+  const GemmRun run = run_gemm(*kernel, c, matrices, 1);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(GemmReference(c, matrices).first_inexact(run.d), "");
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_LT(seconds.count(), 2.0);
+#endif
+  RecordProperty("seconds", std::to_string(seconds.count()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "mma"),
+                         [](const auto& info) { return info.param; });
+
+TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
+  for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},
+                                                   {"simt", DType::bf16, DType::f32},
+                                                   {"simt", DType::f32, DType::f32},
+                                                   {"mma", DType::f16, DType::f32},
+                                                   {"mma", DType::bf16, DType::f32},
+                                                   {"mma", DType::f16, DType::f16}}) {
+    for (const Op op_a : {Op::n, Op::t}) {
+      for (const Op op_b : {Op::n, Op::t}) {
+        for (const bool reads_c : {false, true}) {
+          for (const int vec : {1, 2, 4, 8}) {
+            const GemmTraits traits{.element = dtype,
+                                    .accumulator = accumulator,
+                                    .op_a = op_a,
+                                    .op_b = op_b,
+                                    .reads_c = reads_c,
+                                    .vec_a = vec,
+                                    .vec_b = vec,
+                                    .vec_d = vec};
+            EXPECT_NE(find_gemm_kernel(family, traits), nullptr) << family << " " << hotgemm::to_string(traits);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm::emulate

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Bugs, planted in copies of the templates, that the emulated device must find.
+
+mutants.py list                             their names
+mutants.py write NAME TEMPLATES TWINS OUT   OUT becomes TEMPLATES as the emulated device sees them, with one bug
+mutants.py run TEMPLATES PROGRAMS           runs PROGRAMS/mutant_NAME for each, prints the list and the score
+
+A bug is a file, a text that occurs in it once, and what takes its place. The name `none` stands for no bug: its program
+must find nothing, the others must find something. A text that does not occur exactly once is a failure of `run`.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+
+# name: (file, text, replacement)
+MUTANTS = {
+    # ---- family mma: the pipeline ----
+    "mma_no_barrier_behind_wait": (
+        "mma.cuh",
+        "    ptx::cp_async_wait_group<kStages - 2>();\n    ptx::bar_sync();\n",
+        "    ptx::cp_async_wait_group<kStages - 2>();\n"),
+    "mma_barrier_before_wait": (
+        "mma.cuh",
+        "    ptx::cp_async_wait_group<kStages - 2>();\n    ptx::bar_sync();\n",
+        "    ptx::bar_sync();\n    ptx::cp_async_wait_group<kStages - 2>();\n"),
+    "mma_wait_one_group_short": (
+        "mma.cuh", "cp_async_wait_group<kStages - 2>", "cp_async_wait_group<kStages - 1>"),
+    "mma_copies_in_no_group": (
+        "mma.cuh", "    copy_b.advance();\n    ptx::cp_async_commit_group();\n", "    copy_b.advance();\n"),
+    "mma_wrong_first_stage_to_write": (
+        "mma.cuh", "u32 write = shared_ + (kStages - 1) * kStageBytes;", "u32 write = shared_;"),
+    "mma_ring_one_stage_long": (
+        "mma.cuh", "next == shared_ + kStages * kStageBytes", "next == shared_ + (kStages + 1) * kStageBytes"),
+    "mma_prologue_one_tile_short": ("mma.cuh", "stage < kStages - 1; ++stage", "stage < kStages - 2; ++stage"),
+    "mma_no_wait_before_epilogue": (
+        "mma.cuh", "    ptx::cp_async_wait_group<0>();\n", ""),
+    "mma_no_barrier_before_epilogue": (
+        "mma.cuh", "    ptx::bar_sync();  // the epilogue reuses the stages\n", ""),
+    "mma_no_barrier_in_staged_store": (
+        "mma.cuh", "    ptx::bar_sync();\n    constexpr int kChunks", "    constexpr int kChunks"),
+    "mma_b_does_not_advance": ("mma.cuh", "    copy_a.advance();\n    copy_b.advance();\n", "    copy_a.advance();\n"),
+    # ---- family mma: edges ----
+    "mma_last_k_tile_taken_for_whole": (
+        "mma.cuh", "is_inside ? args_.k / kConfig.block_k : 0",
+        "is_inside ? (args_.k + kConfig.block_k - 1) / kConfig.block_k : 0"),
+    "mma_inside_off_by_one": ("operand_tile.cuh", "return outers - outer >=", "return outers - outer + 1 >="),
+    "mma_copy_clipped_late": (
+        "operand_tile.cuh", "left - step < kVec ? left - step : kVec", "left - step < kVec - 1 ? left - step : kVec"),
+    "mma_rows_off_by_one": (
+        "operand_tile.cuh", "pass * kRowsPerPass < rows_left_", "pass * kRowsPerPass <= rows_left_"),
+    "mma_c_read_off_by_one": (
+        "mma.cuh", "if (row < args_.m && col + 1 < args_.n && kTraits.vec_d >= 2)",
+        "if (row < args_.m && col < args_.n && kTraits.vec_d >= 2)"),
+    "mma_direct_store_off_by_one": ("mma.cuh", "if (row >= args_.m) return;", "if (row > args_.m) return;"),
+    "mma_staged_rows_off_by_one": ("mma.cuh", "if (block_m_ + row < args_.m)", "if (block_m_ + row <= args_.m)"),
+    "mma_chunk_stored_too_wide": ("mma.cuh", "col + 8 <= args_.n", "col + 7 <= args_.n"),
+    # ---- family mma: places ----
+    "mma_fragments_of_a_transposed": (
+        "shared/fragment.hpp", "k_major ? LdmatrixLane{r + 8 * low, high} : LdmatrixLane{r + 8 * high, low}",
+        "k_major ? LdmatrixLane{r + 8 * high, low} : LdmatrixLane{r + 8 * low, high}"),
+    "mma_halves_of_b_exchanged": (
+        "mma.cuh",
+        "f.b[j / 2][j % 2 * 2],\n                                           f.b[j / 2][j % 2 * 2 + 1]",
+        "f.b[j / 2][j % 2 * 2 + 1],\n                                           f.b[j / 2][j % 2 * 2]"),
+    "mma_accumulators_transposed": (
+        "shared/fragment.hpp", "{lane / 4 + (i / 2) * 8, (lane % 4) * 2 + i % 2}",
+        "{(lane % 4) * 2 + i % 2, lane / 4 + (i / 2) * 8}"),
+    "mma_swizzle_added": (
+        "operand_tile.cuh", "(base_ ^ (low * kChunkBytes))", "(base_ + (low * kChunkBytes))"),
+    "mma_swizzle_does_not_spread": (
+        "shared/tile_layout.hpp", "static_cast<int>(r / (kBankGroups / span) % span)", "static_cast<int>(r % span)"),
+    # ---- family simt ----
+    "simt_no_barrier_before_products": (
+        "simt.cuh", "      ptx::bar_sync();\n      multiply_tile();\n", "      multiply_tile();\n"),
+    "simt_no_barrier_behind_products": (
+        "simt.cuh", "      multiply_tile();\n      ptx::bar_sync();\n", "      multiply_tile();\n"),
+    "simt_early_return_before_barrier": (
+        "simt.cuh", "for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {\n",
+        "for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {\n      if (block_m_ + thread_m_ >= args_.m) return;\n"),
+    "simt_load_off_by_one": ("simt.cuh", "outer0 + outer < outers", "outer0 + outer <= outers"),
+    "simt_load_beyond_k": ("simt.cuh", "if (outer0 + outer < outers && k0 + k < args_.k)", "if (outer0 + outer < outers)"),
+    "simt_store_off_by_one": ("simt.cuh", "if (row >= args_.m ||", "if (row > args_.m ||"),
+    "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
+    "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
+}
+
+
+def write(name: str, templates: pathlib.Path, twins: pathlib.Path, out: pathlib.Path) -> None:
+    """A text that is not there leaves the copy as it is: the build goes on, and `run` says so."""
+    for path in [*templates.glob("*.cuh"), *(templates / "shared").glob("*.hpp")]:
+        copy = out / path.relative_to(templates)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.unlink(missing_ok=True)
+        copy.symlink_to(path)
+    (out / "ptx").unlink(missing_ok=True)
+    (out / "ptx").symlink_to(twins)
+    if name != "none":
+        file, text, replacement = MUTANTS[name]
+        (out / file).unlink()
+        (out / file).write_text((templates / file).read_text(encoding="utf-8").replace(text, replacement),
+                                encoding="utf-8")
+    (out / "written").touch()
+
+
+def outcome(program: pathlib.Path) -> str:
+    """What the program complained about; empty if nothing."""
+    try:
+        done = subprocess.run([program], capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if done.returncode == 0:
+        return ""
+    return done.stdout.strip() or f"exit status {done.returncode}: {done.stderr.strip()[-300:]}"
+
+
+def run(templates: pathlib.Path, programs: pathlib.Path) -> int:
+    failed = False
+    for name, (file, text, _) in MUTANTS.items():
+        times = (templates / file).read_text(encoding="utf-8").count(text)
+        if times != 1:
+            print(f"{name}: its text occurs {times} times in {file}, and must occur once")
+            failed = True
+    names = ["none", *MUTANTS]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = dict(zip(names, pool.map(lambda name: outcome(programs / f"mutant_{name}"), names)))
+    if outcomes["none"]:
+        print(f"the templates as they are: {outcomes['none']}")
+        failed = True
+    for name in MUTANTS:
+        print(f"{'caught  ' if outcomes[name] else 'SURVIVED'}  {name}: {outcomes[name]}")
+    caught = sum(1 for name in MUTANTS if outcomes[name])
+    print(f"{caught} of {len(MUTANTS)} mutants caught")
+    return 1 if failed or caught < len(MUTANTS) else 0
+
+
+def main() -> int:
+    command, *words = sys.argv[1:]
+    if command == "list":
+        print(";".join(["none", *MUTANTS]), end="")
+        return 0
+    if command == "write":
+        name, *paths = words
+        write(name, *(pathlib.Path(path) for path in paths))
+        return 0
+    return run(*(pathlib.Path(path) for path in words))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
