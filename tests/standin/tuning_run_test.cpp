@@ -50,10 +50,11 @@ class TuningRunTest : public testing::Test {
     KernelShelf::add(cache_.path());
   }
 
-  /// The `count` first of a series of problems of different classes that share their kernels.
+  /// The `count` first of a series of problems of different classes that share their kernels, of which no two have the
+  /// same machine code.
   static std::vector<Problem> problems(int count) {
     std::vector<Problem> all;
-    for (int i = 0; i < count; ++i) all.push_back({.m = 64, .n = 64 + 64 * i, .k = 64});
+    for (int i = 0; i < count; ++i) all.push_back({.m = 64, .n = 64 + 64 * i, .k = 64, .dtype = DType::f32});
     return all;
   }
   static TuningRunOptions options(int gpus = 1) {
