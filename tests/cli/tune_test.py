@@ -167,6 +167,8 @@ class ReportTest(TuneCase):
         output = self.tune("--shape", self.LIST, "--gpus", "1,7", "--retune")
         self.assertEqual({result["gpu"] for result in output["results"]}, {1})
         self.assertEqual([lost["gpu"] for lost in output["lost_gpus"]], [7])
+        done = self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--gpus", "1,7", "-q")
+        self.assertRegex(done.stderr, r"^hotgemm: GPU 7 is given up: .*\n$")
 
     def test_budgets_of_the_run(self):
         output = self.tune("--shape", self.LIST, "--trials", "1")
