@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hotgemm::emulate {
