@@ -58,6 +58,16 @@ hotgemm_private_includes(hotgemm_emulate)
 target_compile_options(hotgemm_emulate PRIVATE -O2)
 target_link_libraries(hotgemm_emulate PUBLIC hotgemm Boost::context fmt::fmt)
 if(HOTGEMM_SANITIZE MATCHES "address")
+  # Frames that outlive their functions would be kept in a second stack of some MiB for each of thousands of fibers.
+  # For users too: inline functions that they share with the library are compiled once.
+  foreach(flag --param=asan-use-after-return=0 -fsanitize-address-use-after-return=never)
+    string(MAKE_C_IDENTIFIER "HOTGEMM_HAS${flag}" result)
+    check_cxx_compiler_flag(${flag} ${result})
+    if(${result})
+      target_compile_options(hotgemm_emulate PUBLIC ${flag})
+      target_compile_options(hotgemm_emulated_kernels PRIVATE ${flag})
+    endif()
+  endforeach()
   set_source_files_properties(src/emulate/fiber.cpp PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all"
                                                                COMPILE_DEFINITIONS HOTGEMM_ASAN_FIBERS=1)
 endif()

@@ -40,9 +40,13 @@ ProblemResult failed(const Problem& problem, const Error& error) {
   return {.problem = problem, .failure = error.what(), .failure_code = error.code()};
 }
 
-JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, const DeviceInfo& device,
+JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, DeviceInfo device,
                                Environment environment, int jobs)
-    : engine_(engine), options_(options), device_(device), environment_(std::move(environment)), jobs_(jobs) {}
+    : engine_(engine),
+      options_(options),
+      device_(std::move(device)),
+      environment_(std::move(environment)),
+      jobs_(jobs) {}
 
 std::optional<TuningRecord> JobPreparation::recorded(const Problem& problem, EarlierRun earlier) const {
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
@@ -66,6 +70,7 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
     job.candidates = pick_candidates(problem, device_, options_.tuning.max_candidates, &engine_.database,
                                      engine_.query(environment_));
     build_candidates(job.candidates, problem, environment_, engine_, jobs_, is_cancelled);
+    merge_twins(job.candidates, problem);  // here, so that a trial is a kernel that will be timed
   } catch (const Error& error) {
     return failed(problem, error);
   }

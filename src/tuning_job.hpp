@@ -30,9 +30,8 @@ void limit_trials(TuningJob& job, int trials);
 /// What happens to a problem before it is measured.
 class JobPreparation {
  public:
-  /// Keeps references to all but `environment`, that of the GPUs with the toolchain.
-  JobPreparation(Engine& engine, const TuningRunOptions& options, const DeviceInfo& device, Environment environment,
-                 int jobs);
+  /// Keeps references to `engine` and `options`. `environment` is that of the GPUs, with the toolchain.
+  JobPreparation(Engine& engine, const TuningRunOptions& options, DeviceInfo device, Environment environment, int jobs);
 
   /// Answers `job` where that takes no measuring; else picks its candidates and builds them. What `is_cancelled` has
   /// cut short is not to be measured.
@@ -43,7 +42,7 @@ class JobPreparation {
 
   Engine& engine_;
   const TuningRunOptions& options_;
-  const DeviceInfo& device_;
+  DeviceInfo device_;
   Environment environment_;
   int jobs_;
 };

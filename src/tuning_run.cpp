@@ -219,6 +219,7 @@ RunEnd Run::end_of_run() const {
 
 void Run::work(Lane& lane) {
   std::unique_ptr<Measurer> measurer = make_measurer(lane);
+  if (measurer != nullptr) lane.facts = measurer->gpu();  // once: other threads read it from now on
   if (!wait_for_go(measurer != nullptr)) {
     retire(measurer);
     return;
@@ -243,9 +244,7 @@ void Run::work(Lane& lane) {
 
 std::unique_ptr<Measurer> Run::make_measurer(Lane& lane) {
   try {
-    std::unique_ptr<Measurer> measurer = factory_(lane.gpu);
-    lane.facts = measurer->gpu();
-    return measurer;
+    return factory_(lane.gpu);
   } catch (const std::exception& error) {
     lane.error = std::current_exception();
     lane.message = error.what();

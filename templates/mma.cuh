@@ -8,6 +8,7 @@
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
+#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "shared/gemm_args.hpp"
@@ -211,11 +212,12 @@ class MmaGemm {
       const u64 c = element_address(args_.c, args_.ldc, row, col);
       if (row < args_.m && col + 1 < args_.n && kTraits.vec_d >= 2) {
         const u32 pair = ptx::ld_global_b32(c);
-        low += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(pair));
-        high += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(pair >> 16));
+        low = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(static_cast<u16>(pair)), low);
+        high = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(static_cast<u16>(pair >> 16)), high);
       } else if (row < args_.m) {
-        if (col < args_.n) low += args_.beta * ptx::widen<kTraits.element>(ptx::ld_global_b16(c));
-        if (col + 1 < args_.n) high += args_.beta * ptx::widen<kTraits.element>(ptx::ld_global_b16(c + 2));
+        if (col < args_.n) low = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(ptx::ld_global_b16(c)), low);
+        if (col + 1 < args_.n)
+          high = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(ptx::ld_global_b16(c + 2)), high);
       }
     }
     return ptx::narrow_pair<kTraits.element>(low, high);

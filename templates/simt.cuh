@@ -8,6 +8,7 @@
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
+#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/simt_config.hpp"
@@ -93,7 +94,9 @@ class SimtGemm {
         const int col = block_n_ + thread_n_ + j * kThreadCols;
         if (row >= args_.m || col >= args_.n) continue;
         float value = args_.alpha * accumulators_[i][j];
-        if constexpr (kTraits.reads_c) value += args_.beta * load_element(args_.c, row * args_.ldc + col);
+        if constexpr (kTraits.reads_c) {
+          value = ptx::fma_rn(args_.beta, load_element(args_.c, row * args_.ldc + col), value);
+        }
         store_element(args_.d, row * args_.ldd + col, value);
       }
     }

@@ -125,7 +125,9 @@ class TuneLog {
 
   void lose(int gpu, const std::string& message) {
     session_.output["lost_gpus"].push_back({{"gpu", gpu}, {"message", message}});
-    progress_.line(fmt::format("hotgemm: GPU {} is given up: {}", gpu, one_line(message)));
+    const std::string text = fmt::format("hotgemm: GPU {} is given up: {}", gpu, one_line(message));
+    if (session_.quiet) fmt::print(stderr, "{}\n", text);  // this is no progress
+    progress_.line(text);
   }
 
   void flush_trace() {

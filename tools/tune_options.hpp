@@ -13,7 +13,7 @@ namespace hotgemm::command {
 
 /// The options about tuning that `tune` and `bench` share.
 struct TuningOptions {
-  int candidates = TuneOptions{}.max_candidates;
+  int candidates = 40;  ///< the model misses the best of few rows among its first 20
   double budget_s = 5;  ///< more than a call may take: here nobody waits for one problem
   int rounds = TuneOptions{}.rounds;
   int jobs = 0;

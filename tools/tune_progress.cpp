@@ -24,10 +24,10 @@ void TuneProgress::began(int gpu, const Problem& problem) {
 
 void TuneProgress::led(int gpu, const Standing& standing) {
   std::string text = several_gpus_ ? fmt::format("GPU {} ", gpu) : "";
-  text += heading(current_[gpu]) +
-          fmt::format("best {} {} {:.1f} us, ", standing.config, standing.launch, standing.median_us);
+  text += heading(current_[gpu]) + fmt::format("best {:.1f} us, ", standing.median_us);
   if (std::isfinite(standing.ratio)) text += fmt::format("{:.2f} of cuBLAS, ", standing.ratio);
-  progress_.live(text + fmt::format("{} left", standing.alive));
+  // The name last: it is what a narrow terminal can do without.
+  progress_.live(text + fmt::format("{} left: {} {}", standing.alive, standing.config, standing.launch));
 }
 
 void TuneProgress::finished(const ProblemResult& result) {

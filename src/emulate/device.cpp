@@ -36,7 +36,7 @@ LaunchReport Device::launch(const LaunchShape& shape, const std::function<void()
   Grid grid{.memory = memory_,
             .log = log,
             .counters = report.counters,
-            .stacks = stacks_,
+            .stacks = StackPool::of_this_thread(),
             .kernel = kernel,
             .blocks = shape.blocks,
             .blocks_per_cluster = shape.blocks_per_cluster,

@@ -37,7 +37,6 @@ class Device {
 
  private:
   GlobalMemory memory_;
-  StackPool stacks_;
 };
 
 }  // namespace hotgemm::emulate

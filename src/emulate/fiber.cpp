@@ -14,7 +14,6 @@
 // AddressSanitizer must be told of each change of stacks. This file is compiled without it: what runs after the last
 // announcement of a fiber must have no frame that AddressSanitizer keeps elsewhere.
 #if defined(HOTGEMM_ASAN_FIBERS)
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -55,6 +54,11 @@ std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZ
 
 }  // namespace
 
+StackPool& StackPool::of_this_thread() {
+  static thread_local StackPool pool;
+  return pool;
+}
+
 StackPool::~StackPool() {
   for (const auto& stack : all_) {
     ::munmap(static_cast<std::byte*>(stack.sp) - stack.size - page_bytes(), stack.size + page_bytes());
@@ -77,9 +81,6 @@ boost::context::stack_context StackPool::take() {
   }
   const boost::context::stack_context stack = free_.back();
   free_.pop_back();
-#if defined(HOTGEMM_ASAN_FIBERS)
-  __asan_unpoison_memory_region(static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
-#endif
   return stack;
 }
 

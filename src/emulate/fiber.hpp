@@ -7,10 +7,12 @@
 
 namespace hotgemm::emulate {
 
-/// Stacks for fibers, with a page below each that faults. Taken and given back by the fibers of one host thread.
+/// Stacks for fibers, with a page below each that faults.
 class StackPool {
  public:
-  StackPool() = default;
+  /// That of the host thread that calls, kept until it ends: mapping stacks anew would take longer than most launches.
+  static StackPool& of_this_thread();
+
   ~StackPool();
   StackPool(const StackPool&) = delete;
   StackPool& operator=(const StackPool&) = delete;
@@ -19,6 +21,8 @@ class StackPool {
   void give_back(boost::context::stack_context stack) { free_.push_back(stack); }
 
  private:
+  StackPool() = default;
+
   std::vector<boost::context::stack_context> free_, all_;
 };
 

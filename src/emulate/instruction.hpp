@@ -11,11 +11,13 @@ enum class Instruction : std::uint8_t {
   none,
   ld_global_b16,
   ld_global_b32,
+  ld_global_v4_b32,
   st_global_b16,
   st_global_b32,
   st_global_v2_b32,
   st_global_v4_b32,
   red_global_add_u32,
+  red_global_add_u64,
   red_global_max_u32,
   ld_shared_b16,
   ld_shared_f32,
@@ -57,7 +59,8 @@ constexpr bool is_warp_wide(Instruction i) { return i >= Instruction::bar_warp_s
 
 /// Two of them do not conflict.
 constexpr bool is_atomic(Instruction i) {
-  return i == Instruction::red_global_add_u32 || i == Instruction::red_global_max_u32;
+  return i == Instruction::red_global_add_u32 || i == Instruction::red_global_add_u64 ||
+         i == Instruction::red_global_max_u32;
 }
 
 }  // namespace hotgemm::emulate

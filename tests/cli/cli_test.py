@@ -51,6 +51,8 @@ class CliTest(unittest.TestCase):
         if not library:
             self.skipTest("no stand-in driver")
         self.environment["HOTGEMM_LIBCUDA"] = library
+        # A real cuBLAS would look for a real driver.
+        self.environment["HOTGEMM_LIBCUBLAS"] = "/nowhere/libcublas.so"
         # A small GPU's memory, and an L2 that few operand sets fill.
         return ["--jobs", "1", "--candidates", "2", "--scratch", "4M", "--budget", "60"]
 

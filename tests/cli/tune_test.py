@@ -3,7 +3,9 @@
 
 import contextlib
 import json
+import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -97,6 +99,23 @@ class ReportTest(TuneCase):
         self.assertEqual(labels, ["8x8x8 nn f16", "8x16x8 nn f16"])
         self.assertEqual(self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "-q").stderr, "")
 
+    def test_a_terminal_has_a_line_that_moves(self):
+        terminal, theirs = pty.openpty()
+        with open(terminal, "rb", buffering=0) as ours:
+            with subprocess.Popen([cli_test.COMMAND, "tune", "--shape", "8x8x8", *self.OPTIONS], cwd=self.path,
+                                  env=self.environment, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+                os.close(theirs)
+                text = b""
+                with contextlib.suppress(OSError):  # how a terminal ends
+                    while part := ours.read(4096):
+                        text += part
+            self.assertEqual(process.returncode, 0)
+        lines = text.decode().replace("\r\n", "\n").split("\r\x1b[K")
+        self.assertTrue(any("[1/1] 8x8x8 nn f16: checking candidates" in line for line in lines), text)
+        self.assertTrue(any(re.search(r"best 1000.0 us, \d+ left: mma_", line) for line in lines), text)
+        self.assertTrue(all(len(line.splitlines()[0]) < 80 for line in lines[1:-1] if line), text)
+        self.assertRegex(lines[-1], DONE_LINE)
+
     def test_json_has_all_of_it(self):
         output = self.tune("--shape", "8x8x8")
         result = output["results"][0]
@@ -148,6 +167,8 @@ class ReportTest(TuneCase):
         output = self.tune("--shape", self.LIST, "--gpus", "1,7", "--retune")
         self.assertEqual({result["gpu"] for result in output["results"]}, {1})
         self.assertEqual([lost["gpu"] for lost in output["lost_gpus"]], [7])
+        done = self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--gpus", "1,7", "-q")
+        self.assertRegex(done.stderr, r"^hotgemm: GPU 7 is given up: .*\n$")
 
     def test_budgets_of_the_run(self):
         output = self.tune("--shape", self.LIST, "--trials", "1")

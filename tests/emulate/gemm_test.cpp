@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -113,6 +113,19 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
 
 INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "mma"),
                          [](const auto& info) { return info.param; });
+
+/// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
+TEST(EmulatedKernels, FuseMultiplyAndAdd) {
+  const GemmCase c{.problem = {.m = 1, .n = 1, .k = 2, .dtype = DType::f32}};
+  GemmMatrices matrices = make_matrices(c);
+  matrices.a.set(DType::f32, 0, 0, -1);
+  matrices.b.set(DType::f32, 0, 0, 1);
+  matrices.a.set(DType::f32, 0, 1, 1 + 0x1p-12f);
+  matrices.b.set(DType::f32, 1, 0, 1 + 0x1p-12f);
+  const GemmKernel* const kernel = find_gemm_kernel("simt", traits_of(c.problem));
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(run_gemm(*kernel, c, matrices, 1).d.get(DType::f32, 0, 0), 0x1p-11f + 0x1p-24f);
+}
 
 TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
   for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},

@@ -39,7 +39,7 @@ class Latch {
 /// Runs over fake GPUs. What is compiled comes from the shelf after the first time.
 class TuningRunTest : public testing::Test {
  protected:
-  static constexpr int kCandidates = 2;
+  static constexpr int kCandidates = 4;
 
   void SetUp() override {
     set_test_environment();
@@ -50,10 +50,11 @@ class TuningRunTest : public testing::Test {
     KernelShelf::add(cache_.path());
   }
 
-  /// The `count` first of a series of problems of different classes that share their kernels.
+  /// The `count` first of a series of problems of different classes that share their kernels, of which no two have the
+  /// same machine code.
   static std::vector<Problem> problems(int count) {
     std::vector<Problem> all;
-    for (int i = 0; i < count; ++i) all.push_back({.m = 64, .n = 64 + 64 * i, .k = 64});
+    for (int i = 0; i < count; ++i) all.push_back({.m = 64, .n = 64 + 64 * i, .k = 64, .dtype = DType::f32});
     return all;
   }
   static TuningRunOptions options(int gpus = 1) {
@@ -76,6 +77,16 @@ class TuningRunTest : public testing::Test {
   }
   TuningReport run(std::span<const Problem> list) { return run(list, options()); }
 
+  /// How many candidates of each problem are timed: those with machine code of their own.
+  int distinct() {
+    TuningRunOptions how = options();
+    how.retune = true;
+    const int measured = TuningRun(*engine_, factory(), how).run(problems(1)).results.at(0).measured;
+    EXPECT_GE(measured, 2);
+    engine_.emplace(options_in(cache_.path() / "afresh", Policy::tune));
+    return measured;
+  }
+
   static std::vector<TuneStatus> statuses(const TuningReport& report) {
     std::vector<TuneStatus> all;
     for (const ProblemResult& r : report.results) all.push_back(r.status);
@@ -97,6 +108,7 @@ class TuningRunTest : public testing::Test {
 };
 
 TEST_F(TuningRunTest, EachProblemIsMeasuredAndRecorded) {
+  const int each = distinct();
   gpus_.has_baseline = true;
   std::vector<std::string> told;
   observer_.finished = [&](const ProblemResult& r) {
@@ -106,18 +118,20 @@ TEST_F(TuningRunTest, EachProblemIsMeasuredAndRecorded) {
   TuningRunOptions how = options();
   how.with_baseline = true;
   const auto list = problems(3);
+  const std::size_t before = begun().size();
   const TuningReport report = run(list, how);
   EXPECT_THAT(statuses(report), testing::Each(TuneStatus::tuned));
-  EXPECT_EQ(begun(), list);
+  EXPECT_EQ(begun().size(), before + 3);
+  EXPECT_EQ(begun().back(), list.back());
   EXPECT_EQ(report.end, RunEnd::complete);
   EXPECT_EQ(report.left, 0);
-  EXPECT_EQ(report.trials, 3 * kCandidates);
+  EXPECT_EQ(report.trials, 3 * each);
   ASSERT_EQ(report.results.size(), 3u);
   EXPECT_EQ(told.size(), 3u);
   EXPECT_DOUBLE_EQ(report.results[0].ratio, 10);
   EXPECT_EQ(report.results[0].baseline, "cublas");
   EXPECT_EQ(report.results[0].gpu, 0);
-  EXPECT_EQ(report.results[0].measured, kCandidates);
+  EXPECT_EQ(report.results[0].measured, each);
   EXPECT_GT(report.results[0].compile_s, 0);
   EXPECT_EQ(engine_->database.all().size(), 3u);
 }
@@ -233,6 +247,7 @@ TEST_F(TuningRunTest, FailuresAreResults) {
 }
 
 TEST_F(TuningRunTest, RejectionsAreToldOnce) {
+  const int each = distinct();
   std::vector<std::string> told;
   observer_.rejected = [&](int, const Problem&, const Candidate& c) { told.push_back(to_string(c.config)); };
   std::string bad;
@@ -245,7 +260,7 @@ TEST_F(TuningRunTest, RejectionsAreToldOnce) {
   ASSERT_EQ(report.results[0].rejections.size(), 1u);
   EXPECT_EQ(report.results[0].rejections[0].config, bad);
   EXPECT_EQ(report.results[0].rejections[0].reason, "wrong: it was planted");
-  EXPECT_EQ(report.results[0].measured, kCandidates - 1);
+  EXPECT_EQ(report.results[0].measured, each - 1);
 }
 
 TEST_F(TuningRunTest, WhatIsRememberedIsNotTried) {
@@ -388,14 +403,15 @@ TEST_F(TuningRunTest, NothingIsBegunAfterTheBudget) {
 }
 
 TEST_F(TuningRunTest, TrialsAreCountedOverTheRun) {
+  const int each = distinct();
   TuningRunOptions how = options();
-  how.max_trials = 2 * kCandidates + 1;
+  how.max_trials = 2 * each + 1;
   const TuningReport report = run(problems(5), how);
   EXPECT_EQ(report.end, RunEnd::out_of_trials);
   ASSERT_EQ(report.results.size(), 3u);
-  EXPECT_EQ(report.results[1].measured, kCandidates);
+  EXPECT_EQ(report.results[1].measured, each);
   EXPECT_EQ(report.results[2].measured, 1);
-  EXPECT_EQ(report.trials, 2 * kCandidates + 1);
+  EXPECT_EQ(report.trials, 2 * each + 1);
   EXPECT_EQ(report.left, 2);
 }
 

@@ -22,6 +22,9 @@ HOTGEMM_DEVICE u16 ld_global_b16(u64 address) {
 HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   return emulate::load_global<u32>(emulate::Instruction::ld_global_b32, address);
 }
+HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
+  return emulate::load_global<Vec4>(emulate::Instruction::ld_global_v4_b32, address);
+}
 HOTGEMM_DEVICE void st_global_b16(u64 address, u16 value) {
   emulate::store_global(emulate::Instruction::st_global_b16, address, value);
 }
@@ -38,6 +41,10 @@ HOTGEMM_DEVICE void st_global_v4_b32(u64 address, Vec4 v) {
 HOTGEMM_DEVICE void red_global_add_u32(u64 address, u32 value) {
   emulate::reduce_global(emulate::Instruction::red_global_add_u32, address, value,
                          [](u32 old, u32 added) { return old + added; });
+}
+HOTGEMM_DEVICE void red_global_add_u64(u64 address, u64 value) {
+  emulate::reduce_global(emulate::Instruction::red_global_add_u64, address, value,
+                         [](u64 old, u64 added) { return old + added; });
 }
 HOTGEMM_DEVICE void red_global_max_u32(u64 address, u32 value) {
   emulate::reduce_global(emulate::Instruction::red_global_max_u32, address, value,

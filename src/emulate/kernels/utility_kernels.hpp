@@ -1,0 +1,14 @@
+#pragma once
+
+#include "ceiling_args.hpp"
+#include "check_data.hpp"
+
+namespace hotgemm::emulate {
+
+// What each thread of the kernels that are no GEMM runs.
+
+void run_fill(const FillArgs& args);
+void run_check(const CheckArgs& args);
+void run_ceiling(const CeilingArgs& args);
+
+}  // namespace hotgemm::emulate

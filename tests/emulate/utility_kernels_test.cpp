@@ -1,0 +1,151 @@
+// The kernels that make operands and check results, and the one that measures the ceiling.
+
+#include "emulate/kernels/utility_kernels.hpp"
+
+#include "device_fixture.hpp"
+
+#include "emulate/gemm_case.hpp"
+
+#include <cmath>
+
+namespace hotgemm::emulate {
+namespace {
+
+constexpr unsigned kSeed = 5;
+constexpr int kRows = 37, kCols = 70, kDepth = 90;
+
+class UtilityKernels : public EmulatedDevice {
+ protected:
+  /// A matrix of kRows × kCols elements that kernels may write, and that nobody has written.
+  Allocation& result_matrix(DType dtype) {
+    const std::int64_t bytes = size_bytes(dtype);
+    return device_.memory().add(
+        {.name = "D", .rows = kRows, .row_bytes = kCols * bytes, .pitch_bytes = kLd * bytes, .is_writable = true});
+  }
+  static HostMatrix host_matrix(DType dtype) {
+    HostMatrix matrix{.rows = kRows, .cols = kCols, .ld = kLd, .element_bytes = size_bytes(dtype)};
+    matrix.bytes.resize(static_cast<std::size_t>(kRows * matrix.pitch_bytes()));
+    return matrix;
+  }
+  static HostMatrix download(const Allocation& allocation, DType dtype) {
+    HostMatrix matrix = host_matrix(dtype);
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      allocation.load(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),
+                      static_cast<std::size_t>(matrix.row_bytes()));
+    }
+    return matrix;
+  }
+  HostMatrix fill(DType dtype, FillPattern pattern, bool transposed) {
+    const Allocation& d = result_matrix(dtype);
+    const FillArgs args{.matrix = d.address(),
+                        .ld = kLd,
+                        .rows = kRows,
+                        .cols = kCols,
+                        .k_extent = transposed ? kRows : kCols,
+                        .transposed = transposed ? 1 : 0,
+                        .seed = kSeed,
+                        .pattern = pattern,
+                        .dtype = dtype};
+    const LaunchReport report = run([&] { run_fill(args); }, {.threads = 256, .blocks = 3, .shared_bytes = 0});
+    EXPECT_TRUE(report.findings.empty()) << text(report.findings);
+    return download(d, dtype);
+  }
+
+  static constexpr int kLd = kCols + 2;
+};
+
+TEST_F(UtilityKernels, FillWritesTheCheckData) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    for (const bool transposed : {false, true}) {
+      const int stride = check_stride(transposed ? kRows : kCols);
+      const HostMatrix a = fill(dtype, FillPattern::check_a, transposed);
+      const HostMatrix b = fill(dtype, FillPattern::check_b, transposed);
+      const HostMatrix c = fill(dtype, FillPattern::check_c, transposed);
+      for (int row = 0; row < kRows; ++row) {
+        for (int col = 0; col < kCols; ++col) {
+          const int i = transposed ? col : row, j = transposed ? row : col;
+          ASSERT_EQ(a.get(dtype, row, col), static_cast<float>(check_value_a(kSeed, i, j, stride)));
+          ASSERT_EQ(b.get(dtype, row, col), static_cast<float>(check_value_b(kSeed, i, j)));
+          ASSERT_EQ(c.get(dtype, row, col), static_cast<float>(check_value_c(kSeed, i, j)));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(UtilityKernels, FillDrawsNormalVariables) {
+  const HostMatrix d = fill(DType::f32, FillPattern::normal, false);
+  double sum = 0, squares = 0;
+  for (int row = 0; row < kRows; ++row) {
+    for (int col = 0; col < kCols; ++col) {
+      const double value = d.get(DType::f32, row, col);
+      sum += value;
+      squares += value * value;
+    }
+  }
+  EXPECT_NEAR(sum / (kRows * kCols), 0, 0.1);
+  EXPECT_NEAR(squares / (kRows * kCols), 1, 0.1);
+}
+
+TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
+  constexpr int kAlpha = 2, kBeta = -1;
+  for (const int wrong : {0, 1}) {
+    HostMatrix right = host_matrix(DType::f16);
+    for (int row = 0; row < kRows; ++row) {
+      for (int col = 0; col < kCols; ++col) {
+        const int product = check_product(kSeed, row, col, kDepth, check_stride(kDepth));
+        right.set(DType::f16, row, col, static_cast<float>(kAlpha * product + kBeta * check_value_c(kSeed, row, col)));
+      }
+    }
+    if (wrong != 0) right.set(DType::f16, 20, 69, right.get(DType::f16, 20, 69) + 1);
+    Allocation& d = result_matrix(DType::f16);
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      d.store(row, 0, right.bytes.data() + row * right.pitch_bytes(), static_cast<std::size_t>(right.row_bytes()));
+    }
+    Allocation& memory = device_.memory().add({.name = "report",
+                                               .rows = 1,
+                                               .row_bytes = sizeof(CheckReport),
+                                               .pitch_bytes = sizeof(CheckReport),
+                                               .is_writable = true});
+    CheckReport report{};
+    memory.store(0, 0, &report, sizeof report);
+    const CheckArgs args{.d = d.address(),
+                         .report = memory.address(),
+                         .ldd = kLd,
+                         .m = kRows,
+                         .n = kCols,
+                         .k = kDepth,
+                         .alpha = kAlpha,
+                         .beta = kBeta,
+                         .seed = kSeed,
+                         .dtype = DType::f16};
+    const LaunchReport launch = run([&] { run_check(args); }, {.threads = 256, .blocks = 2, .shared_bytes = 0});
+    EXPECT_TRUE(launch.findings.empty()) << text(launch.findings);
+    memory.load(0, 0, &report, sizeof report);
+    EXPECT_EQ(report.mismatches, static_cast<unsigned>(wrong));
+    EXPECT_EQ(report.row, wrong * 20);
+    EXPECT_EQ(report.col, wrong * 69);
+  }
+}
+
+TEST_F(UtilityKernels, CeilingMultipliesAndLeavesASum) {
+  for (const DType accumulator : {DType::f16, DType::f32}) {
+    const auto bytes = ceiling_result_bytes(1);
+    const Allocation& sums = device_.memory().add(
+        {.name = "sums", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
+    const CeilingArgs args{.results = sums.address(), .iterations = 1, .seed = kSeed, .accumulator = accumulator};
+    const LaunchReport report = run([&] { run_ceiling(args); }, {.threads = kCeilingThreads, .shared_bytes = 0});
+    EXPECT_TRUE(report.findings.empty()) << text(report.findings);
+    const Instruction mma =
+        accumulator == DType::f16 ? Instruction::mma_m16n8k16_f16_f16 : Instruction::mma_m16n8k16_f32_f16;
+    EXPECT_EQ(static_cast<double>(report.counters[mma].executions) * 2 * kMmaM * kMmaN * kMmaK, ceiling_flops(1, 1));
+    for (int thread = 0; thread < kCeilingThreads; ++thread) {
+      float sum = 0;
+      sums.load(0, thread * 4, &sum, sizeof sum);
+      ASSERT_TRUE(std::isfinite(sum) && sum != 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm::emulate
