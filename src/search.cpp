@@ -17,11 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kGraphBelowUs = 20;    // launches shorter than this are timed by graph replay
-constexpr double kAbandonRatio = 2.0;   // slower than the best by this, at first sight: not another launch
-constexpr double kRoundUs = 500;        // GPU time per candidate and round while there are many
-constexpr double kFinalRoundUs = 1000;  // of the final comparison
-constexpr std::size_t kFinalists = 3;   // configs whose rasters are tried; then, configs with rasters
+constexpr double kGraphBelowUs = 20;   // launches shorter than this are timed by graph replay
+constexpr double kAbandonRatio = 2.0;  // slower than the best by this, at first sight: not another launch
+constexpr double kRoundUs = 1000;      // GPU time per candidate and round
+constexpr int kFirstRounds = 2;        // while there are many: one would leave the choice to its noise
+constexpr std::size_t kFinalists = 3;  // configs whose rasters are tried; then, configs with rasters
 constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
 
@@ -108,8 +108,8 @@ class Search {
     if (entries.empty()) return;
     start_ = Clock::now();
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
-    entries = halve(std::move(entries), 1, after(0.5));
-    if (!is_cancelled()) entries = halve(with_rasters(entries), 2, after(0.75));
+    entries = halve(std::move(entries), kFirstRounds, after(0.5));
+    if (!is_cancelled()) entries = halve(with_rasters(entries), kFirstRounds, after(0.75));
     decide(std::move(entries));
   }
 
@@ -122,7 +122,7 @@ class Search {
   std::vector<Entry> halve(std::vector<Entry> entries, int rounds, Clock::time_point deadline) {
     while (entries.size() > 1 && !is_cancelled()) {
       const bool is_last = entries.size() <= 2 * kFinalists;
-      const RaceOptions options = race_options(rounds, kRoundUs, deadline);
+      const RaceOptions options = race_options(rounds, deadline);
       const RaceResult result = race(entries, options, false);
       const std::vector<Placing> placed = placings(result.us);
       if (placed.empty()) break;  // no time was left: the order is as it was
@@ -136,10 +136,10 @@ class Search {
     return entries;
   }
 
-  RaceOptions race_options(int rounds, double round_us, Clock::time_point deadline) {
+  RaceOptions race_options(int rounds, Clock::time_point deadline) {
     return {.mode = mode_,
             .rounds = rounds,
-            .round_us = round_us,
+            .round_us = kRoundUs,
             .seed = options_.seed + static_cast<std::uint64_t>(races_),
             .abandon_ratio = kAbandonRatio,
             .deadline = deadline};
@@ -258,7 +258,7 @@ class Search {
     std::vector<Placing> placed;
     for (int i = 0; i < kMostFinalRaces && !is_cancelled(); ++i) {
       if (i > 0 && Clock::now() >= after(1.0)) break;
-      RaceOptions options = race_options(options_.rounds, kFinalRoundUs, after(1.0));
+      RaceOptions options = race_options(options_.rounds, after(1.0));
       options.abandon_ratio = 0;
       const RaceResult result = race(entries, options, options_.with_baseline);
       for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);

@@ -40,7 +40,7 @@ class Agreement : public GpuTest {
   std::vector<Pick> tune(const std::vector<Problem>& problems, int pass) {
     Context context(options_for(Policy::tune, cache(pass)));
     TuneOptions options;
-    options.budget_s = 5;  // as `hotgemm tune` has it
+    options.budget_s = 10;  // as `hotgemm tune` has it
     options.scratch_bytes = std::int64_t{8} << 30;
     options.seed = static_cast<std::uint64_t>(pass);
     std::vector<Pick> picks;

@@ -238,7 +238,7 @@ TEST_F(SearchTest, TellsEverySample) {
     EXPECT_GT(s.us, 0);
     expected += s.race == 0;
   }
-  EXPECT_EQ(expected, 5u * 1u) << "one round of all in the first race";
+  EXPECT_EQ(expected, 5u * 2u) << "two rounds of all in the first race";
   EXPECT_EQ(static_cast<std::size_t>(samples.back().race) + 1, gpu_.entries_raced.size());
 }
 
