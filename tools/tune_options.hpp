@@ -13,7 +13,7 @@ namespace hotgemm::command {
 
 /// The options about tuning that `tune` and `bench` share.
 struct TuningOptions {
-  int candidates = 40;  ///< the model misses the best of few rows among its first 20
+  int candidates = 40;   ///< the model misses the best of few rows among its first 20
   double budget_s = 10;  ///< more than a call may take: few problems need it, those with the longest kernels
   int rounds = TuneOptions{}.rounds;
   int jobs = 0;
