@@ -6,6 +6,7 @@
 
 #include <hotgemm/error.hpp>
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -132,7 +133,11 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
                           }});
   }
   if (with_baseline && session.options.with_baseline) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point before = Clock::now();
     if (const std::optional<Contender>& baseline = this->baseline(options.mode)) contenders.push_back(*baseline);
+    // Preparing it is no measuring: the time is given back.
+    if (race_options.deadline != Clock::time_point::max()) race_options.deadline += Clock::now() - before;
   }
   return hotgemm::race(session.driver(), session.stream.get(), contenders, race_options);
 }

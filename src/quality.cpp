@@ -3,6 +3,7 @@
 #include "bench.hpp"
 #include "plan/choice.hpp"
 #include "search.hpp"
+#include "trace_header.hpp"
 #include "tune.hpp"
 
 #include <hotgemm/error.hpp>
@@ -93,8 +94,13 @@ QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem,
   if (candidates.front().predicted_us < kGraphBelowUs) result.mode = TimingMode::graph;
   build_candidates(candidates, problem, gpu.environment, engine, options.tuning.jobs, is_cancelled);
   merge_twins(candidates, problem);
-  const TuneOutcome outcome = search(engine, measurer, problem, std::move(candidates), search_options(options.tuning),
-                                     {.is_cancelled = is_cancelled});
+  SearchOptions how = search_options(options.tuning);
+  how.toolchain = trace_header({}, gpu.environment, engine).environment.toolchain;
+  const TuneOutcome outcome =
+      search(engine, measurer, problem, std::move(candidates), how, {.is_cancelled = is_cancelled});
+  if (outcome.is_partial && is_cancelled && is_cancelled()) {
+    throw Error(ErrorCode::interrupted, "interrupted while " + to_string(problem) + " was tuned");
+  }
   result.measured = outcome.measured;
   result.oracle = pick_of(ranking.entries.front().entrant, ranking);
   result.tuned = pick_of(entrant_of(outcome.candidates.front()), ranking);

@@ -230,6 +230,8 @@ class Search {
       if (entries.empty()) entries = fastest_alive();
       if (entries.empty()) return;
       std::optional<Pick> pick = final_pick(entries);
+      // Where one of them has ended in the final race: again without it.
+      if (!pick && std::ranges::any_of(entries, [&](const Entry& e) { return !row(e).is_alive(); })) continue;
       if (!pick) return;
       const std::vector<Trial> trial = trials_of({pick->entry});
       const Verdict verdict = measurer_.check(trial, static_cast<unsigned>(options_.seed) ^ kConfirmSeed).front();
@@ -261,8 +263,10 @@ class Search {
       RaceOptions options = race_options(options_.rounds, after(1.0));
       options.abandon_ratio = 0;
       const RaceResult result = race(entries, options, options_.with_baseline);
+      if (std::ranges::any_of(entries, [&](const Entry& e) { return !row(e).is_alive(); })) return std::nullopt;
       for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);
       if (result.us.size() > entries.size()) append(baseline_us, result.us.back());
+      baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // rounds stay beside each other
       placed = placings(us);
       if (placed.empty()) break;
       tell_standing(in_order(entries, placed), us[placed.front().contender], baseline_us);
@@ -333,9 +337,13 @@ class Search {
     const auto ended_at = [&](Stage stage) {
       return std::ranges::any_of(rows(), [&](const Candidate& c) { return c.stage == stage; });
     };
-    const ErrorCode code = ended_at(Stage::check)  ? ErrorCode::wrong_result
-                           : ended_at(Stage::load) ? ErrorCode::driver_error
-                                                   : ErrorCode::compile_failed;
+    const bool is_wrong = std::ranges::any_of(
+        rows(), [](const Candidate& c) { return kind_of(c.reason) == "wrong" || kind_of(c.reason) == "stray write"; });
+    const bool was_built = std::ranges::any_of(rows(), &Candidate::is_alive) || ended_at(Stage::load) ||
+                           ended_at(Stage::check) || ended_at(Stage::measure);
+    const ErrorCode code = is_wrong    ? ErrorCode::wrong_result
+                           : was_built ? ErrorCode::driver_error
+                                       : ErrorCode::compile_failed;
     throw Error(code, "no candidate for " + to_string(problem_) + " survived:" + reasons);
   }
 

@@ -61,12 +61,12 @@ struct TuneOutcome {
 
 /// Checks and times candidates that have been built, and records the fastest: successive halving over rounds in which
 /// all that are left run interleaved, in shuffled order. What counts is the ratio to the incumbent within a round.
-/// Differences below half a percent are none: the smaller workspace wins, then the earlier name.
+/// Differences below half a percent are none: the earlier name wins (no kernel needs a workspace yet).
 ///
 /// A candidate that is wrong, fails or does not end is remembered in the engine's rejections. Throws
-/// Error{out_of_memory} if the operands do not fit; wrong_result, driver_error or compile_failed, by the stage they
-/// came to, if no candidate survives; interrupted if it was cancelled before anything was timed; and what the measurer
-/// throws of anything that is no candidate's fault.
+/// Error{out_of_memory} if the operands do not fit; if no candidate survives wrong_result if one of
+/// them was wrong, else driver_error if one was built, else compile_failed; interrupted if it was cancelled before
+/// anything was timed; and what the measurer throws of anything that is no candidate's fault.
 TuneOutcome search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer = {});
 

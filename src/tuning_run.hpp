@@ -21,7 +21,7 @@ using MeasurerFactory = std::function<std::unique_ptr<Measurer>(int gpu)>;
 
 struct TuningRunOptions {
   std::vector<int> gpus{0};    ///< of one model, each once
-  TuneOptions tuning;          ///< scratch_bytes of 0: half of what is free; jobs of 0: all cores but one per GPU
+  TuneOptions tuning;          ///< scratch_bytes of 0: half of what is free; jobs of 0: the default, less one per GPU
   bool with_baseline = false;  ///< race cuBLAS's fastest too
   bool retune = false;         ///< measure again where there is a current record
   double run_budget_s = std::numeric_limits<double>::infinity();  ///< of all problems together

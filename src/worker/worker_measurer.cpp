@@ -168,6 +168,7 @@ void WorkerMeasurer::Impl::begin() {
   const Request request = encode_begin(session->problem, session->options);
   has_begun = false;
   cubins.clear();
+  baseline_mode.reset();  // the worker prepares it anew for each problem
   for (int ends = 0;;) {
     if (!worker) start();
     const auto end =

@@ -77,7 +77,7 @@ WorkerEnd WorkerProcess::end_after(Io io, double silence_s, std::int32_t trial) 
 
 void WorkerProcess::reap() {
   if (child_.kill()) return;
-  throw Error(ErrorCode::driver_error,
+  throw Error(ErrorCode::context_lost,  // no problem's fault: another GPU may take it
               fmt::format("worker process {} does not end although it was killed: GPU {}, which it was using, is "
                           "suspect and should be looked at before it is used again",
                           child_.pid(), device_));

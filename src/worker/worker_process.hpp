@@ -45,7 +45,7 @@ class WorkerProcess {
   /// Sends a request that is not answered. Where that fails, the next ask tells the end.
   void send(const Request& request);
   /// Sends `request` and hands over the replies, the last of which is `done`. Returns how the worker ended if it ended
-  /// instead; it is reaped then. Throws the Error that the worker answered with, and Error{driver_error} if it cannot
+  /// instead; it is reaped then. Throws the Error that the worker answered with, and Error{context_lost} if it cannot
   /// be killed.
   std::optional<WorkerEnd> ask(const Request& request, const Patience& patience,
                                const std::function<void(const Reply&)>& on_reply);

@@ -191,6 +191,21 @@ TEST_F(SearchTest, AWinnerThatIsWrongAfterAllIsReplaced) {
   EXPECT_EQ(outcome.candidates.back().reason, "wrong: 2 of 9 elements");
 }
 
+TEST_F(SearchTest, WhatEndsInTheFinalIsNotPickedByItsEarlierSamples) {
+  const std::vector<Candidate> rows = candidates(4);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : t.config == rows[1].config ? 90 : 100; };
+  gpu_.noise = 0.05;  // so that one final race decides nothing
+  // The fastest hangs late: after the races with many entries, in those with few.
+  gpu_.failure = [&](const Trial& t) {
+    const bool is_late = gpu_.entries_raced.size() >= 6 && t.config == rows[2].config;
+    return is_late ? std::string("hung: no answer within 2.0 s") : std::string();
+  };
+  const TuneOutcome outcome = search(rows);
+  EXPECT_NE(name(outcome.candidates.front()), name(rows[2]));
+  EXPECT_NE(outcome.record->config, rows[2].config);
+  EXPECT_EQ(outcome.candidates.back().reason, "hung: no answer within 2.0 s");
+}
+
 TEST_F(SearchTest, KeepsTheBestSoFarWhenTheBudgetEnds) {
   const std::vector<Candidate> rows = candidates(20);
   gpu_.us = [&](const Trial& t) { return t.config == rows[12].config ? 80.0 : 100.0; };
