@@ -343,16 +343,16 @@ class KilledParentTest : public WorkerTest {
 
 TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kKills = 30;  // each of them takes ten times as long
+  constexpr unsigned kKills = 30;  // each of them takes ten times as long
 #else
-  constexpr int kKills = 110;
+  constexpr unsigned kKills = 110;
 #endif
   const std::string winner = to_string(trials_[2].config);
   set_slow_script(rule(0, "speed:300") + rule(0, "wrong") + rule(2, "speed:500"));
   std::set<std::string> reported;
   std::mt19937 random(21);
-  for (int i = 0; i < kKills; ++i) {
-    const auto child = start_tuning(4 * i);  // on problems that are new
+  for (unsigned i = 0; i < kKills; ++i) {
+    const auto child = start_tuning(static_cast<int>(4 * i));  // on problems that are new
     // By turns at any time from its start on, and while it goes from problem to problem.
     const bool is_early = i % 2 == 0;
     const auto life = is_early ? std::chrono::milliseconds(random() % 60) : 60s;
@@ -369,7 +369,7 @@ TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
     EXPECT_NEAR(found.record.timing.median_us, 500, 0.5);
     recorded.insert(to_string(found.record.problem) + "|" + to_string(found.record.config));
   }
-  EXPECT_GE(reported.size(), 20u);
+  EXPECT_GE(reported.size(), kKills / 6) << "too few were killed in the middle of their work";
   for (const std::string& line : reported) EXPECT_TRUE(recorded.contains(line)) << line;
 }
 
