@@ -42,12 +42,17 @@ struct Expected {
   double pass_s = 0;
 };
 
-Expected expect(const GpuFacts& gpu, const Problem& problem, std::int64_t scratch_bytes) {
+Expected expect(const GpuFacts& gpu, const Problem& problem) {
   constexpr double kFlopsPerClock = 2 * 128;  // of an SM
   const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                        static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const double flops_per_s = std::max(gpu.info.sm_count, 1) * kFlopsPerClock * std::max(gpu.info.clock_mhz, 100) * 1e6;
-  return {flops / flops_per_s, static_cast<double>(scratch_bytes) / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
+  const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.k) +
+                          static_cast<double>(problem.k) * static_cast<double>(problem.n) +
+                          2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n);
+  // Of operand sets there are as many as fill L2 twice.
+  const double bytes = 2 * elements * size_bytes(problem.dtype) + 2.0 * static_cast<double>(gpu.info.l2_bytes);
+  return {flops / flops_per_s, bytes / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
 }
 
 /// Puts a race's replies together.
@@ -189,14 +194,14 @@ void WorkerMeasurer::Impl::make_ready(std::span<const Trial> trials) {
 }
 
 Patience WorkerMeasurer::Impl::check_patience() const {
-  const Expected expected = expect(gpu, session->problem, session->options.scratch_bytes);
+  const Expected expected = expect(gpu, session->problem);
   const double trial_s = deadline_for(expected.launch_s + 4 * expected.pass_s);
   return {trial_s, trial_s};
 }
 
 Patience WorkerMeasurer::Impl::race_patience(std::size_t contenders, const RaceOptions& race,
                                              bool with_baseline) const {
-  const Expected expected = expect(gpu, session->problem, session->options.scratch_bytes);
+  const Expected expected = expect(gpu, session->problem);
   const double batch_s = std::max(race.round_us * 1e-6, expected.launch_s);
   double several_s = deadline_for(static_cast<double>(contenders + 1) * batch_s + expected.pass_s);
   // cuBLAS is loaded and its algorithms are raced before ours run.
