@@ -1,5 +1,6 @@
 #include "search.hpp"
 
+#include "bench.hpp"
 #include "plan/candidates.hpp"
 #include "plan/halving.hpp"
 #include "plan/statistics.hpp"
@@ -17,7 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kGraphBelowUs = 20;   // launches shorter than this are timed by graph replay
 constexpr double kAbandonRatio = 2.0;  // slower than the best by this, at first sight: not another launch
 constexpr double kRoundUs = 1000;      // GPU time per candidate and round
 constexpr int kFirstRounds = 2;        // while there are many: one would leave the choice to its noise

@@ -1,3 +1,5 @@
+#include "nvrtc_fixture.hpp"
+
 #include "gpu/code_digest.hpp"
 
 #include "gpu/nvrtc.hpp"
@@ -17,17 +19,8 @@ namespace {
 using Image = std::vector<std::uint8_t>;
 
 /// On cubins as NVRTC makes them.
-class CodeDigestOfCubins : public testing::Test {
+class CodeDigestOfCubins : public NvrtcTest {
  protected:
-  void SetUp() override {
-    try {
-      Nvrtc::get();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_compiler) throw;
-      GTEST_SKIP() << error.what();
-    }
-  }
-
   Image compile(const SimtConfig& config, const std::string& rename_to = {}) {
     const Problem problem{.m = 256, .n = 256, .k = 256, .dtype = DType::f32};
     KernelSource source = render(config, traits_of(problem), "sm_90a", bundle_);

@@ -1,3 +1,5 @@
+#include "nvrtc_fixture.hpp"
+
 #include "gpu/build_id.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "gpu/nvrtc.hpp"
@@ -92,15 +94,11 @@ std::vector<Anchor> mma_anchors(const GemmTraits& traits, const char* arch) {
 }
 
 /// Compiles, and checks what ptxas reports: no spills, and registers for the resident blocks that the config asks for.
-class CompileMatrix : public testing::Test {
+class CompileMatrix : public NvrtcTest {
  protected:
   void SetUp() override {
-    try {
-      Nvrtc::get();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_compiler) throw;
-      GTEST_SKIP() << error.what();
-    }
+    NvrtcTest::SetUp();
+    if (IsSkipped()) return;
     BinaryCacheOptions options;
     options.mode = CacheMode::off;
     cache_.emplace(options);

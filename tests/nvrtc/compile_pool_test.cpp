@@ -1,3 +1,5 @@
+#include "nvrtc_fixture.hpp"
+
 #include "worker/compile_pool.hpp"
 
 #include "gpu/kernel_builder.hpp"
@@ -18,15 +20,11 @@ namespace hotgemm {
 namespace {
 
 /// Workers that are the hotgemm command.
-class CompilePoolWithNvrtc : public testing::Test {
+class CompilePoolWithNvrtc : public NvrtcTest {
  protected:
   void SetUp() override {
-    try {
-      Nvrtc::get();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_compiler) throw;
-      GTEST_SKIP() << error.what();
-    }
+    NvrtcTest::SetUp();
+    if (IsSkipped()) return;
     pool_.emplace(CompilePoolOptions{.program = HOTGEMM_COMMAND, .arguments = {"compile-worker"}, .workers = 3},
                   bundle_);
   }
