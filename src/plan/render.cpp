@@ -88,11 +88,12 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
 KernelSource render_wgmma(const WgmmaConfig& config, const GemmTraits& traits, std::string_view arch,
                           const TemplateBundle& bundle) {
   std::string symbol = "hotgemm_wgmma";
-  config.visit_fields(config,
-                      [&](const char*, const char* tag, int value) { symbol += "_" + (tag + std::to_string(value)); });
+  config.visit_fields(config, [&](const char*, const char* tag, auto value) {
+    symbol += "_" + (tag + std::to_string(static_cast<int>(value)));
+  });
   symbol += "_" + to_string(traits);
   std::string text = "#include \"wgmma.cuh\"\n";
-  text += wgmma_text({.n = config.block_n,
+  text += wgmma_text({.n = config.consumer_n(),
                       .element = traits.element,
                       .accumulator = traits.accumulator,
                       .a_is_k_major = traits.a_is_k_major(),
@@ -100,7 +101,7 @@ KernelSource render_wgmma(const WgmmaConfig& config, const GemmTraits& traits, s
                      "Instruction");
   text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
   text += "constexpr hotgemm::WgmmaConfig kConfig{" + config_initializer(config) + "};\n";
-  text += "extern \"C\" __global__ void __launch_bounds__(kConfig.threads(), 1)";
+  text += "extern \"C\" __global__ void __launch_bounds__(kConfig.threads(), kConfig.blocks_per_sm)";
   if (config.cluster() > 1) text += " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";
   text += "\n" + symbol + "(const __grid_constant__ hotgemm::WgmmaArgs args) {\n";
   text += "  hotgemm::wgmma_gemm<kTraits, kConfig, Instruction>(args);\n}\n";

@@ -28,10 +28,14 @@ struct WgmmaConfig {
   int block_m = 128;
   int block_n = 256;
   int block_k = 64;
-  int consumers = 2;  ///< warpgroups that compute, each block_m / consumers rows of the tile
-  int stages = 4;     ///< k-tiles in flight
-  int cluster_m = 1;  ///< blocks that work on tiles below each other and share their tiles of B
-  int cluster_n = 1;  ///< blocks that work on tiles beside each other and share their tiles of A
+  int consumers = 2;       ///< warpgroups that compute
+  bool split_n = false;    ///< they divide the tile's columns among them, or its rows
+  bool ping_pong = false;  ///< each has tiles of its own: while one stores, another multiplies
+  bool one_tile = false;   ///< no producer and one tile for each block, or blocks that stay and take tile after tile
+  int stages = 4;          ///< k-tiles in flight
+  int cluster_m = 1;       ///< blocks that work on tiles below each other and share their tiles of B
+  int cluster_n = 1;       ///< blocks that work on tiles beside each other and share their tiles of A
+  int blocks_per_sm = 1;   ///< resident blocks that the register budget must allow
 
   /// The one list of fields, as in the other families.
   template <class Config, class Visit>
@@ -40,64 +44,99 @@ struct WgmmaConfig {
     visit("block_n", "n", config.block_n);
     visit("block_k", "k", config.block_k);
     visit("consumers", "c", config.consumers);
+    visit("split_n", "sn", config.split_n);
+    visit("ping_pong", "pp", config.ping_pong);
+    visit("one_tile", "o", config.one_tile);
     visit("stages", "s", config.stages);
     visit("cluster_m", "cm", config.cluster_m);
     visit("cluster_n", "cn", config.cluster_n);
+    visit("blocks_per_sm", "b", config.blocks_per_sm);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
-  static constexpr int kSwizzleBytes = 128;
-
-  constexpr int threads() const { return (1 + consumers) * kWarpgroupThreads; }  // the first warpgroup copies
+  constexpr int threads() const { return (consumers + (one_tile ? 0 : 1)) * kWarpgroupThreads; }
   constexpr int cluster() const { return cluster_m * cluster_n; }
-  constexpr int consumer_m() const { return block_m / consumers; }
+  /// The part of a tile that one consumer computes.
+  constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
+  constexpr int consumer_n() const { return split_n ? block_n / consumers : block_n; }
+  /// How many consumers read a stage.
+  constexpr int readers() const { return ping_pong ? 1 : consumers; }
 
-  constexpr WgmmaTile a_tile(const GemmTraits& t) const { return {block_m, block_k, t.a_is_k_major(), kSwizzleBytes}; }
-  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return {block_n, block_k, t.b_is_k_major(), kSwizzleBytes}; }
+  constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(block_m, t.a_is_k_major(), consumer_m()); }
+  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(block_n, t.b_is_k_major(), consumer_n()); }
   constexpr int stage_bytes() const { return (block_m + block_n) * block_k * 2; }
 
   /// What one copy brings: a slab, or the part of it that this block copies for its cluster.
   constexpr BoxExtent a_box(const GemmTraits& t) const { return box(a_tile(t), cluster_n); }
   constexpr BoxExtent b_box(const GemmTraits& t) const { return box(b_tile(t), cluster_m); }
-  static constexpr BoxExtent box(const WgmmaTile& tile, int parts) {
-    return {tile.slab_elements(), tile.k_major ? tile.rows() / parts : tile.rows()};
+  /// `sharers` blocks divide the rows of each slab among them, or, of a tile that is not k-major, the slabs.
+  static constexpr BoxExtent box(const WgmmaTile& tile, int sharers) {
+    const int rows = tile.k_major ? tile.rows() / sharers : tile.rows();
+    return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
   }
 
-  // A warp's 16 rows of D leave 64 columns at a time, through two buffers.
+  // A warp's 16 rows of D leave 64 columns at a time, through two buffers, or one if there is no room for two.
   static constexpr int kStoreRows = 16;
   static constexpr int kStoreCols = 64;
   static constexpr int kStoreBytes = kStoreRows * kStoreCols * 2;
+  constexpr int store_buffers() const { return blocks_per_sm * smem_bytes(2) <= kMaxSmemBytes ? 2 : 1; }
 
   // Shared memory: stages, buffers of D, barriers.
   constexpr int store_offset() const { return stages * stage_bytes(); }
-  constexpr int barrier_offset() const { return store_offset() + consumers * 4 * 2 * kStoreBytes; }
-  constexpr int smem_bytes() const { return barrier_offset() + 2 * stages * 8; }
+  constexpr int barrier_offset() const { return store_offset() + consumers * 4 * store_buffers() * kStoreBytes; }
+  constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
 
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return consumer_m() * block_n / kWarpgroupThreads / (t.accumulator == DType::f16 ? 2 : 1);
+    return consumer_m() * consumer_n() / kWarpgroupThreads / (t.accumulator == DType::f16 ? 2 : 1);
   }
-  // How the register file is divided after the start; the sum is what __launch_bounds__ gives all threads.
+  /// After the start the producer gives registers to two or three consumers.
+  constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
   constexpr int producer_registers() const { return consumers == 3 ? 32 : 24; }
-  constexpr int consumer_registers() const { return consumers == 3 ? 160 : 240; }
+  constexpr int consumer_registers() const {
+    if (moves_registers()) return consumers == 3 ? 160 : 240;
+    return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
+  }
+
+ private:
+  // Of sm_90, the only architecture that has this family.
+  static constexpr int kMaxSmemBytes = 227 * 1024;
+  static constexpr int kRegistersPerSm = 65536;
+  static constexpr int kMaxBoxRows = 256;
+
+  /// With the widest swizzle whose slabs begin where consumers' parts of the tile do.
+  constexpr WgmmaTile tile(int outer, bool k_major, int part) const {
+    return {outer, block_k, k_major, k_major || part % 64 == 0 ? 128 : part % 32 == 0 ? 64 : 32};
+  }
+  constexpr int smem_bytes(int buffers) const {
+    return store_offset() + consumers * 4 * buffers * kStoreBytes + 2 * stages * 8;
+  }
 };
+
+/// Whether the blocks of a cluster can each copy their part of a tile that `sharers` of them share.
+constexpr bool can_share(const WgmmaTile& tile, int sharers) {
+  const BoxExtent box = WgmmaConfig::box(tile, sharers);
+  return tile.rows() % box.y == 0 && box.y % 8 == 0 && (tile.k_major || tile.slabs() % sharers == 0);
+}
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
-  if (t.vec_a != 8 || t.vec_b != 8 || t.vec_d != 8) return false;  // as tensor maps need it
+  if (t.vec_a != 8 || t.vec_b != 8) return false;  // as tensor maps need it
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
+  if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
+  if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
   if (c.cluster_m < 1 || c.cluster_n < 1 || c.cluster() > 2) return false;
-  if (c.block_m < 64 || c.block_m > 256 || c.block_m % (c.consumers * kWgmmaM) != 0) return false;
-  if (c.block_n < 16 || c.block_n > 256 || c.block_n % 16 != 0) return false;
-  if (c.block_k < 64 || c.block_k > 128 || c.block_k % 64 != 0) return false;
+  if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
+  if (c.block_m < 64 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
+  if (c.block_m % c.consumer_m() != 0 || c.block_n % c.consumer_n() != 0) return false;
+  if (c.consumer_m() % kWgmmaM != 0 || c.consumer_n() % 8 != 0 || c.consumer_n() > 256) return false;
+  if (c.block_k != 64 && c.block_k != 128) return false;
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
-  if (!a.is_sound() || !b.is_sound()) return false;
-  // Each block of a cluster copies its part of what they share.
-  if (a.k_major ? a.rows() % (8 * c.cluster_n) != 0 : a.slabs() % c.cluster_n != 0) return false;
-  if (b.k_major ? b.rows() % (8 * c.cluster_m) != 0 : b.slabs() % c.cluster_m != 0) return false;
+  if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
   if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
-  return c.accumulator_registers(t) + (t.reads_c ? 64 : 40) <= c.consumer_registers();  // with fewer, kernels spill
+  if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  return c.accumulator_registers(t) + (t.reads_c ? 48 : 32) <= c.consumer_registers();  // with fewer, kernels spill
 }
 
 }  // namespace hotgemm

@@ -1,6 +1,6 @@
 // wgmma_race_program MxNxK LAYOUT RASTERS CONFIG...: kernels of the `wgmma` family against cuBLAS, interleaved.
 //
-// RASTERS is a list such as r8m,r4n; a CONFIG is seven numbers, M,N,K,CONSUMERS,STAGES,CLUSTER_M,CLUSTER_N. Prints
+// RASTERS is a list such as r8m,r4n; a CONFIG is the numbers of WgmmaConfig's fields, in order. Prints
 // TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the fastest of
 // cuBLAS's default and all algorithms of cuBLASLt's heuristics; f16, f32 accumulation, N(0,1) data, cold L2.
 
@@ -40,7 +40,9 @@ WgmmaConfig parse_wgmma(const std::string& text) {
   WgmmaConfig config;
   const std::vector<std::string> parts = split(text, ',');
   std::size_t next = 0;
-  WgmmaConfig::visit_fields(config, [&](const char*, const char*, int& field) { field = std::stoi(parts.at(next++)); });
+  WgmmaConfig::visit_fields(config, [&](const char*, const char*, auto& field) {
+    field = static_cast<std::remove_reference_t<decltype(field)>>(std::stoi(parts.at(next++)));
+  });
   return config;
 }
 

@@ -14,11 +14,20 @@ namespace {
 
 constexpr Op kOps[] = {Op::n, Op::t};
 
+// clang-format off
 constexpr WgmmaConfig kConfigs[] = {
-    {128, 256, 64, 2, 4, 1, 1}, {128, 256, 64, 2, 4, 2, 1}, {256, 128, 64, 2, 4, 1, 2}, {128, 128, 64, 2, 6, 1, 1},
-    {256, 192, 64, 2, 3, 1, 1}, {192, 128, 64, 3, 4, 1, 1}, {64, 256, 64, 1, 4, 1, 2},  {128, 64, 128, 2, 4, 1, 1},
-    {128, 208, 64, 2, 4, 1, 1}, {128, 16, 64, 2, 4, 2, 1},
+    {.block_m = 128, .block_n = 256, .stages = 4},
+    {.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2},
+    {.block_m = 256, .block_n = 128, .stages = 4, .cluster_n = 2},
+    {.block_m = 128, .block_n = 128, .stages = 6},
+    {.block_m = 256, .block_n = 192, .stages = 3},
+    {.block_m = 192, .block_n = 128, .consumers = 3, .stages = 4},
+    {.block_m = 64,  .block_n = 256, .consumers = 1, .stages = 4, .cluster_n = 2},
+    {.block_m = 128, .block_n = 64,  .block_k = 128, .stages = 4},
+    {.block_m = 128, .block_n = 208, .stages = 4},
+    {.block_m = 128, .block_n = 16,  .stages = 4, .cluster_m = 2},
 };
+// clang-format on
 
 class WgmmaOnGpu : public GpuTest {
  protected:
