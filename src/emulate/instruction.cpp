@@ -7,14 +7,16 @@ namespace {
 
 // In the order of the enumerators.
 constexpr std::string_view kNames[] = {
-    "no instruction",        "ld.global.b16",       "ld.global.b32",    "ld.global.v4.b32",     "st.global.b16",
-    "st.global.b32",         "st.global.v2.b32",    "st.global.v4.b32", "red.global.add.u32",   "red.global.add.u64",
-    "red.global.max.u32",    "ld.shared.b16",       "ld.shared.f32",    "ld.shared.v4.b32",     "st.shared.b16",
-    "st.shared.b32",         "st.shared.f32",       "cp.async.ca.4",    "cp.async.ca.8",        "cp.async.cg.16",
-    "cp.async.commit_group", "cp.async.wait_group", "bar.sync",         "bar.arrive",           "bar.warp.sync",
-    "ldmatrix.x4",           "ldmatrix.x4.trans",   "stmatrix.x4",      "mma.m16n8k16.f32.f16", "mma.m16n8k16.f32.bf16",
-    "mma.m16n8k16.f16.f16",  "shfl.sync.idx",       "shfl.sync.up",     "shfl.sync.down",       "shfl.sync.bfly",
-    "vote.sync.all",         "vote.sync.any",       "vote.sync.ballot",
+    "no instruction",     "ld.global.b16",         "ld.global.b32",         "ld.global.v4.b32",
+    "st.global.b16",      "st.global.b32",         "st.global.v2.b32",      "st.global.v4.b32",
+    "red.global.add.u32", "red.global.add.u64",    "red.global.max.u32",    "ld.shared.b16",
+    "ld.shared.b32",      "ld.shared.f32",         "ld.shared.v4.b32",      "st.shared.b16",
+    "st.shared.b32",      "st.shared.f32",         "cp.async.ca.4",         "cp.async.ca.8",
+    "cp.async.cg.16",     "cp.async.commit_group", "cp.async.wait_group",   "bar.sync",
+    "bar.arrive",         "bar.warp.sync",         "ldmatrix.x4",           "ldmatrix.x4.trans",
+    "stmatrix.x4",        "mma.m16n8k16.f32.f16",  "mma.m16n8k16.f32.bf16", "mma.m16n8k16.f16.f16",
+    "shfl.sync.idx",      "shfl.sync.up",          "shfl.sync.down",        "shfl.sync.bfly",
+    "vote.sync.all",      "vote.sync.any",         "vote.sync.ballot",
 };
 static_assert(std::size(kNames) == kInstructions);
 
