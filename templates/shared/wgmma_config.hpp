@@ -138,7 +138,6 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
   if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
-  if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;  // a consumer's part begins with a slab
   if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   return c.accumulator_registers(t) + (t.reads_c ? 56 : 40) <= c.consumer_registers();  // with fewer, kernels spill
