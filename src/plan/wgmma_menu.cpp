@@ -72,9 +72,9 @@ constexpr int kMostStages = 16;
 /// A k-tile of 128 halves what waiting for it costs; large tiles have too few stages left.
 constexpr int kDeepTileExtent = 192;
 
-const ArchLimits& hopper() { return *find_arch_limits(90); }
+constexpr const ArchLimits& hopper() { return *find_arch_limits(90); }
 
-WgmmaConfig tile_config(const WgmmaTiles& tiles, int block_n) {
+constexpr WgmmaConfig tile_config(const WgmmaTiles& tiles, int block_n) {
   WgmmaConfig config;
   config.block_m = tiles.block_m;
   config.block_n = block_n;
@@ -86,9 +86,22 @@ WgmmaConfig tile_config(const WgmmaTiles& tiles, int block_n) {
 }
 
 template <class Visit>
-void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
+constexpr void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
   for (int n = tiles.first_n; n <= tiles.last_n; n += tiles.step) visit(tile_config(tiles, n));
 }
+
+/// A tile that no problem can have is a slip of the pen.
+constexpr bool are_legal(const auto& lines) {
+  bool are = true;
+  for (const WgmmaTiles& tiles : lines) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.stages = 2;
+      are = are && is_legal(config, {.op_b = Op::t}, hopper());
+    });
+  }
+  return are;
+}
+static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors));
 
 /// The most that shared memory holds; 0 if `config` is illegal with any.
 int deepest(WgmmaConfig config, const GemmTraits& traits) {
