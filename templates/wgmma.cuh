@@ -100,11 +100,15 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset() + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
+  HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
 
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
       ptx::mbarrier_init(full(stage), 1);
       ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);
+    }
+    if constexpr (kConfig.ping_pong) {
+      for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer) ptx::mbarrier_init(go(consumer), 1);
     }
     ptx::fence_mbarrier_init();
     ptx::prefetch_tensormap(args_.a);
@@ -178,7 +182,8 @@ class WgmmaGemm {
     constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
     constexpr int kBoxes = kTile.rows() / kSharers / kRows;
     const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
-#pragma unroll
+    constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;  // or the producer's few registers spill
+#pragma unroll kUnroll
     for (int slab = 0; slab < kTile.slabs(); ++slab) {
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
@@ -211,10 +216,22 @@ class WgmmaGemm {
         cursor.advance(static_cast<u32>(k_tiles_));
         return;
       }
+      if constexpr (kConfig.ping_pong) await_turn(consumer, turn / kConfig.consumers);
       multiply(accumulators, cursor, consumer, m, n);
       epilogue.store(accumulators, m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
                      n + kConfig.first_col(consumer));
     });
+  }
+
+  /// Until the consumer before this one has seen all its stages full. Without that a consumer that is ahead by two
+  /// passes through the ring would take the end of an earlier phase for the one that it waits for: both have its
+  /// parity.
+  HOTGEMM_DEVICE void await_turn(int consumer, u32 round) const {
+    const u32 parity = round & 1;
+    await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the first of all waits for nobody
+  }
+  HOTGEMM_DEVICE void end_turn(int consumer) const {
+    if (thread_ % kWarpgroupThreads == 0) ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
   }
 
   /// One k-tile's products are always in flight while the next one's are issued: a stage is given back one k-tile late.
@@ -258,6 +275,7 @@ class WgmmaGemm {
       previous = cursor;
       cursor.advance();
     }
+    if constexpr (kConfig.ping_pong) end_turn(consumer);
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
     if (k_tiles_ > 0) release(previous.stage);

@@ -94,9 +94,11 @@ struct WgmmaConfig {
   }
   /// After the start the producer gives registers to two or three consumers.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
-  constexpr int producer_registers() const { return consumers == 3 ? 32 : 24; }
+  /// Whether two consumers need what the producer can hardly do without.
+  constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
+  constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
   constexpr int consumer_registers() const {
-    if (moves_registers()) return consumers == 3 ? 160 : 240;
+    if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
   }
 
@@ -111,7 +113,7 @@ struct WgmmaConfig {
     return {outer, block_k, k_major, k_major || part % 64 == 0 ? 128 : part % 32 == 0 ? 64 : 32};
   }
   constexpr int smem_bytes(int buffers) const {
-    return store_offset() + consumers * 4 * buffers * kStoreBytes + 2 * stages * 8;
+    return store_offset() + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
   }
 };
 
@@ -138,6 +140,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
   if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
+  if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than threads have before any are moved (C7602).
