@@ -1,6 +1,7 @@
 #include "plan/model.hpp"
 
 #include "plan/traits.hpp"
+#include "plan/wgmma_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -58,6 +59,33 @@ double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
 /// Parallelism an SM needs to hide latency: below eight warps it loses.
 double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8 - warps); }
 
+/// Microseconds that the SMs need, from a block's start to its last store.
+template <class Config>
+double compute_us(const Config& c, const Problem& problem, const DeviceInfo& device, int resident) {
+  const GemmTraits traits = traits_of(problem);
+  const Rates& rates = rates_of(arch_limits(device.arch).sm);
+  const double tiles =
+      ceil_div(static_cast<double>(problem.m), c.block_m) * ceil_div(static_cast<double>(problem.n), c.block_n);
+  const double sms = device.sm_count;
+
+  // A wave is what runs at once. Blocks on one SM share its units, so an SM with b blocks takes b times as long.
+  const double full_waves = std::floor(tiles / (sms * resident));
+  const double rest = tiles - full_waves * sms * resident;
+  const double blocks_on_busiest_sm = full_waves * resident + ceil_div(rest, sms);
+  const double concurrent = std::min<double>(resident, ceil_div(tiles, sms));
+
+  const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);
+  const double penalty = latency_penalty(concurrent * c.threads() / kWarpSize);
+  const double store = c.block_m * c.block_n * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
+  const double block_cycles = k_tiles * (tile_cycles(c, traits, rates) * penalty + kIterationCycles / concurrent) +
+                              (kBlockCycles + store) / concurrent;
+  return blocks_on_busiest_sm * block_cycles / device.clock_mhz;
+}
+
+[[maybe_unused]] double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
+  return wgmma_compute_us(c, problem, device, resident);
+}
+
 }  // namespace
 
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
@@ -75,34 +103,14 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
 }
 
 double predict_us(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
-  const GemmTraits traits = traits_of(problem);
-  const ArchLimits& arch = arch_limits(device.arch);
-  const Rates& rates = rates_of(arch.sm);
-  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const int bm = block_m(config), bn = block_n(config);
-  const int bk = std::visit([](const auto& c) { return c.block_k; }, config);
-  const double tiles = ceil_div(m, bm) * ceil_div(n, bn);
-  const double sms = device.sm_count;
-
-  // A wave is what runs at once. Blocks on one SM share its units, so an SM with b blocks takes b times as long.
-  const int resident = resident_blocks(config, traits, arch);
-  const double full_waves = std::floor(tiles / (sms * resident));
-  const double rest = tiles - full_waves * sms * resident;
-  const double blocks_on_busiest_sm = full_waves * resident + ceil_div(rest, sms);
-  const double concurrent = std::min<double>(resident, ceil_div(tiles, sms));
-
-  const double per_k_tile = std::visit([&](const auto& c) { return tile_cycles(c, traits, rates); }, config);
-  const double k_tiles = ceil_div(k, bk);
-  const double penalty = latency_penalty(concurrent * threads(config) / kWarpSize);
-  const double store = bm * bn * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
-  const double block_cycles =
-      k_tiles * (per_k_tile * penalty + kIterationCycles / concurrent) + (kBlockCycles + store) / concurrent;
-  const double compute_us = blocks_on_busiest_sm * block_cycles / device.clock_mhz;
+  const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
+  const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
 
   // Each operand comes from DRAM at least once; with few waves in flight, rows of tiles are read again.
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = (m * k + k * n + m * n * (problem.beta_is_zero ? 1 : 2)) * size_bytes(problem.dtype);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
-  return std::max(compute_us, dram_us) + kLaunchUs + 0.1 * std::min(compute_us, dram_us);
+  return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
 }
 
 std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device) {
