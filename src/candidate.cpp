@@ -5,6 +5,7 @@
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 #include "plan/render.hpp"
+#include "plan/shortlist.hpp"
 #include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
@@ -110,7 +111,7 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
   // Neighbours' winners have proved themselves; a quarter of the places goes to anchors, in case the model is wrong.
   if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
   add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
-  add(rank(candidates(traits, arch), problem, device), count);
+  add(shortlist(candidates(traits, arch), problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 

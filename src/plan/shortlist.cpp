@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kFamilyShare = 8;  // one place of so many is for families other than the first
 constexpr int kTileVariants = 4;
-constexpr int kWgmmaTileVariants = 2;
+constexpr int kPipelines = 3;  // of a tile whose work is divided in one way
+constexpr int kWgmmaPipelines = 2;
 
 // Tags of the fields that say how a tile's operands come in and its results go out: not which tile, nor who computes
 // which part of it.
@@ -40,12 +41,14 @@ class Quotas {
 
   bool take(const KernelConfig& config) {
     const bool is_wgmma = family_of(config).name == "wgmma";
-    int& family = taken_[std::string(family_of(config).name)];
-    int& tile = taken_[name_without(config, kPipelineTags)];
-    int& depth = taken_["depth of " + name_without(config, kDepthTags)];
-    if (family >= per_family_ || tile >= (is_wgmma ? kWgmmaTileVariants : kTileVariants)) return false;
-    if (is_wgmma && depth >= 1) return false;
-    ++family, ++tile, ++depth;
+    const std::string name(family_of(config).name);
+    int& family = taken_[name];
+    int& tile = taken_[name + std::to_string(block_m(config)) + "x" + std::to_string(block_n(config))];
+    int& pipelines = taken_["pipelines of " + name_without(config, kPipelineTags)];
+    int& depths = taken_["depths of " + name_without(config, kDepthTags)];
+    if (family >= per_family_ || tile >= kTileVariants) return false;
+    if (pipelines >= (is_wgmma ? kWgmmaPipelines : kPipelines) || (is_wgmma && depths >= 1)) return false;
+    ++family, ++tile, ++pipelines, ++depths;
     return true;
   }
 
