@@ -161,6 +161,11 @@ std::vector<WgmmaConfig> wgmma_anchors() {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.stages = deepest(config, GemmTraits{});
       anchors.push_back(config);
+      // Large tiles also in pairs that share the wider side.
+      (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
+      if (config.block_m * config.block_n >= 128 * 128 && is_legal(config, GemmTraits{}, hopper())) {
+        anchors.push_back(config);
+      }
     });
   }
   return anchors;

@@ -21,6 +21,9 @@ constexpr double kWaitCycles = 20;          // a k-tile's waits and fences, wher
 constexpr double kUnboundShare = 0.05;      // of what does not bind: contention and power
 constexpr double kBlockCycles = 1080;       // a block's first products wait for its first copies (0.59 us)
 constexpr double kPersistentCycles = 2500;  // the same where a producer starts first (1.38 us)
+constexpr double kTurnoverCycles = 3000;    // between a block's end and the next one's start on its SM
+constexpr double kTileCycles = 1000;        // until all consumers are done with one tile and into the next
+constexpr double kClusterSaves = 0.5;       // of the bytes shared: L2 answers neighbours together without a cluster too
 constexpr double kClusterCycles = 600;      // blocks that start together wait for each other
 constexpr double kClusterShare = 0.02;      // and so do their pipelines
 constexpr double kStoreBytes = 24;          // of D and C, by two warpgroups
@@ -66,7 +69,8 @@ double shared_cycles(const WgmmaConfig& c) {
 double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, double sms) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
-  const double asked = (m / c.cluster_n + n / c.cluster_m) * c.block_k * 2;
+  const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
+  const double asked = (m + n - kClusterSaves * saved) * c.block_k * 2;
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
   const double rows = a.rows() * a.slabs() + b.rows() * b.slabs();
   return std::max(asked / std::min(kL2Bytes, kL2TotalBytes / sms), rows * kBoxRowCycles);
@@ -101,8 +105,9 @@ double wgmma_compute_us(const WgmmaConfig& c, const Problem& problem, const Devi
     // Products of one consumer run while the other stores; the last tile's store has nothing to hide behind.
     cycles = start + waves.busiest * std::max(products, (products + epilogue) / 2) + epilogue;
   } else {
-    const double starts = c.one_tile ? waves.busiest / waves.concurrent : 1;
-    cycles = starts * start + waves.busiest * (products + epilogue);
+    const double blocks = c.one_tile ? waves.busiest / waves.concurrent : 1;  // one after another
+    const double gap = kTileCycles / waves.concurrent;
+    cycles = blocks * start + (blocks - 1) * kTurnoverCycles + waves.busiest * (products + epilogue + gap) - gap;
   }
   return cycles / device.clock_mhz;
 }
