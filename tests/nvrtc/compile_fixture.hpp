@@ -20,6 +20,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hotgemm {
@@ -71,8 +72,12 @@ struct MatrixCase {
 
 inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
                             const TemplateBundle& bundle) {
-  const auto* mma = std::get_if<MmaConfig>(&config);
-  return {render(config, traits, arch, bundle), arch, threads(config), mma != nullptr ? mma->blocks_per_sm : 1};
+  int blocks_per_sm = 1;
+  const auto read = [&](const char* name, const char*, auto value) {
+    if (std::string_view(name) == "blocks_per_sm") blocks_per_sm = static_cast<int>(value);
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, read); }, config);
+  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm};
 }
 
 /// Compiles, and checks what ptxas reports: no spills, no warning of lost speed, and registers for the resident blocks

@@ -28,7 +28,7 @@ class WgmmaCompile : public CompileMatrix {
   }
 
   MatrixCase wgmma_case(const WgmmaConfig& config, const GemmTraits& traits) {
-    return {render(config, traits, "sm_90a", bundle_), "sm_90a", config.threads(), config.blocks_per_sm};
+    return gemm_case(config, traits, "sm_90a", bundle_);
   }
 };
 
@@ -88,14 +88,11 @@ TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
 
 TEST_F(WgmmaCompile, ProductsThatAreSerializedAreReported) {
   KernelSource source = render(WgmmaConfig{}, GemmTraits{}, "sm_90a", bundle_);
-  source.text = "#include \"ptx/wgmma.hpp\"\n#include \"ptx/memory.hpp\"\n" +
-                wgmma_text({.n = 8,
-                            .element = DType::f16,
-                            .accumulator = DType::f32,
-                            .a_is_k_major = true,
-                            .b_is_k_major = true},
-                           "Instruction") +
-                "extern \"C\" __global__ void " + source.symbol + R"((const __grid_constant__ hotgemm::u64 out) {
+  source.text =
+      "#include \"ptx/wgmma.hpp\"\n#include \"ptx/memory.hpp\"\n" +
+      wgmma_text({.n = 8, .element = DType::f16, .accumulator = DType::f32, .a_is_k_major = true, .b_is_k_major = true},
+                 "Instruction") +
+      "extern \"C\" __global__ void " + source.symbol + R"((const __grid_constant__ hotgemm::u64 out) {
   float d[4] = {};
   hotgemm::ptx::wgmma_fence();
   Instruction::mma_async(d, out, out, false);
