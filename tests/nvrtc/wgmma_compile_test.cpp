@@ -77,12 +77,12 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
 TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
   constexpr std::size_t kStep = 397;  // has no factor in common with the menu's loops
   std::vector<MatrixCase> cases;
-  for (std::size_t turn = 0; turn < 24; ++turn) {
+  for (std::size_t turn = 0; turn < 12; ++turn) {
     const GemmTraits traits = traits_in_turn(turn, turn % 5 == 0);
     const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
     for (std::size_t i = turn * 31 % kStep; i < menu.size(); i += kStep) cases.push_back(wgmma_case(menu[i], traits));
   }
-  ASSERT_GE(cases.size(), 60U);
+  ASSERT_GE(cases.size(), 36U);
   compile(cases);
 }
 
