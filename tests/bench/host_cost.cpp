@@ -63,8 +63,8 @@ class WarmCall {
   void launch_raw() {
     void* parameters[] = {&args_};
     driver_.check(
-        driver_.cuLaunchKernel(kernel_->kernel.function(), blocks_, 1, 1, static_cast<unsigned>(kernel_->threads), 1, 1,
-                               static_cast<unsigned>(kernel_->kernel.smem_bytes()), stream(), parameters, nullptr),
+        driver_.cuLaunchKernel(kernel_->kernel.function(), blocks_, 1, 1, static_cast<unsigned>(kernel_->shape.threads),
+                               1, 1, static_cast<unsigned>(kernel_->shape.smem_bytes), stream(), parameters, nullptr),
         "launch a kernel");
   }
 
@@ -91,7 +91,7 @@ class WarmCall {
     const GemmTraits traits = traits_of(problem_);
     const BuildResult built = engine.builder.build(render(config, traits, state.info().arch, engine.bundle));
     kernel_ = state.load(config, traits, *built.cubin);  // the plan's own
-    blocks_ = static_cast<unsigned>(tile_count(kSize, kSize, kernel_->block_m, kernel_->block_n));
+    blocks_ = static_cast<unsigned>(kernel_->shape.blocks(kSize, kSize, kernel_->sm_count));
     const OperandSet& set = pool_.sets().front();
     args_ = {.a = set.a,
              .b = set.b,
