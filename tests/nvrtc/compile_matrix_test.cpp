@@ -75,8 +75,12 @@ struct MatrixCase {
 
 MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
                      const TemplateBundle& bundle) {
-  const auto* mma = std::get_if<MmaConfig>(&config);
-  return {render(config, traits, arch, bundle), arch, threads(config), mma != nullptr ? mma->blocks_per_sm : 1};
+  int blocks_per_sm = 1;
+  const auto read = [&](const char* name, const char*, auto value) {
+    if (std::string_view(name) == "blocks_per_sm") blocks_per_sm = static_cast<int>(value);
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, read); }, config);
+  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm};
 }
 
 /// An anchor, and its place in the list, from which the matrix derives what it is compiled for.
@@ -165,6 +169,23 @@ TEST_F(CompileMatrix, EveryAnchorInEveryLayoutAndTypeOnHopper) {
   compile(cases);
   EXPECT_LE(median_ms(), kMedianMs);
   RecordProperty("median_ms", static_cast<int>(median_ms()));
+}
+
+TEST_F(CompileMatrix, EveryAnchorOfWgmmaInEveryLayout) {
+  // One type each, which rotates.
+  std::vector<MatrixCase> cases;
+  for (std::size_t l = 0; l < std::size(kLayouts); ++l) {
+    for (std::size_t t = 0; t < std::size(kTensorTypes); ++t) {
+      const GemmTraits traits = make_traits(kTensorTypes[t], kLayouts[l], l % 2 == 1);
+      std::size_t turn = l;
+      for (const KernelConfig& config : anchors(traits, arch_limits("sm_90a"))) {
+        if (family_of(config).name != "wgmma" || turn++ % std::size(kTensorTypes) != t) continue;
+        cases.push_back(gemm_case(config, traits, "sm_90a", bundle_));
+      }
+    }
+  }
+  ASSERT_GE(cases.size(), 4 * 4U);
+  compile(cases);
 }
 
 TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
