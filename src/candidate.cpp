@@ -3,6 +3,7 @@
 #include "gpu/code_digest.hpp"
 #include "log.hpp"
 #include "plan/candidates.hpp"
+#include "plan/launch_shape.hpp"
 #include "plan/model.hpp"
 #include "plan/render.hpp"
 #include "plan/shortlist.hpp"
@@ -15,7 +16,7 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -148,14 +149,13 @@ void reject_remembered(std::span<Candidate> candidates, const Environment& where
 }
 
 void merge_twins(std::span<Candidate> candidates, const Problem& problem) {
-  using Launched = std::tuple<Sha256, int, int, int, int>;  // the machine code, and how it is launched
+  using Launched = std::pair<Sha256, LaunchShape>;  // the machine code, and how it is launched
   std::map<Launched, std::vector<Candidate*>> groups;
   for (Candidate& c : candidates) {
     if (!c.is_alive() || !c.cubin) continue;
     const std::optional<Sha256> code = code_digest(c.cubin->image);
     if (!code) continue;
-    const int smem = smem_bytes(c.config, traits_of(problem));
-    groups[{*code, block_m(c.config), block_n(c.config), threads(c.config), smem}].push_back(&c);
+    groups[{*code, launch_shape(c.config, traits_of(problem))}].push_back(&c);
   }
   for (auto& [launched, twins] : groups) {
     const auto name = [](const Candidate* c) { return to_string(c->config); };

@@ -1,5 +1,6 @@
 #include "plan/model.hpp"
 
+#include "plan/launch_shape.hpp"
 #include "plan/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
@@ -20,6 +21,7 @@ constexpr Rates kRates[] = {
     {75, 0, 32},     {80, 2048, 48},  {86, 512, 32},   {87, 1024, 32},  {89, 1024, 32},  {90, 2670, 48},
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
+constexpr double kWgmmaFlops = 4096;
 constexpr double kSharedBytes = 128;
 constexpr double kSimtFlops = 128;  // half of an SM's 256: the other half of the slots goes to shared loads
 constexpr double kLaunchUs = 2.0;
@@ -47,6 +49,14 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
   const double deep = c.stages >= 3 ? 1.0 : 1.12;
   const double overlap = c.fragment_buffers == 2 ? 1.0 : 1.06;
   return std::max({balance * deep * overlap, copied / rates.l2_bytes, narrow});
+}
+
+double tile_cycles(const WgmmaConfig& c, const GemmTraits&, const Rates& rates) {
+  // An instruction is not faster with fewer than 64 columns: its A comes from shared memory at that rate.
+  const double flops = 2.0 * c.block_m * std::max(c.consumer_n(), 64) * (c.block_n / c.consumer_n()) * c.block_k;
+  const double copied =
+      (c.block_m / static_cast<double>(c.cluster_n) + c.block_n / static_cast<double>(c.cluster_m)) * c.block_k * 2.0;
+  return std::max(flops / kWgmmaFlops, copied / rates.l2_bytes);
 }
 
 double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
@@ -91,6 +101,7 @@ double compute_us(const Config& c, const Problem& problem, const DeviceInfo& dev
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
   const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
   const int by_threads = arch.threads_per_sm / threads(config);
+  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) return wgmma->blocks_per_sm;  // is_legal: they fit
   int registers = 64;
   if (const auto* mma = std::get_if<MmaConfig>(&config)) {
     registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
@@ -125,8 +136,9 @@ std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem&
 
 LaunchConfig default_launch(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
-  const double in_flight = static_cast<double>(device.sm_count) * resident;
-  const double wanted = std::sqrt(in_flight * block_n(config) / block_m(config));
+  const LaunchShape shape = launch_shape(config, traits_of(problem));
+  const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
+  const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   return {.raster_width = width, .raster_along_n = false};
