@@ -178,7 +178,7 @@ class Exhaustive {
   std::vector<Entry> raster_finalists() const {
     std::vector<Entry> entries;
     for (const std::size_t row : best_rows(kRasterFinalists)) {
-      for (const LaunchConfig& launch : rasters(rows_[row].config, problem_)) {
+      for (const LaunchConfig& launch : rasters(rows_[row].config, problem_, rows_[row].predicted_us)) {
         const Entry entry{row, launch};
         if (lacks_rounds(entry)) entries.push_back(entry);
       }

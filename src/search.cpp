@@ -209,7 +209,7 @@ class Search {
   std::vector<Entry> with_rasters(const std::vector<Entry>& entries) {
     std::vector<Entry> all = entries;
     for (const Entry& entry : entries) {
-      for (const LaunchConfig& launch : rasters(row(entry).config, problem_)) {
+      for (const LaunchConfig& launch : rasters(row(entry).config, problem_, row(entry).predicted_us)) {
         if (launch != entry.launch) all.push_back({entry.candidate, launch});
       }
     }

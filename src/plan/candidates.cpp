@@ -95,6 +95,9 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
   }
 }
 
+/// A programmatic launch saves a few microseconds.
+constexpr double kProgrammaticBelowUs = 60;
+
 void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, const ArchLimits& arch) {
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
@@ -123,7 +126,7 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
   return configs;
 }
 
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem) {
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem, double predicted_us) {
   const LaunchShape shape = launch_shape(config, traits_of(problem));
   const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
   const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;
@@ -135,7 +138,7 @@ std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& pro
       }
     }
   }
-  if (!family_of(config).waits_for_predecessor) return launches;
+  if (!family_of(config).waits_for_predecessor || predicted_us > kProgrammaticBelowUs) return launches;
   if (launches.empty()) return {{.raster_width = 1, .raster_along_n = false, .programmatic = true}};
   const std::size_t count = launches.size();
   for (std::size_t i = 0; i < count; ++i) {

@@ -52,23 +52,6 @@ TEST_F(CompileMatrix, EveryAnchorInEveryLayoutAndTypeOnHopper) {
   RecordProperty("median_ms", static_cast<int>(median_ms()));
 }
 
-TEST_F(CompileMatrix, EveryAnchorOfWgmmaInEveryLayout) {
-  // One type each, which rotates.
-  std::vector<MatrixCase> cases;
-  for (std::size_t l = 0; l < std::size(kLayouts); ++l) {
-    for (std::size_t t = 0; t < std::size(kTensorTypes); ++t) {
-      const GemmTraits traits = make_traits(kTensorTypes[t], kLayouts[l], l % 2 == 1);
-      std::size_t turn = l;
-      for (const KernelConfig& config : anchors(traits, arch_limits("sm_90a"))) {
-        if (family_of(config).name != "wgmma" || turn++ % std::size(kTensorTypes) != t) continue;
-        cases.push_back(gemm_case(config, traits, "sm_90a", bundle_));
-      }
-    }
-  }
-  ASSERT_GE(cases.size(), 4 * 4U);
-  compile(cases);
-}
-
 TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
   // One layout and type for each anchor and architecture; both rotate from one architecture to the next.
   std::vector<MatrixCase> cases;

@@ -148,18 +148,5 @@ TEST_F(Instructions, WgmmaOfEveryWidthTypeAndLayout) {
   }
 }
 
-TEST_F(Instructions, KernelsOfWgmmaDoNotSpill) {
-  const TemplateBundle bundle = TemplateBundle::embedded();
-  for (const WgmmaConfig& config :
-       {WgmmaConfig{.stages = 4, .cluster_m = 2}, WgmmaConfig{.block_m = 256, .block_n = 192, .stages = 3},
-        WgmmaConfig{.block_m = 192, .block_n = 160, .consumers = 3, .stages = 4},
-        WgmmaConfig{.block_m = 64, .consumers = 1, .stages = 4, .cluster_n = 2}}) {
-    const GemmTraits traits{.op_b = Op::t};
-    ASSERT_TRUE(is_legal(config, traits, *find_arch_limits(90)));
-    const Cubin cubin = Nvrtc::get().compile(render(config, traits, "sm_90a", bundle), bundle);
-    EXPECT_EQ(cubin.spill_bytes, 0) << cubin.symbol;
-  }
-}
-
 }  // namespace
 }  // namespace hotgemm

@@ -94,11 +94,16 @@ TEST_F(WgmmaCompile, ProductsThatAreSerializedAreReported) {
                  "Instruction") +
       "extern \"C\" __global__ void " + source.symbol + R"((const __grid_constant__ hotgemm::u64 out) {
   float d[4] = {};
-  hotgemm::ptx::wgmma_fence();
-  Instruction::mma_async(d, out, out, false);
-  hotgemm::ptx::wgmma_commit_group();
-  hotgemm::ptx::st_global_b32(out, __float_as_uint(d[0]));  // before the wait
+#pragma unroll 1
+  for (int i = 0; i < 8; ++i) {
+    hotgemm::ptx::wgmma_fence();
+    Instruction::mma_async(d, out, out, i > 0);
+    hotgemm::ptx::wgmma_commit_group();
+    hotgemm::ptx::wgmma_wait_group<1>();
+    d[0] += 1;  // which the product in flight is to write
+  }
   hotgemm::ptx::wgmma_wait_group<0>();
+  hotgemm::ptx::st_global_b32(out, __float_as_uint(d[0]));
 }
 )";
   std::string log;
