@@ -56,18 +56,23 @@ class WgmmaEpilogue {
     for (int i = 0; i < kBlocks * kPieces; ++i) {
       // The last piece may be stored in part twice, since all that the copy engine takes have the same width.
       const int begin = min_of(i % kPieces * kPieceColumns, kBulk ? kColumns - kPieceColumns : kColumns);
-      store_piece(accumulators[i / kPieces], begin, buffers_ + i % kBuffers * kPieceBytes, row + i / kPieces * kWgmmaM,
-                  col + begin);
+      // Where a tile has an odd number of pieces, the next one begins with the buffer that this one ended with.
+      const bool follows_itself = i == 0 && kBlocks * kPieces % 2 != 0;
+      store_piece(accumulators[i / kPieces], begin, buffers_ + i % kBuffers * kPieceBytes, follows_itself,
+                  row + i / kPieces * kWgmmaM, col + begin);
     }
     if constexpr (!kBulk) ptx::bar_warp_sync(~0u);
   }
 
  private:
-  /// Columns from `begin` of the accumulator to `row`, `col` of D.
-  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, u32 buffer, int row, int col) const {
+  /// Columns from `begin` of the accumulator to `row`, `col` of D, through a buffer that had the piece before this one
+  /// if it follows itself, or else the one before that.
+  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, u32 buffer, bool follows_itself, int row,
+                                  int col) const {
     const int cols = min_of(kPieceColumns, kColumns - begin);
     if constexpr (kBulk) {
-      if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
+      if (lane_ == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
+      if (lane_ == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
     }
     if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read
     Pairs c = {};

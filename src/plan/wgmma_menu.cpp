@@ -37,7 +37,7 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
     {Schedule::split_n,          3, 128, 192, 240, 48},
     // A tile each: the epilogue hides behind the other's products.
     {Schedule::ping_pong,        2,  64,  64, 256, 16},
-    {Schedule::ping_pong,        2, 128,  64, 208, 16},
+    {Schedule::ping_pong,        2, 128,  64, 208,  8},
     {Schedule::ping_pong,        2, 192,  64, 128, 32},
     {Schedule::ping_pong,        2, 256,  64,  96, 32},
     // No producer: several small blocks on an SM cover for each other.
