@@ -28,8 +28,8 @@ struct WgmmaAccumulator<DType::f16, kColumns> {
 
 /// Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled rows, and
 /// from there the copy engine takes them, which leaves the load-store units to the consumers that multiply. It writes
-/// whole 16-byte chunks, so that what lies at the edges of D, or in rows of less alignment, is stored by the lanes. C,
-/// if any, comes through the same buffers.
+/// whole 16-byte chunks, so that rows that end within one, or begin anywhere, are stored by the lanes. C, if any, comes
+/// through the same buffers.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class WgmmaEpilogue {
   static constexpr int kBlocks = kConfig.consumer_m() / kWgmmaM;
@@ -39,6 +39,9 @@ class WgmmaEpilogue {
   static constexpr int kPieceBytes = WgmmaConfig::kStoreBytes;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
   static constexpr bool kBulk = kConfig.stores_in_bulk(kTraits);
+  /// All that the copy engine takes have the same width: the last piece may begin among columns that the one before has
+  /// stored already. Not with C, which may be D, and then is no more what it was.
+  static constexpr bool kOverlaps = kBulk && !kTraits.reads_c && kColumns % kPieceColumns != 0;
   static constexpr int kBuffers = kConfig.store_buffers();
   /// Elements that a lane moves at once between a buffer and D.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
@@ -54,21 +57,21 @@ class WgmmaEpilogue {
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
-      // The last piece may be stored in part twice, since all that the copy engine takes have the same width.
-      const int begin = min_of(i % kPieces * kPieceColumns, kBulk ? kColumns - kPieceColumns : kColumns);
+      const int first = i % kPieces * kPieceColumns;
+      const int begin = kOverlaps ? min_of(first, kColumns - kPieceColumns) : first;
       // Where a tile has an odd number of pieces, the next one begins with the buffer that this one ended with.
       const bool follows_itself = i == 0 && kBlocks * kPieces % 2 != 0;
-      store_piece(accumulators[i / kPieces], begin, buffers_ + i % kBuffers * kPieceBytes, follows_itself,
-                  row + i / kPieces * kWgmmaM, col + begin);
+      store_piece(accumulators[i / kPieces], begin, first - begin, buffers_ + i % kBuffers * kPieceBytes,
+                  follows_itself, row + i / kPieces * kWgmmaM, col + begin);
     }
     if constexpr (!kBulk) ptx::bar_warp_sync(~0u);
   }
 
  private:
-  /// Columns from `begin` of the accumulator to `row`, `col` of D, through a buffer that had the piece before this one
-  /// if it follows itself, or else the one before that.
-  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, u32 buffer, bool follows_itself, int row,
-                                  int col) const {
+  /// Columns from `begin` of the accumulator, of which the first `stored` have been, to `row`, `col` of D, through a
+  /// buffer that had the piece before this one if it follows itself, or else the one before that.
+  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, int stored, u32 buffer,
+                                  bool follows_itself, int row, int col) const {
     const int cols = min_of(kPieceColumns, kColumns - begin);
     if constexpr (kBulk) {
       if (lane_ == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
@@ -81,14 +84,19 @@ class WgmmaEpilogue {
     if constexpr (kBulk) ptx::fence_proxy_async();
     ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes
     const bool inside = row + kRows <= args_.m && col + cols <= args_.n;
-    if (!inside) {
-      store_inside(buffer, cols, row, col);
-    } else if constexpr (!kBulk) {
-      store_whole(buffer, cols, row, col);
+    // The copy engine leaves out what lies outside of D, but not within 16 bytes.
+    const bool in_bulk =
+        kBulk && cols == kPieceColumns && (inside || (row < args_.m && col < args_.n && args_.n % 8 == 0));
+    if (!in_bulk) {
+      if (inside) {
+        store_whole(buffer, cols, row, col);
+      } else {
+        store_inside(buffer, stored, cols, row, col);
+      }
     }
     if constexpr (kBulk) {
       if (lane_ == 0) {
-        if (inside) ptx::cp_async_bulk_tensor_2d_store(map_, col, row, buffer);
+        if (in_bulk) ptx::cp_async_bulk_tensor_2d_store(map_, col, row, buffer);
         ptx::cp_async_bulk_commit_group();  // empty if not, so that groups count pieces
       }
     }
@@ -205,17 +213,21 @@ class WgmmaEpilogue {
     return pass < passes(cols) && (!is_uneven(cols) || vector(cols, pass).row < kRows);
   }
 
-  /// Of the piece what lies inside D.
-  HOTGEMM_DEVICE void store_inside(u32 buffer, int cols, int row, int col) const {
+  /// Of the piece's columns from `first` on what lies inside D.
+  HOTGEMM_DEVICE void store_inside(u32 buffer, int first, int cols, int row, int col) const {
 #pragma unroll 1
     for (int pass = 0; pass < passes(cols); ++pass) {
       const Vector at = vector(cols, pass);
-      if (at.row >= kRows || row + at.row >= args_.m) continue;
+      if (at.row >= kRows || row + at.row >= args_.m || at.col < first) continue;
       const u64 d = element_address(args_.d, args_.ldd, row + at.row, col + at.col);
       const u32 shared = in_buffer(buffer, at.row, at.col);
+      if (col + at.col + kVector <= args_.n) {
+        store_vector(d, load_vector(shared));
+      } else {
 #pragma unroll 1
-      for (int e = 0; e < kVector && col + at.col + e < args_.n; ++e)
-        ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+        for (int e = 0; col + at.col + e < args_.n; ++e)
+          ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+      }
     }
   }
 
