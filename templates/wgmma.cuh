@@ -4,27 +4,29 @@
 //
 //   global ──bulk copies by tensor──▶ shared, `stages` deep ──wgmma──▶ registers ──stmatrix──▶ shared ──▶ D
 //
-// A block stays for the whole kernel and takes tile after tile. One warp of its first warpgroup, the producer, issues
-// the copies; the other warpgroups, the consumers, multiply and store. Stages go from one to the other and back by two
-// barriers each: `full` ends when a stage's bytes have come, `empty` when all who read it have done so. Both sides
-// count k-tiles over all their tiles, so that the producer copies the next tile's operands while the consumers store.
+// Stages go from who copies to who multiplies and back by two barriers each: `full` ends when a stage's bytes have
+// come, `empty` when all who read it have done so. Three schedules:
+//
+//   cooperative  A block stays for the whole kernel and takes tile after tile. One warp of its first warpgroup, the
+//                producer, issues the copies; the others, the consumers, each compute a part of every tile. Both sides
+//                count k-tiles over all their tiles, so that the next tile's operands come while the consumers store.
+//   ping-pong    The same, but each consumer computes whole tiles, in turns: one stores while another multiplies.
+//   one tile     A block for each tile, no producer: a thread of the first consumer copies.
 
 #include "ptx/barrier.hpp"
 #include "ptx/bulk_copy.hpp"
 #include "ptx/cluster.hpp"
-#include "ptx/convert.hpp"
 #include "ptx/elect.hpp"
+#include "ptx/grid_dependency.hpp"
 #include "ptx/index.hpp"
 #include "ptx/mbarrier.hpp"
 #include "ptx/memory.hpp"
-#include "ptx/named_barrier.hpp"
-#include "ptx/stmatrix.hpp"
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
-#include "shared/fragment.hpp"
 #include "shared/tile_order.hpp"
 #include "shared/wgmma_config.hpp"
+#include "wgmma_epilogue.cuh"
 
 namespace hotgemm {
 
@@ -39,18 +41,11 @@ struct StageCursor {
       parity ^= 1;
     }
   }
-};
-
-/// A thread's part of 64 rows of the tile: accumulator_element's, for each eight columns.
-template <DType kType, int kBlockN>
-struct WgmmaAccumulator {
-  float d[kBlockN / 2] = {};
-  HOTGEMM_DEVICE float get(int i) const { return d[i]; }
-};
-template <int kBlockN>
-struct WgmmaAccumulator<DType::f16, kBlockN> {
-  u32 d[kBlockN / 4] = {};
-  HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
+  HOTGEMM_DEVICE void advance(u32 by) {
+    stage += by;
+    parity ^= stage / kStages & 1;
+    stage %= kStages;
+  }
 };
 
 /// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for config and traits.
@@ -65,7 +60,8 @@ class WgmmaGemm {
   static constexpr int kCluster = kConfig.cluster();
 
   using Cursor = StageCursor<kStages>;
-  using Accumulator = WgmmaAccumulator<kTraits.accumulator, kConfig.block_n>;
+  using Epilogue = WgmmaEpilogue<kTraits, kConfig>;
+  using Accumulator = typename Epilogue::Accumulator;
 
  public:
   HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread)
@@ -79,16 +75,19 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void run() {
     if (thread_ == 0) make_barriers();
+    ptx::griddepcontrol_launch_dependents();
     meet();
+    ptx::griddepcontrol_wait();  // from here on global memory may be touched
     // By a shuffle the compiler learns that it is the same for a warp, and computes descriptors once for all lanes.
     const auto warpgroup =
         static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpgroupThreads), 0, 31, ~0u));
-    // One if with a branch for each role, or the compiler ignores setmaxnreg.
-    if (warpgroup == 0) {
-      if constexpr (kConfig.consumers > 1) ptx::setmaxnreg_dec<kConfig.producer_registers()>();
+    if constexpr (kConfig.one_tile) {
+      consume(warpgroup);
+    } else if (warpgroup == 0) {  // one if with a branch for each role, or the compiler ignores setmaxnreg
+      if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_dec<kConfig.producer_registers()>();
       if (thread_ < kWarpSize && ptx::elect_sync()) produce();
     } else {
-      if constexpr (kConfig.consumers > 1) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
+      if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
       consume(warpgroup - 1);
     }
     if constexpr (kCluster > 1) meet();  // others may still arrive at this block's barriers
@@ -101,11 +100,15 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset() + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
+  HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
 
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
       ptx::mbarrier_init(full(stage), 1);
-      ptx::mbarrier_init(empty(stage), kConfig.consumers * kCluster);
+      ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);
+    }
+    if constexpr (kConfig.ping_pong) {
+      for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer) ptx::mbarrier_init(go(consumer), 1);
     }
     ptx::fence_mbarrier_init();
     ptx::prefetch_tensormap(args_.a);
@@ -122,69 +125,71 @@ class WgmmaGemm {
     }
   }
 
+  /// Ends the grid with an error, rather than hang the GPU, if the phase does not end in seconds.
   static HOTGEMM_DEVICE void await(u32 barrier, u32 parity) {
-#if defined(HOTGEMM_BOUNDED_WAITS)  // for kernels under development: an error instead of a GPU that hangs
-    for (int tries = 0; tries < HOTGEMM_BOUNDED_WAITS; ++tries) {
-      if (ptx::mbarrier_try_wait_parity(barrier, parity)) return;
+    constexpr int kTries = 1 << 22;  // each waits for a while itself
+    for (int tries = 0; !ptx::mbarrier_try_wait_parity(barrier, parity); ++tries) {
+      if (tries == kTries) ptx::trap();
     }
-    ptx::trap();
-#else
-    while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-    }
-#endif
   }
 
-  /// Calls use(m, n) with the first row and column of each of this block's tiles. Clusters take groups of tiles in
-  /// raster order; where a group reaches beyond D, so may a block's tile, and all of it is zeros that nobody stores.
+  /// Calls use(m, n, turn) with the first row and column of each of this block's tiles, and how many came before it.
+  /// Clusters take groups of tiles in raster order; where a group reaches beyond D, so may a block's tile, and all of
+  /// it is zeros that nobody stores.
   template <class Use>
   HOTGEMM_DEVICE void for_each_tile(Use&& use) const {
     const u32 groups = tiles_m_ * tiles_n_;
     const u32 step = ptx::grid_size() / kCluster;
-    for (u32 group = ptx::block_index() / kCluster; group < groups; group += step) {
+    u32 group = ptx::block_index() / kCluster;
+    for (u32 turn = 0; group < groups; ++turn, group += step) {
       const TileCoord at =
           tile_at(group, tiles_m_, tiles_n_, static_cast<u32>(args_.gemm.raster_width), args_.gemm.raster_along_n != 0);
       const int rank = static_cast<int>(rank_);
       use((at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,
-          (at.n * kConfig.cluster_n + rank / kConfig.cluster_m) * kConfig.block_n);
+          (at.n * kConfig.cluster_n + rank / kConfig.cluster_m) * kConfig.block_n, turn);
+      if constexpr (kConfig.one_tile) return;
     }
   }
 
-  // ---- producer ----
+  // ---- copies ----
 
   HOTGEMM_DEVICE void produce() const {
     Cursor cursor;
-    for_each_tile([&](int m, int n) {
+    for_each_tile([&](int m, int n, u32) {
       for (int tile = 0; tile < k_tiles_; ++tile) {
         await(empty(cursor.stage), cursor.parity ^ 1);
-        const u32 barrier = full(cursor.stage);
-        ptx::mbarrier_arrive_expect_tx(barrier, kStageBytes);
-        const u32 stage = shared_ + cursor.stage * kStageBytes;
-        const int k = tile * kConfig.block_k;
-        // Blocks beside each other share A, those below each other B.
-        copy<kTileA, kConfig.cluster_n>(stage, args_.a, m, k, barrier);
-        copy<kTileB, kConfig.cluster_m>(stage + kTileA.bytes(), args_.b, n, k, barrier);
+        copy_stage(cursor.stage, m, n, tile);
         cursor.advance();
       }
     });
   }
 
-  /// The tile that begins at `outer`, `k`; of one that kSharers blocks share, this block's part, to all of them.
+  /// One thread, of a stage that nobody reads.
+  HOTGEMM_DEVICE void copy_stage(u32 stage, int m, int n, int tile) const {
+    const u32 barrier = full(stage);
+    ptx::mbarrier_arrive_expect_tx(barrier, kStageBytes);
+    const u32 shared = shared_ + stage * kStageBytes;
+    const int k = tile * kConfig.block_k;
+    // Blocks beside each other share A, those below each other B.
+    copy<kTileA, kConfig.cluster_n>(shared, args_.a, m, k, barrier);
+    copy<kTileB, kConfig.cluster_m>(shared + kTileA.bytes(), args_.b, n, k, barrier);
+  }
+
+  /// The tile that begins at `outer`, `k`, slab by slab; of one that kSharers blocks share, this block's rows of each
+  /// slab, to all of them.
   template <WgmmaTile kTile, int kSharers>
   HOTGEMM_DEVICE void copy(u32 shared, const TensorMap& map, int outer, int k, u32 barrier) const {
-    constexpr int kRows = kTile.rows() / kSharers;
-    constexpr int kSlabs = kTile.slabs() / kSharers;
-    const int part = kSharers == 1 ? 0 : static_cast<int>(rank_);
-    if constexpr (kTile.k_major) {
+    constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
+    constexpr int kBoxes = kTile.rows() / kSharers / kRows;
+    const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
+    constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;  // or the producer's few registers spill
+#pragma unroll kUnroll
+    for (int slab = 0; slab < kTile.slabs(); ++slab) {
 #pragma unroll
-      for (int slab = 0; slab < kTile.slabs(); ++slab) {
-        copy_box<kSharers>(shared + slab * kTile.slab_bytes() + part * kRows * kTile.swizzle_bytes, map,
-                           k + slab * kTile.slab_elements(), outer + part * kRows, barrier);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kSlabs; ++i) {
-        const int slab = part * kSlabs + i;
-        copy_box<kSharers>(shared + slab * kTile.slab_bytes(), map, outer + slab * kTile.slab_elements(), k, barrier);
+      for (int i = 0; i < kBoxes; ++i) {
+        const int row = first + i * kRows, column = slab * kTile.slab_elements();
+        copy_box<kSharers>(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
+                           kTile.k_major ? k + column : outer + column, kTile.k_major ? outer + row : k + row, barrier);
       }
     }
   }
@@ -198,25 +203,49 @@ class WgmmaGemm {
     }
   }
 
-  // ---- consumers ----
+  // ---- products ----
 
   HOTGEMM_DEVICE void consume(int consumer) const {
+    const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
+    const Epilogue epilogue(args_.gemm, thread_ % kWarpSize,
+                            shared_ + kConfig.store_offset() + warp * kConfig.warp_store_bytes());
     Cursor cursor;
     Accumulator accumulators[kBlocksM];  // zeros: with k = 0 no product overwrites them
-    for_each_tile([&](int m, int n) {
-      multiply(accumulators, cursor, consumer);
-      store(accumulators, m + consumer * kConfig.consumer_m(), n);
+    for_each_tile([&](int m, int n, u32 turn) {
+      if (kConfig.ping_pong && turn % kConfig.consumers != static_cast<u32>(consumer)) {
+        cursor.advance(static_cast<u32>(k_tiles_));
+        return;
+      }
+      if constexpr (kConfig.ping_pong) await_turn(consumer, turn / kConfig.consumers);
+      multiply(accumulators, cursor, consumer, m, n);
+      epilogue.store(accumulators, m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
+                     n + kConfig.first_col(consumer));
     });
   }
 
-  HOTGEMM_DEVICE bool is_leader() const { return thread_ % kWarpgroupThreads == 0; }
+  /// Until the consumer before this one has seen all its stages full. Without that a consumer that is ahead by two
+  /// passes through the ring would take the end of an earlier phase for the one that it waits for: both have its
+  /// parity.
+  HOTGEMM_DEVICE void await_turn(int consumer, u32 round) const {
+    const u32 parity = round & 1;
+    await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the first of all waits for nobody
+  }
+  HOTGEMM_DEVICE void end_turn(int consumer) const {
+    if (thread_ % kWarpgroupThreads == 0) ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
+  }
 
   /// One k-tile's products are always in flight while the next one's are issued: a stage is given back one k-tile late.
-  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kBlocksM], Cursor& cursor, int consumer) const {
+  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kBlocksM], Cursor& cursor, int consumer, int m,
+                               int n) const {
     const u64 first_a =
-        kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(consumer * kConfig.consumer_m(), 0));
-    const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes());
-    u32 previous = 0;
+        kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
+    const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +
+                        descriptor_step(kTileB.offset_bytes(kConfig.first_col(consumer), 0));
+    const bool copies = kConfig.one_tile && thread_ < kWarpSize && ptx::elect_sync();
+    if (copies) {
+      for (int tile = 0; tile < min_of(kStages, k_tiles_); ++tile) copy_stage(static_cast<u32>(tile), m, n, tile);
+    }
+    Cursor previous;
     for (int tile = 0; tile < k_tiles_; ++tile) {
       await(full(cursor.stage), cursor.parity);
       const u64 stage = descriptor_step(kStageBytes) * cursor.stage;
@@ -232,134 +261,34 @@ class WgmmaGemm {
       }
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();
-      if (tile > 0) release(previous);
-      previous = cursor.stage;
+      if (tile > 0) {
+        release(previous.stage);
+        if (copies && tile - 1 + kStages < k_tiles_) {
+          await(empty(previous.stage), previous.parity);
+          copy_stage(previous.stage, m, n, tile - 1 + kStages);
+        }
+      }
+      previous = cursor;
       cursor.advance();
     }
+    if constexpr (kConfig.ping_pong) end_turn(consumer);
     ptx::wgmma_wait_group<0>();
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
       for (auto& d : accumulators[i].d) ptx::pin(d);
     }
-    if (k_tiles_ > 0) release(previous);
+    if (k_tiles_ > 0) release(previous.stage);
   }
 
   /// One thread speaks for the warpgroup, to each block that copies into this one's stages.
   HOTGEMM_DEVICE void release(u32 stage) const {
+    const u32 block = static_cast<u32>(thread_ % kWarpgroupThreads);
     if constexpr (kCluster == 1) {
-      if (is_leader()) ptx::mbarrier_arrive(empty(stage));
+      if (block == 0) ptx::mbarrier_arrive(empty(stage));
     } else {
-      const u32 block = static_cast<u32>(thread_ % kWarpgroupThreads);
       if (block < kCluster) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), block));
     }
-  }
-
-  // ---- epilogue ----
-
-  // Each warp stores its rows by itself, 64 columns at a time through one of two buffers of its own. Were the copy
-  // engine to store them, they would wait behind the next tile's operands, and the consumers for them
-  // (docs/notebook/wgmma.md).
-
-  HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocksM], int m, int n) const {
-    const int warp = thread_ / kWarpSize - kWarpgroupThreads / kWarpSize;  // among those of all consumers
-    const u32 buffers = shared_ + kConfig.store_offset() + warp * 2 * kConfig.kStoreBytes;
-    const int first_row = m + warp % 4 * kConfig.kStoreRows;
-#pragma unroll
-    for (int i = 0; i < kBlocksM; ++i) {
-      const int row = first_row + i * kWgmmaM;
-#pragma unroll
-      for (int col = 0; col < kConfig.block_n; col += kConfig.kStoreCols) {
-        constexpr int kPieces = div_up(kConfig.block_n, kConfig.kStoreCols);
-        const u32 buffer = buffers + (i * kPieces + col / kConfig.kStoreCols) % 2 * kConfig.kStoreBytes;
-        const int cols = min_of(kConfig.kStoreCols, kConfig.block_n - col);
-        stage(accumulators[i], col, cols, row, n + col, buffer);
-        ptx::bar_warp_sync(~0u);  // and the other buffer has been read
-        store_staged(buffer, cols, row, n + col);
-      }
-    }
-    ptx::bar_warp_sync(~0u);
-  }
-
-  /// The warp's 16 rows of `cols` columns, from `tile_col` of the tile and from `row`, `col` of D, rounded.
-  HOTGEMM_DEVICE void stage(const Accumulator& accumulator, int tile_col, int cols, int row, int col,
-                            u32 buffer) const {
-    const int lane = thread_ % kWarpSize;
-    const Element2d first = accumulator_element(lane, 0);
-#pragma unroll
-    for (int c = 0; c < cols; c += 16) {
-      u32 pairs[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {  // rows 0 to 7, 8 to 15 of eight columns, then of the next eight
-        pairs[i] = result_pair(accumulator, (tile_col + c) / 8 * 4 + i * 2, row + first.row + i % 2 * 8,
-                               col + c + i / 2 * 8 + first.col);
-      }
-      const int offset = lane % 16 * kConfig.kStoreCols * 2 + c * 2 + lane / 16 * kChunkBytes;
-      ptx::stmatrix_x4(buffer + swizzled_offset(offset, kConfig.kStoreCols * 2), pairs);
-    }
-  }
-
-  HOTGEMM_DEVICE void store_staged(u32 buffer, int cols, int row, int col) const {
-    if (row + kConfig.kStoreRows <= args_.gemm.m && col + cols <= args_.gemm.n) {
-      ptx::Vec4 chunks[kConfig.kStoreCols / 16];
-#pragma unroll
-      for (int pass = 0; pass < cols / 16; ++pass)
-        chunks[pass] = ptx::ld_shared_v4_b32(chunk(buffer, cols, pass).shared);
-#pragma unroll
-      for (int pass = 0; pass < cols / 16; ++pass) {
-        const Chunk at = chunk(buffer, cols, pass);
-        ptx::st_global_v4_b32(element_address(args_.gemm.d, args_.gemm.ldd, row + at.row, col + at.col), chunks[pass]);
-      }
-    } else {
-#pragma unroll 1
-      for (int pass = 0; pass < cols / 16; ++pass) {
-        const Chunk at = chunk(buffer, cols, pass);
-        store_inside(at.shared, row + at.row, col + at.col);
-      }
-    }
-  }
-
-  /// Eight results that this lane moves from a buffer to D: 128 bytes of a row by as many lanes.
-  struct Chunk {
-    int row;
-    int col;
-    u32 shared;
-  };
-  HOTGEMM_DEVICE Chunk chunk(u32 buffer, int cols, int pass) const {
-    const int index = pass * kWarpSize + thread_ % kWarpSize;
-    const int row = index / (cols / 8), col = index % (cols / 8) * 8;
-    const int offset = (row * kConfig.kStoreCols + col) * 2;
-    return {row, col, buffer + swizzled_offset(offset, kConfig.kStoreCols * 2)};
-  }
-
-  /// Of eight results those that lie inside D.
-  HOTGEMM_DEVICE void store_inside(u32 shared, int row, int col) const {
-    if (row >= args_.gemm.m) return;
-    const u64 d = element_address(args_.gemm.d, args_.gemm.ldd, row, col);
-#pragma unroll 1
-    for (int e = 0; e < 8 && col + e < args_.gemm.n; ++e)
-      ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
-  }
-
-  /// alpha * acc + beta * C of elements `i` and `i + 1` of the accumulator, which are at `row`, `col` and `col + 1`.
-  HOTGEMM_DEVICE u32 result_pair(const Accumulator& accumulator, int i, int row, int col) const {
-    float low = args_.gemm.alpha * accumulator.get(i);
-    float high = args_.gemm.alpha * accumulator.get(i + 1);
-    if constexpr (kTraits.reads_c) {
-      const u64 c = element_address(args_.gemm.c, args_.gemm.ldc, row, col);
-      if (row < args_.gemm.m && col + 1 < args_.gemm.n) {
-        const u32 pair = ptx::ld_global_b32(c);
-        low += args_.gemm.beta * ptx::widen<kTraits.element>(static_cast<u16>(pair));
-        high += args_.gemm.beta * ptx::widen<kTraits.element>(static_cast<u16>(pair >> 16));
-      } else if (row < args_.gemm.m && col < args_.gemm.n) {
-        low += args_.gemm.beta * ptx::widen<kTraits.element>(ptx::ld_global_b16(c));
-      }
-    }
-    return ptx::narrow_pair<kTraits.element>(low, high);
-  }
-
-  static HOTGEMM_DEVICE u64 element_address(u64 matrix, i64 ld, int row, int col) {
-    return matrix + static_cast<u64>(row * ld + col) * 2;
   }
 
   const WgmmaArgs& args_;
@@ -370,7 +299,7 @@ class WgmmaGemm {
   u32 tiles_m_, tiles_n_;  // of a cluster's size
 };
 
-/// As many blocks as the GPU holds at once, or fewer: a multiple of the cluster's size.
+/// One tile: a block for each. Otherwise as many blocks as the GPU holds at once, or fewer. Whole clusters in any case.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction>
 HOTGEMM_DEVICE void wgmma_gemm(const WgmmaArgs& args) {
 #if defined(__CUDA_ARCH__)

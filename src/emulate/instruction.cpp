@@ -19,6 +19,7 @@ constexpr std::string_view kNames[] = {
     "red.global.add.u64",
     "red.global.max.u32",
     "ld.shared.b16",
+    "ld.shared.b32",
     "ld.shared.f32",
     "ld.shared.v4.b32",
     "st.shared.b16",

@@ -20,6 +20,7 @@ enum class Instruction : std::uint8_t {
   red_global_add_u64,
   red_global_max_u32,
   ld_shared_b16,
+  ld_shared_b32,
   ld_shared_f32,
   ld_shared_v4_b32,
   st_shared_b16,

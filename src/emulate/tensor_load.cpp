@@ -117,9 +117,4 @@ void load_tensor_multicast(std::uint32_t shared, const TensorMap& map, BoxPlace 
   load(Instruction::bulk_tensor_multicast, shared, map, at, barrier, blocks);
 }
 
-void prefetch_tensormap(const TensorMap& map) {
-  count(this_thread(), Instruction::prefetch_tensormap);
-  static_cast<void>(tensor_of(this_thread(), Instruction::prefetch_tensormap, map));
-}
-
 }  // namespace hotgemm::emulate

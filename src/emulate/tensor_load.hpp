@@ -50,7 +50,6 @@ class TensorLoad {
 void load_tensor(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier);
 void load_tensor_multicast(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier,
                            std::uint32_t blocks);
-void prefetch_tensormap(const TensorMap& map);
 
 // ---- shared with stores ----
 

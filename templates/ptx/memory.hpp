@@ -71,6 +71,11 @@ HOTGEMM_DEVICE u16 ld_shared_b16(u32 address) {
   HOTGEMM_PTX("ld.shared.b16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
   return value;
 }
+HOTGEMM_DEVICE u32 ld_shared_b32(u32 address) {
+  u32 value = 0;
+  HOTGEMM_PTX("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
 HOTGEMM_DEVICE float ld_shared_f32(u32 address) {
   float value = 0;
   HOTGEMM_PTX("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");

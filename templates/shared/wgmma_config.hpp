@@ -59,6 +59,8 @@ struct WgmmaConfig {
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
   constexpr int consumer_n() const { return split_n ? block_n / consumers : block_n; }
+  constexpr int first_row(int consumer) const { return split_n || ping_pong ? 0 : consumer * consumer_m(); }
+  constexpr int first_col(int consumer) const { return split_n ? consumer * consumer_n() : 0; }
   /// How many consumers read a stage.
   constexpr int readers() const { return ping_pong ? 1 : consumers; }
 
@@ -66,12 +68,12 @@ struct WgmmaConfig {
   constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(block_n, t.b_is_k_major(), consumer_n()); }
   constexpr int stage_bytes() const { return (block_m + block_n) * block_k * 2; }
 
-  /// What one copy brings: a slab, or the part of it that this block copies for its cluster.
+  /// What one copy brings: the rows of a slab, or as many as a box may have and this block copies for its cluster.
   constexpr BoxExtent a_box(const GemmTraits& t) const { return box(a_tile(t), cluster_n); }
   constexpr BoxExtent b_box(const GemmTraits& t) const { return box(b_tile(t), cluster_m); }
-  /// `sharers` blocks divide the rows of each slab among them, or, of a tile that is not k-major, the slabs.
+  /// `sharers` blocks divide the rows of each slab among them.
   static constexpr BoxExtent box(const WgmmaTile& tile, int sharers) {
-    const int rows = tile.k_major ? tile.rows() / sharers : tile.rows();
+    const int rows = tile.rows() / sharers;
     return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
   }
 
@@ -83,7 +85,8 @@ struct WgmmaConfig {
 
   // Shared memory: stages, buffers of D, barriers.
   constexpr int store_offset() const { return stages * stage_bytes(); }
-  constexpr int barrier_offset() const { return store_offset() + consumers * 4 * store_buffers() * kStoreBytes; }
+  constexpr int warp_store_bytes() const { return store_buffers() * kStoreBytes; }
+  constexpr int barrier_offset() const { return store_offset() + consumers * 4 * warp_store_bytes(); }
   constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
 
   constexpr int accumulator_registers(const GemmTraits& t) const {
@@ -91,9 +94,11 @@ struct WgmmaConfig {
   }
   /// After the start the producer gives registers to two or three consumers.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
-  constexpr int producer_registers() const { return consumers == 3 ? 32 : 24; }
+  /// Whether two consumers need what the producer can hardly do without.
+  constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
+  constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
   constexpr int consumer_registers() const {
-    if (moves_registers()) return consumers == 3 ? 160 : 240;
+    if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
   }
 
@@ -108,14 +113,14 @@ struct WgmmaConfig {
     return {outer, block_k, k_major, k_major || part % 64 == 0 ? 128 : part % 32 == 0 ? 64 : 32};
   }
   constexpr int smem_bytes(int buffers) const {
-    return store_offset() + consumers * 4 * buffers * kStoreBytes + 2 * stages * 8;
+    return store_offset() + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
   }
 };
 
-/// Whether the blocks of a cluster can each copy their part of a tile that `sharers` of them share.
+/// Whether `sharers` blocks can each copy their part of a tile, in boxes that begin where the swizzle does.
 constexpr bool can_share(const WgmmaTile& tile, int sharers) {
   const BoxExtent box = WgmmaConfig::box(tile, sharers);
-  return tile.rows() % box.y == 0 && box.y % 8 == 0 && (tile.k_major || tile.slabs() % sharers == 0);
+  return tile.rows() % (box.y * sharers) == 0 && box.y % 8 == 0;
 }
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
@@ -133,10 +138,12 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.consumer_m() % kWgmmaM != 0 || c.consumer_n() % 8 != 0 || c.consumer_n() > 256) return false;
   if (c.block_k != 64 && c.block_k != 128) return false;
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
+  if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
+  if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
-  return c.accumulator_registers(t) + (t.reads_c ? 48 : 32) <= c.consumer_registers();  // with fewer, kernels spill
+  return c.accumulator_registers(t) + (t.reads_c ? 56 : 40) <= c.consumer_registers();  // with fewer, kernels spill
 }
 
 }  // namespace hotgemm

@@ -16,16 +16,9 @@ namespace hotgemm {
 /// A kernel of the `wgmma` family, which no KernelConfig holds yet, and its launch.
 class WgmmaKernel {
  public:
-  /// Compiled with waits that end in a trap after so many tries, so that a mistake does not hang the GPU.
-  static constexpr int kBoundedWaits = 1 << 22;
-
-  WgmmaKernel(const Driver& driver, const WgmmaConfig& config, const GemmTraits& traits, const TemplateBundle& bundle,
-              bool bounded)
+  WgmmaKernel(const Driver& driver, const WgmmaConfig& config, const GemmTraits& traits, const TemplateBundle& bundle)
       : driver_(driver), config_(config), traits_(traits) {
-    KernelSource source = render_wgmma(config, traits, "sm_90a", bundle);
-    if (bounded) {
-      source.text = "#define HOTGEMM_BOUNDED_WAITS " + std::to_string(kBoundedWaits) + "\n" + source.text;
-    }
+    const KernelSource source = render_wgmma(config, traits, "sm_90a", bundle);
     cubin_ = Nvrtc::get().compile(source, bundle);
   }
 

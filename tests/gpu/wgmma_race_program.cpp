@@ -57,7 +57,7 @@ std::vector<WgmmaKernel> build(const Driver& driver, const std::vector<WgmmaConf
       if (!is_legal(configs[i], traits, *find_arch_limits(90))) continue;
       threads.emplace_back([&, i] {
         try {
-          built[i].emplace(driver, configs[i], traits, bundle, false);
+          built[i].emplace(driver, configs[i], traits, bundle);
         } catch (const std::exception& error) {
           std::fprintf(stderr, "%s\n", error.what());
         }

@@ -8,7 +8,11 @@
 
 namespace hotgemm::ptx {
 
-HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) { emulate::prefetch_tensormap(map); }
+/// A hint: it does not matter what is there.
+HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
+  static_cast<void>(map);
+  emulate::count(emulate::this_thread(), emulate::Instruction::prefetch_tensormap);
+}
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
   emulate::load_tensor(shared, map, {x, y}, barrier);

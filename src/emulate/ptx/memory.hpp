@@ -56,6 +56,9 @@ HOTGEMM_DEVICE void red_global_max_u32(u64 address, u32 value) {
 HOTGEMM_DEVICE u16 ld_shared_b16(u32 address) {
   return emulate::load_shared<u16>(emulate::Instruction::ld_shared_b16, address);
 }
+HOTGEMM_DEVICE u32 ld_shared_b32(u32 address) {
+  return emulate::load_shared<u32>(emulate::Instruction::ld_shared_b32, address);
+}
 HOTGEMM_DEVICE float ld_shared_f32(u32 address) {
   return emulate::load_shared<float>(emulate::Instruction::ld_shared_f32, address);
 }
