@@ -208,8 +208,6 @@ TEST_F(TensorCopies, HaveOperandsThatAreSound) {
   expect_found(Hazard::bad_operand, kLoad, load(map_, kShared, kBarrier + 8), kBlock);
   expect_found(Hazard::misaligned, kLoad, load(map_, kShared + 64, kBarrier), kBlock);
   expect_found(Hazard::out_of_bounds, kLoad, load(map_, kShared + kBytes + 128, kBarrier), kBlock);
-  expect_found(
-      Hazard::bad_operand, Instruction::prefetch_tensormap, [] { ptx::prefetch_tensormap(TensorMap{}); }, kBlock);
 }
 
 // ---- multicast ----
