@@ -3,8 +3,10 @@
 #include "gpu/code_digest.hpp"
 #include "log.hpp"
 #include "plan/candidates.hpp"
+#include "plan/launch_shape.hpp"
 #include "plan/model.hpp"
 #include "plan/render.hpp"
+#include "plan/shortlist.hpp"
 #include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
@@ -14,7 +16,7 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -110,7 +112,7 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
   // Neighbours' winners have proved themselves; a quarter of the places goes to anchors, in case the model is wrong.
   if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
   add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
-  add(rank(candidates(traits, arch), problem, device), count);
+  add(shortlist(candidates(traits, arch), problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 
@@ -147,14 +149,13 @@ void reject_remembered(std::span<Candidate> candidates, const Environment& where
 }
 
 void merge_twins(std::span<Candidate> candidates, const Problem& problem) {
-  using Launched = std::tuple<Sha256, int, int, int, int>;  // the machine code, and how it is launched
+  using Launched = std::pair<Sha256, LaunchShape>;  // the machine code, and how it is launched
   std::map<Launched, std::vector<Candidate*>> groups;
   for (Candidate& c : candidates) {
     if (!c.is_alive() || !c.cubin) continue;
     const std::optional<Sha256> code = code_digest(c.cubin->image);
     if (!code) continue;
-    const int smem = smem_bytes(c.config, traits_of(problem));
-    groups[{*code, block_m(c.config), block_n(c.config), threads(c.config), smem}].push_back(&c);
+    groups[{*code, launch_shape(c.config, traits_of(problem))}].push_back(&c);
   }
   for (auto& [launched, twins] : groups) {
     const auto name = [](const Candidate* c) { return to_string(c->config); };

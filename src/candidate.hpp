@@ -56,8 +56,8 @@ void reject(Candidate& candidate, Stage stage, std::string reason);
 void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
               const Environment& where);
 
-/// `count` configs for `problem` on `device`: the model's best, among them a quarter of anchors, and the configs that
-/// won on the nearest problems in `database`. From the fastest predicted to the slowest. Throws Error{not_supported} if
+/// `count` configs for `problem` on `device`: the model's shortlist, a quarter of anchors, and the configs that won on
+/// the nearest problems in `database`. From the fastest predicted to the slowest. Throws Error{not_supported} if
 /// no kernel computes the problem on the device.
 std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
                                        const Database* database = nullptr, const GpuQuery& query = {});

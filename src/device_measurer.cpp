@@ -32,10 +32,8 @@ struct DeviceMeasurer::Session {
   const GemmKernel& load(const Trial& trial) {
     const auto found = kernels.find(trial.cubin->symbol);
     if (found != kernels.end()) return found->second;
-    GemmKernel kernel{.kernel = LoadedKernel(driver(), *trial.cubin, smem_bytes(trial.config, traits_of(problem))),
-                      .block_m = block_m(trial.config),
-                      .block_n = block_n(trial.config),
-                      .threads = threads(trial.config)};
+    GemmKernel kernel =
+        load_gemm_kernel(driver(), trial.config, traits_of(problem), *trial.cubin, device.info().sm_count);
     return kernels.emplace(trial.cubin->symbol, std::move(kernel)).first->second;
   }
 

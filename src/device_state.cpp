@@ -47,10 +47,7 @@ std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, 
   const std::lock_guard lock(mutex_);
   std::shared_ptr<GemmKernel>& slot = kernels_[cubin.symbol];
   if (!slot) {
-    slot = std::make_shared<GemmKernel>(GemmKernel{.kernel = LoadedKernel(driver_, cubin, smem_bytes(config, traits)),
-                                                   .block_m = block_m(config),
-                                                   .block_n = block_n(config),
-                                                   .threads = threads(config)});
+    slot = std::make_shared<GemmKernel>(load_gemm_kernel(driver_, config, traits, cubin, info_.sm_count));
   }
   return slot;
 }

@@ -5,14 +5,12 @@
 
 #include <hotgemm/context.hpp>
 
-#include <limits>
-
 namespace hotgemm {
 
 void PlanImpl::launch(Stream stream, const Problem& p, const Operands& operands) const {
-  if (tile_count(p.m, p.n, kernel_->block_m, kernel_->block_n) > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ErrorCode::not_supported,
-                to_string(p) + " has more tiles of " + to_string(choice_.config) + " than a grid has blocks");
+  if (!fits(*kernel_, p.m, p.n, p.k)) {
+    throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config) +
+                                              ": it has more tiles than a grid has blocks, or coordinates of 2^31");
   }
   const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream);
   if (result != CUDA_SUCCESS) driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));

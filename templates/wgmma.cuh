@@ -241,8 +241,12 @@ class WgmmaGemm {
         kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
     const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +
                         descriptor_step(kTileB.offset_bytes(kConfig.first_col(consumer), 0));
-    const bool copies = kConfig.one_tile && thread_ < kWarpSize && ptx::elect_sync();
-    if (copies) {
+    // Of the first warp. Its branches are taken by all lanes, and zeros hidden, lest the compiler serialize the
+    // products.
+    const bool copies =
+        kConfig.one_tile && ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u) == 0;
+    if constexpr (kConfig.one_tile) pin(accumulators);
+    if (copies && ptx::elect_sync()) {
       for (int tile = 0; tile < min_of(kStages, k_tiles_); ++tile) copy_stage(static_cast<u32>(tile), m, n, tile);
     }
     Cursor previous;
@@ -265,7 +269,7 @@ class WgmmaGemm {
         release(previous.stage);
         if (copies && tile - 1 + kStages < k_tiles_) {
           await(empty(previous.stage), previous.parity);
-          copy_stage(previous.stage, m, n, tile - 1 + kStages);
+          if (ptx::elect_sync()) copy_stage(previous.stage, m, n, tile - 1 + kStages);
         }
       }
       previous = cursor;
@@ -273,12 +277,16 @@ class WgmmaGemm {
     }
     if constexpr (kConfig.ping_pong) end_turn(consumer);
     ptx::wgmma_wait_group<0>();
+    pin(accumulators);
+    if (k_tiles_ > 0) release(previous.stage);
+  }
+
+  static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kBlocksM]) {
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
       for (auto& d : accumulators[i].d) ptx::pin(d);
     }
-    if (k_tiles_ > 0) release(previous.stage);
   }
 
   /// One thread speaks for the warpgroup, to each block that copies into this one's stages.

@@ -25,6 +25,12 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"fragment_buffers", "2: the next step's fragments load while this step's products run"},
     {"staged_store", "1: D goes through shared memory to 16-byte stores, 0: straight from registers"},
     {"blocks_per_sm", "resident blocks that the register budget must allow"},
+    {"consumers", "warpgroups that compute"},
+    {"split_n", "1: they divide the tile's columns among them, 0: its rows"},
+    {"ping_pong", "1: each computes tiles of its own, one stores while another multiplies"},
+    {"one_tile", "1: a block for each tile, 0: blocks that stay and take tile after tile"},
+    {"cluster_m", "blocks below each other that share their tiles of B"},
+    {"cluster_n", "blocks beside each other that share their tiles of A"},
     {"thread_m", "rows of D that a thread computes"},
     {"thread_n", "columns of D that a thread computes"},
 };
@@ -62,6 +68,16 @@ std::string tile_text(const MmaConfig& c, const GemmTraits& traits) {
       c.block_m, c.block_n, c.block_k, c.warps_m, c.warps_n, c.warp_m(), c.warp_n(), c.threads(), c.warp_m() / kMmaM,
       c.warp_n() / kMmaN, registers, c.fragment_registers(), c.a_tile(traits).bytes(), c.b_tile(traits).bytes(),
       c.stages, c.smem_bytes(traits));
+}
+
+std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
+  return fmt::format(
+      "tile {}x{}x{} = {} consumers of {}x{}, {} threads; clusters of {}x{} blocks\n"
+      "a consumer's tile = {} products m64n{}k16 per 16 of k; {} accumulator registers per thread\n"
+      "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
+      c.block_m, c.block_n, c.block_k, c.consumers, c.consumer_m(), c.consumer_n(), c.threads(), c.cluster_m,
+      c.cluster_n, c.consumer_m() / kWgmmaM, c.consumer_n(), c.accumulator_registers(traits), c.a_tile(traits).bytes(),
+      c.b_tile(traits).bytes(), c.stages, c.smem_bytes());
 }
 
 void describe_archs(Session& session, const KernelConfig& config, const Problem& problem) {

@@ -15,7 +15,8 @@
   F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) \
   F(cuDevicePrimaryCtxRelease) F(cuCtxGetCurrent) F(cuCtxSetCurrent) F(cuCtxGetDevice) F(cuCtxGetId) \
   F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute) \
-  F(cuFuncSetAttribute) F(cuLaunchKernel) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) F(cuMemAlloc) \
+  F(cuFuncSetAttribute) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  F(cuMemAlloc) \
   F(cuMemFree) F(cuMemGetInfo) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemsetD8Async) F(cuMemsetD32Async) \
   F(cuMemcpyDtoHAsync) F(cuMemcpyHtoDAsync) F(cuStreamCreate) F(cuStreamDestroy) F(cuStreamSynchronize) \
   F(cuStreamIsCapturing) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuThreadExchangeStreamCaptureMode) \

@@ -1,11 +1,78 @@
 #include "gpu/gemm_launch.hpp"
 
+#include "gpu/tensor_map.hpp"
+
+#include <limits>
+
 namespace hotgemm {
 namespace {
 
+constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
+// No tile, and no cluster's, is larger on a side.
+constexpr std::int64_t kMostOfTensorMap = kMostBlocks - 1024;
+
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
+/// What a thread encoded last. Who calls again with the same matrix, as with weights, is served from it.
+struct EncodedMap {
+  TensorMapSpec spec;
+  TensorMap map;
+};
+thread_local constinit EncodedMap last_a;
+thread_local constinit EncodedMap last_b;
+
+CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, EncodedMap& last, TensorMap& map) noexcept {
+  if (spec == last.spec) {
+    map = last.map;
+    return CUDA_SUCCESS;
+  }
+  const CUresult result = encode_tensor_map(driver, spec, map);
+  if (result == CUDA_SUCCESS) last = {spec, map};
+  return result;
+}
+
+CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmatic, unsigned blocks, void* args,
+                 CUstream stream) noexcept {
+  void* parameters[] = {args};
+  const CUfunction function = kernel.kernel.function();
+  const auto threads = static_cast<unsigned>(kernel.shape.threads);
+  const auto smem_bytes = static_cast<unsigned>(kernel.shape.smem_bytes);
+  if (!programmatic) {
+    return driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, smem_bytes, stream, parameters, nullptr);
+  }
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  const CUlaunchConfig config{.gridDimX = blocks,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = threads,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .sharedMemBytes = smem_bytes,
+                              .hStream = stream,
+                              .attrs = &attribute,
+                              .numAttrs = 1};
+  return driver.cuLaunchKernelEx(&config, function, parameters, nullptr);
+}
+
 }  // namespace
+
+GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
+                            const Cubin& cubin, int sm_count) {
+  const LaunchShape shape = launch_shape(config, traits);
+  const std::optional<OperandMaps> maps = operand_maps(config, traits);
+  if (maps) {  // what launches add has been checked with the operands
+    validate(maps->a.of(nullptr, 1, 1, 8));
+    validate(maps->b.of(nullptr, 1, 1, 8));
+  }
+  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
+}
+
+bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
+  if (kernel.shape.tiles(m, n) * kernel.shape.cluster > kMostBlocks) return false;
+  return !kernel.maps || (m <= kMostOfTensorMap && n <= kMostOfTensorMap && k <= kMostOfTensorMap);
+}
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream) noexcept {
@@ -24,10 +91,16 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
-  void* parameters[] = {&args};
-  const auto blocks = static_cast<unsigned>(tile_count(m, n, kernel.block_m, kernel.block_n));
-  return driver.cuLaunchKernel(kernel.kernel.function(), blocks, 1, 1, static_cast<unsigned>(kernel.threads), 1, 1,
-                               static_cast<unsigned>(kernel.kernel.smem_bytes()), stream, parameters, nullptr);
+  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
+  if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, stream);
+  WgmmaArgs with_maps{.a = {}, .b = {}, .gemm = args};
+  if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
+    const OperandMaps& maps = *kernel.maps;
+    CUresult result = find_or_encode(driver, maps.a.of(o.a, m, k, o.lda), last_a, with_maps.a);
+    if (result == CUDA_SUCCESS) result = find_or_encode(driver, maps.b.of(o.b, n, k, o.ldb), last_b, with_maps.b);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, stream);
 }
 
 }  // namespace hotgemm

@@ -3,26 +3,31 @@
 #include "gemm_args.hpp"
 #include "gpu/loaded_kernel.hpp"
 #include "plan/kernel_config.hpp"
+#include "plan/launch_shape.hpp"
+#include "plan/operand_map.hpp"
 
 #include <hotgemm/types.hpp>
+
+#include <optional>
 
 namespace hotgemm {
 
 /// A GEMM kernel with all that its launches have in common. Launching is thread-safe.
 struct GemmKernel {
   LoadedKernel kernel;
-  int block_m;
-  int block_n;
-  int threads;
+  LaunchShape shape;
+  std::optional<OperandMaps> maps;  ///< of a kernel that copies A and B by tensor
+  int sm_count;                     ///< of the GPU
 };
 
-/// How many blocks a launch has; m and n at least 1.
-constexpr std::int64_t tile_count(std::int64_t m, std::int64_t n, int block_m, int block_n) {
-  return ((m - 1) / block_m + 1) * ((n - 1) / block_n + 1);
-}
+/// The kernel of `config`, whose cubin is `cubin`, in the current context, on a GPU of `sm_count` SMs. Throws Error.
+GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
+                            const Cubin& cubin, int sm_count);
 
-/// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and no more
-/// than 2^31 - 1 tiles.
+/// Whether a grid has blocks enough, and 32 bits room for the coordinates of tiles that reach beyond the matrices.
+bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) noexcept;
+
+/// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and `fits`.
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream) noexcept;
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -82,7 +83,7 @@ Nvrtc::Nvrtc() {
   }
 }
 
-Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle) const {
+Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success) const {
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
   for (const TemplateFile& file : bundle.files()) {
@@ -133,6 +134,7 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle) c
   cubin.spill_bytes = sum_before(log, " bytes spill stores") + sum_before(log, " bytes spill loads");
   cubin.static_smem_bytes = sum_before(log, " bytes smem");
   cubin.compile_ms = thread_cpu_ms() - start_ms;
+  if (log_of_success != nullptr) *log_of_success = std::move(log);
   return cubin;
 }
 

@@ -18,8 +18,9 @@ class Nvrtc {
   /// The library if get() has succeeded before, else nullptr. Never loads anything.
   static const Nvrtc* loaded() noexcept;
 
-  /// Throws Error{compile_failed} with NVRTC's log, which names template files and lines.
-  Cubin compile(const KernelSource& source, const TemplateBundle& bundle) const;
+  /// Throws Error{compile_failed} with NVRTC's log, which names template files and lines. `log` receives that of a
+  /// success, with what ptxas has to say of the kernel.
+  Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr) const;
 
   /// "nvrtc-13.0-<ELF build id>": what a cubin depends on besides its identity.
   const std::string& toolchain() const { return toolchain_; }

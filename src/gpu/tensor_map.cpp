@@ -38,8 +38,7 @@ std::string describe(const TensorMapSpec& s) {
 
 }  // namespace
 
-TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec) {
-  validate(spec);
+CUresult encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, TensorMap& map) noexcept {
   constexpr std::array<cuuint32_t, kTensorMapRank> kEachElement{1, 1, 1, 1, 1};
   std::array<cuuint64_t, kTensorMapRank> sizes{}, strides{};
   for (std::size_t i = 0; i < spec.rank; ++i) {
@@ -51,10 +50,17 @@ TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec) {
       &encoded, data_type(spec.element), spec.rank, reinterpret_cast<void*>(spec.base), sizes.data(), strides.data(),
       spec.box.data(), kEachElement.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_mode(spec.swizzle),
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result != CUDA_SUCCESS) driver.fail(result, describe(spec));
   static_assert(sizeof encoded == sizeof(TensorMap) && alignof(CUtensorMap) <= alignof(TensorMap));
+  if (result == CUDA_SUCCESS) std::memcpy(map.bytes, &encoded, sizeof encoded);
+  return result;
+}
+
+TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec) {
+  validate(spec);
   TensorMap map;
-  std::memcpy(map.bytes, &encoded, sizeof encoded);
+  if (const CUresult result = encode_tensor_map(driver, spec, map); result != CUDA_SUCCESS) {
+    driver.fail(result, describe(spec));
+  }
   return map;
 }
 

@@ -12,4 +12,7 @@ namespace hotgemm {
 /// Throws Error{invalid_argument} that names the rule which `spec` breaks, and what the driver says otherwise.
 TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec);
 
+/// The same of a spec that is known to be valid: for launches. Returns what the driver says.
+CUresult encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, TensorMap& map) noexcept;
+
 }  // namespace hotgemm

@@ -1,5 +1,9 @@
 #include "plan/candidates.hpp"
 
+#include "plan/launch_shape.hpp"
+#include "plan/traits.hpp"
+#include "plan/wgmma_menu.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -100,6 +104,7 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch) {
   std::vector<KernelConfig> configs;
   for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
+  for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
   configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
   keep_legal(configs, traits, arch);
   return configs;
@@ -112,20 +117,30 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
     if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
     configs.push_back(config);
   }
+  for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
   configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
   keep_legal(configs, traits, arch);
   return configs;
 }
 
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem) {
-  const std::int64_t rows = (problem.m - 1) / block_m(config) + 1;
-  const std::int64_t columns = (problem.n - 1) / block_n(config) + 1;
+  const LaunchShape shape = launch_shape(config, traits_of(problem));
+  const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
+  const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;
   std::vector<LaunchConfig> launches;
-  if (rows == 1 || columns == 1) return launches;
-  for (const bool along_n : {false, true}) {
-    for (const int width : {1, 2, 4, 8, 16}) {
-      if (width <= (along_n ? columns : rows)) launches.push_back({width, along_n});
+  if (rows > 1 && columns > 1) {
+    for (const bool along_n : {false, true}) {
+      for (const int width : {1, 2, 4, 8, 16}) {
+        if (width <= (along_n ? columns : rows)) launches.push_back({width, along_n});
+      }
     }
+  }
+  if (!family_of(config).waits_for_predecessor) return launches;
+  if (launches.empty()) return {{.raster_width = 1, .raster_along_n = false, .programmatic = true}};
+  const std::size_t count = launches.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    launches.push_back(launches[i]);
+    launches.back().programmatic = true;
   }
   return launches;
 }

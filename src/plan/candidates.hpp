@@ -16,7 +16,8 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
 /// architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
-/// Every raster of `config` that makes a difference on `problem`; one that takes all tiles in one group does not.
+/// Every way to launch `config` that makes a difference on `problem`: rasters, of which one that takes all tiles in one
+/// group is none, and whether it is programmatic.
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem);
 
 /// The config that results are compared with: slow, obvious, any shape, any architecture. f32 accumulation.

@@ -8,8 +8,9 @@ namespace {
 
 // In the order of the variant's alternatives.
 constexpr Family kFamilies[] = {
-    {"simt", "SimtConfig", "simt.cuh", "simt_gemm"},
-    {"mma", "MmaConfig", "mma.cuh", "mma_gemm"},
+    {"simt", "SimtConfig", "simt.cuh", "simt_gemm", "GemmArgs", false},
+    {"mma", "MmaConfig", "mma.cuh", "mma_gemm", "GemmArgs", false},
+    {"wgmma", "WgmmaConfig", "wgmma.cuh", "wgmma_gemm", "WgmmaArgs", true},
 };
 static_assert(std::size(kFamilies) == std::variant_size_v<KernelConfig>);
 
@@ -51,6 +52,14 @@ std::optional<KernelConfig> parse_family(std::string_view text) {
   return parse_fields<Config>(text.substr(name.size()));
 }
 
+/// As the first of the families that has a config of this name.
+template <class... Configs>
+std::optional<KernelConfig> parse_any(std::string_view text, const std::variant<Configs...>&) {
+  std::optional<KernelConfig> config;
+  ((config = parse_family<Configs>(text)) || ...);
+  return config;
+}
+
 }  // namespace
 
 const Family& family_of(const KernelConfig& config) { return kFamilies[config.index()]; }
@@ -71,8 +80,7 @@ std::string to_string(const KernelConfig& config) {
 }
 
 std::optional<KernelConfig> parse_config(std::string_view text) {
-  std::optional<KernelConfig> config = parse_family<SimtConfig>(text);
-  if (!config) config = parse_family<MmaConfig>(text);
+  std::optional<KernelConfig> config = parse_any(text, KernelConfig{});
   // "01" and the like would make two names of one config.
   if (config && to_string(*config) != text) return std::nullopt;
   return config;
@@ -93,6 +101,7 @@ int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
     const GemmTraits& traits;
     int operator()(const SimtConfig& c) const { return c.smem_bytes(); }
     int operator()(const MmaConfig& c) const { return c.smem_bytes(traits); }
+    int operator()(const WgmmaConfig& c) const { return c.smem_bytes(); }
   } const visitor{traits};
   return std::visit(visitor, config);
 }
@@ -102,19 +111,27 @@ bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLi
 }
 
 std::string to_string(const LaunchConfig& launch) {
-  return "r" + std::to_string(launch.raster_width) + (launch.raster_along_n ? "n" : "m");
+  return "r" + std::to_string(launch.raster_width) + (launch.raster_along_n ? "n" : "m") +
+         (launch.programmatic ? "p" : "");
 }
 
 std::optional<LaunchConfig> parse_launch(std::string_view text) {
-  if (text.size() < 3 || text.front() != 'r') return std::nullopt;
-  const char side = text.back();
+  std::string_view rest = text;
+  const bool programmatic = rest.ends_with('p');
+  if (programmatic) rest.remove_suffix(1);
+  if (rest.size() < 3 || rest.front() != 'r') return std::nullopt;
+  const char side = rest.back();
   if (side != 'm' && side != 'n') return std::nullopt;
-  LaunchConfig launch{.raster_width = 0, .raster_along_n = side == 'n'};
-  const char* end = text.data() + text.size() - 1;
-  const auto [stop, error] = std::from_chars(text.data() + 1, end, launch.raster_width);
+  LaunchConfig launch{.raster_width = 0, .raster_along_n = side == 'n', .programmatic = programmatic};
+  const char* end = rest.data() + rest.size() - 1;
+  const auto [stop, error] = std::from_chars(rest.data() + 1, end, launch.raster_width);
   if (error != std::errc() || stop != end || launch.raster_width < 1 || launch.raster_width > 4096) return std::nullopt;
   if (to_string(launch) != text) return std::nullopt;
   return launch;
+}
+
+bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
+  return !launch.programmatic || family_of(config).waits_for_predecessor;
 }
 
 }  // namespace hotgemm

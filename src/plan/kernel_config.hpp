@@ -2,6 +2,7 @@
 
 #include "mma_config.hpp"
 #include "simt_config.hpp"
+#include "wgmma_config.hpp"
 
 #include <optional>
 #include <span>
@@ -12,13 +13,17 @@
 namespace hotgemm {
 
 /// A config of any family. A family is added here, in `family_of`, and as a template.
-using KernelConfig = std::variant<SimtConfig, MmaConfig>;
+using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig>;
 
 struct Family {
   std::string_view name;      ///< "mma"
   std::string_view config;    ///< "MmaConfig": the struct that the rendered unit names
   std::string_view header;    ///< "mma.cuh": the template that the rendered unit includes
   std::string_view function;  ///< "mma_gemm": its entry point
+  std::string_view args;      ///< "GemmArgs": the struct of its parameter
+  /// Its kernels wait by themselves for what precedes them in the stream, so that they may be launched before that
+  /// ends.
+  bool waits_for_predecessor;
 };
 
 const Family& family_of(const KernelConfig& config);
@@ -39,11 +44,14 @@ bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLi
 struct LaunchConfig {
   int raster_width = 8;         ///< tiles per raster group (templates/shared/tile_order.hpp)
   bool raster_along_n = false;  ///< groups of tile columns instead of rows
+  bool programmatic = false;    ///< launched before what precedes the kernel in its stream has ended
   friend bool operator==(const LaunchConfig&, const LaunchConfig&) = default;
 };
 
-/// "r8m", "r4n".
+/// "r8m", "r4n", "r8mp": the width, the side, and whether it is programmatic.
 std::string to_string(const LaunchConfig& launch);
 std::optional<LaunchConfig> parse_launch(std::string_view text);
+/// Whether kernels of `config` may be launched so.
+bool is_legal(const LaunchConfig& launch, const KernelConfig& config);
 
 }  // namespace hotgemm

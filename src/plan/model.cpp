@@ -1,6 +1,8 @@
 #include "plan/model.hpp"
 
+#include "plan/launch_shape.hpp"
 #include "plan/traits.hpp"
+#include "plan/wgmma_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +21,7 @@ constexpr Rates kRates[] = {
     {75, 0, 32},     {80, 2048, 48},  {86, 512, 32},   {87, 1024, 32},  {89, 1024, 32},  {90, 2670, 48},
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
+constexpr double kWgmmaFlops = 4096;
 constexpr double kSharedBytes = 128;
 constexpr double kSimtFlops = 128;  // half of an SM's 256: the other half of the slots goes to shared loads
 constexpr double kLaunchUs = 2.0;
@@ -48,6 +51,14 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
   return std::max({balance * deep * overlap, copied / rates.l2_bytes, narrow});
 }
 
+double tile_cycles(const WgmmaConfig& c, const GemmTraits&, const Rates& rates) {
+  // An instruction is not faster with fewer than 64 columns: its A comes from shared memory at that rate.
+  const double flops = 2.0 * c.block_m * std::max(c.consumer_n(), 64) * (c.block_n / c.consumer_n()) * c.block_k;
+  const double copied =
+      (c.block_m / static_cast<double>(c.cluster_n) + c.block_n / static_cast<double>(c.cluster_m)) * c.block_k * 2.0;
+  return std::max(flops / kWgmmaFlops, copied / rates.l2_bytes);
+}
+
 double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
@@ -58,11 +69,39 @@ double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
 /// Parallelism an SM needs to hide latency: below eight warps it loses.
 double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8 - warps); }
 
+/// Microseconds that the SMs need, from a block's start to its last store.
+template <class Config>
+double compute_us(const Config& c, const Problem& problem, const DeviceInfo& device, int resident) {
+  const GemmTraits traits = traits_of(problem);
+  const Rates& rates = rates_of(arch_limits(device.arch).sm);
+  const double tiles =
+      ceil_div(static_cast<double>(problem.m), c.block_m) * ceil_div(static_cast<double>(problem.n), c.block_n);
+  const double sms = device.sm_count;
+
+  // A wave is what runs at once. Blocks on one SM share its units, so an SM with b blocks takes b times as long.
+  const double full_waves = std::floor(tiles / (sms * resident));
+  const double rest = tiles - full_waves * sms * resident;
+  const double blocks_on_busiest_sm = full_waves * resident + ceil_div(rest, sms);
+  const double concurrent = std::min<double>(resident, ceil_div(tiles, sms));
+
+  const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);
+  const double penalty = latency_penalty(concurrent * c.threads() / kWarpSize);
+  const double store = c.block_m * c.block_n * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
+  const double block_cycles = k_tiles * (tile_cycles(c, traits, rates) * penalty + kIterationCycles / concurrent) +
+                              (kBlockCycles + store) / concurrent;
+  return blocks_on_busiest_sm * block_cycles / device.clock_mhz;
+}
+
+[[maybe_unused]] double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
+  return wgmma_compute_us(c, problem, device, resident);
+}
+
 }  // namespace
 
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
   const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
   const int by_threads = arch.threads_per_sm / threads(config);
+  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) return wgmma->blocks_per_sm;  // is_legal: they fit
   int registers = 64;
   if (const auto* mma = std::get_if<MmaConfig>(&config)) {
     registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
@@ -75,34 +114,14 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
 }
 
 double predict_us(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
-  const GemmTraits traits = traits_of(problem);
-  const ArchLimits& arch = arch_limits(device.arch);
-  const Rates& rates = rates_of(arch.sm);
-  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const int bm = block_m(config), bn = block_n(config);
-  const int bk = std::visit([](const auto& c) { return c.block_k; }, config);
-  const double tiles = ceil_div(m, bm) * ceil_div(n, bn);
-  const double sms = device.sm_count;
-
-  // A wave is what runs at once. Blocks on one SM share its units, so an SM with b blocks takes b times as long.
-  const int resident = resident_blocks(config, traits, arch);
-  const double full_waves = std::floor(tiles / (sms * resident));
-  const double rest = tiles - full_waves * sms * resident;
-  const double blocks_on_busiest_sm = full_waves * resident + ceil_div(rest, sms);
-  const double concurrent = std::min<double>(resident, ceil_div(tiles, sms));
-
-  const double per_k_tile = std::visit([&](const auto& c) { return tile_cycles(c, traits, rates); }, config);
-  const double k_tiles = ceil_div(k, bk);
-  const double penalty = latency_penalty(concurrent * threads(config) / kWarpSize);
-  const double store = bm * bn * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
-  const double block_cycles =
-      k_tiles * (per_k_tile * penalty + kIterationCycles / concurrent) + (kBlockCycles + store) / concurrent;
-  const double compute_us = blocks_on_busiest_sm * block_cycles / device.clock_mhz;
+  const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
+  const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
 
   // Each operand comes from DRAM at least once; with few waves in flight, rows of tiles are read again.
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = (m * k + k * n + m * n * (problem.beta_is_zero ? 1 : 2)) * size_bytes(problem.dtype);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
-  return std::max(compute_us, dram_us) + kLaunchUs + 0.1 * std::min(compute_us, dram_us);
+  return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
 }
 
 std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device) {
@@ -117,8 +136,9 @@ std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem&
 
 LaunchConfig default_launch(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
-  const double in_flight = static_cast<double>(device.sm_count) * resident;
-  const double wanted = std::sqrt(in_flight * block_n(config) / block_m(config));
+  const LaunchShape shape = launch_shape(config, traits_of(problem));
+  const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
+  const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   return {.raster_width = width, .raster_along_n = false};

@@ -62,6 +62,9 @@ void config_fields(const Json& json, TuningRecord& record) {
   record.config = *parsed_config;
   const std::optional<LaunchConfig> parsed_launch = parse_launch(launch);
   if (!parsed_launch) throw Reject{"launch " + in_quotes(launch) + " is none of this version"};
+  if (!is_legal(*parsed_launch, *parsed_config)) {
+    throw Reject{"config " + in_quotes(config) + " cannot be launched as " + in_quotes(launch)};
+  }
   record.launch = *parsed_launch;
   try {
     const ArchLimits& limits = arch_limits(record.environment.arch);

@@ -34,10 +34,27 @@ std::string config_initializer(const Config& config) {
   return text;
 }
 
-/// What __launch_bounds__ is given: threads, and resident blocks where the config asks for them.
-std::string launch_bounds(const KernelConfig& config) {
-  const bool has_residency = std::holds_alternative<MmaConfig>(config);
-  return has_residency ? "kConfig.threads(), kConfig.blocks_per_sm" : "kConfig.threads()";
+/// What a unit has of its family alone, beside the family's names.
+struct FamilyText {
+  std::string definitions;        ///< before the kernel
+  std::string template_argument;  ///< after traits and config
+  std::string launch_bounds = "kConfig.threads(), kConfig.blocks_per_sm";
+  std::string attributes;  ///< of the kernel, beside its launch bounds
+};
+
+FamilyText family_text(const SimtConfig&, const GemmTraits&) { return {.launch_bounds = "kConfig.threads()"}; }
+FamilyText family_text(const MmaConfig&, const GemmTraits&) { return {}; }
+FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
+  FamilyText text;
+  text.definitions = wgmma_text({.n = config.consumer_n(),
+                                 .element = traits.element,
+                                 .accumulator = traits.accumulator,
+                                 .a_is_k_major = traits.a_is_k_major(),
+                                 .b_is_k_major = traits.b_is_k_major()},
+                                "Instruction");
+  text.template_argument = ", Instruction";
+  if (config.cluster() > 1) text.attributes = " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";
+  return text;
 }
 
 KernelSource finish(std::string symbol, std::string text, std::string_view entry, std::string_view arch,
@@ -74,38 +91,15 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
                     const TemplateBundle& bundle) {
   const Family& family = family_of(config);
   const std::string symbol = "hotgemm_" + to_string(config) + "_" + to_string(traits);
-  const std::string struct_name(family.config);
-  std::string text = "#include \"" + std::string(family.header) + "\"\n";
+  const FamilyText own = std::visit([&](const auto& c) { return family_text(c, traits); }, config);
+  std::string text = "#include \"" + std::string(family.header) + "\"\n" + own.definitions;
   text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
-  text += "constexpr hotgemm::" + struct_name + " kConfig{" +
+  text += "constexpr hotgemm::" + std::string(family.config) + " kConfig{" +
           std::visit([](const auto& c) { return config_initializer(c); }, config) + "};\n";
-  text += "extern \"C\" __global__ void __launch_bounds__(" + launch_bounds(config) + ")\n";
-  text += symbol + "(const __grid_constant__ hotgemm::GemmArgs args) {\n";
-  text += "  hotgemm::" + std::string(family.function) + "<kTraits, kConfig>(args);\n}\n";
+  text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
+  text += symbol + "(const __grid_constant__ hotgemm::" + std::string(family.args) + " args) {\n";
+  text += "  hotgemm::" + std::string(family.function) + "<kTraits, kConfig" + own.template_argument + ">(args);\n}\n";
   return finish(symbol, std::move(text), family.header, arch, bundle);
-}
-
-KernelSource render_wgmma(const WgmmaConfig& config, const GemmTraits& traits, std::string_view arch,
-                          const TemplateBundle& bundle) {
-  std::string symbol = "hotgemm_wgmma";
-  config.visit_fields(config, [&](const char*, const char* tag, auto value) {
-    symbol += "_" + (tag + std::to_string(static_cast<int>(value)));
-  });
-  symbol += "_" + to_string(traits);
-  std::string text = "#include \"wgmma.cuh\"\n";
-  text += wgmma_text({.n = config.consumer_n(),
-                      .element = traits.element,
-                      .accumulator = traits.accumulator,
-                      .a_is_k_major = traits.a_is_k_major(),
-                      .b_is_k_major = traits.b_is_k_major()},
-                     "Instruction");
-  text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
-  text += "constexpr hotgemm::WgmmaConfig kConfig{" + config_initializer(config) + "};\n";
-  text += "extern \"C\" __global__ void __launch_bounds__(kConfig.threads(), kConfig.blocks_per_sm)";
-  if (config.cluster() > 1) text += " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";
-  text += "\n" + symbol + "(const __grid_constant__ hotgemm::WgmmaArgs args) {\n";
-  text += "  hotgemm::wgmma_gemm<kTraits, kConfig, Instruction>(args);\n}\n";
-  return finish(symbol, std::move(text), "wgmma.cuh", arch, bundle);
 }
 
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {

@@ -3,7 +3,6 @@
 #include "plan/kernel_config.hpp"
 #include "plan/kernel_source.hpp"
 #include "plan/template_bundle.hpp"
-#include "shared/wgmma_config.hpp"
 
 #include <string>
 #include <string_view>
@@ -13,10 +12,6 @@ namespace hotgemm {
 /// The translation unit of one GEMM kernel for `arch` ("sm_90a"). Equal arguments give equal bytes, everywhere.
 KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
                     const TemplateBundle& bundle);
-
-/// The same of the `wgmma` family, which no KernelConfig holds yet.
-KernelSource render_wgmma(const WgmmaConfig& config, const GemmTraits& traits, std::string_view arch,
-                          const TemplateBundle& bundle);
 
 /// The unit of the kernels that make and check data (templates/check.cuh): hotgemm_fill, hotgemm_check and
 /// hotgemm_digest.

@@ -20,7 +20,7 @@ std::vector<Trial> read_trials(FieldReader& fields, const Cubins& cubins) {
     const std::optional<KernelConfig> config = parse_config(name);
     const std::optional<LaunchConfig> launch = parse_launch(raster);
     const auto cubin = cubins.find(symbol);
-    if (!config || !launch || cubin == cubins.end()) {
+    if (!config || !launch || !is_legal(*launch, *config) || cubin == cubins.end()) {
       throw Error(ErrorCode::internal, "a worker was asked for a kernel that it does not know: " + name + " " + raster);
     }
     trials.push_back({*config, *launch, cubin->second});

@@ -11,6 +11,7 @@
 #include "gpu/gemm_launch.hpp"
 #include "gpu/operand_pool.hpp"
 #include "gpu/stream.hpp"
+#include "gpu/tensor_map.hpp"
 #include "plan/render.hpp"
 #include "plan/statistics.hpp"
 #include "plan/traits.hpp"
@@ -24,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -55,16 +57,21 @@ class WarmCall {
   CUstream stream() const { return stream_.get(); }
   const Problem& problem() const { return problem_; }
   const Operands& operands() const { return operands_; }
+  /// Of A and B at other addresses than the last time.
+  const Operands& other_operands() {
+    is_elsewhere_ = !is_elsewhere_;
+    return is_elsewhere_ ? elsewhere_ : operands_;
+  }
   const OperandPool& pool() const { return pool_; }
   Context& context() { return context_; }
   const Plan& plan() const { return plan_; }
 
   /// The kernel of the plan, launched by hand with arguments that are ready.
   void launch_raw() {
-    void* parameters[] = {&args_};
+    void* parameters[] = {kernel_->maps ? static_cast<void*>(&args_) : &args_.gemm};
     driver_.check(
-        driver_.cuLaunchKernel(kernel_->kernel.function(), blocks_, 1, 1, static_cast<unsigned>(kernel_->threads), 1, 1,
-                               static_cast<unsigned>(kernel_->kernel.smem_bytes()), stream(), parameters, nullptr),
+        driver_.cuLaunchKernel(kernel_->kernel.function(), blocks_, 1, 1, static_cast<unsigned>(kernel_->shape.threads),
+                               1, 1, static_cast<unsigned>(kernel_->shape.smem_bytes), stream(), parameters, nullptr),
         "launch a kernel");
   }
 
@@ -84,6 +91,7 @@ class WarmCall {
         context_(options()),
         pool_(driver_, problem_, 0, std::int64_t{1} << 20),
         operands_(OperandPool::operands(pool_.sets().front(), 1, 0)),
+        elsewhere_(operands_),
         plan_(context_.plan(problem_)) {
     DeviceState& state = context_.impl().current();
     Engine& engine = context_.impl().engine();
@@ -91,23 +99,28 @@ class WarmCall {
     const GemmTraits traits = traits_of(problem_);
     const BuildResult built = engine.builder.build(render(config, traits, state.info().arch, engine.bundle));
     kernel_ = state.load(config, traits, *built.cubin);  // the plan's own
-    blocks_ = static_cast<unsigned>(tile_count(kSize, kSize, kernel_->block_m, kernel_->block_n));
+    blocks_ = static_cast<unsigned>(kernel_->shape.blocks(kSize, kSize, kernel_->sm_count));
     const OperandSet& set = pool_.sets().front();
-    args_ = {.a = set.a,
-             .b = set.b,
-             .c = 0,
-             .d = set.d,
-             .lda = set.lda,
-             .ldb = set.ldb,
-             .ldc = set.ldc,
-             .ldd = set.ldd,
-             .m = kSize,
-             .n = kSize,
-             .k = kSize,
-             .alpha = 1,
-             .beta = 0,
-             .raster_width = 1,
-             .raster_along_n = 0};
+    args_.gemm = {.a = set.a,
+                  .b = set.b,
+                  .c = 0,
+                  .d = set.d,
+                  .lda = set.lda,
+                  .ldb = set.ldb,
+                  .ldc = set.ldc,
+                  .ldd = set.ldd,
+                  .m = kSize,
+                  .n = kSize,
+                  .k = kSize,
+                  .alpha = 1,
+                  .beta = 0,
+                  .raster_width = 1,
+                  .raster_along_n = 0};
+    if (kernel_->maps) {
+      args_.a = encode_tensor_map(driver_, kernel_->maps->a.of(operands_.a, kSize, kSize, set.lda));
+      args_.b = encode_tensor_map(driver_, kernel_->maps->b.of(operands_.b, kSize, kSize, set.ldb));
+    }
+    std::swap(elsewhere_.a, elsewhere_.b);  // both are square
   }
 
   const Driver& driver_;
@@ -117,10 +130,12 @@ class WarmCall {
   Context context_;
   OperandPool pool_;
   Operands operands_;
+  Operands elsewhere_;
+  bool is_elsewhere_ = false;
   Plan plan_;
   std::shared_ptr<const GemmKernel> kernel_;
   unsigned blocks_ = 0;
-  GemmArgs args_{};
+  WgmmaArgs args_{};  // families without tensor maps read the rest of it
 };
 
 /// Seconds per call.
@@ -178,6 +193,12 @@ void plan_launch(benchmark::State& state) {
            [&](WarmCall& warm) { measure(state, warm, [&] { warm.plan().launch(warm.stream(), warm.operands()); }); });
 }
 
+void plan_launch_elsewhere(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) {
+    measure(state, warm, [&] { warm.plan().launch(warm.stream(), warm.other_operands()); });
+  });
+}
+
 void context_gemm(benchmark::State& state) {
   with_gpu(state, [&](WarmCall& warm) {
     measure(state, warm, [&] { warm.context().gemm(warm.stream(), warm.problem(), warm.operands()); });
@@ -208,6 +229,7 @@ void cublas_gemm_ex(benchmark::State& state) {
 
 BENCHMARK(raw_launch)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(plan_launch)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(plan_launch_elsewhere)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(context_gemm)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(one_line_hgemm)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(cublas_gemm_ex)->UseManualTime()->Iterations(kBatches);

@@ -156,7 +156,7 @@ TEST_F(Instructions, KernelsOfWgmmaDoNotSpill) {
         WgmmaConfig{.block_m = 64, .consumers = 1, .stages = 4, .cluster_n = 2}}) {
     const GemmTraits traits{.op_b = Op::t};
     ASSERT_TRUE(is_legal(config, traits, *find_arch_limits(90)));
-    const Cubin cubin = Nvrtc::get().compile(render_wgmma(config, traits, "sm_90a", bundle), bundle);
+    const Cubin cubin = Nvrtc::get().compile(render(config, traits, "sm_90a", bundle), bundle);
     EXPECT_EQ(cubin.spill_bytes, 0) << cubin.symbol;
   }
 }

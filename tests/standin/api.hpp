@@ -37,6 +37,7 @@ CUresult occupancy_max_active_blocks(int* blocks, CUfunction function, int block
 CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned smem_bytes, CUstream stream, void** params,
                        void** extra);
+CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** params, void** extra);
 
 CUresult mem_alloc(CUdeviceptr* address, std::size_t bytes);
 CUresult mem_free(CUdeviceptr address);

@@ -1,9 +1,11 @@
 // Modules, functions and launches.
 
 #include "api.hpp"
+#include "encoded_map.hpp"
 #include "node.hpp"
 
 #include "arch_limits.hpp"
+#include "wgmma_config.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +29,7 @@ struct LaunchShape {
   Grid grid;
   Grid block;
   unsigned smem_bytes;
+  bool programmatic = false;  ///< may run before what precedes it has ended
 
   unsigned long long threads() const { return 1ull * block.x * block.y * block.z; }
 };
@@ -39,14 +42,62 @@ void expect_matrix(Ledger& ledger, const Function& function, const char* name, l
   expect(ledger, rows <= 1 || ld >= cols, function, std::string("rows of ") + name + " overlap");
 }
 
+long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
+  const long long rows = (args.m - 1) / (kernel.block_m * kernel.cluster_m) + 1;
+  const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
+  const int cluster = kernel.cluster_m * kernel.cluster_n;
+  const long long resident = Ledger::kSmCount * kernel.blocks_per_sm / cluster;
+  return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
+}
+
+/// The address and the leading dimension that the map of a matrix as stored holds.
+struct MapContents {
+  unsigned long long address = 0;
+  long long ld = 0;
+};
+MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
+                     const ExpectedBox& box, int rows, int cols) {
+  const DType element = function.kernel.gemm.traits.element;
+  const auto found = standin::read_map(map.bytes);
+  expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
+  if (!found) return {};
+  expect(ledger,
+         found->rank == 2 && found->type == (element == DType::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                                    : CU_TENSOR_MAP_DATA_TYPE_FLOAT16),
+         function, std::string("the tensor map of ") + name + " has another type or rank");
+  expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
+         function, std::string("the tensor map of ") + name + " has other sizes");
+  expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
+         std::string("the tensor map of ") + name + " has another box or swizzle");
+  return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element)};
+}
+
+/// The arguments of a kernel that knows A and B by their tensor maps; with k = 0 it does not look at them.
+GemmArgs read_wgmma(Ledger& ledger, const Function& function, const WgmmaArgs& args) {
+  const GemmKernel& kernel = function.kernel.gemm;
+  GemmArgs gemm = args.gemm;
+  MapContents a, b;
+  if (gemm.k > 0) {
+    const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
+    a = read_map(ledger, function, "A", args.a, kernel.boxes->a, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m);
+    b = read_map(ledger, function, "B", args.b, kernel.boxes->b, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k);
+    gemm.lda = a.ld;
+    gemm.ldb = b.ld;
+  }
+  gemm.a = a.address;
+  gemm.b = b.address;
+  return gemm;
+}
+
 void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& shape, const GemmArgs& args) {
   const GemmKernel& kernel = function.kernel.gemm;
   const GemmTraits& traits = kernel.traits;
   if (!kernel.legal) return expect(ledger, false, function, "no architecture runs this config");
   expect(ledger, args.m > 0 && args.n > 0 && args.k >= 0, function, "negative or empty extents");
-  const long long tiles = 1ll * ((args.m - 1) / kernel.block_m + 1) * ((args.n - 1) / kernel.block_n + 1);
-  expect(ledger, shape.grid.x == tiles && shape.grid.y == 1 && shape.grid.z == 1, function,
-         "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(tiles) + " tiles");
+  const long long blocks = expected_blocks(kernel, args);
+  expect(ledger, shape.grid.x == blocks && shape.grid.y == 1 && shape.grid.z == 1, function,
+         "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(blocks) + " tiles");
+  expect(ledger, !shape.programmatic || kernel.boxes, function, "does not wait for what precedes it");
   expect(ledger, args.raster_width >= 1, function, "raster_width " + std::to_string(args.raster_width));
   if (kernel.threads > 0) {
     expect(ledger, shape.block.x == static_cast<unsigned>(kernel.threads) && shape.threads() == shape.block.x, function,
@@ -80,7 +131,9 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     return std::nullopt;
   }
   if (function.kernel.kind == KernelKind::gemm) {
-    const auto& args = *static_cast<const GemmArgs*>(params[0]);
+    const GemmArgs args = function.kernel.gemm.boxes
+                              ? read_wgmma(ledger, function, *static_cast<const WgmmaArgs*>(params[0]))
+                              : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args);
     return KernelNode{handle, args};
   }
@@ -108,6 +161,10 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   if (blocks == 0 || shape.grid.x > 0x7fffffffu || shape.grid.y > 65535 || shape.grid.z > 65535) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  const GemmKernel& gemm = function->kernel.gemm;
+  if (shape.grid.x % static_cast<unsigned>(gemm.cluster_m * gemm.cluster_n) != 0) {
+    return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  }
   if (shape.threads() == 0 || shape.threads() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
   if (shape.smem_bytes > static_cast<unsigned>(function->max_dynamic_smem_bytes)) return CUDA_ERROR_INVALID_VALUE;
   const auto node = read_launch(ledger, handle, *function, shape, params);
@@ -116,6 +173,11 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   }
   *slow_us = Script::latest(ledger.script.slow_launches_us, function->name).value_or(0);
   return submit(ledger, stream_handle, *node);
+}
+
+/// Without the lock: other threads go on.
+void sleep(unsigned microseconds) {
+  if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
 }  // namespace
@@ -216,8 +278,29 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
     const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, smem_bytes};
     return launch(ledger, function, shape, stream, params, &slow_us);
   });
-  // Without the lock: other threads go on.
-  if (slow_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(slow_us));
+  sleep(slow_us);
+  return result;
+}
+
+/// Of the attributes that the driver knows, one.
+CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
+  unsigned slow_us = 0;
+  const CUresult result = call("cuLaunchKernelEx", Scope::context_call, [&](Ledger& ledger) {
+    if (config == nullptr || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    LaunchShape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
+                      {config->blockDimX, config->blockDimY, config->blockDimZ},
+                      config->sharedMemBytes};
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+      const CUlaunchAttribute& attribute = config->attrs[i];
+      if (attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+        return ledger.violate(CUDA_ERROR_NOT_SUPPORTED, "a launch with attribute " + std::to_string(attribute.id));
+      }
+      shape.programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
+    }
+    if (!shape.programmatic) ledger.violations.emplace_back("cuLaunchKernelEx with nothing that cuLaunchKernel lacks");
+    return launch(ledger, function, shape, config->hStream, params, &slow_us);
+  });
+  sleep(slow_us);
   return result;
 }
 

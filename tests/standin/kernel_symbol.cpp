@@ -2,6 +2,7 @@
 
 #include "mma_config.hpp"
 #include "simt_config.hpp"
+#include "wgmma_config.hpp"
 
 #include <charconv>
 #include <map>
@@ -95,6 +96,25 @@ std::optional<Config> parse_config(const std::map<std::string_view, int>& fields
 
 int smem_bytes(const MmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 int smem_bytes(const SimtConfig& config, const GemmTraits&) { return config.smem_bytes(); }
+int smem_bytes(const WgmmaConfig& config, const GemmTraits&) { return config.smem_bytes(); }
+
+ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
+  const CUtensorMapSwizzle swizzle = tile.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                                     : tile.swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                                : CU_TENSOR_MAP_SWIZZLE_32B;
+  return {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y), swizzle};
+}
+
+/// What families have beside tile, threads and shared memory.
+template <class Config>
+void add_family(const Config&, GemmKernel&) {}
+void add_family(const WgmmaConfig& config, GemmKernel& kernel) {
+  kernel.cluster_m = config.cluster_m;
+  kernel.cluster_n = config.cluster_n;
+  kernel.blocks_per_sm = config.one_tile ? 0 : config.blocks_per_sm;
+  kernel.boxes = {expected_box(config.a_box(kernel.traits), config.a_tile(kernel.traits)),
+                  expected_box(config.b_box(kernel.traits), config.b_tile(kernel.traits))};
+}
 
 template <class Config>
 std::optional<GemmKernel> gemm_of(const std::map<std::string_view, int>& fields, const GemmTraits& traits) {
@@ -103,12 +123,14 @@ std::optional<GemmKernel> gemm_of(const std::map<std::string_view, int>& fields,
   bool legal = false;
   for (const ArchLimits& arch : kArchTable) legal = legal || is_legal(*config, traits, arch);
   if (!legal) return GemmKernel{.traits = traits, .legal = false};
-  return GemmKernel{.traits = traits,
+  GemmKernel kernel{.traits = traits,
                     .block_m = config->block_m,
                     .block_n = config->block_n,
                     .threads = config->threads(),
                     .smem_bytes = smem_bytes(*config, traits),
                     .legal = true};
+  add_family(*config, kernel);
+  return kernel;
 }
 
 /// A family that is added to the project later: its tile is known by the tags that all families use.
@@ -129,6 +151,7 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   if (!traits || !fields) return std::nullopt;
   if (words[1] == "mma") return gemm_of<MmaConfig>(*fields, *traits);
   if (words[1] == "simt") return gemm_of<SimtConfig>(*fields, *traits);
+  if (words[1] == "wgmma") return gemm_of<WgmmaConfig>(*fields, *traits);
   return gemm_of_other_family(*fields, *traits);
 }
 

@@ -38,6 +38,7 @@ class Ledger {
   DeviceMemory memory;
   std::vector<std::string> violations;
   pid_t initialised_by = 0;
+  static constexpr int kSmCount = 132;  ///< of each device
 
   // ---- devices and contexts ----
   void make_devices(int count, int sm);

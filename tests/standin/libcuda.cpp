@@ -51,6 +51,7 @@ const auto& entries() {
       HOTGEMM_ENTRY("cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                     occupancy_max_active_blocks),
       HOTGEMM_ENTRY("cuLaunchKernel", 4000, cuLaunchKernel, launch_kernel),
+      HOTGEMM_ENTRY("cuLaunchKernelEx", 11060, cuLaunchKernelEx, launch_kernel_ex),
       HOTGEMM_ENTRY("cuMemAlloc", 3020, cuMemAlloc, mem_alloc),
       HOTGEMM_ENTRY("cuMemFree", 3020, cuMemFree, mem_free),
       HOTGEMM_ENTRY("cuMemGetInfo", 3020, cuMemGetInfo, mem_get_info),

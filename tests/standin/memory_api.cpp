@@ -1,6 +1,7 @@
 // Allocations, copies and fills.
 
 #include "api.hpp"
+#include "encoded_map.hpp"
 #include "node.hpp"
 
 #include <cstdint>
@@ -20,6 +21,23 @@ CUresult copy(const char* function, const CopyNode& node) {
 
 CUresult operation(const char* function, CUstream stream, const Node& node) {
   return call(function, Scope::context_call, [&](Ledger& ledger) { return submit(ledger, stream, node); });
+}
+
+/// By cuda.h's rules of cuTensorMapEncodeTiled, as far as 16-bit and 32-bit elements need them.
+bool is_good(const EncodedMap& map) {
+  const std::uint64_t element_bytes = map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+  if (map.address == 0 || map.address % 16 != 0) return false;
+  for (std::uint32_t i = 0; i < map.rank; ++i) {
+    if (map.sizes[i] < 1 || map.sizes[i] > std::uint64_t{1} << 32 || map.box[i] < 1 || map.box[i] > 256) return false;
+    if (i > 0 && (map.strides[i - 1] % 16 != 0 || map.strides[i - 1] >= std::uint64_t{1} << 40)) return false;
+  }
+  const std::uint64_t row_bytes = map.box[0] * element_bytes;
+  switch (map.swizzle) {
+    case CU_TENSOR_MAP_SWIZZLE_32B: return row_bytes % 16 == 0 && row_bytes <= 32;
+    case CU_TENSOR_MAP_SWIZZLE_64B: return row_bytes % 16 == 0 && row_bytes <= 64;
+    case CU_TENSOR_MAP_SWIZZLE_128B: return row_bytes % 16 == 0 && row_bytes <= 128;
+    default: return row_bytes % 16 == 0;
+  }
 }
 
 }  // namespace
@@ -60,16 +78,26 @@ CUresult mem_free(CUdeviceptr address) {
   return call("cuMemFree", Scope::context_call, body, [&](Ledger& ledger) { ledger.memory.free(address); });
 }
 
-/// Keeps the address: no kernel of the stand-in copies by tensor.
-CUresult tensor_map_encode_tiled(CUtensorMap* map, CUtensorMapDataType /*type*/, cuuint32_t rank, void* address,
-                                 const cuuint64_t* /*sizes*/, const cuuint64_t* /*strides*/, const cuuint32_t* /*box*/,
-                                 const cuuint32_t* /*element_strides*/, CUtensorMapInterleave /*interleave*/,
-                                 CUtensorMapSwizzle /*swizzle*/, CUtensorMapL2promotion /*promotion*/,
-                                 CUtensorMapFloatOOBfill /*fill*/) {
+CUresult tensor_map_encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                                 const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
+                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
+                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion /*promotion*/,
+                                 CUtensorMapFloatOOBfill fill) {
   return call("cuTensorMapEncodeTiled", Scope::process, [&](Ledger&) {
-    if (map == nullptr || address == nullptr || rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
-    *map = CUtensorMap{};
-    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+    if (map == nullptr || rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
+    if (reinterpret_cast<std::uintptr_t>(map) % 64 != 0) return CUDA_ERROR_INVALID_VALUE;
+    EncodedMap encoded{
+        .address = reinterpret_cast<std::uintptr_t>(address), .rank = rank, .type = type, .swizzle = swizzle};
+    for (cuuint32_t i = 0; i < rank; ++i) {
+      encoded.sizes[i] = sizes[i];
+      encoded.box[i] = box[i];
+      if (i > 0) encoded.strides[i - 1] = strides[i - 1];
+      if (element_strides[i] != 1) return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE || !is_good(encoded)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    write(encoded, map);
     return CUDA_SUCCESS;
   });
 }

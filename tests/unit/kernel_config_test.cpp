@@ -32,6 +32,7 @@ TEST(KernelConfig, NamesAreStable) {
   // Tuned records and cache entries are found by them.
   EXPECT_EQ(to_string(KernelConfig(MmaConfig{})), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1");
   EXPECT_EQ(to_string(KernelConfig(SimtConfig{})), "simt_m64_n64_k16_tm4_tn4");
+  EXPECT_EQ(to_string(KernelConfig(WgmmaConfig{})), "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
 }
 
 TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {
@@ -40,9 +41,10 @@ TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {
            "mma",
            "mma_",
            "wgmma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
-           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1",      // a field is missing
-           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b",    // a number is missing
-           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_",  // trailing text
+           "wgmma_m128_n256_k64_c2_sn2_pp0_o0_s4_cm1_cn1_b1",  // no bool
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1",            // a field is missing
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b",          // a number is missing
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_",        // trailing text
            "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1 ",
            "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_c1",
            " mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
@@ -101,6 +103,32 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrong) {
   EXPECT_FALSE(is_legal(SimtConfig{.block_m = 60}, traits, arch)) << "threads no multiple of 32";
 }
 
+TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
+  const ArchLimits& arch = arch_limits("sm_90a");
+  const auto legal = [&](auto&& change) {
+    WgmmaConfig config;
+    change(config);
+    return is_legal(KernelConfig(config), GemmTraits{}, arch);
+  };
+  ASSERT_TRUE(legal([](WgmmaConfig&) {}));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.block_m = 96; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.block_n = 260; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.block_k = 32; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 0; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 1; }));  // 256 accumulators a thread
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.stages = 5; }));     // shared memory
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.cluster_m = c.cluster_n = 2; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.ping_pong = c.one_tile = true; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.blocks_per_sm = 2; }));
+  for (const std::string& other : known_archs()) {
+    EXPECT_EQ(is_legal(WgmmaConfig{}, GemmTraits{}, arch_limits(other)), other == "sm_90a") << other;
+  }
+  EXPECT_FALSE(is_legal(WgmmaConfig{}, GemmTraits{.vec_a = 4}, arch)) << "tensor maps need 16 bytes";
+  EXPECT_FALSE(is_legal(WgmmaConfig{}, GemmTraits{.vec_b = 4}, arch));
+  EXPECT_TRUE(is_legal(WgmmaConfig{}, GemmTraits{.vec_d = 1}, arch));
+  EXPECT_FALSE(is_legal(WgmmaConfig{}, make_traits({DType::f32, DType::f32}, {}, false, 4), arch));
+}
+
 TEST(KernelConfig, AccessorsAreTheConfigs) {
   const KernelConfig mma = MmaConfig{.block_m = 64, .block_n = 32, .block_k = 32, .warps_m = 2, .warps_n = 1};
   EXPECT_EQ(block_m(mma), 64);
@@ -114,20 +142,32 @@ TEST(KernelConfig, AccessorsAreTheConfigs) {
   EXPECT_EQ(family_of(simt).name, "simt");
 }
 
+TEST(LaunchConfig, OnlyKernelsThatWaitForTheirPredecessorAreProgrammatic) {
+  for (const KernelConfig& config : {KernelConfig(SimtConfig{}), KernelConfig(MmaConfig{})}) {
+    EXPECT_TRUE(is_legal(LaunchConfig{8, false}, config));
+    EXPECT_FALSE(is_legal(LaunchConfig{8, false, true}, config));
+  }
+  EXPECT_TRUE(is_legal(LaunchConfig{8, false, true}, WgmmaConfig{}));
+}
+
 TEST(LaunchConfig, RoundTrips) {
   for (int width = 1; width <= 4096; ++width) {
     for (const bool along_n : {false, true}) {
-      const LaunchConfig launch{width, along_n};
-      ASSERT_EQ(parse_launch(to_string(launch)), launch);
+      for (const bool programmatic : {false, true}) {
+        const LaunchConfig launch{width, along_n, programmatic};
+        ASSERT_EQ(parse_launch(to_string(launch)), launch);
+      }
     }
   }
   EXPECT_EQ(to_string(LaunchConfig{8, false}), "r8m");
   EXPECT_EQ(to_string(LaunchConfig{4, true}), "r4n");
+  EXPECT_EQ(to_string(LaunchConfig{8, false, true}), "r8mp");
 }
 
 TEST(LaunchConfig, ParseRefusesWhatToStringDoesNotPrint) {
-  for (const char* text : {"", "r", "rm", "r8", "8m", "r8x", "r08m", "r0m", "r-1m", "r+1m", "r4097m", "r99999999999m",
-                           "r8mm", "r8m ", " r8m", "R8m"}) {
+  for (const char* text :
+       {"",     "r",    "rm",   "r8",  "8m", "r8x", "r08m", "r0m",   "r-1m", "r+1m", "r4097m", "r99999999999m",
+        "r8mm", "r8m ", " r8m", "R8m", "p",  "r8p", "r8pm", "r8mpp", "r8mP"}) {
     EXPECT_EQ(parse_launch(text), std::nullopt) << text;
   }
 }

@@ -104,13 +104,17 @@ TEST(Model, RankSortsStably) {
 }
 
 TEST(Model, PrefersTensorCoresAndTilesThatFit) {
-  const DeviceInfo device = nominal_device("sm_90a");
-  const auto best = [&](const Problem& problem) {
-    return rank(anchors(traits_of(problem), arch_limits("sm_90a")), problem, device).front();
-  };
-  EXPECT_EQ(family_of(best(sized(4096, 4096, 4096))).name, "mma");
-  EXPECT_GE(block_m(best(sized(8192, 8192, 8192))) * block_n(best(sized(8192, 8192, 8192))), 128 * 128);
-  EXPECT_LE(block_m(best(sized(8, 4096, 4096))), 64);
+  for (const auto& [arch, family] : {std::pair("sm_90a", "wgmma"), std::pair("sm_80", "mma")}) {
+    const auto best = [&](const Problem& problem) {
+      return rank(anchors(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch)).front();
+    };
+    EXPECT_EQ(family_of(best(sized(4096, 4096, 4096))).name, family);
+    EXPECT_GE(block_m(best(sized(8192, 8192, 8192))) * block_n(best(sized(8192, 8192, 8192))), 128 * 128) << arch;
+    EXPECT_LE(block_m(best(sized(8, 4096, 4096))), 64) << arch;
+    Problem narrow = sized(4096, 4096, 4096);
+    narrow.align_a = 8;
+    EXPECT_EQ(family_of(best(narrow)).name, "mma") << "tensor maps need 16 bytes";
+  }
 }
 
 TEST(Model, LaunchesAreLegal) {

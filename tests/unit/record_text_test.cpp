@@ -87,6 +87,7 @@ TEST(RecordText, RefusesWhatCannotBeReadBack) {
   EXPECT_TRUE(refused([](TuningRecord& r) { r.template_digest = "abc"; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.config = MmaConfig{.block_m = 100}; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.raster_width = 0; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.programmatic = true; }));  // of an mma config
   EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.align_a = 3; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.m = -1; }));
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "plan/device_info.hpp"
+#include "plan/kernel_config.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <vector>
+
+namespace hotgemm {
+
+/// `count` of `configs`, from the fastest predicted to the slowest, for measuring. A prediction errs for all variants
+/// of a tile alike, so that few of them come; nor does one family take every place while there are others. Where that
+/// leaves places empty, the fastest predicted of the rest fill them.
+std::vector<KernelConfig> shortlist(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device,
+                                    int count);
+
+}  // namespace hotgemm

@@ -1,0 +1,174 @@
+#include "plan/wgmma_menu.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+namespace {
+
+enum class Schedule { cooperative, split_n, ping_pong, one_tile, one_tile_split_n };
+
+/// Tiles of block_m rows and of first_n to last_n columns in steps.
+struct WgmmaTiles {
+  Schedule schedule;
+  int consumers;
+  int block_m;
+  int first_n, last_n, step;
+};
+
+// clang-format off
+/// The tile menu of family wgmma. To try a tile, add a line, or widen one.
+constexpr WgmmaTiles kWgmmaTiles[] = {
+    // A producer, and consumers that divide a tile's rows.
+    {Schedule::cooperative,      1,  64,   8,   8,  8},
+    {Schedule::cooperative,      1,  64,  16, 256, 16},
+    {Schedule::cooperative,      1, 128,   8,   8,  8},
+    {Schedule::cooperative,      1, 128,  16,  96, 16},
+    {Schedule::cooperative,      2, 128,  16, 256, 16},
+    {Schedule::cooperative,      2, 256,  16,  48, 16},
+    {Schedule::cooperative,      2, 256,  64, 208, 16},
+    {Schedule::cooperative,      3, 192,  64, 192, 16},
+    // Or its columns: tiles of an odd number of 64 rows, and those wider than an instruction.
+    {Schedule::split_n,          2,  64,  64, 320, 32},
+    {Schedule::split_n,          2, 128, 256, 320, 32},
+    {Schedule::split_n,          2, 192,  96, 208, 16},
+    {Schedule::split_n,          2, 256, 128, 192, 32},
+    {Schedule::split_n,          2, 320,  64, 160, 32},
+    {Schedule::split_n,          3,  64, 192, 288, 48},
+    {Schedule::split_n,          3, 128, 192, 240, 48},
+    // A tile each: the epilogue hides behind the other's products.
+    {Schedule::ping_pong,        2,  64,  64, 256, 16},
+    {Schedule::ping_pong,        2, 128,  64, 208, 16},
+    {Schedule::ping_pong,        2, 192,  64, 128, 32},
+    {Schedule::ping_pong,        2, 256,  64,  96, 32},
+    // No producer: several small blocks on an SM cover for each other.
+    {Schedule::one_tile,         1,  64,   8,   8,  8},
+    {Schedule::one_tile,         1,  64,  16, 128, 16},
+    {Schedule::one_tile,         1, 128,   8,   8,  8},
+    {Schedule::one_tile,         1, 128,  16,  64, 16},
+    {Schedule::one_tile,         2, 128,  16, 128, 16},
+    {Schedule::one_tile,         2, 128, 160, 256, 32},
+    {Schedule::one_tile,         2, 256,  64, 128, 32},
+    {Schedule::one_tile,         3, 192,  64, 192, 32},
+    {Schedule::one_tile_split_n, 2,  64,  64, 256, 32},
+    {Schedule::one_tile_split_n, 2, 192,  64, 192, 64},
+};
+
+/// In widths that every layout can swizzle widely.
+constexpr WgmmaTiles kWgmmaAnchors[] = {
+    {Schedule::one_tile,         1,  64,  16,  16, 16},
+    {Schedule::one_tile,         1,  64,  32,  64, 32},
+    {Schedule::one_tile,         2, 128,  64, 128, 64},
+    {Schedule::cooperative,      1,  64,  64, 256, 64},
+    {Schedule::cooperative,      2, 128,  64, 256, 64},
+    {Schedule::cooperative,      2, 256,  64, 128, 64},
+    {Schedule::cooperative,      2, 256, 192, 192, 64},
+    {Schedule::split_n,          2, 192, 128, 192, 64},
+    {Schedule::ping_pong,        2,  64, 128, 256, 64},
+    {Schedule::ping_pong,        2, 128,  64, 192, 64},
+};
+// clang-format on
+
+constexpr int kMostStages = 16;
+/// A k-tile of 128 halves what waiting for it costs; large tiles have too few stages left.
+constexpr int kDeepTileExtent = 192;
+
+constexpr const ArchLimits& hopper() { return *find_arch_limits(90); }
+
+constexpr WgmmaConfig tile_config(const WgmmaTiles& tiles, int block_n) {
+  WgmmaConfig config;
+  config.block_m = tiles.block_m;
+  config.block_n = block_n;
+  config.consumers = tiles.consumers;
+  config.split_n = tiles.schedule == Schedule::split_n || tiles.schedule == Schedule::one_tile_split_n;
+  config.ping_pong = tiles.schedule == Schedule::ping_pong;
+  config.one_tile = tiles.schedule == Schedule::one_tile || tiles.schedule == Schedule::one_tile_split_n;
+  return config;
+}
+
+template <class Visit>
+constexpr void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
+  for (int n = tiles.first_n; n <= tiles.last_n; n += tiles.step) visit(tile_config(tiles, n));
+}
+
+/// A tile that no problem can have is a slip of the pen.
+constexpr bool are_legal(const auto& lines) {
+  bool are = true;
+  for (const WgmmaTiles& tiles : lines) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.stages = 2;
+      are = are && is_legal(config, {.op_b = Op::t}, hopper());
+    });
+  }
+  return are;
+}
+static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors));
+
+/// The most that shared memory holds; 0 if `config` is illegal with any.
+int deepest(WgmmaConfig config, const GemmTraits& traits) {
+  config.stages = kMostStages;
+  while (config.stages > 0 && !is_legal(config, traits, hopper())) --config.stages;
+  return config.stages;
+}
+
+/// A depth below `deepest` that is worth a trial: with room for a second buffer of D, or without stages that no problem
+/// fills.
+int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1; }
+
+/// With fewer, products wait for copies.
+bool is_deep_enough(const WgmmaConfig& c) {
+  const bool is_large = c.block_m * c.block_n >= 128 * 192;
+  return c.stages * c.block_k >= 3 * 64 && c.stages * c.block_k * c.blocks_per_sm >= (is_large ? 3 : 4) * 64;
+}
+
+void append_clusters(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
+  struct Cluster {
+    int m, n;
+  };
+  for (const auto& [cluster_m, cluster_n] : {Cluster{1, 1}, Cluster{2, 1}, Cluster{1, 2}}) {
+    config.cluster_m = cluster_m;
+    config.cluster_n = cluster_n;
+    if (is_legal(config, traits, hopper())) menu.push_back(config);
+  }
+}
+
+void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
+  for (const int block_k : {64, 128}) {
+    if (block_k == 128 && config.block_m + config.block_n > kDeepTileExtent) continue;
+    config.block_k = block_k;
+    for (config.blocks_per_sm = 1; config.blocks_per_sm <= 4; ++config.blocks_per_sm) {
+      const int most = deepest(config, traits);
+      for (const int stages : {most, shallower(most)}) {
+        config.stages = stages;
+        if (is_deep_enough(config)) append_clusters(config, traits, menu);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
+  std::vector<WgmmaConfig> menu;
+  for (const WgmmaTiles& tiles : kWgmmaTiles) {
+    for_each_tile(tiles, [&](const WgmmaConfig& config) { append_pipelines(config, traits, menu); });
+  }
+  return menu;
+}
+
+std::vector<WgmmaConfig> wgmma_anchors() {
+  std::vector<WgmmaConfig> anchors;
+  for (const WgmmaTiles& tiles : kWgmmaAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.stages = deepest(config, GemmTraits{});
+      anchors.push_back(config);
+      // Large tiles also in pairs that share the wider side.
+      (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
+      if (config.block_m * config.block_n >= 128 * 128 && is_legal(config, GemmTraits{}, hopper())) {
+        anchors.push_back(config);
+      }
+    });
+  }
+  return anchors;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,155 @@
+#pragma once
+
+#include "nvrtc_fixture.hpp"
+
+#include "gpu/kernel_builder.hpp"
+#include "gpu/nvrtc.hpp"
+#include "plan/render.hpp"
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm {
+
+template <class T>
+T read_at(const std::vector<std::uint8_t>& image, std::size_t offset) {
+  T value{};
+  if (offset + sizeof value > image.size()) throw std::out_of_range("cubin ends early");
+  std::memcpy(&value, image.data() + offset, sizeof value);
+  return value;
+}
+
+/// Bytes of local memory per thread that the image's kernels ask for: their stack frames, from section .nv.info, a list
+/// of (format, attribute, bytes that follow). Spills lie there, and arrays that the compiler could not keep in
+/// registers. -1 if the section has no such attribute.
+inline int local_bytes(const std::vector<std::uint8_t>& image) {
+  constexpr std::uint8_t kSizedFormat = 4, kFrameSize = 0x11;
+  const auto header = read_at<Elf64_Ehdr>(image, 0);
+  const auto section = [&](std::size_t i) {
+    return read_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr));
+  };
+  const Elf64_Shdr names = section(header.e_shstrndx);
+  int sum = -1;
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr info = section(i);
+    const auto* name = reinterpret_cast<const char*>(image.data() + names.sh_offset + info.sh_name);
+    if (std::strcmp(name, ".nv.info") != 0) continue;
+    for (std::size_t at = info.sh_offset; at + 4 <= info.sh_offset + info.sh_size;) {
+      const auto format = read_at<std::uint8_t>(image, at), attribute = read_at<std::uint8_t>(image, at + 1);
+      const auto size = read_at<std::uint16_t>(image, at + 2);
+      if (format == kSizedFormat && attribute == kFrameSize) {
+        sum = std::max(sum, 0) + read_at<std::int32_t>(image, at + 8);  // after the symbol's number
+      }
+      at += 4U + (format == kSizedFormat ? size : 0U);
+    }
+  }
+  return sum;
+}
+
+/// How ptxas reports wgmma that it serializes, and setmaxnreg that it ignores: C7508 to C7514.
+inline constexpr const char* kLostSpeed = "Potential Performance Loss";
+
+struct MatrixCase {
+  KernelSource source;
+  std::string arch;
+  int threads = 0;
+  int blocks_per_sm = 1;  ///< that must be resident together
+};
+
+inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
+                            const TemplateBundle& bundle) {
+  int blocks_per_sm = 1;
+  const auto read = [&](const char* name, const char*, auto value) {
+    if (std::string_view(name) == "blocks_per_sm") blocks_per_sm = static_cast<int>(value);
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, read); }, config);
+  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm};
+}
+
+/// Compiles, and checks what ptxas reports: no spills, no warning of lost speed, and registers for the resident blocks
+/// that the config asks for.
+class CompileMatrix : public NvrtcTest {
+ protected:
+  void SetUp() override {
+    NvrtcTest::SetUp();
+    if (IsSkipped()) return;
+    BinaryCacheOptions options;
+    options.mode = CacheMode::off;
+    cache_.emplace(options);
+    builder_.emplace(*cache_, bundle_);
+    builder_->compile_with([this](const KernelSource& source) {
+      std::string log;
+      Cubin cubin = Nvrtc::get().compile(source, bundle_, &log);
+      const std::lock_guard lock(mutex_);
+      logs_[source.symbol + " for " + cubin.arch] = std::move(log);
+      return cubin;
+    });
+  }
+
+  void compile(const std::vector<MatrixCase>& cases) {
+    std::vector<KernelSource> sources;
+    for (const MatrixCase& one : cases) sources.push_back(one.source);
+    const auto results = builder_->build_all(sources, default_compile_jobs());
+    ASSERT_EQ(results.size(), cases.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      SCOPED_TRACE(cases[i].source.symbol + " for " + cases[i].arch);
+      ASSERT_TRUE(results[i].cubin) << results[i].failure;
+      check(cases[i], *results[i].cubin);
+    }
+  }
+
+  void check(const MatrixCase& one, const Cubin& cubin) {
+    EXPECT_EQ(cubin.symbol, one.source.symbol);
+    EXPECT_EQ(cubin.arch, one.arch);
+    EXPECT_EQ(cubin.toolchain, Nvrtc::get().toolchain());
+    ASSERT_GE(cubin.image.size(), 64U);
+    EXPECT_EQ(std::string(cubin.image.begin() + 1, cubin.image.begin() + 4), "ELF");
+    EXPECT_NE(std::search(cubin.image.begin(), cubin.image.end(), one.source.symbol.begin(), one.source.symbol.end()),
+              cubin.image.end())
+        << "the image has no such kernel";
+    EXPECT_EQ(cubin.spill_bytes, 0);
+    EXPECT_EQ(local_bytes(cubin.image), 0);
+    EXPECT_EQ(cubin.static_smem_bytes, 0);
+    EXPECT_GE(cubin.registers, 8);
+    EXPECT_LE(cubin.registers, kMaxRegistersPerThread);
+    EXPECT_LE((cubin.registers + 7) / 8 * 8 * one.threads * one.blocks_per_sm, arch_limits(one.arch).registers_per_sm);
+    const std::string& log = logs_[cubin.symbol + " for " + cubin.arch];
+    EXPECT_EQ(log.find(kLostSpeed), std::string::npos) << log;
+    EXPECT_LE(cubin.compile_ms, most_ms_);
+    times_.push_back(cubin.compile_ms);
+  }
+
+  double median_ms() {
+    std::ranges::sort(times_);
+    return times_.empty() ? 0 : times_[times_.size() / 2];
+  }
+
+  // CPU time of the compiling thread. A kernel takes 0.25 s; the bounds are for slower machines.
+  static constexpr double kMedianMs = 600;
+  double most_ms_ = 1500;
+
+  TemplateBundle bundle_ = TemplateBundle::embedded();
+  std::optional<BinaryCache> cache_;
+  std::optional<KernelBuilder> builder_;
+  std::vector<double> times_;
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> logs_;  ///< NVRTC's, by symbol and architecture
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,110 @@
+// Kernels of family wgmma keep their accumulators in registers and their products asynchronous.
+
+#include "compile_fixture.hpp"
+
+#include "plan/wgmma_instruction.hpp"
+#include "plan/wgmma_menu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+class WgmmaCompile : public CompileMatrix {
+ protected:
+  WgmmaCompile() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    most_ms_ = 2400;
+#else
+    most_ms_ = 1200;
+#endif
+  }
+
+  MatrixCase wgmma_case(const WgmmaConfig& config, const GemmTraits& traits) {
+    return gemm_case(config, traits, "sm_90a", bundle_);
+  }
+};
+
+/// Layouts and types, all of them within a dozen turns.
+GemmTraits traits_in_turn(std::size_t turn, bool reads_c) {
+  return make_traits(kTensorTypes[turn % std::size(kTensorTypes)], kLayouts[turn % std::size(kLayouts)], reads_c);
+}
+
+/// What shares its registers in the same way.
+std::array<int, 5> kind_of(const WgmmaConfig& c) {
+  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm};
+}
+
+TEST_F(WgmmaCompile, EveryAnchor) {
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const WgmmaConfig& anchor : wgmma_anchors()) {
+    for (std::size_t i = 0; i < std::size(kLayouts); ++i) {
+      const GemmTraits traits = traits_in_turn(turn, turn / std::size(kLayouts) % 2 == 1);
+      ++turn;
+      ASSERT_TRUE(is_legal(anchor, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(anchor));
+      cases.push_back(wgmma_case(anchor, traits));
+    }
+  }
+  compile(cases);
+  RecordProperty("median_ms", static_cast<int>(median_ms()));
+}
+
+TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
+  std::vector<MatrixCase> cases;
+  for (const Layout& layout : kLayouts) {
+    for (const bool reads_c : {false, true}) {
+      const GemmTraits traits = make_traits({DType::bf16, DType::f32}, layout, reads_c);
+      std::map<std::array<int, 5>, WgmmaConfig> largest;
+      for (const WgmmaConfig& config : wgmma_menu(traits)) {
+        WgmmaConfig& most = largest.try_emplace(kind_of(config), config).first->second;
+        if (config.accumulator_registers(traits) > most.accumulator_registers(traits)) most = config;
+      }
+      ASSERT_GE(largest.size(), 10U);
+      for (const auto& [kind, config] : largest) cases.push_back(wgmma_case(config, traits));
+    }
+  }
+  compile(cases);
+}
+
+TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
+  constexpr std::size_t kStep = 397;  // has no factor in common with the menu's loops
+  std::vector<MatrixCase> cases;
+  for (std::size_t turn = 0; turn < 12; ++turn) {
+    const GemmTraits traits = traits_in_turn(turn, turn % 5 == 0);
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    for (std::size_t i = turn * 31 % kStep; i < menu.size(); i += kStep) cases.push_back(wgmma_case(menu[i], traits));
+  }
+  ASSERT_GE(cases.size(), 36U);
+  compile(cases);
+}
+
+TEST_F(WgmmaCompile, ProductsThatAreSerializedAreReported) {
+  KernelSource source = render(WgmmaConfig{}, GemmTraits{}, "sm_90a", bundle_);
+  source.text =
+      "#include \"ptx/wgmma.hpp\"\n#include \"ptx/memory.hpp\"\n" +
+      wgmma_text({.n = 8, .element = DType::f16, .accumulator = DType::f32, .a_is_k_major = true, .b_is_k_major = true},
+                 "Instruction") +
+      "extern \"C\" __global__ void " + source.symbol + R"((const __grid_constant__ hotgemm::u64 out) {
+  float d[4] = {};
+  hotgemm::ptx::wgmma_fence();
+  Instruction::mma_async(d, out, out, false);
+  hotgemm::ptx::wgmma_commit_group();
+  hotgemm::ptx::st_global_b32(out, __float_as_uint(d[0]));  // before the wait
+  hotgemm::ptx::wgmma_wait_group<0>();
+}
+)";
+  std::string log;
+  Nvrtc::get().compile(source, bundle_, &log);
+  EXPECT_NE(log.find(kLostSpeed), std::string::npos) << log;
+}
+
+}  // namespace
+}  // namespace hotgemm

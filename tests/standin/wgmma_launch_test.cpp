@@ -1,0 +1,194 @@
+// Launches of family wgmma: tensor maps, clusters, blocks that stay, programmatic launches.
+
+#include "allocation_count.hpp"
+#include "runtime_fixture.hpp"
+
+#include "gpu/device_buffer.hpp"
+#include "gpu/tensor_map.hpp"
+#include "plan/render.hpp"
+#include "plan/traits.hpp"
+#include "wgmma_config.hpp"
+
+#include <thread>
+
+namespace hotgemm::standin {
+namespace {
+
+constexpr WgmmaConfig kAlone{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3, .blocks_per_sm = 2};
+constexpr WgmmaConfig kBelow{.block_m = 128, .block_n = 128, .stages = 3, .cluster_m = 2};
+constexpr WgmmaConfig kBeside{.block_m = 128, .block_n = 64, .stages = 3, .cluster_n = 2};
+
+class WgmmaLaunchTest : public RuntimeTest {
+ protected:
+  /// As a record for the case has it.
+  Plan plan_of(const GemmCase& c, const WgmmaConfig& config, const LaunchConfig& launch = {2, false}) {
+    Engine& engine = context(Policy::estimate).impl().engine();
+    engine.database.add({.problem = c.described(),
+                         .config = config,
+                         .launch = launch,
+                         .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
+                         .environment = context().impl().current().environment(),
+                         .template_digest = engine.template_digest(config)});
+    Plan plan = context().plan(c.described());
+    EXPECT_EQ(plan.config(), to_string(KernelConfig(config)));
+    return plan;
+  }
+  void expect_right_by(const Plan& plan, const GemmCase& c) {
+    expect_right(c, stream(), [&](const Operands& operands) { plan.launch(stream(), operands); });
+  }
+  /// How often `call` has maps encoded.
+  template <class Call>
+  std::size_t encoded_by(Call&& call) const {
+    const std::size_t before = standin().calls("cuTensorMapEncodeTiled");
+    call();
+    return standin().calls("cuTensorMapEncodeTiled") - before;
+  }
+  /// Device memory for operands of small_case().
+  DeviceBuffer buffer() const { return {driver_, 1 << 16}; }
+  static Operands operands_at(const DeviceBuffer& buffer, std::size_t a, std::size_t b) {
+    const auto at = [&](std::size_t offset) { return reinterpret_cast<void*>(buffer.get() + offset); };
+    return {.a = at(a), .b = at(b), .c = nullptr, .d = at(0), .lda = 8, .ldb = 16, .ldc = 16, .ldd = 16};
+  }
+};
+
+TEST_F(WgmmaLaunchTest, IsRightInEveryLayoutAndCluster) {
+  std::int64_t k = 64;  // a class for each config
+  for (const WgmmaConfig& config : {kAlone, kBelow, kBeside}) {
+    k += 8;
+    for (const Op op_a : {Op::n, Op::t}) {
+      for (const Op op_b : {Op::n, Op::t}) {
+        GemmCase c = small_case(config.block_m + 8, 2 * config.block_n + 8, k, op_a == op_b ? 1 : 0);
+        c.problem.op_a = op_a;
+        c.problem.op_b = op_b;
+        c.set_tight_ld(8);
+        expect_right_by(plan_of(c, config), c);
+      }
+    }
+  }
+}
+
+TEST_F(WgmmaLaunchTest, BlocksThatStayCoverAnyNumberOfTiles) {
+  const GemmCase many = small_case(64 * 20, 64 * 20, 8);  // 400 tiles, 264 blocks
+  expect_right_by(plan_of(many, kAlone), many);
+}
+
+TEST_F(WgmmaLaunchTest, MapsAreEncodedWhenOperandsChange) {
+  const Plan plan = plan_of(small_case(), kAlone);
+  const DeviceBuffer memory = buffer();
+  const auto launch = [&](std::size_t a, std::size_t b) {
+    return encoded_by([&] { plan.launch(stream(), operands_at(memory, a, b)); });
+  };
+  launch(1024, 2048);  // the last of another test may have had this test's addresses
+  EXPECT_EQ(launch(4096, 8192), 2u);
+  EXPECT_EQ(launch(4096, 8192), 0u);
+  EXPECT_EQ(launch(4096 + 16, 8192), 1u) << "A is elsewhere";
+  EXPECT_EQ(launch(4096 + 16, 8192 + 16), 1u) << "B is elsewhere";
+  EXPECT_EQ(launch(4096, 8192), 2u);
+  Operands wider = operands_at(memory, 4096, 8192);
+  wider.ldb = 24;
+  EXPECT_EQ(encoded_by([&] { plan.launch(stream(), wider); }), 1u) << "rows of B are further apart";
+  EXPECT_EQ(launch(4096, 8192), 1u);
+  const Plan other = plan_of(small_case(16), kAlone);  // another m: of A alone
+  EXPECT_EQ(encoded_by([&] { other.launch(stream(), operands_at(memory, 4096, 8192)); }), 1u);
+}
+
+TEST_F(WgmmaLaunchTest, EachThreadHasMapsOfItsOwn) {
+  const Plan plan = plan_of(small_case(), kAlone);
+  const DeviceBuffer memory = buffer();
+  const auto launch = [&] { plan.launch(stream(), operands_at(memory, 4096, 8192)); };
+  launch();
+  std::thread([&] {
+    EXPECT_EQ(driver_.cuCtxSetCurrent(cuda_context_), CUDA_SUCCESS);
+    EXPECT_EQ(encoded_by(launch), 2u);
+  }).join();
+  EXPECT_EQ(encoded_by(launch), 0u);
+}
+
+TEST_F(WgmmaLaunchTest, ThereIsNoMapOfWhatIsNotRead) {
+  GemmCase c = small_case(8, 16, 8, 1);
+  c.alpha = 0;
+  const Plan plan = plan_of(c, kAlone);
+  EXPECT_EQ(encoded_by([&] { expect_right_by(plan, c); }), 0u);
+  GemmCase empty = small_case(8, 16, 0, 1);
+  const Plan of_empty = plan_of(empty, kAlone);
+  EXPECT_EQ(encoded_by([&] { expect_right_by(of_empty, empty); }), 0u);
+}
+
+TEST_F(WgmmaLaunchTest, IsProgrammaticOnlyWhereTheLaunchSaysSo) {
+  const GemmCase c = small_case();
+  expect_right_by(plan_of(c, kBelow, {2, false, true}), c);
+  EXPECT_EQ(standin().calls("cuLaunchKernelEx"), 1u);
+  const GemmCase other = small_case(8, 16, 16);
+  expect_right_by(plan_of(other, kBelow), other);
+  EXPECT_EQ(standin().calls("cuLaunchKernelEx"), 1u);
+}
+
+TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
+  const GemmCase c = small_case();
+  const Plan plan = plan_of(c, kAlone);
+  const DeviceBuffer memory = buffer();
+  DeviceState& state = context().impl().current();
+  const GemmTraits traits = traits_of(c.described());
+  Engine& engine = state.engine();
+  const auto cubin = engine.builder.find(render(kAlone, traits, "sm_90a", engine.bundle));
+  const auto kernel = state.load(kAlone, traits, *cubin);
+  // The stand-in allocates where the driver would not: the same calls, made here, are the measure.
+  const auto allocations_of = [](auto&& call) {
+    const std::size_t before = allocation_count();
+    call();
+    return allocation_count() - before;
+  };
+  const Operands bare = operands_at(memory, 4096, 8192);
+  const auto driver_calls = [&] {
+    WgmmaArgs args{.gemm = {.d = memory.get(), .ldd = 16, .m = 8, .n = 16, .k = 8, .alpha = 1, .raster_width = 2}};
+    encode_tensor_map(driver_, kernel->maps->a.of(bare.a, 8, 8, bare.lda), args.a);
+    encode_tensor_map(driver_, kernel->maps->b.of(bare.b, 16, 8, bare.ldb), args.b);
+    void* parameters[] = {&args};
+    driver_.cuLaunchKernel(kernel->kernel.function(), 1, 1, 1, static_cast<unsigned>(kernel->shape.threads), 1, 1,
+                           static_cast<unsigned>(kernel->shape.smem_bytes), stream(), parameters, nullptr);
+  };
+  driver_calls();
+  const std::size_t least = allocations_of(driver_calls);
+  plan.launch(stream(), operands_at(memory, 1024, 2048));
+  for (std::size_t i = 0; i < 5; ++i) {
+    const Operands operands = operands_at(memory, 4096 + 512 * i, 16384 + 512 * i);
+    EXPECT_EQ(encoded_by([&] { EXPECT_EQ(allocations_of([&] { plan.launch(stream(), operands); }), least); }), 2u);
+  }
+}
+
+TEST_F(WgmmaLaunchTest, WhatTheDriverDoesNotEncodeIsAnErrorAndNotRemembered) {
+  const GemmCase c = small_case();
+  const Plan plan = plan_of(c, kAlone);
+  for (const int nth : {1, 2}) {
+    const DeviceBuffer memory = buffer();
+    plan.launch(stream(), operands_at(memory, 1024, 2048));
+    standin().fail("cuTensorMapEncodeTiled", nth, CUDA_ERROR_INVALID_VALUE);
+    const Operands operands = operands_at(memory, 4096, 8192);
+    const std::size_t launches = standin().launches();
+    expect_thrown(ErrorCode::driver_error, {"CUDA_ERROR_INVALID_VALUE", plan.config()},
+                  [&] { plan.launch(stream(), operands); });
+    EXPECT_EQ(standin().launches(), launches);
+    EXPECT_EQ(encoded_by([&] { plan.launch(stream(), operands); }), nth == 1 ? 2u : 1u);
+    expect_right_by(plan, c);
+  }
+}
+
+TEST_F(WgmmaLaunchTest, CoordinatesBeyond32BitsAreRefused) {
+  const GemmCase c = small_case(0x7fffffff, 16, 8);
+  const Plan plan = plan_of(c, kAlone);
+  const auto address = [](std::uintptr_t value) { return reinterpret_cast<void*>(value); };
+  const Operands operands{.a = address(4096), .b = address(8192), .d = address(16384), .lda = 8, .ldb = 16, .ldd = 16};
+  expect_thrown(ErrorCode::not_supported, {"2147483647x16x8", plan.config()}, [&] { plan.launch(stream(), operands); });
+  EXPECT_EQ(standin().launches(), 0u);
+}
+
+TEST_F(WgmmaLaunchTest, NarrowerAlignmentTakesAnotherFamily) {
+  GemmCase c = small_case();
+  c.lda = 12;  // rows of 24 bytes
+  const Plan plan = context(Policy::estimate).plan(c.described());
+  EXPECT_FALSE(plan.config().starts_with("wgmma")) << plan.config();
+  expect_right_by(plan, c);
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

@@ -1,0 +1,52 @@
+#include "plan/launch_shape.hpp"
+
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hotgemm {
+namespace {
+
+LaunchShape shape_of(const KernelConfig& config) { return launch_shape(config, GemmTraits{}); }
+
+TEST(LaunchShape, WithoutClustersATileIsABlocks) {
+  for (const std::string& arch : known_archs()) {
+    for (const KernelConfig& config : candidates(GemmTraits{}, arch_limits(arch))) {
+      const LaunchShape shape = shape_of(config);
+      ASSERT_EQ(shape.threads, threads(config));
+      ASSERT_EQ(shape.smem_bytes, smem_bytes(config, GemmTraits{}));
+      ASSERT_EQ(shape.tile_m * shape.tile_n, block_m(config) * block_n(config) * shape.cluster) << to_string(config);
+    }
+  }
+}
+
+TEST(LaunchShape, AGridHasABlockForEachTile) {
+  const LaunchShape shape = shape_of(MmaConfig{});
+  EXPECT_EQ(shape.blocks(128, 128, 1), 1);
+  EXPECT_EQ(shape.blocks(129, 257, 1), 6);
+  EXPECT_EQ(shape.blocks(1 << 30, 1 << 30, 1), std::int64_t{1} << 46);
+  EXPECT_EQ(shape_of(WgmmaConfig{.one_tile = true}).blocks(129, 513, 1), 6);
+}
+
+TEST(LaunchShape, OrAsManyAsStay) {
+  const LaunchShape one = shape_of(WgmmaConfig{});
+  EXPECT_EQ(one.blocks(128, 256, 132), 1);
+  EXPECT_EQ(one.blocks(1280, 2560, 132), 100);
+  EXPECT_EQ(one.blocks(65536, 8192, 132), 132);
+  const LaunchShape two = shape_of(WgmmaConfig{.block_m = 64, .block_n = 64, .consumers = 1, .blocks_per_sm = 2});
+  EXPECT_EQ(two.blocks(65536, 8192, 132), 264);
+}
+
+TEST(LaunchShape, ClustersAreWhole) {
+  const LaunchShape below = shape_of(WgmmaConfig{.cluster_m = 2}), beside = shape_of(WgmmaConfig{.cluster_n = 2});
+  EXPECT_EQ(below.blocks(1, 1, 132), 2);
+  EXPECT_EQ(below.blocks(257, 256, 132), 4);
+  EXPECT_EQ(below.blocks(256, 257, 132), 4);
+  EXPECT_EQ(beside.blocks(128, 512, 132), 2);
+  EXPECT_EQ(beside.blocks(128, 513, 132), 4);
+  EXPECT_EQ(beside.blocks(65536, 8192, 131), 130);
+  EXPECT_EQ(beside.blocks(65536, 8192, 1), 2);
+}
+
+}  // namespace
+}  // namespace hotgemm

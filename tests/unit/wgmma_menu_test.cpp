@@ -1,0 +1,108 @@
+#include "plan/wgmma_menu.hpp"
+
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+template <class Visit>  // void(const GemmTraits&)
+void for_each_traits(Visit&& visit) {
+  for (const Layout& layout : kLayouts) {
+    for (const TypePair& types : kTensorTypes) {
+      for (const bool reads_c : {false, true}) visit(make_traits(types, layout, reads_c));
+    }
+  }
+}
+
+bool contains(const std::vector<WgmmaConfig>& menu, const auto& wanted) { return std::ranges::any_of(menu, wanted); }
+
+TEST(WgmmaMenu, IsLegalDistinctAndOfSomeThousand) {
+  for_each_traits([](const GemmTraits& traits) {
+    std::set<std::string> names;
+    for (const WgmmaConfig& config : wgmma_menu(traits)) {
+      const std::string name = to_string(KernelConfig(config));
+      ASSERT_TRUE(is_legal(config, traits, arch_limits("sm_90a"))) << name;
+      ASSERT_TRUE(names.insert(name).second) << name << " twice";
+    }
+    EXPECT_GE(names.size(), 700U);
+    EXPECT_LE(names.size(), 3000U);
+  });
+}
+
+TEST(WgmmaMenu, IsEmptyWhereTensorMapsAreNotToBeHad) {
+  EXPECT_TRUE(wgmma_menu(make_traits(kTensorTypes[0], kLayouts[0], false, 4)).empty());
+  EXPECT_TRUE(wgmma_menu(make_traits({DType::f32, DType::f32}, kLayouts[0], false, 4)).empty());
+}
+
+TEST(WgmmaMenu, HoldsEveryAnchor) {
+  for_each_traits([](const GemmTraits& traits) {
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    for (const WgmmaConfig& anchor : wgmma_anchors()) {
+      ASSERT_TRUE(is_legal(anchor, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(anchor));
+      ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
+    }
+  });
+}
+
+TEST(WgmmaMenu, HasTheDeepestPipelineOfEveryTile) {
+  for_each_traits([](const GemmTraits& traits) {
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    for (const WgmmaConfig& config : menu) {
+      WgmmaConfig deepest = config;
+      while (true) {
+        WgmmaConfig deeper = deepest;
+        ++deeper.stages;
+        if (!is_legal(deeper, traits, arch_limits("sm_90a"))) break;
+        deepest = deeper;
+      }
+      ASSERT_NE(std::ranges::find(menu, deepest), menu.end()) << to_string(KernelConfig(deepest));
+      ASSERT_GE(config.stages * 2, deepest.stages) << to_string(KernelConfig(config));
+    }
+  });
+}
+
+TEST(WgmmaMenu, HoldsWhatOthersWinWith) {
+  struct Known {
+    int block_m, block_n;
+    bool ping_pong;
+    int cluster_m, cluster_n;
+  };
+  // CUTLASS's winners on large problems, and tiles in the names of cuBLAS's kernels.
+  constexpr Known kWinners[] = {
+      {128, 128, true, 2, 1},  {128, 160, true, 2, 1},  {128, 224, false, 1, 1}, {256, 160, false, 2, 1},
+      {256, 128, false, 1, 2}, {128, 256, false, 2, 1}, {192, 192, false, 2, 1}, {192, 208, false, 1, 1},
+      {320, 128, false, 1, 2}, {128, 64, false, 1, 2},  {64, 64, false, 1, 1},   {128, 16, false, 1, 1},
+      {64, 16, false, 1, 1},   {64, 8, false, 1, 1},
+  };
+  const std::vector<WgmmaConfig> menu = wgmma_menu(make_traits({DType::bf16, DType::f32}, {Op::n, Op::t}));
+  for (const Known& known : kWinners) {
+    EXPECT_TRUE(contains(menu,
+                         [&](const WgmmaConfig& c) {
+                           return c.block_m == known.block_m && c.block_n == known.block_n &&
+                                  c.ping_pong == known.ping_pong && c.cluster_m == known.cluster_m &&
+                                  c.cluster_n == known.cluster_n;
+                         }))
+        << known.block_m << "x" << known.block_n;
+  }
+}
+
+TEST(WgmmaMenu, HasEveryScheduleInEveryLayout) {
+  for_each_traits([](const GemmTraits& traits) {
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.ping_pong; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.split_n && !c.one_tile; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.one_tile && c.blocks_per_sm == 4; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.consumers == 3 && !c.one_tile; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.block_k == 128; }));
+  });
+}
+
+}  // namespace
+}  // namespace hotgemm

@@ -1,0 +1,134 @@
+#include "plan/wgmma_model.hpp"
+
+#include "plan/traits.hpp"
+#include "plan/wgmma_menu.hpp"
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+const DeviceInfo& h200() {
+  static const DeviceInfo device = nominal_device("sm_90a");
+  return device;
+}
+
+Problem sized(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Problem problem;
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.op_b = Op::t;
+  return problem;
+}
+
+double us(const WgmmaConfig& config, const Problem& problem) {
+  return wgmma_compute_us(config, problem, h200(), config.blocks_per_sm);
+}
+
+const WgmmaConfig kCooperative{.block_m = 128, .block_n = 128, .stages = 6};
+const WgmmaConfig kPingPong{.block_m = 128, .block_n = 128, .ping_pong = true, .stages = 6};
+const WgmmaConfig kOneTile{.block_m = 128, .block_n = 128, .one_tile = true, .stages = 6};
+
+WgmmaConfig with_cluster(WgmmaConfig config, int cluster_m, int cluster_n) {
+  config.cluster_m = cluster_m;
+  config.cluster_n = cluster_n;
+  return config;
+}
+
+TEST(WgmmaModel, PredictsSomethingForEveryConfig) {
+  for (const auto& [m, n, k] : {std::tuple(1, 1, 1), std::tuple(4096, 4096, 4096), std::tuple(16, 100000, 8)}) {
+    const Problem problem = sized(m, n, k);
+    for (const WgmmaConfig& config : wgmma_menu(traits_of(problem))) {
+      const double time = us(config, problem);
+      ASSERT_TRUE(std::isfinite(time) && time > 0) << to_string(KernelConfig(config)) << " " << time;
+    }
+  }
+}
+
+TEST(WgmmaModel, MoreWorkIsNotPredictedFaster) {
+  const std::vector<WgmmaConfig> menu = wgmma_menu(GemmTraits{.op_b = Op::t});
+  for (std::size_t i = 0; i < menu.size(); i += 7) {
+    double last_m = 0, last_n = 0, last_k = 0;
+    for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
+      const double by_m = us(menu[i], sized(size, 1024, 512));
+      const double by_n = us(menu[i], sized(1024, size, 512));
+      const double by_k = us(menu[i], sized(1024, 1024, size));
+      ASSERT_GE(by_m, last_m * 0.9999) << to_string(KernelConfig(menu[i])) << " m " << size;
+      ASSERT_GE(by_n, last_n * 0.9999) << to_string(KernelConfig(menu[i])) << " n " << size;
+      ASSERT_GE(by_k, last_k * 0.9999) << to_string(KernelConfig(menu[i])) << " k " << size;
+      last_m = by_m, last_n = by_n, last_k = by_k;
+    }
+  }
+}
+
+TEST(WgmmaModel, ATileBeyondAWaveCostsAsMuchAsAWave) {
+  const std::int64_t sms = h200().sm_count;
+  for (const WgmmaConfig& config : {kCooperative, kPingPong, kOneTile}) {
+    const double one = us(config, sized(sms * 128, 128, 8192));
+    EXPECT_NEAR(us(config, sized((sms - 20) * 128, 128, 8192)), one, one * 0.15);
+    const double two = us(config, sized(2 * sms * 128, 128, 8192));
+    EXPECT_NEAR(us(config, sized((sms + 1) * 128, 128, 8192)), two, two * 0.15);
+    EXPECT_GT(two, one * 1.7);
+  }
+  // Clusters take two tiles at a time, though one of them lies beyond D.
+  const WgmmaConfig cluster = with_cluster(kCooperative, 2, 1);
+  EXPECT_DOUBLE_EQ(us(cluster, sized(128, 1024, 4096)), us(cluster, sized(256, 1024, 4096)));
+}
+
+TEST(WgmmaModel, AClusterSavesWhereL2Binds) {
+  const Problem large = sized(8192, 8192, 8192);
+  EXPECT_LT(us(with_cluster(kPingPong, 2, 1), large), us(kPingPong, large));
+  const WgmmaConfig wide{.block_m = 256, .block_n = 192, .stages = 3};
+  EXPECT_GE(us(with_cluster(wide, 2, 1), large), us(wide, large)) << "a large tile asks for little";
+  // What is shared is the wider side.
+  const WgmmaConfig tall{.block_m = 256, .block_n = 64, .stages = 5};
+  EXPECT_LT(us(with_cluster(tall, 1, 2), large), us(with_cluster(tall, 2, 1), large));
+}
+
+TEST(WgmmaModel, PingPongHidesTheEpilogueWhereKIsShort) {
+  const double short_gain = us(kCooperative, sized(8192, 8192, 256)) / us(kPingPong, sized(8192, 8192, 256));
+  const double long_gain = us(kCooperative, sized(8192, 8192, 16384)) / us(kPingPong, sized(8192, 8192, 16384));
+  EXPECT_GT(short_gain, 1.10);
+  EXPECT_LT(long_gain, 1.03);
+  EXPECT_GT(long_gain, 0.97);
+}
+
+TEST(WgmmaModel, APersistentBlockPaysFromTheThirdTileOn) {
+  const std::int64_t sms = h200().sm_count;
+  EXPECT_LT(us(kOneTile, sized(sms * 128, 128, 1024)), us(kCooperative, sized(sms * 128, 128, 1024)));
+  EXPECT_GT(us(kOneTile, sized(4 * sms * 128, 128, 1024)), us(kCooperative, sized(4 * sms * 128, 128, 1024)));
+}
+
+TEST(WgmmaModel, NarrowInstructionsAreSlow) {
+  const auto rate = [&](int n) {
+    return n / us({.block_m = 64, .block_n = n, .consumers = 1, .stages = 8}, sized(64, n, 1 << 20));
+  };
+  EXPECT_LT(rate(64), rate(128));
+  EXPECT_LT(rate(32), 0.80 * rate(128));
+  EXPECT_LT(rate(16), 0.55 * rate(128));
+  EXPECT_LT(rate(8), 0.30 * rate(128));
+  // The same tile in two halves: each reads all of A from shared memory.
+  const WgmmaConfig whole{.block_m = 192, .block_n = 64, .consumers = 3, .stages = 6};
+  WgmmaConfig halves = whole;
+  halves.consumers = 2;
+  halves.split_n = true;
+  EXPECT_GT(us(halves, sized(8192, 8192, 8192)), us(whole, sized(8192, 8192, 8192)));
+}
+
+TEST(WgmmaModel, FewStagesWaitForCopies) {
+  WgmmaConfig shallow{.block_m = 64, .block_n = 32, .consumers = 1, .stages = 3}, deep = shallow;
+  deep.stages = 12;
+  EXPECT_GT(us(shallow, sized(64, 1024, 8192)), 1.3 * us(deep, sized(64, 1024, 8192)));
+  EXPECT_DOUBLE_EQ(us(shallow, sized(64, 1024, 192)), us(deep, sized(64, 1024, 192))) << "three k-tiles fill no more";
+}
+
+}  // namespace
+}  // namespace hotgemm
