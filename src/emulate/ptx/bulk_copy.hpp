@@ -17,7 +17,9 @@ HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
   emulate::load_tensor(shared, map, {x, y}, barrier);
 }
-HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier, u64) {
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                 u64 policy) {
+  static_cast<void>(policy);  // a hint
   emulate::load_tensor(shared, map, {x, y}, barrier);
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
@@ -25,7 +27,8 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMa
   emulate::load_tensor_multicast(shared, map, {x, y}, barrier, blocks);
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
-                                                      u16 blocks, u64) {
+                                                      u16 blocks, u64 policy) {
+  static_cast<void>(policy);
   emulate::load_tensor_multicast(shared, map, {x, y}, barrier, blocks);
 }
 
