@@ -5,23 +5,50 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
 
 namespace hotgemm::emulate {
 
-BulkStores::BulkStores(Thread& thread)
-    : agent_(thread.block->cluster().add_agent(
-          fmt::format("thread {} of block {}", thread.index, thread.block->index()))) {}
+BulkStores::BulkStores(Thread& thread) {
+  const std::string name = fmt::format("thread {} of block {}", thread.index, thread.block->index());
+  reader_ = thread.block->cluster().add_agent(name);
+  writer_ = thread.block->cluster().add_agent(name);
+}
 
 void BulkStores::issue(Thread& thread, const TensorMapSpec& spec, BoxPlace at, std::uint32_t shared) {
-  const AsyncSight sight{*thread.view.seen, *thread.view.fenced, thread.id, agent_};
+  const AsyncSight sight{*thread.view.seen, *thread.view.fenced, thread.id, reader_};
   const auto group = static_cast<std::uint32_t>(stores_.committed() + 1);
   for (std::uint32_t offset = 0; offset < box_bytes(spec); offset += kTensorChunk) {
     thread.block->shared().begin_async_read(thread, swizzled(spec.swizzle, shared + offset), sight,
-                                            {group, agent_, Instruction::bulk_tensor_store});
+                                            {group, reader_, Instruction::bulk_tensor_store});
   }
-  stores_.push({.spec = spec, .at = at, .shared = shared, .box = {}});
+  TensorStore store{.spec = spec, .at = at, .shared = shared, .box = {}, .elements = {}};
+  store.elements = begin_writes(thread, store);
+  stores_.push(std::move(store));
   if (thread.block->grid().random.below(4) == 0) fetch(thread, stores_.back());
+}
+
+/// Whole chunks of 16 bytes, of which the first element lies inside: where a row of the tensor ends within a chunk,
+/// the copy engine writes beyond it (tests/gpu/wgmma_probe_test.cpp).
+std::vector<TensorStore::Element> BulkStores::begin_writes(Thread& thread, const TensorStore& store) {
+  const auto element = static_cast<std::uint32_t>(size_bytes(store.spec.element));
+  const Access access{static_cast<std::uint32_t>(stores_.committed() + 1), writer_, Instruction::bulk_tensor_store};
+  std::vector<TensorStore::Element> elements;
+  for (std::uint32_t offset = 0; offset < box_bytes(store.spec); offset += kTensorChunk) {
+    const auto x = static_cast<std::int64_t>(offset % row_bytes(store.spec) / element);
+    const auto y = static_cast<std::int64_t>(offset / row_bytes(store.spec));
+    const std::int64_t coordinates[] = {store.at.x + x, store.at.y + y};
+    const auto address = element_address(store.spec, coordinates);
+    if (!address) continue;
+    for (std::uint32_t byte = 0; byte < kTensorChunk; byte += element) {
+      if (thread.block->grid().memory.begin_write(thread, access, *address + byte, static_cast<int>(element))) {
+        elements.push_back({*address + byte, offset + byte});
+      }
+    }
+  }
+  return elements;
 }
 
 void BulkStores::commit(Thread& thread) {
@@ -35,13 +62,15 @@ void BulkStores::await(Thread& thread, std::size_t pending, bool is_done) {
   for (std::size_t i = 0; i < covered; ++i) {
     fetch(thread, stores_[i]);
     stores_[i].is_read = true;
-    if (is_done) write(thread, stores_[i]);
   }
-  if (is_done) stores_.remove_waited(pending);
   if (stores_.committed() > pending) {
     const auto group = static_cast<std::uint32_t>(stores_.committed() - pending);
-    thread.view.seen = advanced(*thread.view.seen, agent_, group);
+    thread.view.seen = advanced(*thread.view.seen, reader_, group);
+    if (is_done) thread.view.seen = advanced(*thread.view.seen, writer_, group);
   }
+  if (!is_done) return;
+  write(thread, covered);
+  stores_.remove_waited(pending);
 }
 
 void BulkStores::finish(Thread& thread) {
@@ -56,8 +85,8 @@ void BulkStores::finish(Thread& thread) {
                       .detail = "the thread ends and has not waited until it is read"});
     }
     fetch(thread, stores_[i]);
-    write(thread, stores_[i]);
   }
+  write(thread, stores_.size());
 }
 
 void BulkStores::fetch(Thread& thread, TensorStore& store) {
@@ -68,24 +97,17 @@ void BulkStores::fetch(Thread& thread, TensorStore& store) {
   }
 }
 
-/// Whole chunks of 16 bytes, of which the first element lies inside: where a row of the tensor ends within a chunk,
-/// the copy engine writes beyond it (tests/gpu/wgmma_probe_test.cpp).
-void BulkStores::write(Thread& thread, const TensorStore& store) {
-  const int element = size_bytes(store.spec.element);
-  const int per_chunk = static_cast<int>(kTensorChunk) / element;
-  for (int y = 0; y < static_cast<int>(store.spec.box[1]); ++y) {
-    for (int x = 0; x < static_cast<int>(store.spec.box[0]); x += per_chunk) {
-      const std::int64_t coordinates[] = {store.at.x + x, store.at.y + y};
-      const auto address = element_address(store.spec, coordinates);
-      if (!address) continue;
-      const std::uint8_t* const from =
-          store.box.data() + static_cast<std::uint32_t>(y) * row_bytes(store.spec) + x * element;
-      for (int i = 0; i < per_chunk; ++i) {
-        thread.block->grid().memory.write(thread, Instruction::bulk_tensor_store,
-                                          *address + static_cast<std::uint64_t>(i * element), from + i * element,
-                                          element);
-      }
-    }
+/// The first `stores`.
+void BulkStores::write(Thread& thread, std::size_t stores) {
+  Grid& grid = thread.block->grid();
+  std::vector<std::size_t> order(stores);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (; !order.empty(); order.pop_back()) {
+    std::swap(order[grid.random.below(static_cast<std::uint32_t>(order.size()))], order.back());
+    const TensorStore& store = stores_[order.back()];
+    const int bytes = size_bytes(store.spec.element);
+    for (const auto& element : store.elements)
+      grid.memory.land(element.address, store.box.data() + element.offset, bytes);
   }
 }
 

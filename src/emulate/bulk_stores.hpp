@@ -15,10 +15,17 @@ struct TensorStore {
   std::uint32_t shared;
   std::vector<std::uint8_t> box;  ///< once it has been read
   bool is_read = false;           ///< the thread knows that it has
+  /// What of it lies inside the tensor.
+  struct Element {
+    std::uint64_t address;
+    std::uint32_t offset;  ///< in the box
+  };
+  std::vector<Element> elements;
 };
 
 /// The bulk stores of one thread. Each reads at a moment between its issue and the end of the wait for its group's
-/// reads, and writes at the wait for its group.
+/// reads, and writes until the end of the wait for its group. Stores that are waited for together write in an order
+/// that the run's seed draws.
 class BulkStores {
  public:
   explicit BulkStores(Thread& thread);
@@ -31,10 +38,11 @@ class BulkStores {
   void finish(Thread& thread);
 
  private:
+  std::vector<TensorStore::Element> begin_writes(Thread& thread, const TensorStore& store);
   void fetch(Thread& thread, TensorStore& store);
-  void write(Thread& thread, const TensorStore& store);
+  void write(Thread& thread, std::size_t stores);
 
-  std::uint16_t agent_;
+  std::uint16_t reader_, writer_;  // agents
   GroupQueue<TensorStore> stores_;
 };
 

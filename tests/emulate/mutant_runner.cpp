@@ -1,6 +1,6 @@
 // Runs kernels of the templates that it is compiled with, and says what is wrong with them: findings, wrong numbers,
-// bank conflicts. Exit status 1 if there is anything. Linked once for the templates of each family as they are, and once
-// per mutant of the family.
+// bank conflicts. Exit status 1 if there is anything. Linked once for the templates of each family as they are, and
+// once per mutant of the family.
 
 #include "emulate/gemm_run.hpp"
 #include "mutant_kernels.hpp"

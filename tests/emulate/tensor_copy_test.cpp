@@ -350,6 +350,29 @@ TEST_F(TensorCopies, StoresAreWaitedForBeforeTheirSourceIsWritten) {
   expect_found(Hazard::conflict, Instruction::bulk_tensor_store, kernel(false, Wait::for_all, false), kBlock);
 }
 
+TEST_F(TensorCopies, StoresAreDoneBeforeWhatTheyWroteIsRead) {
+  const Allocation& target = tensor("D", 96, true);
+  const TensorMap map = map_of(target, TensorSwizzle::none, 16);
+  const auto kernel = [=, d = target.address()](bool is_done) {
+    return [=] {
+      for (u32 at = 0; at < 64 * 32; at += 128)
+        ptx::st_shared_b32(kShared + at + static_cast<u32>(thread_index()) * 4, 7);
+      ptx::fence_proxy_async();
+      bar_sync();
+      if (thread_index() != 0) return;
+      ptx::cp_async_bulk_tensor_2d_store(map, 0, 0, kShared);
+      ptx::cp_async_bulk_commit_group();
+      is_done ? ptx::cp_async_bulk_wait_group<0>() : ptx::cp_async_bulk_wait_group_read<0>();
+      const u32 found = ptx::ld_global_b32(d);
+      if (is_done) {
+        EXPECT_EQ(found, 7u);
+      }
+    };
+  };
+  expect_good(kernel(true), kBlock);
+  expect_found(Hazard::conflict, Instruction::ld_global_b32, kernel(false), kBlock);
+}
+
 TEST_F(TensorCopies, StoresAreReadBeforeTheirThreadEnds) {
   const TensorMap map = map_of(tensor("D", 96, true), TensorSwizzle::none, 16);
   expect_found(

@@ -2,9 +2,9 @@
 
 #include "device_fixture.hpp"
 
+#include "emulate/emulated_wgmma.hpp"
 #include "emulate/number.hpp"
 #include "emulate/tensor_map.hpp"
-#include "emulate/emulated_wgmma.hpp"
 #include "wgmma_descriptor.hpp"
 
 #include <cmath>
