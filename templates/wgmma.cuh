@@ -90,6 +90,8 @@ class WgmmaGemm {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
       consume(warpgroup - 1);
     }
+    // What the copy engine still reads must stay. All threads wait, or else the compiler serialises the products.
+    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();
     if constexpr (kCluster > 1) meet();  // others may still arrive at this block's barriers
   }
 
@@ -111,8 +113,11 @@ class WgmmaGemm {
       for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer) ptx::mbarrier_init(go(consumer), 1);
     }
     ptx::fence_mbarrier_init();
-    ptx::prefetch_tensormap(args_.a);
-    ptx::prefetch_tensormap(args_.b);
+    if (k_tiles_ > 0) {  // or else there are no maps of A and B
+      ptx::prefetch_tensormap(args_.a);
+      ptx::prefetch_tensormap(args_.b);
+    }
+    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::prefetch_tensormap(args_.d);
   }
 
   /// All threads of block or cluster.
@@ -207,7 +212,7 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
-    const Epilogue epilogue(args_.gemm, thread_ % kWarpSize,
+    const Epilogue epilogue(args_, thread_ % kWarpSize,
                             shared_ + kConfig.store_offset() + warp * kConfig.warp_store_bytes());
     Cursor cursor;
     Accumulator accumulators[kBlocksM];  // zeros: with k = 0 no product overwrites them

@@ -2,6 +2,7 @@
 
 // From accumulators to D, for family `wgmma`: alpha * sum + beta * C, rounded.
 
+#include "ptx/bulk_copy.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/element.hpp"
 #include "ptx/memory.hpp"
@@ -9,7 +10,6 @@
 #include "ptx/stmatrix.hpp"
 #include "ptx/warp.hpp"
 #include "shared/fragment.hpp"
-#include "shared/gemm_args.hpp"
 #include "shared/wgmma_config.hpp"
 
 namespace hotgemm {
@@ -26,9 +26,10 @@ struct WgmmaAccumulator<DType::f16, kColumns> {
   HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
 };
 
-/// Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled rows,
-/// then 128 bytes of a row by neighbouring lanes. C, if any, comes the same way back. Were the copy engine to store
-/// them, they would wait behind the next tile's operands, and the consumers for them (docs/notebook/wgmma.md).
+/// Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled rows, and
+/// from there the copy engine takes them, which leaves the load-store units to the consumers that multiply. It writes
+/// whole 16-byte chunks, so that what lies at the edges of D, or in rows of less alignment, is stored by the lanes. C,
+/// if any, comes through the same buffers.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class WgmmaEpilogue {
   static constexpr int kBlocks = kConfig.consumer_m() / kWgmmaM;
@@ -37,6 +38,7 @@ class WgmmaEpilogue {
   static constexpr int kPieceColumns = WgmmaConfig::kStoreCols;
   static constexpr int kPieceBytes = WgmmaConfig::kStoreBytes;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
+  static constexpr bool kBulk = kConfig.stores_in_bulk(kTraits);
   static constexpr int kBuffers = kConfig.store_buffers();
   /// Elements that a lane moves at once between a buffer and D.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
@@ -45,33 +47,45 @@ class WgmmaEpilogue {
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kColumns>;
 
   /// `buffers` are those of this warp, in shared memory.
-  HOTGEMM_DEVICE WgmmaEpilogue(const GemmArgs& args, int lane, u32 buffers)
-      : args_(args), lane_(lane), buffers_(buffers) {}
+  HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
+      : map_(args.d), args_(args.gemm), lane_(lane), buffers_(buffers) {}
 
   /// The warp's 16 rows of each 64 of the tile, from `row`, `col` of D on.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
-      const int begin = i % kPieces * kPieceColumns;
+      // The last piece may be stored in part twice, since all that the copy engine takes have the same width.
+      const int begin = min_of(i % kPieces * kPieceColumns, kBulk ? kColumns - kPieceColumns : kColumns);
       store_piece(accumulators[i / kPieces], begin, buffers_ + i % kBuffers * kPieceBytes, row + i / kPieces * kWgmmaM,
                   col + begin);
     }
-    ptx::bar_warp_sync(~0u);
+    if constexpr (!kBulk) ptx::bar_warp_sync(~0u);
   }
 
  private:
   /// Columns from `begin` of the accumulator to `row`, `col` of D.
   HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, u32 buffer, int row, int col) const {
     const int cols = min_of(kPieceColumns, kColumns - begin);
-    if (kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read
+    if constexpr (kBulk) {
+      if (lane_ == 0) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
+    }
+    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read
     Pairs c = {};
     if constexpr (kTraits.reads_c) c = load_c(buffer, cols, row, col);
     stage(accumulator, begin, cols, c, buffer);
-    ptx::bar_warp_sync(~0u);  // and the other of two buffers has been read
-    if (row + kRows <= args_.m && col + cols <= args_.n) {
-      store_whole(buffer, cols, row, col);
-    } else {
+    if constexpr (kBulk) ptx::fence_proxy_async();
+    ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes
+    const bool inside = row + kRows <= args_.m && col + cols <= args_.n;
+    if (!inside) {
       store_inside(buffer, cols, row, col);
+    } else if constexpr (!kBulk) {
+      store_whole(buffer, cols, row, col);
+    }
+    if constexpr (kBulk) {
+      if (lane_ == 0) {
+        if (inside) ptx::cp_async_bulk_tensor_2d_store(map_, col, row, buffer);
+        ptx::cp_async_bulk_commit_group();  // empty if not, so that groups count pieces
+      }
     }
   }
 
@@ -219,6 +233,7 @@ class WgmmaEpilogue {
     }
   }
 
+  const TensorMap& map_;
   const GemmArgs& args_;
   int lane_;
   u32 buffers_;

@@ -20,6 +20,7 @@ struct EncodedMap {
 };
 thread_local constinit EncodedMap last_a;
 thread_local constinit EncodedMap last_b;
+thread_local constinit EncodedMap last_d;
 
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, EncodedMap& last, TensorMap& map) noexcept {
   if (spec == last.spec) {
@@ -61,10 +62,11 @@ CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmat
 GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
                             const Cubin& cubin, int sm_count) {
   const LaunchShape shape = launch_shape(config, traits);
-  const std::optional<OperandMaps> maps = operand_maps(config, traits);
+  const std::optional<MatrixMaps> maps = matrix_maps(config, traits);
   if (maps) {  // what launches add has been checked with the operands
     validate(maps->a.of(nullptr, 1, 1, 8));
     validate(maps->b.of(nullptr, 1, 1, 8));
+    if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
   }
   return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
 }
@@ -93,13 +95,16 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
   if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, stream);
-  WgmmaArgs with_maps{.a = {}, .b = {}, .gemm = args};
+  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args};
+  const MatrixMaps& maps = *kernel.maps;
+  CUresult result = CUDA_SUCCESS;
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
-    const OperandMaps& maps = *kernel.maps;
-    CUresult result = find_or_encode(driver, maps.a.of(o.a, m, k, o.lda), last_a, with_maps.a);
-    if (result == CUDA_SUCCESS) result = find_or_encode(driver, maps.b.of(o.b, n, k, o.ldb), last_b, with_maps.b);
-    if (result != CUDA_SUCCESS) return result;
+    result = find_or_encode(driver, maps.of_a(o.a, m, k, o.lda), last_a, with_maps.a);
+    if (result == CUDA_SUCCESS) result = find_or_encode(driver, maps.of_b(o.b, n, k, o.ldb), last_b, with_maps.b);
   }
+  if (result == CUDA_SUCCESS && maps.d)
+    result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), last_d, with_maps.d);
+  if (result != CUDA_SUCCESS) return result;
   return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, stream);
 }
 

@@ -4,7 +4,7 @@
 #include "gpu/loaded_kernel.hpp"
 #include "plan/kernel_config.hpp"
 #include "plan/launch_shape.hpp"
-#include "plan/operand_map.hpp"
+#include "plan/matrix_map.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -16,7 +16,7 @@ namespace hotgemm {
 struct GemmKernel {
   LoadedKernel kernel;
   LaunchShape shape;
-  std::optional<OperandMaps> maps;  ///< of a kernel that copies A and B by tensor
+  std::optional<MatrixMaps> maps;  ///< of a kernel that copies by tensor
   int sm_count;                     ///< of the GPU
 };
 

@@ -21,7 +21,6 @@ constexpr Rates kRates[] = {
     {75, 0, 32},     {80, 2048, 48},  {86, 512, 32},   {87, 1024, 32},  {89, 1024, 32},  {90, 2670, 48},
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
-constexpr double kWgmmaFlops = 4096;
 constexpr double kSharedBytes = 128;
 constexpr double kSimtFlops = 128;  // half of an SM's 256: the other half of the slots goes to shared loads
 constexpr double kLaunchUs = 2.0;
@@ -49,14 +48,6 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
   const double deep = c.stages >= 3 ? 1.0 : 1.12;
   const double overlap = c.fragment_buffers == 2 ? 1.0 : 1.06;
   return std::max({balance * deep * overlap, copied / rates.l2_bytes, narrow});
-}
-
-double tile_cycles(const WgmmaConfig& c, const GemmTraits&, const Rates& rates) {
-  // An instruction is not faster with fewer than 64 columns: its A comes from shared memory at that rate.
-  const double flops = 2.0 * c.block_m * std::max(c.consumer_n(), 64) * (c.block_n / c.consumer_n()) * c.block_k;
-  const double copied =
-      (c.block_m / static_cast<double>(c.cluster_n) + c.block_n / static_cast<double>(c.cluster_m)) * c.block_k * 2.0;
-  return std::max(flops / kWgmmaFlops, copied / rates.l2_bytes);
 }
 
 double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
@@ -92,7 +83,7 @@ double compute_us(const Config& c, const Problem& problem, const DeviceInfo& dev
   return blocks_on_busiest_sm * block_cycles / device.clock_mhz;
 }
 
-[[maybe_unused]] double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
+double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
   return wgmma_compute_us(c, problem, device, resident);
 }
 

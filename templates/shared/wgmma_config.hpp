@@ -9,11 +9,12 @@
 
 namespace hotgemm {
 
-/// The parameter of a `wgmma` kernel: tensor maps of A and B, whose boxes the config states, and the rest as other
-/// families have it.
+/// The parameter of a `wgmma` kernel: tensor maps, whose boxes the config states, and the rest as other families have
+/// it. That of D is used where the config stores in bulk.
 struct WgmmaArgs {
   TensorMap a;
   TensorMap b;
+  TensorMap d;
   GemmArgs gemm;
 };
 
@@ -85,6 +86,9 @@ struct WgmmaConfig {
 
   // Shared memory: stages, buffers of D, barriers.
   constexpr int store_offset() const { return stages * stage_bytes(); }
+  /// Whether the copy engine stores D, in boxes of a warp's 16 rows and 64 columns, swizzled by 128 bytes.
+  constexpr bool stores_in_bulk(const GemmTraits& t) const { return t.vec_d == 8 && consumer_n() >= kStoreCols; }
+  constexpr BoxExtent d_box() const { return {kStoreCols, kStoreRows}; }
   constexpr int warp_store_bytes() const { return store_buffers() * kStoreBytes; }
   constexpr int barrier_offset() const { return store_offset() + consumers * 4 * warp_store_bytes(); }
   constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
@@ -131,7 +135,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
-  if (c.cluster_m < 1 || c.cluster_n < 1 || c.cluster() > 2) return false;
+  if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 64 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
   if (c.block_m % c.consumer_m() != 0 || c.block_n % c.consumer_n() != 0) return false;

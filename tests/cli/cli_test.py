@@ -175,7 +175,7 @@ class PrewarmTest(CliTest):
     def test_workers_use_the_template_directory(self):
         self.need_nvrtc()
         templates = shutil.copytree(pathlib.Path(__file__).parents[2] / "templates", self.path / "templates")
-        for family in ("mma.cuh", "simt.cuh"):
+        for family in ("wgmma.cuh", "mma.cuh", "simt.cuh"):
             with open(templates / family, "a", encoding="utf-8") as file:
                 file.write("#error edited\n")
         self.environment["HOTGEMM_TEMPLATE_DIR"] = str(templates)

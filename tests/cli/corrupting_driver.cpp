@@ -5,9 +5,6 @@
 
 namespace {
 
-__attribute__((constructor)) void corrupt_all() {
-  standin_corrupt("hotgemm_mma", hotgemm::standin::Corruption::wrong);
-  standin_corrupt("hotgemm_simt", hotgemm::standin::Corruption::wrong);
-}
+__attribute__((constructor)) void corrupt_all() { standin_corrupt("hotgemm_", hotgemm::standin::Corruption::wrong); }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST_F(FailureTest, AMissingTemplateDirectoryIsNamed) {
 TEST_F(FailureTest, AnErrorInATemplateNamesFileAndLine) {
   const ScratchDirectory copy;
   std::filesystem::copy(HOTGEMM_SOURCE_DIR "/templates", copy.path(), std::filesystem::copy_options::recursive);
-  for (const char* family : {"mma.cuh", "simt.cuh"}) {
+  for (const char* family : {"wgmma.cuh", "mma.cuh", "simt.cuh"}) {
     std::stringstream text;
     text << std::ifstream(copy.path() / family).rdbuf();
     std::ofstream(copy.path() / family) << "#error planted\n" << text.str();

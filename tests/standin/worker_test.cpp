@@ -165,7 +165,7 @@ TEST_F(WorkerTest, AFaultInAStepOfOneIsThatOnes) {
 }
 
 TEST_F(WorkerTest, AllMayBeGuilty) {
-  set_script("hotgemm_mma=fault;hotgemm_simt=fault");
+  set_script("hotgemm_wgmma=fault;hotgemm_mma=fault;hotgemm_simt=fault");
   WorkerMeasurer worker(worker_options());
   begin(worker);
   for (const std::string& reason : reasons(worker.check(trials_, 1))) {

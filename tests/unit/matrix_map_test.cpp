@@ -1,4 +1,4 @@
-#include "plan/operand_map.hpp"
+#include "plan/matrix_map.hpp"
 
 #include "unit/plan_fixture.hpp"
 
@@ -9,39 +9,41 @@ namespace {
 
 const void* address(std::uintptr_t value) { return reinterpret_cast<const void*>(value); }
 
-TEST(OperandMap, IsOfTheMatrixAsStored) {
-  const OperandMaps maps = operand_maps(WgmmaConfig{.cluster_m = 2}, GemmTraits{.op_a = Op::n, .op_b = Op::n}).value();
-  const TensorMapSpec a = maps.a.of(address(4096), 100, 200, 208);
+TEST(MatrixMap, IsOfTheMatrixAsStored) {
+  const MatrixMaps maps = matrix_maps(WgmmaConfig{.cluster_m = 2}, GemmTraits{.op_a = Op::n, .op_b = Op::n}).value();
+  const TensorMapSpec a = maps.of_a(address(4096), 100, 200, 208);
   EXPECT_EQ(a.base, 4096u);
   EXPECT_EQ(a.sizes[0], 200u) << "k is contiguous";
   EXPECT_EQ(a.sizes[1], 100u);
   EXPECT_EQ(a.strides[1], 416u);
   EXPECT_EQ(a.box[0], 64u);
   EXPECT_EQ(a.box[1], 128u);
-  const TensorMapSpec b = maps.b.of(address(16), 300, 200, 304);
+  const TensorMapSpec b = maps.of_b(address(16), 300, 200, 304);
   EXPECT_EQ(b.sizes[0], 300u) << "n is contiguous";
   EXPECT_EQ(b.sizes[1], 200u);
   EXPECT_EQ(b.strides[1], 608u);
   EXPECT_EQ(b.box[0], 64u);
-  EXPECT_EQ(b.box[1], 64u);
+  EXPECT_EQ(b.box[1], 32u) << "the other block of the cluster copies the other half";
 }
 
-TEST(OperandMap, OnlyWgmmaHasThem) {
-  EXPECT_FALSE(operand_maps(MmaConfig{}, GemmTraits{}));
-  EXPECT_FALSE(operand_maps(SimtConfig{}, GemmTraits{}));
+TEST(MatrixMap, OnlyWgmmaHasThem) {
+  EXPECT_FALSE(matrix_maps(MmaConfig{}, GemmTraits{}));
+  EXPECT_FALSE(matrix_maps(WgmmaConfig{}, GemmTraits{.vec_d = 4})->d) << "the copy engine stores whole 16 bytes";
+  EXPECT_TRUE(matrix_maps(WgmmaConfig{}, GemmTraits{})->d);
+  EXPECT_FALSE(matrix_maps(SimtConfig{}, GemmTraits{}));
 }
 
-TEST(OperandMap, IsValidForEveryCandidateAndWhateverOperandsMayBe) {
+TEST(MatrixMap, IsValidForEveryCandidateAndWhateverOperandsMayBe) {
   constexpr std::int64_t kLargest = 0x7fffffff;
   std::size_t count = 0;
   for (const TypePair& types : kTensorTypes) {
     for (const Layout& layout : kLayouts) {
       const GemmTraits traits = make_traits(types, layout);
       for (const KernelConfig& config : candidates(traits, arch_limits("sm_90a"))) {
-        const auto maps = operand_maps(config, traits);
+        const auto maps = matrix_maps(config, traits);
         if (!maps) continue;
         ++count;
-        for (const OperandMap& map : {maps->a, maps->b}) {
+        for (const MatrixMap& map : {maps->a, maps->b, maps->d.value_or(maps->a)}) {
           ASSERT_NO_THROW(validate(map.of(address(16), 1, 1, 8))) << to_string(config);
           ASSERT_NO_THROW(validate(map.of(address(4096), kLargest, kLargest, 1 << 30))) << to_string(config);
         }

@@ -1,0 +1,48 @@
+#include "plan/matrix_map.hpp"
+
+namespace hotgemm {
+namespace {
+
+TensorSwizzle swizzle_of(int bytes) {
+  return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
+}
+
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
+  MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
+  map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
+  map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
+  return map;
+}
+
+}  // namespace
+
+TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const {
+  TensorMapSpec spec = fixed;
+  spec.base = reinterpret_cast<std::uint64_t>(base);
+  spec.sizes[0] = static_cast<std::uint64_t>(cols);
+  spec.sizes[1] = static_cast<std::uint64_t>(rows);
+  spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
+  return spec;
+}
+
+std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr) return std::nullopt;
+  const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element),
+                  .d = std::nullopt,
+                  .a_is_k_major = a.k_major,
+                  .b_is_k_major = b.k_major};
+  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(), WgmmaConfig::kStoreCols * 2, traits.element);
+  return maps;
+}
+
+TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const {
+  return a_is_k_major ? a.of(base, m, k, ld) : a.of(base, k, m, ld);
+}
+TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const {
+  return b_is_k_major ? b.of(base, n, k, ld) : b.of(base, k, n, ld);
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "plan/kernel_config.hpp"
+#include "plan/tensor_map_spec.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace hotgemm {
+
+/// The tensor map of a matrix, as far as config and traits fix it.
+struct MatrixMap {
+  TensorMapSpec fixed;  ///< without address, sizes and the stride of rows
+
+  /// Of the matrix as stored at `base`.
+  TensorMapSpec of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const;
+};
+
+/// The tensor maps of a kernel.
+struct MatrixMaps {
+  MatrixMap a;
+  MatrixMap b;
+  std::optional<MatrixMap> d;  ///< of kernels whose D the copy engine stores
+  bool a_is_k_major;
+  bool b_is_k_major;
+
+  TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const;
+  TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
+};
+
+/// nullopt for families that do not copy by tensor.
+std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits);
+
+}  // namespace hotgemm
