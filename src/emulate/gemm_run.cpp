@@ -2,7 +2,7 @@
 
 #include "emulate/tensor_map.hpp"
 #include "plan/launch_shape.hpp"
-#include "plan/operand_map.hpp"
+#include "plan/matrix_map.hpp"
 #include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
@@ -48,12 +48,14 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
-  WgmmaArgs with_maps{.a = {}, .b = {}, .gemm = args};
+  const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
+  const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
+  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args};
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
-    const OperandMaps maps = operand_maps(kernel.config, kernel.traits).value();
-    with_maps.a = encode(maps.a.of(reinterpret_cast<const void*>(args.a), args.m, args.k, args.lda));
-    with_maps.b = encode(maps.b.of(reinterpret_cast<const void*>(args.b), args.n, args.k, args.ldb));
+    with_maps.a = encode(maps.of_a(pointer(args.a), args.m, args.k, args.lda));
+    with_maps.b = encode(maps.of_b(pointer(args.b), args.n, args.k, args.ldb));
   }
+  if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
   return [with_maps, run = std::get<void (*)(const WgmmaArgs&)>(kernel.run)] { run(with_maps); };
 }
 

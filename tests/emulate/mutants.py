@@ -125,9 +125,10 @@ MUTANTS = {
         "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 3 : 2"),
     "wgmma_k_steps_too_far_apart": (
         "shared/wgmma_descriptor.hpp", "k % slab_elements() * 2;", "k % slab_elements() * 4;"),
-    "wgmma_box_at_first_row": ("wgmma.cuh", "slab * kTile.slab_bytes() + row * kTile.swizzle_bytes", "slab * kTile.slab_bytes()"),
+    "wgmma_box_at_first_row": (
+        "wgmma.cuh", "slab * kTile.slab_bytes() + row * kTile.swizzle_bytes", "slab * kTile.slab_bytes()"),
     "wgmma_consumers_share_columns": (
-        "shared/wgmma_config.hpp", "return split_n ? consumer * consumer_n() : 0;", "return 0;"),
+        "shared/wgmma_config.hpp", "return split_n ? consumer * consumer_n() : 0;", "return split_n ? consumer * 8 : 0;"),
     # ---- family wgmma: clusters ----
     "wgmma_mask_without_first_block": ("wgmma.cuh", "(1 << kSharers) - 1", "(1 << kSharers) - 2"),
     "wgmma_both_blocks_copy_the_same_part": ("wgmma.cuh", "static_cast<int>(rank_) * kBoxes * kRows;", "0;"),
@@ -142,12 +143,19 @@ MUTANTS = {
     "wgmma_turn_not_given_on": ("wgmma.cuh", "    if constexpr (kConfig.ping_pong) end_turn(consumer);\n", ""),
     # ---- family wgmma: epilogue ----
     "wgmma_no_barrier_before_store": (
-        "wgmma_epilogue.cuh", "    ptx::bar_warp_sync(~0u);  // and the other of two buffers has been read\n", ""),
-    "wgmma_no_barrier_before_c": (
+        "wgmma_epilogue.cuh", "    ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes\n", ""),
+    "wgmma_no_barrier_before_stage": (
         "wgmma_epilogue.cuh",
-        "    if (kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
+        "    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
+    "wgmma_no_proxy_fence": ("wgmma_epilogue.cuh", "    if constexpr (kBulk) ptx::fence_proxy_async();\n", ""),
+    "wgmma_one_store_too_many_in_flight": (
+        "wgmma_epilogue.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>",
+        "cp_async_bulk_wait_group_read<kBuffers>"),
+    "wgmma_block_ends_before_its_stores": (
+        "wgmma.cuh",
+        "    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();\n", ""),
     "wgmma_c_not_waited_for": ("wgmma_epilogue.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
-    "wgmma_whole_piece_off_by_one": ("wgmma_epilogue.cuh", "row + kRows <= args_.m &&", "row + kRows <= args_.m + 1 &&"),
+    "wgmma_last_rows_taken_for_whole": ("wgmma_epilogue.cuh", "row + kRows <= args_.m &&", "row < args_.m &&"),
     "wgmma_rows_off_by_one": (
         "wgmma_epilogue.cuh", "row + at.row >= args_.m) continue;", "row + at.row > args_.m) continue;"),
     "wgmma_columns_off_by_one": (
