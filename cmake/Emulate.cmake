@@ -36,8 +36,10 @@ endfunction()
 # they are most of the time of a run; and with fused multiply-adds, since a GPU makes them of a*b+c.
 function(hotgemm_emulated_kernel_options target templates)
   hotgemm_compile_options(${target})
-  # Templates are warned about where they are compiled for a GPU; a host compiler knows no #pragma unroll.
-  target_compile_options(${target} PRIVATE -O2 -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas)
+  # Templates are warned about where they are compiled for a GPU; a host compiler knows no #pragma unroll, nor that it
+  # uses a variable.
+  target_compile_options(${target} PRIVATE -O2 -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
+                                           -Wno-unused-variable)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(${target} PRIVATE -mfma)
   endif()

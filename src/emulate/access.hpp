@@ -1,6 +1,7 @@
 #pragma once
 
 #include "emulate/block.hpp"
+#include "emulate/grid_dependency.hpp"
 
 #include <cstdint>
 
@@ -13,6 +14,7 @@ template <class T>
 T load_global(Instruction instruction, std::uint64_t address) {
   Thread& thread = this_thread();
   count(thread, instruction);
+  touch_global(thread, instruction);
   T value;
   thread.block->grid().memory.read(thread, instruction, address, &value, sizeof value, sizeof value);
   return value;
@@ -22,6 +24,7 @@ template <class T>
 void store_global(Instruction instruction, std::uint64_t address, const T& value) {
   Thread& thread = this_thread();
   count(thread, instruction);
+  touch_global(thread, instruction);
   thread.block->grid().memory.write(thread, instruction, address, &value, sizeof value);
 }
 

@@ -1,6 +1,7 @@
 #include "emulate/async_copy.hpp"
 
 #include "emulate/block.hpp"
+#include "emulate/grid_dependency.hpp"
 
 #include <array>
 
@@ -19,6 +20,7 @@ void land(Thread& thread, AsyncCopy& copy) {
 
 void issue_copy(Thread& thread, const AsyncCopy& copy) {
   count(thread, copy.instruction);
+  touch_global(thread, copy.instruction);
   if (copy.valid_bytes < 0 || copy.valid_bytes > copy.bytes) {
     report(thread, {.hazard = Hazard::bad_operand,
                     .instruction = copy.instruction,

@@ -18,9 +18,9 @@ bool Barrier::arrive(Thread& thread, Instruction instruction, int id, int thread
   const bool waits = instruction != Instruction::bar_arrive;
   if (waits) waiting_.push_back(&thread);
   if (arrived() < expected_) return waits;
-  const ClockPtr clock = join(arrivals_);
+  const View view = join(arrivals_);
   for (Thread* const other : waiting_) {
-    other->clock = clock;
+    other->view = view;
     if (other != &thread) thread.block->cluster().wake(*other);
   }
   arrivals_.clear();

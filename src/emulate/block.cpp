@@ -1,13 +1,12 @@
 #include "emulate/block.hpp"
 
 #include "emulate/async_copy.hpp"
+#include "emulate/grid_dependency.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <memory>
-#include <string>
 #include <utility>
 
 namespace hotgemm::emulate {
@@ -16,18 +15,7 @@ namespace {
 void run_thread(void* argument) {
   Thread& thread = *static_cast<Thread*>(argument);
   thread.block->grid().kernel();
-  thread.has_ended = true;
-}
-
-/// "thread 7 has ended", "thread 7 waits in bar.sync": the first thread that `is_missing`.
-template <class IsMissing>
-std::string where_is(const std::vector<Thread*>& threads, const IsMissing& is_missing) {
-  for (const Thread* const thread : threads) {
-    if (!is_missing(*thread)) continue;
-    return fmt::format("thread {} {}", thread->index,
-                       thread->has_ended ? "has ended" : "waits in " + std::string(to_string(thread->waits_in)));
-  }
-  return "every thread is accounted for";
+  end_thread(thread);
 }
 
 }  // namespace
@@ -50,15 +38,30 @@ Block::Block(Cluster& cluster, Grid& grid, std::uint32_t index)
     thread.id = static_cast<std::uint16_t>(rank * grid.threads_per_block + i);
     warp.lanes.push_back(&thread);
   }
+  for (int i = 0; i < grid.threads_per_block / kWarpgroupThreads; ++i) warpgroups_.emplace_back(*this, i);
 }
 
-Cluster::Cluster(Grid& grid, std::uint32_t first_block) : grid_(grid) {
-  const std::size_t threads = grid.blocks_per_cluster * static_cast<std::size_t>(grid.threads_per_block);
-  const auto nothing_seen = std::make_shared<const Clock>(threads);
+void Block::report_late_visits() {
+  for (const auto& [_, visit] : visits_) {
+    const Access& access = visit.access;
+    const bool is_seen = std::ranges::any_of(threads_, [&](const Thread& thread) { return thread.has_seen(access); });
+    if (is_seen) continue;
+    report(*visit.by, {.hazard = Hazard::conflict,
+                       .instruction = access.instruction,
+                       .place = "shared",
+                       .address = visit.address,
+                       .bytes = 8,
+                       .detail = fmt::format("block {} has waited for it in no thread, and may have ended", index_)});
+  }
+}
+
+Cluster::Cluster(Grid& grid, std::uint32_t first_block) : grid_(grid), barrier_(threads()) {
+  nothing_seen_.seen = nothing_seen_.fenced = std::make_shared<const Clock>();
+  for (Joined& joined : joined_) joined = {nothing_seen_, nothing_seen_, nothing_seen_};
   for (std::uint32_t i = 0; i < grid.blocks_per_cluster; ++i) {
     Block& block = blocks_.emplace_back(*this, grid, first_block + i);
     for (Thread& thread : block.threads()) {
-      thread.clock = nothing_seen;
+      thread.view = nothing_seen_;
       thread.fiber.start(grid.stacks, run_thread, &thread);
       ready_.push_back(&thread);
     }
@@ -66,17 +69,36 @@ Cluster::Cluster(Grid& grid, std::uint32_t first_block) : grid_(grid) {
 }
 
 void Cluster::run() {
-  while (!ready_.empty()) {
+  while (land_some_load() || !ready_.empty()) {
+    if (ready_.empty()) continue;
     std::swap(ready_[grid_.random.below(static_cast<std::uint32_t>(ready_.size()))], ready_.back());
     Thread& thread = *ready_.back();
     ready_.pop_back();
     resume(thread);
   }
-  report_stuck();
+  report_end();
   for (Block& block : blocks_) {
     for (Thread& thread : block.threads()) {
       if (!thread.has_ended) thread.fiber.abandon();
     }
+  }
+}
+
+bool Cluster::land_some_load() {
+  if (loads_.empty() || (!ready_.empty() && grid_.random.below(8) != 0)) return false;
+  std::swap(loads_[grid_.random.below(static_cast<std::uint32_t>(loads_.size()))], loads_.back());
+  TensorLoad load = loads_.back();
+  loads_.pop_back();
+  load.land();
+  return true;
+}
+
+void Cluster::report_end() {
+  bool is_stuck = false;
+  for (Block& block : blocks_) is_stuck = report_stuck(block) || is_stuck;
+  for (Block& block : blocks_) {
+    for (Thread& thread : block.threads()) report_early_access(thread);
+    if (!is_stuck) block.report_late_visits();
   }
 }
 
@@ -94,43 +116,31 @@ void Cluster::suspend(Thread& thread, Instruction instruction) {
 
 void Cluster::wake(Thread& thread) { ready_.push_back(&thread); }
 
-void Cluster::report_stuck() {
-  for (Block& block : blocks_) {
-    report_stuck_barriers(block);
-    report_stuck_warps(block);
-  }
+std::uint16_t Cluster::add_agent(std::string name) {
+  agents_.push_back(std::move(name));
+  return static_cast<std::uint16_t>(threads() + agents_.size() - 1);
 }
 
-void Cluster::report_stuck_barriers(Block& block) {
-  std::vector<Thread*> threads;
-  for (Thread& thread : block.threads()) threads.push_back(&thread);
-  for (int id = 0; id < kBarriers; ++id) {
-    const Barrier& barrier = block.barrier(id);
-    if (barrier.waiting().empty()) continue;
-    const std::string missing = where_is(threads, [&](const Thread& thread) {
-      return std::ranges::find(barrier.waiting(), &thread) == barrier.waiting().end();
-    });
-    report(*barrier.waiting().front(), {.hazard = Hazard::stuck,
-                                        .instruction = Instruction::bar_sync,
-                                        .detail = fmt::format("{} of {} threads came to barrier {}; {}",
-                                                              barrier.arrived(), barrier.expected(), id, missing)});
-  }
+View Cluster::join_views(const View& a, const View& b) {
+  const auto known =
+      std::ranges::find_if(joined_, [&](const Joined& joined) { return joined.a == a && joined.b == b; });
+  if (known != joined_.end()) return known->result;
+  Joined& slot = joined_[next_joined_++ % joined_.size()];
+  slot = {a, b, join(a, b)};
+  return slot.result;
 }
 
-void Cluster::report_stuck_warps(Block& block) {
-  for (const Warp& warp : block.warps()) {
-    for (const WarpCall& call : warp.pending()) {
-      const auto has_arrived = [&](const Thread& thread) { return (call.arrived >> thread.lane & 1u) != 0; };
-      const auto is_missing = [&](const Thread& thread) {
-        return !has_arrived(thread) && (call.members >> thread.lane & 1u) != 0;
-      };
-      report(*warp.lanes[static_cast<std::size_t>(std::countr_zero(call.arrived))],
-             {.hazard = Hazard::stuck,
-              .instruction = call.instruction,
-              .detail = fmt::format("{} of {} lanes came to it; {}", std::popcount(call.arrived),
-                                    std::popcount(call.members), where_is(warp.lanes, is_missing))});
-    }
-  }
+Block* Cluster::find_block(const Thread& thread, Instruction instruction, std::uint32_t address) {
+  const std::uint32_t rank_plus_one = address >> kRankBit;
+  if (rank_plus_one == 0) return thread.block;
+  if (rank_plus_one <= blocks_.size()) return &blocks_[rank_plus_one - 1];
+  report(thread, {.hazard = Hazard::out_of_bounds,
+                  .instruction = instruction,
+                  .place = "shared",
+                  .address = address,
+                  .bytes = 8,
+                  .detail = fmt::format("the cluster has {} blocks", blocks_.size())});
+  return nullptr;
 }
 
 }  // namespace hotgemm::emulate

@@ -1,18 +1,23 @@
 #pragma once
 
 #include "emulate/barrier.hpp"
+#include "emulate/cluster_barrier.hpp"
 #include "emulate/counters.hpp"
 #include "emulate/global_memory.hpp"
+#include "emulate/mbarrier.hpp"
 #include "emulate/random.hpp"
 #include "emulate/shared_memory.hpp"
+#include "emulate/tensor_load.hpp"
 #include "emulate/thread.hpp"
 #include "emulate/warp.hpp"
+#include "emulate/warpgroup.hpp"
 
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -50,8 +55,17 @@ class Block {
 
   SharedMemory& shared() { return shared_; }
   Barrier& barrier(int id) { return barriers_[static_cast<std::size_t>(id)]; }
+  std::map<std::uint32_t, Mbarrier>& mbarriers() { return mbarriers_; }  ///< by address
   std::deque<Thread>& threads() { return threads_; }
   std::vector<Warp>& warps() { return warps_; }
+  std::deque<Warpgroup>& warpgroups() { return warpgroups_; }
+
+  /// `access` to this block's shared memory, caused by `by`, comes from another block or from a copy: it needs a
+  /// thread that is still there, and has waited for it, when the block ends.
+  void note_visit(Thread& by, const Access& access, std::uint32_t address) {
+    visits_[access.thread] = {&by, access, address};
+  }
+  void report_late_visits();
 
  private:
   Cluster& cluster_;
@@ -59,8 +73,16 @@ class Block {
   std::uint32_t index_;
   SharedMemory shared_;
   std::array<Barrier, kBarriers> barriers_;
+  std::map<std::uint32_t, Mbarrier> mbarriers_;
   std::vector<Warp> warps_;
+  std::deque<Warpgroup> warpgroups_;
   std::deque<Thread> threads_;
+  struct Visit {
+    Thread* by;
+    Access access;
+    std::uint32_t address;
+  };
+  std::map<std::uint16_t, Visit> visits_;  // the last of each thread or agent
 };
 
 /// Blocks that live at the same time, and the order in which their threads run: one until it suspends itself, then
@@ -77,15 +99,58 @@ class Cluster {
   void suspend(Thread& thread, Instruction instruction);
   void wake(Thread& thread);
 
+  std::size_t threads() const { return grid_.blocks_per_cluster * static_cast<std::size_t>(grid_.threads_per_block); }
+  Block& block(std::uint32_t rank) { return blocks_[rank]; }
+  const Block& block(std::uint32_t rank) const { return blocks_[rank]; }
+  ClusterBarrier& barrier() { return barrier_; }
+
+  // ---- who is no thread (clock.hpp) ----
+
+  /// An id for something that acts by itself and has epochs.
+  std::uint16_t add_agent(std::string name);
+  const std::string& agent_name(std::uint16_t id) const { return agents_[id - threads()]; }
+  const View& nothing_seen() const { return nothing_seen_; }
+  /// The join of two views. Threads that wait together share the result.
+  View join_views(const View& a, const View& b);
+
+  // ---- distributed shared memory: the rank of a block, plus one, in the upper bits of an address ----
+
+  static std::uint32_t with_rank(std::uint32_t address, std::uint32_t rank) { return address | (rank + 1) << kRankBit; }
+  static std::uint32_t without_rank(std::uint32_t address) { return address & ((1u << kRankBit) - 1); }
+  /// The block that `address` is in, that of `thread` if it has no rank; nullptr, and reported, if there is none.
+  Block* find_block(const Thread& thread, Instruction instruction, std::uint32_t address);
+
+  // ---- what happens at a moment of its own ----
+
+  void add_load(TensorLoad load) { loads_.push_back(std::move(load)); }
+
+  /// Threads of this cluster, up to now, that have executed griddepcontrol.wait.
+  std::vector<Access>& dependency_waits() { return dependency_waits_; }
+
  private:
+  static constexpr int kRankBit = 24;
+
   void resume(Thread& thread);
-  void report_stuck();
-  void report_stuck_barriers(Block& block);
-  void report_stuck_warps(Block& block);
+  bool land_some_load();
+  void report_end();
+
+  struct Joined {
+    View a, b, result;
+  };
 
   Grid& grid_;
+  View nothing_seen_;
+  std::vector<std::string> agents_;
+  ClusterBarrier barrier_;
   std::deque<Block> blocks_;
   std::vector<Thread*> ready_;
+  std::vector<TensorLoad> loads_;
+  std::array<Joined, 8> joined_;
+  std::size_t next_joined_ = 0;
+  std::vector<Access> dependency_waits_;
 };
+
+/// Says what keeps threads of `block` from going on. Returns whether there is anything.
+bool report_stuck(Block& block);
 
 }  // namespace hotgemm::emulate

@@ -3,20 +3,62 @@
 #include <algorithm>
 
 namespace hotgemm::emulate {
+namespace {
 
-ClockPtr join(std::span<const Arrival> arrivals) {
-  auto joined = std::make_shared<Clock>(*arrivals.front().clock);
-  const Clock* last = arrivals.front().clock.get();
+void raise(Clock& clock, const Clock& other) {
+  if (clock.size() < other.size()) clock.resize(other.size());
+  std::transform(other.begin(), other.end(), clock.begin(), clock.begin(),
+                 [](auto a, auto b) { return std::max(a, b); });
+}
+
+void raise(Clock& clock, std::size_t id, std::uint32_t epoch) {
+  if (clock.size() <= id) clock.resize(id + 1);
+  clock[id] = std::max(clock[id], epoch);
+}
+
+ClockPtr join(const ClockPtr& a, const ClockPtr& b) {
+  if (a == b || b->empty()) return a;
+  if (a->empty()) return b;
+  auto joined = std::make_shared<Clock>(*a);
+  raise(*joined, *b);
+  return joined;
+}
+
+/// The join of one of the clocks of each arrival.
+template <class Get>
+ClockPtr join_all(std::span<const Arrival> arrivals, const Get& get) {
+  ClockPtr joined = get(arrivals.front().view);
+  const Clock* last = joined.get();
   for (const Arrival& arrival : arrivals) {
-    if (arrival.clock.get() == last) continue;  // most threads come from the same barrier
-    last = arrival.clock.get();
-    std::ranges::transform(*joined, *last, joined->begin(), [](auto a, auto b) { return std::max(a, b); });
-  }
-  for (const Arrival& arrival : arrivals) {
-    std::uint32_t& own = (*joined)[arrival.thread];
-    own = std::max(own, arrival.epoch);
+    if (get(arrival.view).get() == last) continue;  // most threads come from the same barrier
+    last = get(arrival.view).get();
+    joined = join(joined, get(arrival.view));
   }
   return joined;
+}
+
+}  // namespace
+
+View join(std::span<const Arrival> arrivals) {
+  auto seen = std::make_shared<Clock>(*join_all(
+      arrivals, [](const View& view) -> auto& { return view.seen; }));
+  for (const Arrival& arrival : arrivals) raise(*seen, arrival.thread, arrival.epoch);
+  return {std::move(seen), join_all(
+                               arrivals, [](const View& view) -> auto& { return view.fenced; })};
+}
+
+View join(const View& a, const View& b) { return {join(a.seen, b.seen), join(a.fenced, b.fenced)}; }
+
+ClockPtr advanced(const Clock& clock, std::size_t id, std::uint32_t epoch) {
+  auto later = std::make_shared<Clock>(clock);
+  raise(*later, id, epoch);
+  return later;
+}
+
+Clock meet(const Clock& a, const Clock& b) {
+  Clock both(std::min(a.size(), b.size()));
+  for (std::size_t id = 0; id < both.size(); ++id) both[id] = std::min(a[id], b[id]);
+  return both;
 }
 
 }  // namespace hotgemm::emulate

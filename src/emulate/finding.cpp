@@ -22,6 +22,7 @@ std::string_view to_string(Hazard hazard) {
     case Hazard::conflict: return "conflict";
     case Hazard::stuck: return "stuck";
     case Hazard::bad_operand: return "bad operand";
+    case Hazard::trapped: return "trap";
   }
   return "unknown hazard";
 }

@@ -18,6 +18,7 @@ enum class Hazard {
   conflict,       ///< two accesses, one of them a write, with nothing that orders them
   stuck,          ///< a barrier, or an instruction of a warp, that some of its threads never reach
   bad_operand,    ///< an operand for which the PTX ISA leaves the result undefined
+  trapped,        ///< the kernel gave up
 };
 
 /// "out of bounds", …

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -13,7 +14,7 @@ namespace hotgemm::emulate {
 struct GemmKernel {
   KernelConfig config;
   GemmTraits traits;
-  void (*run)(const GemmArgs& args);  ///< what each thread runs
+  std::variant<void (*)(const GemmArgs&), void (*)(const WgmmaArgs&)> run;  ///< what each thread runs
 };
 
 /// Whether a kernel for `kernel` computes problems with `problem`. Operands may be better aligned than it needs, and it
@@ -34,5 +35,8 @@ std::span<const GemmKernel> simt_kernels();
 std::span<const GemmKernel> mma_f16_kernels();
 std::span<const GemmKernel> mma_bf16_kernels();
 std::span<const GemmKernel> mma_f16_sum_kernels();
+std::span<const GemmKernel> wgmma_f16_kernels();
+std::span<const GemmKernel> wgmma_bf16_kernels();
+std::span<const GemmKernel> wgmma_f16_sum_kernels();
 
 }  // namespace hotgemm::emulate

@@ -1,13 +1,20 @@
 #include "emulate/gemm_run.hpp"
 
+#include "emulate/tensor_map.hpp"
+#include "plan/launch_shape.hpp"
+#include "plan/matrix_map.hpp"
 #include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <fmt/format.h>
 
+#include <functional>
+
 namespace hotgemm::emulate {
 namespace {
+
+constexpr int kSmCount = 2;  // so few that blocks which stay have several tiles to take
 
 Allocation& place(Device& device, const char* name, const HostMatrix& matrix, bool is_writable, bool has_values) {
   Allocation& allocation = device.memory().add({.name = name,
@@ -34,6 +41,22 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
                 "kernels are emulated with fused multiply-adds, as a GPU has them, and this CPU has none");
   }
 #endif
+}
+
+/// What each thread of a launch with `args` runs.
+std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args) {
+  if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
+    return [args, run = *run] { run(args); };
+  }
+  const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
+  const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
+  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args};
+  if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
+    with_maps.a = encode(maps.of_a(pointer(args.a), args.m, args.k, args.lda));
+    with_maps.b = encode(maps.of_b(pointer(args.b), args.n, args.k, args.ldb));
+  }
+  if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
+  return [with_maps, run = std::get<void (*)(const WgmmaArgs&)>(kernel.run)] { run(with_maps); };
 }
 
 }  // namespace
@@ -63,12 +86,14 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                       .beta = c.beta,
                       .raster_width = c.launch.raster_width,
                       .raster_along_n = c.launch.raster_along_n ? 1 : 0};
-  const std::int64_t blocks = ((p.m - 1) / block_m(kernel.config) + 1) * ((p.n - 1) / block_n(kernel.config) + 1);
-  run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),
-                              .threads_per_block = threads(kernel.config),
-                              .shared_bytes = smem_bytes(kernel.config, kernel.traits),
+  const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
+  const std::function<void()> run_thread = thread_body(kernel, args);
+  run.report = device.launch({.blocks = static_cast<std::uint32_t>(shape.blocks(p.m, p.n, kSmCount)),
+                              .threads_per_block = shape.threads,
+                              .shared_bytes = shape.smem_bytes,
+                              .blocks_per_cluster = static_cast<std::uint32_t>(shape.cluster),
                               .seed = seed},
-                             [&] { kernel.run(args); });
+                             run_thread);
   for (std::int64_t row = 0; row < p.m; ++row) {
     d.load(row, 0, run.d.bytes.data() + row * run.d.pitch_bytes(), static_cast<std::size_t>(run.d.row_bytes()));
   }

@@ -75,8 +75,8 @@ bool Allocation::read(const Thread& thread, Instruction instruction, std::uint64
   return true;
 }
 
-bool Allocation::write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from,
-                       int bytes) {
+bool Allocation::write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes) {
+  const Instruction instruction = access.instruction;
   if (!is_valid(thread, instruction, address, bytes, bytes)) return false;
   if (!shape_.is_writable) {
     report(thread, {.hazard = Hazard::out_of_bounds,
@@ -87,14 +87,15 @@ bool Allocation::write(const Thread& thread, Instruction instruction, std::uint6
                     .detail = "kernels may only read it"});
     return false;
   }
+  if (from != nullptr) land(address, from, bytes);
   const std::size_t at = address - address_;
-  std::memcpy(bytes_.data() + at, from, static_cast<std::size_t>(bytes));
   Touch writer, reader;  // that this write conflicts with
   for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
     GlobalCell& c = cells_[cell];
-    if (conflicts(thread, instruction, c.writer)) writer = c.writer;
+    const bool is_of_same = c.writer.access.thread == access.thread && c.writer.block == thread.block->index();
+    if (!is_of_same && conflicts(thread, instruction, c.writer)) writer = c.writer;
     if (conflicts(thread, instruction, c.reader)) reader = c.reader;
-    c = {.writer = {thread.access(instruction), thread.block->index()}, .reader = {}};
+    c = {.writer = {access, thread.block->index()}, .reader = {}};
     is_initialised_[cell] = true;
   }
   if (writer.access.epoch != 0) {
@@ -103,6 +104,10 @@ bool Allocation::write(const Thread& thread, Instruction instruction, std::uint6
     report_conflict(thread, instruction, address, bytes, reader, "read");
   }
   return true;
+}
+
+void Allocation::land(std::uint64_t address, const void* from, int bytes) {
+  std::memcpy(bytes_.data() + (address - address_), from, static_cast<std::size_t>(bytes));
 }
 
 void Allocation::forget_accesses() { std::ranges::fill(cells_, GlobalCell{}); }
@@ -178,6 +183,15 @@ void GlobalMemory::write(const Thread& thread, Instruction instruction, std::uin
                          int bytes) {
   Allocation* const allocation = find(thread, instruction, address, bytes);
   if (allocation != nullptr) allocation->write(thread, instruction, address, from, bytes);
+}
+
+bool GlobalMemory::begin_write(const Thread& thread, const Access& access, std::uint64_t address, int bytes) {
+  Allocation* const allocation = find(thread, access.instruction, address, bytes);
+  return allocation != nullptr && allocation->write(thread, access, address, nullptr, bytes);
+}
+
+void GlobalMemory::land(std::uint64_t address, const void* from, int bytes) {
+  allocations_[(address >> kWindowBits) - 1].land(address, from, bytes);
 }
 
 void GlobalMemory::forget_accesses() {

@@ -35,7 +35,12 @@ class Allocation {
   /// Kernels' accesses. False, and nothing done, if reported as misaligned, out of bounds or not allowed. A read of
   /// fewer bytes than its alignment is one of a copy that fills up with zeros.
   bool read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment, int bytes);
-  bool write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from, int bytes);
+  bool write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from, int bytes) {
+    return write(thread, thread.access(instruction), address, from, bytes);
+  }
+  /// The same, done by somebody else for the thread. A null `from` leaves the bytes for `land`.
+  bool write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes);
+  void land(std::uint64_t address, const void* from, int bytes);
 
   /// A launch has ended: its accesses are ordered before those of the next.
   void forget_accesses();
@@ -76,6 +81,9 @@ class GlobalMemory {
   /// What cannot be read is all bits set, and reported.
   void read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment, int bytes);
   void write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from, int bytes);
+  /// A copy engine's: `begin_write` for the thread that issues it, and `land` with the bytes if that returned true.
+  bool begin_write(const Thread& thread, const Access& access, std::uint64_t address, int bytes);
+  void land(std::uint64_t address, const void* from, int bytes);
   void forget_accesses();
 
  private:

@@ -33,6 +33,26 @@ enum class Instruction : std::uint8_t {
   cp_async_wait_group,
   bar_sync,
   bar_arrive,
+  barrier_cluster_arrive,
+  barrier_cluster_wait,
+  mapa,
+  mbarrier_init,
+  fence_mbarrier_init,
+  mbarrier_arrive,
+  mbarrier_arrive_expect_tx,
+  mbarrier_arrive_cluster,
+  mbarrier_try_wait_parity,
+  prefetch_tensormap,
+  bulk_tensor_load,
+  bulk_tensor_multicast,
+  bulk_tensor_store,
+  bulk_commit_group,
+  bulk_wait_group,
+  bulk_wait_group_read,
+  fence_proxy_async,
+  griddepcontrol_wait,
+  griddepcontrol_launch_dependents,
+  trap,
   bar_warp_sync,
   ldmatrix_x4,
   ldmatrix_x4_trans,
@@ -47,6 +67,12 @@ enum class Instruction : std::uint8_t {
   vote_sync_all,
   vote_sync_any,
   vote_sync_ballot,
+  elect_sync,
+  wgmma_fence,
+  wgmma_mma_async,
+  wgmma_commit_group,
+  wgmma_wait_group,
+  setmaxnreg,
   count,
 };
 
@@ -57,6 +83,11 @@ std::string_view to_string(Instruction instruction);
 
 /// All lanes of a warp execute it together; it counts once per warp, others once per thread.
 constexpr bool is_warp_wide(Instruction i) { return i >= Instruction::bar_warp_sync && i < Instruction::count; }
+
+/// It writes to shared memory through the generic proxy: copy engine and wgmma see it after a fence.
+constexpr bool is_generic_store(Instruction i) {
+  return (i >= Instruction::st_shared_b16 && i <= Instruction::cp_async_cg_16) || i == Instruction::stmatrix_x4;
+}
 
 /// Two of them do not conflict.
 constexpr bool is_atomic(Instruction i) {

@@ -4,9 +4,30 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace hotgemm::emulate {
+
+/// What an access through the async proxy, by copy engine or wgmma, is ordered after.
+struct AsyncSight {
+  const Clock& seen;
+  const Clock& fenced;
+  std::uint16_t thread;  ///< who issues it
+  std::uint16_t agent;   ///< as whom it is done
+
+  bool operator()(const Access& access) const {
+    if (is_generic_store(access.instruction)) return epoch_of(fenced, access.thread) >= access.epoch;
+    return is_ordered(access);
+  }
+  /// All that is missing is a fence.
+  bool lacks_fence(const Access& access) const { return is_ordered(access) && !(*this)(access); }
+
+ private:
+  bool is_ordered(const Access& access) const {
+    return access.thread == thread || access.thread == agent || epoch_of(seen, access.thread) >= access.epoch;
+  }
+};
 
 /// A block's dynamic shared memory, each cell of it watched.
 class SharedMemory {
@@ -66,13 +87,29 @@ class SharedMemory {
   /// `thread` has waited: from here on the copy is a write of its own.
   void end_copy(const Thread& thread, const AsyncCopy& copy);
 
+  // ---- the async proxy, 16 bytes at a time ----
+
+  static constexpr int kChunk = 16;
+
+  /// `thread` issues a bulk copy to here: checked as a write, then poisoned and in flight. False if it is no place.
+  bool begin_bulk_write(const Thread& thread, Instruction instruction, std::uint32_t address, const AsyncSight& sight);
+  /// The bytes arrive, as a write of `access`.
+  void end_bulk_write(std::uint32_t address, const void* from, const Access& access);
+  /// `thread` issues something that will read from here as `access`, at any moment until that is waited for.
+  void begin_async_read(const Thread& thread, std::uint32_t address, const AsyncSight& sight, const Access& access);
+  /// It reads. Who wrote it has been looked at; what cannot be read is all bits set.
+  void fetch(std::uint32_t address, void* to) const;
+
+  /// Who wrote the cell at `address` last.
+  Access writer_of(std::uint32_t address) { return cell(address)->writer; }
+  bool contains(std::uint32_t address, int bytes) const {
+    const std::uint64_t offset = std::uint64_t{address} - kBase;  // far beyond the end for addresses below the base
+    return offset < bytes_.size() && offset + static_cast<unsigned>(bytes) <= bytes_.size();
+  }
+
  private:
   bool is_valid(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes) const {
-    const std::uint64_t offset = std::uint64_t{address} - kBase;  // far beyond the end for addresses below the base
-    if (address % static_cast<unsigned>(bytes) == 0 && offset < bytes_.size() &&
-        offset + static_cast<unsigned>(bytes) <= bytes_.size()) {
-      return true;
-    }
+    if (address % static_cast<unsigned>(bytes) == 0 && contains(address, bytes)) return true;
     report_address(thread, instruction, address, bytes);
     return false;
   }
@@ -95,7 +132,7 @@ class SharedMemory {
       c->note_write(access);
     }
     if (is_good) return;
-    report_write(thread, instruction, address, bytes, bad, has_seen(bad.writer),
+    report_write(thread, instruction, address, bytes, bad, order_of(has_seen, bad.writer),
                  has_seen(bad.readers[0]) ? bad.readers[1] : bad.readers[0]);
   }
   template <class Seen>
@@ -103,17 +140,28 @@ class SharedMemory {
                    const Seen& has_seen) {
     for (const Cell* c = cell(address); c != cell(address) + bytes / kCellBytes; ++c) {
       if (c->is_in_flight || !c->is_written || !has_seen(c->writer)) {
-        report_bad_read(thread, instruction, address, bytes, *c);
+        report_bad_read(thread, instruction, address, bytes, *c, order_of(has_seen, c->writer));
         return;
       }
     }
   }
 
+  /// What is between an access and the write that it finds.
+  enum class Order { barrier, barrier_but_no_fence, nothing };
+  template <class Seen>
+  static Order order_of(const Seen& has_seen, const Access& access) {
+    if (has_seen(access)) return Order::barrier;
+    if constexpr (std::is_same_v<Seen, AsyncSight>) {
+      if (has_seen.lacks_fence(access)) return Order::barrier_but_no_fence;
+    }
+    return Order::nothing;
+  }
+
   void report_address(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes) const;
   void report_bad_read(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes,
-                       const Cell& cell) const;
+                       const Cell& cell, Order order) const;
   void report_write(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes, const Cell& cell,
-                    bool has_seen_writer, Access reader) const;
+                    Order order, Access reader) const;
 
   std::vector<std::uint8_t> bytes_;
   std::vector<Cell> cells_;

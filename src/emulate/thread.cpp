@@ -1,6 +1,7 @@
 #include "emulate/thread.hpp"
 
 #include "emulate/block.hpp"
+#include "emulate/bulk_stores.hpp"
 
 #include <fmt/format.h>
 
@@ -24,12 +25,26 @@ void report(const Thread& thread, Finding finding) {
 }
 
 std::string thread_name(const Thread& thread, std::uint16_t id) {
+  const Cluster& cluster = thread.block->cluster();
+  if (id >= cluster.threads()) return cluster.agent_name(id);
   const int threads = thread.block->grid().threads_per_block;
-  const std::uint32_t per_cluster = thread.block->grid().blocks_per_cluster;
-  const std::uint32_t block =
-      thread.block->index() / per_cluster * per_cluster + static_cast<std::uint32_t>(id / threads);
-  if (block == thread.block->index()) return fmt::format("thread {}", id % threads);
-  return fmt::format("thread {} of block {}", id % threads, block);
+  const Block& block = cluster.block(static_cast<std::uint32_t>(id / threads));
+  if (&block == thread.block) return fmt::format("thread {}", id % threads);
+  return fmt::format("thread {} of block {}", id % threads, block.index());
+}
+
+void end_thread(Thread& thread) {
+  if (thread.bulk_stores != nullptr) thread.bulk_stores->finish(thread);
+  thread.has_ended = true;
+  thread.block->cluster().barrier().leave(thread);
+}
+
+void trap() {
+  Thread& thread = this_thread();
+  count(thread, Instruction::trap);
+  report(thread, {.hazard = Hazard::trapped, .instruction = Instruction::trap, .detail = "the kernel gives up"});
+  end_thread(thread);
+  throw FiberAbandoned{};
 }
 
 void count(Thread& thread, Instruction instruction) { ++thread.block->grid().counters[instruction].executions; }

@@ -41,9 +41,9 @@ void Warp::meet(Thread& thread, Instruction instruction, std::uint32_t members, 
 bool Warp::has_seen(const Access& access) const {
   const Clock* last = nullptr;
   for (const Thread* const lane : lanes) {
-    if (lane->clock.get() == last) continue;  // usually all have the same
-    last = lane->clock.get();
-    if ((*last)[access.thread] < access.epoch) return false;
+    if (lane->view.seen.get() == last) continue;  // usually all have the same
+    last = lane->view.seen.get();
+    if (epoch_of(*last, access.thread) < access.epoch) return false;
   }
   return true;
 }

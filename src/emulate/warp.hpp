@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -27,6 +28,7 @@ class Warp {
 
   std::vector<Thread*> lanes;
   CopyBanks copy_banks;
+  std::optional<std::uint32_t> elected;  ///< the lane that elect.sync picks, from the first time on
 
   /// A lane comes to an instruction. The last member executes it for all; the others are suspended until then.
   /// `operands` belong to the lane and must outlive the call. Lanes of different warps, and disjoint sets of lanes of

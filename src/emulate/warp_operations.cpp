@@ -233,9 +233,9 @@ void execute_bar_warp_sync(Warp& warp, const WarpCall& call) {
   for (Thread* const thread : warp.lanes) {
     if ((call.members >> thread->lane & 1u) != 0) arrivals.push_back(thread->arrive());
   }
-  const ClockPtr clock = join(arrivals);
+  const View view = join(arrivals);
   for (Thread* const thread : warp.lanes) {
-    if ((call.members >> thread->lane & 1u) != 0) thread->clock = clock;
+    if ((call.members >> thread->lane & 1u) != 0) thread->view = view;
   }
 }
 
@@ -282,6 +282,15 @@ u32 shfl_sync(Instruction instruction, u32 value, u32 b, u32 c, u32 members) {
   ShflOperands operands{value, b, c, 0};
   meet(instruction, &operands, execute_shfl, members);
   return operands.result;
+}
+
+bool elect_sync() {
+  bool is_elected = false;
+  meet_all(Instruction::elect_sync, &is_elected, [](Warp& warp, const WarpCall& call) {
+    if (!warp.elected) warp.elected = warp.lanes.front()->block->grid().random.below(kLanes);
+    operands_of<bool>(call, *warp.elected) = true;
+  });
+  return is_elected;
 }
 
 u32 vote_sync(Instruction instruction, bool predicate, u32 members) {

@@ -30,6 +30,9 @@ std::uint32_t shfl_sync(Instruction instruction, std::uint32_t value, std::uint3
 /// vote.sync.ballot: a bit for each member whose predicate is true.
 std::uint32_t vote_sync(Instruction instruction, bool predicate, std::uint32_t members);
 
+/// elect.sync of a whole warp: true for one lane, always the same one, which the run's seed draws.
+bool elect_sync();
+
 /// bar.warp.sync: what a member did before is seen by all members after.
 void bar_warp_sync(std::uint32_t members);
 

@@ -2,13 +2,20 @@
 
 #include "emulate/device.hpp"
 #include "ptx/barrier.hpp"
+#include "ptx/bulk_copy.hpp"
+#include "ptx/cluster.hpp"
 #include "ptx/convert.hpp"
+#include "ptx/elect.hpp"
+#include "ptx/grid_dependency.hpp"
 #include "ptx/index.hpp"
+#include "ptx/mbarrier.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "ptx/named_barrier.hpp"
 #include "ptx/stmatrix.hpp"
+#include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
+#include "ptx/wgmma.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,12 +41,14 @@ class EmulatedDevice : public testing::Test {
     std::uint32_t blocks = 1;
     int shared_bytes = 1024;
     std::uint64_t seed = 1;
+    std::uint32_t cluster = 1;
   };
 
   LaunchReport run(const std::function<void()>& kernel, const Shape& shape) {
     return device_.launch({.blocks = shape.blocks,
                            .threads_per_block = shape.threads,
                            .shared_bytes = shape.shared_bytes,
+                           .blocks_per_cluster = shape.cluster,
                            .seed = shape.seed},
                           kernel);
   }
@@ -79,6 +88,15 @@ class EmulatedDevice : public testing::Test {
   Finding expect_found(Hazard hazard, Instruction instruction, const std::function<void()>& kernel) {
     return expect_found(hazard, instruction, kernel, Shape{});
   }
+  /// With every seed something is found: which of several things is a matter of the seed.
+  void expect_bad(const std::function<void()>& kernel, const Shape& shape) {
+    for (std::uint64_t seed = 1; seed < 8; ++seed) {
+      Shape seeded = shape;
+      seeded.seed = seed;
+      EXPECT_FALSE(run(kernel, seeded).findings.empty()) << "seed " << seed;
+    }
+  }
+  void expect_bad(const std::function<void()>& kernel) { expect_bad(kernel, Shape{}); }
   void expect_conflict(const std::function<void()>& kernel, const Shape& shape) {
     expect_found(Hazard::conflict, Instruction::none, kernel, shape);
   }

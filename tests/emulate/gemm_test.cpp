@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -111,7 +112,7 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "mma"),
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "mma", "wgmma"),
                          [](const auto& info) { return info.param; });
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
@@ -133,7 +134,11 @@ TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
                                                    {"simt", DType::f32, DType::f32},
                                                    {"mma", DType::f16, DType::f32},
                                                    {"mma", DType::bf16, DType::f32},
-                                                   {"mma", DType::f16, DType::f16}}) {
+                                                   {"mma", DType::f16, DType::f16},
+                                                   {"wgmma", DType::f16, DType::f32},
+                                                   {"wgmma", DType::bf16, DType::f32},
+                                                   {"wgmma", DType::f16, DType::f16}}) {
+    const bool needs_wide_operands = std::string_view(family) == "wgmma";
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         for (const bool reads_c : {false, true}) {
@@ -143,8 +148,8 @@ TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
                                     .op_a = op_a,
                                     .op_b = op_b,
                                     .reads_c = reads_c,
-                                    .vec_a = vec,
-                                    .vec_b = vec,
+                                    .vec_a = needs_wide_operands ? 8 : vec,
+                                    .vec_b = needs_wide_operands ? 8 : vec,
                                     .vec_d = vec};
             EXPECT_NE(find_gemm_kernel(family, traits), nullptr) << family << " " << hotgemm::to_string(traits);
           }

@@ -1,10 +1,9 @@
 // Runs kernels of the templates that it is compiled with, and says what is wrong with them: findings, wrong numbers,
-// bank conflicts. Exit status 1 if there is anything. Built once for the templates as they are, and once per mutant.
+// bank conflicts. Exit status 1 if there is anything. Linked once for the templates of each family as they are, and
+// once per mutant of the family.
 
 #include "emulate/gemm_run.hpp"
-
-#include "mma.cuh"
-#include "simt.cuh"
+#include "mutant_kernels.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -13,30 +12,6 @@
 
 namespace hotgemm::emulate {
 namespace {
-
-// clang-format off
-constexpr GemmTraits kWide{.op_a = Op::n, .op_b = Op::n};
-constexpr GemmTraits kTransposed{.op_a = Op::t, .op_b = Op::t, .reads_c = true, .vec_a = 4, .vec_b = 2, .vec_d = 2};
-constexpr GemmTraits kNarrow{.element = DType::bf16, .op_a = Op::t, .op_b = Op::n, .reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1};
-constexpr GemmTraits kKMajor{.accumulator = DType::f16, .op_a = Op::n, .op_b = Op::t, .vec_d = 4};
-constexpr GemmTraits kF32{.element = DType::f32, .op_a = Op::t, .op_b = Op::t, .reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1};
-
-constexpr MmaConfig kStaged{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .fragment_buffers = 2, .staged_store = true};
-constexpr MmaConfig kDirect{.block_m = 32, .block_n = 64, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .staged_store = false};
-constexpr MmaConfig kPadded{.block_m = 32, .block_n = 32, .block_k = 32, .warps_m = 2, .warps_n = 1, .stages = 4, .swizzle = false, .fragment_buffers = 1, .staged_store = true};
-constexpr MmaConfig kDeep{.block_m = 48, .block_n = 32, .block_k = 48, .warps_m = 1, .warps_n = 2, .stages = 5, .fragment_buffers = 2, .staged_store = false};
-constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
-constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
-
-const GemmKernel kKernels[] = {
-    {kStaged, kWide, mma_gemm<kWide, kStaged>},
-    {kDirect, kTransposed, mma_gemm<kTransposed, kDirect>},
-    {kPadded, kNarrow, mma_gemm<kNarrow, kPadded>},
-    {kDeep, kKMajor, mma_gemm<kKMajor, kDeep>},
-    {kSquare, kWide, simt_gemm<kWide, kSquare>},
-    {kOdd, kF32, simt_gemm<kF32, kOdd>},
-};
-// clang-format on
 
 struct Size {
   std::int64_t m, n, k;
@@ -78,7 +53,7 @@ std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t
 }
 
 int run_all() {
-  for (const GemmKernel& kernel : kKernels) {
+  for (const GemmKernel& kernel : mutant_kernels()) {
     for (const Size& size : kSizes) {
       const GemmCase c = case_for(kernel.traits, size);
       for (std::uint64_t seed = 1; seed <= 2; ++seed) {

@@ -5,8 +5,9 @@ mutants.py list                             their names
 mutants.py write NAME TEMPLATES TWINS OUT   OUT becomes TEMPLATES as the emulated device sees them, with one bug
 mutants.py run TEMPLATES PROGRAMS           runs PROGRAMS/mutant_NAME for each, prints the list and the score
 
-A bug is a file, a text that occurs in it once, and what takes its place. The name `none` stands for no bug: its program
-must find nothing, the others must find something. A text that does not occur exactly once is a failure of `run`.
+A bug is a file, a text that occurs in it once, and what takes its place. Its name begins with the family whose kernels
+run with it. `simt_none` and its like stand for no bug: their programs must find nothing, the others must find
+something. A text that does not occur exactly once is a failure of `run`.
 """
 
 import concurrent.futures
@@ -85,7 +86,84 @@ MUTANTS = {
     "simt_store_off_by_one": ("simt.cuh", "if (row >= args_.m ||", "if (row > args_.m ||"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
+    # ---- family wgmma: stages and their barriers ----
+    "wgmma_producer_awaits_wrong_parity": (
+        "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),
+    "wgmma_consumer_awaits_wrong_parity": (
+        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);", "await(full(cursor.stage), cursor.parity ^ 1);"),
+    "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
+    "wgmma_parity_does_not_turn": ("wgmma.cuh", "      parity ^= 1;\n", ""),
+    "wgmma_last_stage_not_released": ("wgmma.cuh", "    if (k_tiles_ > 0) release(previous.stage);\n", ""),
+    "wgmma_stage_released_a_step_early": (
+        "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
+    "wgmma_wrong_number_of_bytes": (
+        "wgmma.cuh", "mbarrier_arrive_expect_tx(barrier, kStageBytes)",
+        "mbarrier_arrive_expect_tx(barrier, kTileA.bytes())"),
+    "wgmma_first_consumer_frees_a_stage": (
+        "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",
+        "ptx::mbarrier_init(empty(stage), kCluster);"),
+    "wgmma_no_fence_of_barriers": ("wgmma.cuh", "    ptx::fence_mbarrier_init();\n", ""),
+    "wgmma_no_meeting_at_start": (
+        "wgmma.cuh", "    meet();\n    ptx::griddepcontrol_wait();", "    ptx::griddepcontrol_wait();"),
+    "wgmma_producer_does_not_await_kernel_ahead": (
+        "wgmma.cuh", "    ptx::griddepcontrol_wait();  //",
+        "    if (thread_ >= kWarpgroupThreads) ptx::griddepcontrol_wait();  //"),
+    "wgmma_one_tile_copies_over_what_is_read": (
+        "wgmma.cuh", "          await(empty(previous.stage), previous.parity);\n", ""),
+    # ---- family wgmma: products ----
+    "wgmma_no_fence_of_registers": ("wgmma.cuh", "      ptx::wgmma_fence();\n", ""),
+    "wgmma_products_in_no_group": ("wgmma.cuh", "      ptx::wgmma_commit_group();\n", ""),
+    "wgmma_two_groups_in_flight": ("wgmma.cuh", "ptx::wgmma_wait_group<1>();", "ptx::wgmma_wait_group<2>();"),
+    "wgmma_no_wait_for_the_last_group": (
+        "wgmma.cuh", "    ptx::wgmma_wait_group<0>();\n", "    ptx::wgmma_wait_group<1>();\n"),
+    "wgmma_sum_begins_at_every_k_tile": ("wgmma.cuh", "tile > 0 || step > 0);", "step > 0);"),
+    "wgmma_descriptor_fields_swapped": (
+        "shared/wgmma_descriptor.hpp", "wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes)",
+        "wgmma_descriptor(address, 8 * swizzle_bytes, slab_bytes(), swizzle_bytes)"),
+    "wgmma_swizzles_exchanged": (
+        "shared/wgmma_descriptor.hpp", "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3",
+        "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 3 : 2"),
+    "wgmma_k_steps_too_far_apart": (
+        "shared/wgmma_descriptor.hpp", "k % slab_elements() * 2;", "k % slab_elements() * 4;"),
+    "wgmma_box_at_first_row": (
+        "wgmma.cuh", "slab * kTile.slab_bytes() + row * kTile.swizzle_bytes", "slab * kTile.slab_bytes()"),
+    "wgmma_consumers_share_columns": (
+        "shared/wgmma_config.hpp", "return split_n ? consumer * consumer_n() : 0;", "return split_n ? consumer * 8 : 0;"),
+    # ---- family wgmma: clusters ----
+    "wgmma_mask_without_first_block": ("wgmma.cuh", "(1 << kSharers) - 1", "(1 << kSharers) - 2"),
+    "wgmma_both_blocks_copy_the_same_part": ("wgmma.cuh", "static_cast<int>(rank_) * kBoxes * kRows;", "0;"),
+    "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster)", "if (block < 1)"),
+    "wgmma_no_meeting_at_end": (
+        "wgmma.cuh", "    if constexpr (kCluster > 1) meet();  // others may still arrive at this block's barriers\n", ""),
+    # ---- family wgmma: ping-pong ----
+    "wgmma_skipped_tiles_not_counted": ("wgmma.cuh", "        cursor.advance(static_cast<u32>(k_tiles_));\n", ""),
+    "wgmma_skipped_passes_not_counted": ("wgmma.cuh", "    parity ^= stage / kStages & 1;\n", ""),
+    "wgmma_consumers_in_no_turn": (
+        "wgmma.cuh", "      if constexpr (kConfig.ping_pong) await_turn(consumer, turn / kConfig.consumers);\n", ""),
+    "wgmma_turn_not_given_on": ("wgmma.cuh", "    if constexpr (kConfig.ping_pong) end_turn(consumer);\n", ""),
+    # ---- family wgmma: epilogue ----
+    "wgmma_no_barrier_before_store": (
+        "wgmma_epilogue.cuh", "    ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes\n", ""),
+    "wgmma_no_barrier_before_stage": (
+        "wgmma_epilogue.cuh",
+        "    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
+    "wgmma_no_proxy_fence": ("wgmma_epilogue.cuh", "    if constexpr (kBulk) ptx::fence_proxy_async();\n", ""),
+    "wgmma_one_store_too_many_in_flight": (
+        "wgmma_epilogue.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>",
+        "cp_async_bulk_wait_group_read<kBuffers>"),
+    "wgmma_block_ends_before_its_stores": (
+        "wgmma.cuh",
+        "    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();\n", ""),
+    "wgmma_c_not_waited_for": ("wgmma_epilogue.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
+    "wgmma_last_rows_taken_for_whole": ("wgmma_epilogue.cuh", "row + kRows <= args_.m &&", "row < args_.m &&"),
+    "wgmma_rows_off_by_one": (
+        "wgmma_epilogue.cuh", "row + at.row >= args_.m) continue;", "row + at.row > args_.m) continue;"),
+    "wgmma_columns_off_by_one": (
+        "wgmma_epilogue.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
 }
+
+FAMILIES = ("simt", "mma", "wgmma")
+CLEAN = [f"{family}_none" for family in FAMILIES]
 
 
 def write(name: str, templates: pathlib.Path, twins: pathlib.Path, out: pathlib.Path) -> None:
@@ -97,7 +175,7 @@ def write(name: str, templates: pathlib.Path, twins: pathlib.Path, out: pathlib.
         copy.symlink_to(path)
     (out / "ptx").unlink(missing_ok=True)
     (out / "ptx").symlink_to(twins)
-    if name != "none":
+    if name not in CLEAN:
         file, text, replacement = MUTANTS[name]
         (out / file).unlink()
         (out / file).write_text((templates / file).read_text(encoding="utf-8").replace(text, replacement),
@@ -123,12 +201,13 @@ def run(templates: pathlib.Path, programs: pathlib.Path) -> int:
         if times != 1:
             print(f"{name}: its text occurs {times} times in {file}, and must occur once")
             failed = True
-    names = ["none", *MUTANTS]
+    names = [*CLEAN, *MUTANTS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = dict(zip(names, pool.map(lambda name: outcome(programs / f"mutant_{name}"), names)))
-    if outcomes["none"]:
-        print(f"the templates as they are: {outcomes['none']}")
-        failed = True
+    for name in CLEAN:
+        if outcomes[name]:
+            print(f"{name}, the templates as they are: {outcomes[name]}")
+            failed = True
     for name in MUTANTS:
         print(f"{'caught  ' if outcomes[name] else 'SURVIVED'}  {name}: {outcomes[name]}")
     caught = sum(1 for name in MUTANTS if outcomes[name])
@@ -139,7 +218,7 @@ def run(templates: pathlib.Path, programs: pathlib.Path) -> int:
 def main() -> int:
     command, *words = sys.argv[1:]
     if command == "list":
-        print(";".join(["none", *MUTANTS]), end="")
+        print(";".join([*CLEAN, *MUTANTS]), end="")
         return 0
     if command == "write":
         name, *paths = words

@@ -127,6 +127,12 @@ TEST_F(EmulatedAndReal, MmaAgreesOnIntegers) {
   expect_same_bits(emulate::GemmData::integers);
 }
 
+TEST_F(EmulatedAndReal, WgmmaAgreesOnIntegers) {
+  build("wgmma");
+  if (emulated_.empty()) GTEST_SKIP() << "this GPU has no wgmma";
+  expect_same_bits(emulate::GemmData::integers);
+}
+
 TEST_F(EmulatedAndReal, SimtAgreesOnIntegers) {
   build("simt");
   ASSERT_GE(emulated_.size(), 30u);

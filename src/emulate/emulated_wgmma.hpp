@@ -1,0 +1,27 @@
+#pragma once
+
+#include "emulate/warpgroup.hpp"
+#include "shared/gemm_types.hpp"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace hotgemm::emulate {
+
+/// The `Instruction` of a kernel of family wgmma, which the library renders as text for a GPU (wgmma_text).
+template <int kN, DType kElement, DType kAccumulator, bool kAIsKMajor, bool kBIsKMajor>
+struct EmulatedWgmma {
+  static constexpr WgmmaShape kShape{.n = kN,
+                                     .is_bf16 = kElement == DType::bf16,
+                                     .has_f32_sum = kAccumulator == DType::f32,
+                                     .a_is_k_major = kAIsKMajor,
+                                     .b_is_k_major = kBIsKMajor};
+  static_assert(kN >= 8 && kN <= 256 && kN % 8 == 0 && (kShape.has_f32_sum || !kShape.is_bf16));
+  using Register = std::conditional_t<kShape.has_f32_sum, float, std::uint32_t>;
+
+  static void mma_async(Register (&d)[kShape.registers()], std::uint64_t a, std::uint64_t b, bool accumulate) {
+    wgmma_mma_async({kShape, a, b, accumulate, d});
+  }
+};
+
+}  // namespace hotgemm::emulate

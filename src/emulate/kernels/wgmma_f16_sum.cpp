@@ -1,0 +1,10 @@
+#include "emulate/kernels/wgmma_table.hpp"
+
+namespace hotgemm::emulate {
+
+std::span<const GemmKernel> wgmma_f16_sum_kernels() {
+  static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f16, 4, 3>();
+  return kernels;
+}
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "emulate/emulated_wgmma.hpp"
+#include "emulate/gemm_kernel.hpp"
+
+#include "wgmma.cuh"
+
+#include <iterator>
+#include <utility>
+
+namespace hotgemm::emulate {
+
+// Small tiles, of each schedule and split, with parts of a tile that need each of the swizzles where they are not
+// k-major.
+// clang-format off
+inline constexpr WgmmaConfig kWgmmaConfigs[] = {
+    {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 3},
+    {.block_m = 128, .block_n = 48, .block_k = 64,  .consumers = 2, .stages = 2},
+    {.block_m = 64,  .block_n = 64, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2},
+    {.block_m = 192, .block_n = 24, .block_k = 64,  .consumers = 3, .stages = 4},
+    {.block_m = 64,  .block_n = 32, .block_k = 64,  .consumers = 2, .ping_pong = true, .stages = 3},
+    {.block_m = 64,  .block_n = 16, .block_k = 64,  .consumers = 3, .ping_pong = true, .stages = 2, .cluster_m = 2},
+    {.block_m = 64,  .block_n = 80, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2},
+    {.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 2, .one_tile = true, .stages = 2, .cluster_n = 2},
+    {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 2, .cluster_m = 2},
+    {.block_m = 256, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 2},
+};
+/// Width of access to C and D, and whether C is read; a config gets them in turn, layout by layout.
+struct WgmmaAccess {
+  int vec_d;
+  bool reads_c;
+};
+inline constexpr WgmmaAccess kWgmmaAccesses[] = {{8, false}, {8, true}, {4, false}, {1, true}, {2, true}, {1, false}, {2, false}};
+// clang-format on
+
+/// Nothing if there is no such kernel.
+template <DType kElement, DType kAccumulator, int kLayout, WgmmaAccess kAccess, WgmmaConfig kConfig>
+void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
+  constexpr GemmTraits kTraits{.element = kElement,
+                               .accumulator = kAccumulator,
+                               .op_a = kLayout / 2 == 0 ? Op::n : Op::t,
+                               .op_b = kLayout % 2 == 0 ? Op::n : Op::t,
+                               .reads_c = kAccess.reads_c,
+                               .vec_d = kAccess.vec_d};
+  if constexpr (is_legal(kConfig, kTraits, *find_arch_limits(90))) {
+    using Instruction =
+        EmulatedWgmma<kConfig.consumer_n(), kElement, kAccumulator, kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
+    kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>});
+  }
+}
+
+/// The first config in every layout so that it takes any problem; of the others `kOthers`, from `kFirst` on, once in
+/// every layout.
+template <DType kElement, DType kAccumulator, int kFirst, int kOthers>
+std::vector<GemmKernel> make_wgmma_kernels() {
+  std::vector<GemmKernel> kernels;
+  const auto add_layout = [&]<int kLayout>() {
+    add_wgmma_kernel<kElement, kAccumulator, kLayout, kWgmmaAccesses[0], kWgmmaConfigs[0]>(kernels);
+    add_wgmma_kernel<kElement, kAccumulator, kLayout, kWgmmaAccesses[3], kWgmmaConfigs[0]>(kernels);
+    [&]<int... kConfig>(std::integer_sequence<int, kConfig...>) {
+      (add_wgmma_kernel<kElement, kAccumulator, kLayout,
+                        kWgmmaAccesses[(kFirst + kConfig + 2 * kLayout) % std::size(kWgmmaAccesses)],
+                        kWgmmaConfigs[kFirst + kConfig]>(kernels),
+       ...);
+    }
+    (std::make_integer_sequence<int, kOthers>{});
+  };
+  add_layout.template operator()<0>();
+  add_layout.template operator()<1>();
+  add_layout.template operator()<2>();
+  add_layout.template operator()<3>();
+  return kernels;
+}
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "emulate/bulk_stores.hpp"
+#include "emulate/proxy_fence.hpp"
+#include "emulate/tensor_load.hpp"
+#include "ptx/device.hpp"
+#include "shared/tensor_map.hpp"
+
+namespace hotgemm::ptx {
+
+/// A hint: it does not matter what is there.
+HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
+  static_cast<void>(map);
+  emulate::count(emulate::this_thread(), emulate::Instruction::prefetch_tensormap);
+}
+
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
+  emulate::load_tensor(shared, map, {x, y}, barrier);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                 u64 policy) {
+  static_cast<void>(policy);  // a hint
+  emulate::load_tensor(shared, map, {x, y}, barrier);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                      u16 blocks) {
+  emulate::load_tensor_multicast(shared, map, {x, y}, barrier, blocks);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
+                                                      u16 blocks, u64 policy) {
+  static_cast<void>(policy);
+  emulate::load_tensor_multicast(shared, map, {x, y}, barrier, blocks);
+}
+
+HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, int y, u32 shared) {
+  emulate::store_tensor(map, {x, y}, shared);
+}
+HOTGEMM_DEVICE void cp_async_bulk_commit_group() { emulate::bulk_stores().commit(emulate::this_thread()); }
+template <int kPending>
+HOTGEMM_DEVICE void cp_async_bulk_wait_group() {
+  emulate::bulk_stores().await(emulate::this_thread(), kPending, true);
+}
+template <int kPending>
+HOTGEMM_DEVICE void cp_async_bulk_wait_group_read() {
+  emulate::bulk_stores().await(emulate::this_thread(), kPending, false);
+}
+
+HOTGEMM_DEVICE void fence_proxy_async() { emulate::fence_proxy_async(); }
+
+}  // namespace hotgemm::ptx

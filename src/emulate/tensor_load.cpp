@@ -1,0 +1,120 @@
+#include "emulate/tensor_load.hpp"
+
+#include "emulate/block.hpp"
+#include "emulate/grid_dependency.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hotgemm::emulate {
+namespace {
+
+constexpr std::uint32_t kBoxAlignment = 128;
+
+/// The box at `at`, row by row; zeros outside of the tensor.
+std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction, const TensorMapSpec& spec,
+                                   BoxPlace at) {
+  const auto element = static_cast<std::int64_t>(size_bytes(spec.element));
+  const auto size_x = static_cast<std::int64_t>(spec.sizes[0]), size_y = static_cast<std::int64_t>(spec.sizes[1]);
+  const std::int64_t first = std::max<std::int64_t>(at.x, 0);
+  const std::int64_t last = std::min<std::int64_t>(std::int64_t{at.x} + spec.box[0], size_x);
+  std::vector<std::uint8_t> box(box_bytes(spec));
+  for (std::int64_t row = 0; row < spec.box[1] && first < last; ++row) {
+    const std::int64_t y = at.y + row;
+    if (y < 0 || y >= size_y) continue;
+    const std::int64_t coordinates[] = {first, y};
+    thread.block->grid().memory.read(
+        thread, instruction, *element_address(spec, coordinates),
+        box.data() + row * static_cast<std::int64_t>(row_bytes(spec)) + (first - at.x) * element,
+        static_cast<int>(element), static_cast<int>((last - first) * element));
+  }
+  return box;
+}
+
+void load(Instruction instruction, std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier,
+          std::uint32_t blocks) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  touch_global(thread, instruction);
+  const auto spec = tensor_of(thread, instruction, map);
+  if (!spec || !is_box_address(thread, instruction, shared)) return;
+  for (std::uint32_t rank = 0; rank < thread.block->grid().blocks_per_cluster; ++rank) {
+    if ((blocks >> rank & 1u) == 0) continue;
+    Block& block = thread.block->cluster().block(rank);
+    Mbarrier* const counter = find_mbarrier(thread, instruction, block, barrier);
+    if (counter == nullptr) continue;
+    if (!counter->is_fenced()) {
+      report(thread, {.hazard = Hazard::conflict,
+                      .instruction = instruction,
+                      .place = "shared",
+                      .address = barrier,
+                      .bytes = 8,
+                      .other = Instruction::mbarrier_init,
+                      .detail = "no fence.mbarrier_init makes the barrier known to the copy engine"});
+    }
+    TensorLoad one(thread, instruction, *spec, at, block, shared, *counter);
+    if (one.begin()) thread.block->cluster().add_load(one);
+  }
+}
+
+}  // namespace
+
+std::optional<TensorMapSpec> tensor_of(const Thread& thread, Instruction instruction, const TensorMap& map) {
+  const auto spec = decode(map);
+  if (spec && spec->rank == 2) return spec;
+  report(thread, {.hazard = Hazard::bad_operand,
+                  .instruction = instruction,
+                  .detail = spec ? fmt::format("the tensor has {} dimensions", spec->rank) : "there is no tensor map"});
+  return std::nullopt;
+}
+
+bool is_box_address(const Thread& thread, Instruction instruction, std::uint32_t shared) {
+  if (shared % kBoxAlignment == 0) return true;
+  report(thread, {.hazard = Hazard::misaligned,
+                  .instruction = instruction,
+                  .place = "shared",
+                  .address = shared,
+                  .bytes = static_cast<int>(kBoxAlignment),
+                  .detail = "a box begins at a multiple of 128"});
+  return false;
+}
+
+bool TensorLoad::begin() {
+  const AsyncSight sight{*thread_->view.seen, *thread_->view.fenced, thread_->id, barrier_->agent()};
+  for (std::uint32_t offset = 0; offset < box_bytes(spec_); offset += kTensorChunk) {
+    if (!block_->shared().begin_bulk_write(*thread_, instruction_, swizzled(spec_.swizzle, shared_ + offset), sight)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void TensorLoad::land() {
+  const std::vector<std::uint8_t> box = read_box(*thread_, instruction_, spec_, at_);
+  const Access access = barrier_->landing(instruction_);
+  for (std::uint32_t offset = 0; offset < box.size(); offset += kTensorChunk) {
+    block_->shared().end_bulk_write(swizzled(spec_.swizzle, shared_ + offset), box.data() + offset, access);
+  }
+  block_->note_visit(*thread_, access, shared_);
+  barrier_->complete_bytes(static_cast<int>(box.size()));
+}
+
+void load_tensor(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier) {
+  Block& block = *this_thread().block;
+  load(Instruction::bulk_tensor_load, shared, map, at, barrier, 1u << block.index() % block.grid().blocks_per_cluster);
+}
+
+void load_tensor_multicast(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier,
+                           std::uint32_t blocks) {
+  const Thread& thread = this_thread();
+  const std::uint32_t of_cluster = thread.block->grid().blocks_per_cluster;
+  if (blocks == 0 || blocks >> of_cluster != 0) {
+    report(thread, {.hazard = Hazard::bad_operand,
+                    .instruction = Instruction::bulk_tensor_multicast,
+                    .detail = fmt::format("mask {:#x} in a cluster of {} blocks", blocks, of_cluster)});
+  }
+  load(Instruction::bulk_tensor_multicast, shared, map, at, barrier, blocks);
+}
+
+}  // namespace hotgemm::emulate

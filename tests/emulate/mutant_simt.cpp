@@ -1,0 +1,25 @@
+#include "mutant_kernels.hpp"
+
+#include "simt.cuh"
+
+namespace hotgemm::emulate {
+namespace {
+
+// clang-format off
+constexpr GemmTraits kWide{.op_a = Op::n, .op_b = Op::n};
+constexpr GemmTraits kF32{.element = DType::f32, .op_a = Op::t, .op_b = Op::t, .reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1};
+
+constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
+constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
+
+const GemmKernel kKernels[] = {
+    {kSquare, kWide, simt_gemm<kWide, kSquare>},
+    {kOdd, kF32, simt_gemm<kF32, kOdd>},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const GemmKernel> mutant_kernels() { return kKernels; }
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,41 @@
+#include "mutant_kernels.hpp"
+
+#include "emulate/emulated_wgmma.hpp"
+
+#include "wgmma.cuh"
+
+namespace hotgemm::emulate {
+namespace {
+
+// clang-format off
+constexpr GemmTraits kWide{.op_a = Op::n, .op_b = Op::n};
+constexpr GemmTraits kKMajor{.accumulator = DType::f16, .op_a = Op::n, .op_b = Op::t, .vec_d = 1};
+constexpr GemmTraits kTransposed{.op_a = Op::t, .op_b = Op::t, .reads_c = true, .vec_d = 2};
+constexpr GemmTraits kOuterMajor{.element = DType::bf16, .op_a = Op::t, .op_b = Op::n, .reads_c = true};
+
+constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
+constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
+constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
+constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
+constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
+
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+GemmKernel kernel() {
+  using Instruction = EmulatedWgmma<kConfig.consumer_n(), kTraits.element, kTraits.accumulator, kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
+  return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>};
+}
+
+const GemmKernel kKernels[] = {
+    kernel<kWide, kCooperative>(),
+    kernel<kKMajor, kPingPong>(),
+    kernel<kTransposed, kOneTile>(),
+    kernel<kOuterMajor, kBelow>(),
+    kernel<kWide, kBeside>(),
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const GemmKernel> mutant_kernels() { return kKernels; }
+
+}  // namespace hotgemm::emulate
