@@ -150,7 +150,8 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   // ptxas gives one instruction no more registers than threads have before any are moved (C7602).
   const int instruction = c.consumer_n() / (t.accumulator == DType::f16 ? 4 : 2);
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
-  const int others = !t.reads_c ? 32 : c.stores_in_bulk(t) ? 48 : 56;  // with fewer, kernels spill
+  // What must live beside accumulators: with fewer, kernels spill.
+  const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }
 
