@@ -91,9 +91,12 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
   BenchReport report;
   report.has_baseline = !command.no_baseline;
   if (command.with_ceiling) {
-    run.add_ceiling();
-    report.ceiling =
-        CeilingAlone{.f32_before = run.ceiling_alone(DType::f32), .f16_before = run.ceiling_alone(DType::f16)};
+    run.add_ceilings();
+    for (Ceiling& ceiling : run.ceilings()) {
+      report.ceilings.push_back({.name = ceiling.name(),
+                                 .f32_before = ceiling.measure(DType::f32, run.stream()),
+                                 .f16_before = ceiling.measure(DType::f16, run.stream())});
+    }
   }
   Progress progress("bench", session.quiet);
   for (std::size_t i = 0; i < problems.size() && !is_interrupted(); ++i) {
@@ -106,9 +109,9 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
     monitor.sample_clock();
   }
   if (report.results.empty()) report.is_complete = false;
-  if (report.ceiling) {
-    report.ceiling->f32_after = run.ceiling_alone(DType::f32);
-    report.ceiling->f16_after = run.ceiling_alone(DType::f16);
+  for (std::size_t i = 0; i < report.ceilings.size(); ++i) {
+    report.ceilings[i].f32_after = run.ceilings()[i].measure(DType::f32, run.stream());
+    report.ceilings[i].f16_after = run.ceilings()[i].measure(DType::f16, run.stream());
   }
   return report;
 }
@@ -207,7 +210,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"eager", "graph", "auto"}));
   sub.add_flag("--no-baseline", command->no_baseline, "time ours only");
   sub.add_flag("--ceiling", command->with_ceiling,
-               "also race each problem against mma.sync from registers, and give its fraction of that");
+               "also race each problem against the tensor cores with nothing to load, and give its fraction of that");
   sub.add_option("--results", command->results_file, "append a section of markdown to this file");
   sub.add_option("--commit", command->commit, "the commit that was built, for --results")->capture_default_str();
   add_oracle_options(sub, *command);

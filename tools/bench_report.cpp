@@ -17,7 +17,7 @@ bool has_failed(const BenchResult& r) { return !r.failure.empty(); }
 
 Table table_of(const BenchReport& report) {
   std::vector<Table::Column> columns{{"problem"}, {"mode"}, {"config"}, {"origin"}, {"µs", true}, {"TFLOP/s", true}};
-  if (report.ceiling) columns.push_back({"of ceiling", true});
+  if (!report.ceilings.empty()) columns.push_back({"of ceiling", true});
   if (report.has_baseline) {
     for (const char* heading : {"cuBLAS µs", "best Lt µs"}) columns.push_back({heading, true});
     columns.push_back({"Lt algorithm"});
@@ -33,7 +33,7 @@ Table table_of(const BenchReport& report) {
                                  failed ? "failed" : r.origin,
                                  number(r.ours.median_us, 2),
                                  number(r.ours.tflops, 1)};
-    if (report.ceiling) {
+    if (!report.ceilings.empty()) {
       row.push_back(std::isfinite(r.of_ceiling) ? fmt::format("{:.3f} ({:.3f} to {:.3f})", r.of_ceiling,
                                                               r.of_ceiling_ci.low, r.of_ceiling_ci.high)
                                                 : "-");
@@ -91,11 +91,14 @@ std::vector<std::string> lines_below(const BenchReport& report) {
   for (const auto& [what, mean] : means(report)) {
     lines.push_back(fmt::format("geometric mean of ratios ({}): {:.3f}", what, mean));
   }
-  if (report.ceiling) {
-    lines.push_back(fmt::format(
-        "ceiling: mma.sync from registers; alone, before and after: f32 {:.1f} and {:.1f}, f16 "
-        "{:.1f} and {:.1f} TFLOP/s; of ceiling: median of paired ratios, rounds interleaved",
-        report.ceiling->f32_before, report.ceiling->f32_after, report.ceiling->f16_before, report.ceiling->f16_after));
+  for (const CeilingAlone& c : report.ceilings) {
+    lines.push_back(
+        fmt::format("ceiling: {}; alone, before and after: f32 {:.1f} and {:.1f}, f16 {:.1f} and {:.1f} TFLOP/s",
+                    c.name, c.f32_before, c.f32_after, c.f16_before, c.f16_after));
+  }
+  if (!report.ceilings.empty()) {
+    lines.push_back(
+        fmt::format("of ceiling: of {}, median of paired ratios, rounds interleaved", report.ceilings.front().name));
   }
   if (report.has_baseline) {
     lines.push_back("ratio: the baseline's time / ours, so above 1 ours is faster; the baseline is the faster of both");
@@ -136,9 +139,9 @@ void to_json(const BenchReport& report, Json& output) {
   }
   output["means"] = Json::array();
   for (const auto& [what, mean] : means(report)) output["means"].push_back({{"of", what}, {"ratio", mean}});
-  if (report.ceiling) {
-    output["ceiling_alone_tflops"] = {{"f32", {report.ceiling->f32_before, report.ceiling->f32_after}},
-                                      {"f16", {report.ceiling->f16_before, report.ceiling->f16_after}}};
+  for (const CeilingAlone& c : report.ceilings) {
+    output["ceiling_alone_tflops"].push_back(
+        {{"ceiling", c.name}, {"f32", {c.f32_before, c.f32_after}}, {"f16", {c.f16_before, c.f16_after}}});
   }
 }
 

@@ -3,14 +3,14 @@
 #include "bench.hpp"
 #include "session.hpp"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace hotgemm::command {
 
-/// TFLOP/s of the ceiling with the chip to itself, before and after all problems.
+/// TFLOP/s of a ceiling with the chip to itself, before and after all problems.
 struct CeilingAlone {
+  std::string name;
   double f32_before = 0;
   double f16_before = 0;
   double f32_after = 0;
@@ -21,8 +21,8 @@ struct CeilingAlone {
 struct BenchReport {
   std::vector<BenchResult> results;  ///< one per problem and timing mode
   bool has_baseline = true;
-  bool is_complete = true;  ///< false: interrupted before all problems had their turn
-  std::optional<CeilingAlone> ceiling;
+  bool is_complete = true;             ///< false: interrupted before all problems had their turn
+  std::vector<CeilingAlone> ceilings;  ///< the first is the one that `of_ceiling` speaks of
 
   std::size_t failures() const;
 };

@@ -33,6 +33,11 @@ BenchRun::BenchRun(const Driver& driver, Context& context, Policy policy, const 
   }
 }
 
+void BenchRun::add_ceilings() {
+  for (const CeilingInstruction instruction : Ceiling::instructions(device_))
+    ceilings_.emplace_back(device_, instruction);
+}
+
 std::string BenchRun::baseline_version() const { return cublas_ ? cublas_->version() : "not used"; }
 
 std::vector<BenchResult> BenchRun::measure(const Problem& problem) {
@@ -70,8 +75,8 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
     const bool is_comparable = problem.dtype != DType::f32 && result.mode == TimingMode::eager;
-    if (!ceiling_ || !is_comparable || !result.failure.empty()) continue;
-    ceiling_->race(ours, static_cast<int>(pool.sets().size()), options, stream_.get(), result);
+    if (ceilings_.empty() || !is_comparable || !result.failure.empty()) continue;
+    ceilings_.front().race(ours, static_cast<int>(pool.sets().size()), options, stream_.get(), result);
   }
   return results;
 }

@@ -25,10 +25,11 @@ class BenchRun {
   /// One result per timing mode, at least one. What keeps a problem from being measured is its `failure`; only
   /// Error{context_lost} and errors of the driver's own are thrown.
   std::vector<BenchResult> measure(const Problem& problem);
-  /// From now on our kernels also race against the ceiling. Throws Error, not_supported where there is none.
-  void add_ceiling() { ceiling_.emplace(device_); }
-  /// TFLOP/s of the ceiling with the chip to itself.
-  double ceiling_alone(DType accumulator) { return ceiling_->measure(accumulator, stream_.get()); }
+  /// From now on our kernels also race against the highest ceiling. Throws Error, not_supported where there is none.
+  void add_ceilings();
+  /// What the GPU reaches with the chip to itself: the highest first, none before add_ceilings().
+  std::vector<Ceiling>& ceilings() { return ceilings_; }
+  CUstream stream() const { return stream_.get(); }
 
   const DeviceState& device() const { return device_; }
   std::string baseline_version() const;
@@ -52,7 +53,7 @@ class BenchRun {
   std::int64_t scratch_bytes_;
   OwnedStream stream_;
   std::optional<CublasBaseline> cublas_;
-  std::optional<Ceiling> ceiling_;
+  std::vector<Ceiling> ceilings_;
   bool has_wrong_numbers_ = false;
   bool has_failed_builds_ = false;
 };

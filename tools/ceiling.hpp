@@ -1,32 +1,47 @@
 #pragma once
 
 #include "bench.hpp"
+#include "ceiling_args.hpp"
 #include "device_state.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/loaded_kernel.hpp"
 #include "gpu/stopwatch.hpp"
 
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace hotgemm::command {
 
-/// mma.sync from registers, with nothing to load (templates/ceiling.cuh): what no kernel of family mma can exceed.
+/// The tensor cores' rate by one instruction, with nothing to load (templates/mma_ceiling.cuh, wgmma_ceiling.cuh): what
+/// no kernel that uses it can exceed.
 class Ceiling {
  public:
-  /// In the current CUDA context. Throws Error, not_supported where the GPU has no such instruction.
-  explicit Ceiling(DeviceState& device);
+  /// Those of the GPU of the current CUDA context, the highest first. Throws Error, not_supported where it has none.
+  static std::vector<CeilingInstruction> instructions(const DeviceState& device);
 
-  /// TFLOP/s with the chip to itself, warm. `accumulator` is f32 or f16.
-  double measure(DType accumulator, CUstream stream) const;
+  /// In the current CUDA context.
+  Ceiling(DeviceState& device, CeilingInstruction instruction);
+
+  /// "wgmma from shared memory"
+  std::string name() const;
+  /// TFLOP/s with the chip to itself, warm, of f16 elements. `accumulator` is f32 or f16.
+  double measure(DType accumulator, CUstream stream);
   /// Races `ours` against it, round by round, so that both run at the same clock, and fills in the fields of `result`
   /// that speak of the ceiling.
-  void race(const Contender& ours, int sets, const BenchOptions& options, CUstream stream, BenchResult& result) const;
+  void race(const Contender& ours, int sets, const BenchOptions& options, CUstream stream, BenchResult& result);
 
  private:
-  Contender contender(DType accumulator) const;
+  /// Builds and loads its kernel if it is the first of its types.
+  Contender contender(DType element, DType accumulator);
   double tflops(double us) const;
 
+  DeviceState& device_;
   const Driver& driver_;
+  CeilingInstruction instruction_;
   int blocks_;
-  LoadedKernel kernel_;
+  std::map<std::pair<DType, DType>, LoadedKernel> kernels_;  ///< by types of elements and accumulator
   DeviceBuffer results_;
 };
 

@@ -6,6 +6,8 @@
 
 #include <hotgemm/types.hpp>
 
+#include <fmt/format.h>
+
 #include <type_traits>
 
 namespace hotgemm {
@@ -79,10 +81,11 @@ KernelSource finish(std::string symbol, std::string text, std::string_view entry
   return source;
 }
 
-/// A kernel that is no GEMM: `name` of the templates, called with its one argument.
-std::string utility_kernel(const std::string& name, const std::string& args, const std::string& threads) {
-  return "extern \"C\" __global__ void __launch_bounds__(hotgemm::" + threads + ")\nhotgemm_" + name +
-         "(const __grid_constant__ hotgemm::" + args + " args) {\n  hotgemm::" + name + "(args);\n}\n";
+/// A kernel that is no GEMM: `function` of the templates, called with its one argument.
+std::string utility_kernel(const std::string& symbol, const std::string& function, const std::string& args,
+                           const std::string& threads) {
+  return "extern \"C\" __global__ void __launch_bounds__(hotgemm::" + threads + ")\n" + symbol +
+         "(const __grid_constant__ hotgemm::" + args + " args) {\n  hotgemm::" + function + "(args);\n}\n";
 }
 
 }  // namespace
@@ -104,15 +107,26 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
 
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
   std::string text = "#include \"check.cuh\"\n";
-  text += utility_kernel("fill", "FillArgs", "kCheckThreads");
-  text += utility_kernel("check", "CheckArgs", "kCheckThreads");
-  text += utility_kernel("digest", "DigestArgs", "kCheckThreads");
+  text += utility_kernel("hotgemm_fill", "fill", "FillArgs", "kCheckThreads");
+  text += utility_kernel("hotgemm_check", "check", "CheckArgs", "kCheckThreads");
+  text += utility_kernel("hotgemm_digest", "digest", "DigestArgs", "kCheckThreads");
   return finish("hotgemm_check", std::move(text), "check.cuh", arch, bundle);
 }
 
-KernelSource render_ceiling(std::string_view arch, const TemplateBundle& bundle) {
-  std::string text = "#include \"ceiling.cuh\"\n" + utility_kernel("ceiling", "CeilingArgs", "kCeilingThreads");
-  return finish("hotgemm_ceiling", std::move(text), "ceiling.cuh", arch, bundle);
+KernelSource render_ceiling(const CeilingKind& kind, std::string_view arch, const TemplateBundle& bundle) {
+  const bool is_wgmma = kind.instruction == CeilingInstruction::wgmma;
+  const std::string name = is_wgmma ? "wgmma_ceiling" : "mma_ceiling", header = name + ".cuh";
+  const std::string symbol =
+      fmt::format("hotgemm_{}_{}_{}", name, to_string(kind.element), to_string(kind.accumulator));
+  std::string text = "#include \"" + header + "\"\n";
+  if (is_wgmma) {
+    text +=
+        wgmma_text({.n = kCeilingTileB.outer, .element = kind.element, .accumulator = kind.accumulator}, "Instruction");
+  }
+  const std::string arguments =
+      literal(kind.element) + ", " + literal(kind.accumulator) + (is_wgmma ? ", Instruction" : "");
+  text += utility_kernel(symbol, name + "<" + arguments + ">", "CeilingArgs", "kCeilingThreads");
+  return finish(symbol, std::move(text), header, arch, bundle);
 }
 
 }  // namespace hotgemm

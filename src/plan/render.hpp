@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ceiling_args.hpp"
 #include "plan/kernel_config.hpp"
 #include "plan/kernel_source.hpp"
 #include "plan/template_bundle.hpp"
@@ -17,7 +18,8 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
 /// hotgemm_digest.
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
 
-/// The unit of the kernel that measures the tensor cores' rate from registers (templates/ceiling.cuh).
-KernelSource render_ceiling(std::string_view arch, const TemplateBundle& bundle);
+/// The unit of the kernel that measures the tensor cores' rate (templates/mma_ceiling.cuh,
+/// templates/wgmma_ceiling.cuh).
+KernelSource render_ceiling(const CeilingKind& kind, std::string_view arch, const TemplateBundle& bundle);
 
 }  // namespace hotgemm

@@ -5,6 +5,7 @@
 #include "device_fixture.hpp"
 
 #include "emulate/gemm_case.hpp"
+#include "unit/plan_fixture.hpp"
 
 #include <cmath>
 
@@ -128,21 +129,43 @@ TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
   }
 }
 
-TEST_F(UtilityKernels, CeilingMultipliesAndLeavesASum) {
-  for (const DType accumulator : {DType::f16, DType::f32}) {
-    const auto bytes = ceiling_result_bytes(1);
-    const Allocation& sums = device_.memory().add(
-        {.name = "sums", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
-    const CeilingArgs args{.results = sums.address(), .iterations = 1, .seed = kSeed, .accumulator = accumulator};
-    const LaunchReport report = run([&] { run_ceiling(args); }, {.threads = kCeilingThreads, .shared_bytes = 0});
-    EXPECT_TRUE(report.findings.empty()) << text(report.findings);
-    const Instruction mma =
-        accumulator == DType::f16 ? Instruction::mma_m16n8k16_f16_f16 : Instruction::mma_m16n8k16_f32_f16;
-    EXPECT_EQ(static_cast<double>(report.counters[mma].executions) * 2 * kMmaM * kMmaN * kMmaK, ceiling_flops(1, 1));
-    for (int thread = 0; thread < kCeilingThreads; ++thread) {
-      float sum = 0;
-      sums.load(0, thread * 4, &sum, sizeof sum);
-      ASSERT_TRUE(std::isfinite(sum) && sum != 0);
+/// Instructions of one launch's iteration, by warps.
+double executions(CeilingInstruction instruction) {
+  const double flops = instruction == CeilingInstruction::wgmma ? 2.0 * kWgmmaM * kCeilingTileB.outer * kWgmmaK / 4
+                                                                : 2.0 * kMmaM * kMmaN * kMmaK;
+  return ceiling_flops(instruction, 1, 1) / flops;
+}
+
+Instruction counted(const CeilingKind& kind) {
+  if (kind.instruction == CeilingInstruction::wgmma) return Instruction::wgmma_mma_async;
+  if (kind.element == DType::bf16) return Instruction::mma_m16n8k16_f32_bf16;
+  return kind.accumulator == DType::f16 ? Instruction::mma_m16n8k16_f16_f16 : Instruction::mma_m16n8k16_f32_f16;
+}
+
+TEST_F(UtilityKernels, CeilingsTakeAwayInEverySecondIterationWhatTheFirstHasAdded) {
+  for (const CeilingInstruction instruction : {CeilingInstruction::mma, CeilingInstruction::wgmma}) {
+    for (const TypePair& types : kTensorTypes) {
+      const CeilingKind kind{instruction, types.element, types.accumulator};
+      double mean_sum[2] = {};
+      for (const int iterations : {1, 2}) {
+        const auto bytes = ceiling_result_bytes(1);
+        const Allocation& sums = device_.memory().add(
+            {.name = "sums", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
+        const CeilingArgs args{.results = sums.address(), .iterations = iterations, .seed = kSeed};
+        const LaunchReport report =
+            run([&] { run_ceiling(kind, args); },
+                {.threads = kCeilingThreads, .shared_bytes = ceiling_shared_bytes(instruction)});
+        EXPECT_TRUE(report.findings.empty()) << text(report.findings);
+        EXPECT_EQ(static_cast<double>(report.counters[counted(kind)].executions), iterations * executions(instruction));
+        for (int thread = 0; thread < kCeilingThreads; ++thread) {
+          float sum = 0;
+          sums.load(0, thread * 4, &sum, sizeof sum);
+          ASSERT_TRUE(std::isfinite(sum));
+          mean_sum[iterations - 1] += std::abs(sum) / kCeilingThreads;
+        }
+      }
+      EXPECT_GT(mean_sum[0], 1);
+      EXPECT_LT(mean_sum[1], 0.05 * mean_sum[0]);
     }
   }
 }

@@ -115,11 +115,25 @@ TEST_F(CompileMatrix, CudaCoresOnEveryArch) {
   compile(cases);
 }
 
-TEST_F(CompileMatrix, ChecksAndCeilingOnEveryArch) {
+TEST_F(CompileMatrix, CeilingsOnEveryArch) {
+  std::vector<MatrixCase> cases;
+  for (const std::string& arch : known_archs()) {
+    for (const TypePair& types : kTensorTypes) {
+      const auto add = [&](CeilingInstruction instruction) {
+        cases.push_back(
+            {render_ceiling({instruction, types.element, types.accumulator}, arch, bundle_), arch, kCeilingThreads});
+      };
+      if (arch_limits(arch).has_cp_async) add(CeilingInstruction::mma);
+      if (arch_limits(arch).has_wgmma) add(CeilingInstruction::wgmma);
+    }
+  }
+  compile(cases);
+}
+
+TEST_F(CompileMatrix, ChecksOnEveryArch) {
   std::vector<MatrixCase> cases;
   for (const std::string& arch : known_archs()) {
     cases.push_back({render_check(arch, bundle_), arch, 256, 1});
-    if (arch_limits(arch).has_cp_async) cases.push_back({render_ceiling(arch, bundle_), arch, 256, 1});
   }
   // hotgemm_check names a unit of several kernels.
   for (const MatrixCase& one : cases) {
@@ -130,11 +144,9 @@ TEST_F(CompileMatrix, ChecksAndCeilingOnEveryArch) {
     EXPECT_EQ(local_bytes(result.cubin->image), 0);
     EXPECT_EQ(result.cubin->static_smem_bytes, 0);
     EXPECT_EQ(result.cubin->arch, one.arch);
-    if (one.source.symbol == "hotgemm_check") {
-      const auto& image = result.cubin->image;
-      const std::string fill = "hotgemm_fill";
-      EXPECT_NE(std::search(image.begin(), image.end(), fill.begin(), fill.end()), image.end());
-    }
+    const auto& image = result.cubin->image;
+    const std::string fill = "hotgemm_fill";
+    EXPECT_NE(std::search(image.begin(), image.end(), fill.begin(), fill.end()), image.end());
   }
 }
 

@@ -72,7 +72,10 @@ TEST(Render, IsWhatTheGoldenFilesSay) {
     expect_golden(source.symbol, source.text, names);
   }
   expect_golden("hotgemm_check", render_check("sm_90a", bundle).text, names);
-  expect_golden("hotgemm_ceiling", render_ceiling("sm_90a", bundle).text, names);
+  for (const CeilingInstruction instruction : {CeilingInstruction::mma, CeilingInstruction::wgmma}) {
+    const KernelSource source = render_ceiling({.instruction = instruction}, "sm_90a", bundle);
+    expect_golden(source.symbol, source.text, names);
+  }
 
   std::set<std::string> on_disk;
   for (const auto& entry : fs::directory_iterator(HOTGEMM_SOURCE_DIR "/tests/golden")) {
@@ -196,7 +199,7 @@ TEST_F(RenderIdentity, ChangesWithTheTemplatesOfItsFamilyOnly) {
 }
 
 TEST_F(RenderIdentity, UtilityUnitsHaveTheirOwn) {
-  EXPECT_NE(render_check("sm_80", bundle_).identity, render_ceiling("sm_80", bundle_).identity);
+  EXPECT_NE(render_check("sm_80", bundle_).identity, render_ceiling({}, "sm_80", bundle_).identity);
   EXPECT_NE(render_check("sm_80", bundle_).identity, render_check("sm_86", bundle_).identity);
 }
 

@@ -9,6 +9,6 @@ namespace hotgemm::emulate {
 
 void run_fill(const FillArgs& args);
 void run_check(const CheckArgs& args);
-void run_ceiling(const CeilingArgs& args);
+void run_ceiling(const CeilingKind& kind, const CeilingArgs& args);
 
 }  // namespace hotgemm::emulate

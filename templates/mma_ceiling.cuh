@@ -9,11 +9,11 @@
 
 namespace hotgemm {
 
-template <DType kAccumulator>
-class Ceiling {
+template <DType kElement, DType kAccumulator>
+class MmaCeiling {
  public:
   /// Power, and with it the clock, depends on the operands' bits, so they are normal variables as in a measured GEMM.
-  HOTGEMM_DEVICE explicit Ceiling(u32 seed, u32 thread) {
+  HOTGEMM_DEVICE explicit MmaCeiling(u32 seed, u32 thread) {
 #pragma unroll
     for (int i = 0; i < kCeilingFragments; ++i) {
 #pragma unroll
@@ -33,7 +33,7 @@ class Ceiling {
 #pragma unroll
           for (int j = 0; j < kCeilingFragments; ++j) {
             const int other = (i + shift) % kCeilingFragments;
-            ptx::mma_m16n8k16<DType::f16>(accumulators_[i][j].r, a_[other], b_[j][0], b_[j][1]);
+            ptx::mma_m16n8k16<kElement>(accumulators_[i][j].r, a_[other], b_[j][0], b_[j][1]);
           }
         }
       }
@@ -57,7 +57,7 @@ class Ceiling {
   }
 
  private:
-  static constexpr u32 kSigns = 0x80008000u;  // of two f16
+  static constexpr u32 kSigns = 0x80008000u;  // of two f16, or bf16
 
   struct AccumulatorF32 {
     float r[4] = {};
@@ -81,7 +81,8 @@ class Ceiling {
   using Accumulator = typename Select<kAccumulator == DType::f32, AccumulatorF32, AccumulatorF16>::Type;
 
   static HOTGEMM_DEVICE u32 normal_pair(u32 seed, u32 thread, u32 position) {
-    return ptx::cvt_rn_f16x2_f32(normal_at(seed, thread, position), normal_at(seed, thread, position + 1));
+    const float low = normal_at(seed, thread, position), high = normal_at(seed, thread, position + 1);
+    return kElement == DType::f16 ? ptx::cvt_rn_f16x2_f32(low, high) : ptx::cvt_rn_bf16x2_f32(low, high);
   }
 
   u32 a_[kCeilingFragments][4];
@@ -89,19 +90,12 @@ class Ceiling {
   Accumulator accumulators_[kCeilingFragments][kCeilingFragments];
 };
 
-HOTGEMM_DEVICE void ceiling(const CeilingArgs& args) {
+template <DType kElement, DType kAccumulator>
+HOTGEMM_DEVICE void mma_ceiling(const CeilingArgs& args) {
   const u32 thread = ptx::block_index() * kCeilingThreads + static_cast<u32>(ptx::thread_index());
-  float sum = 0;
-  if (args.accumulator == DType::f16) {
-    Ceiling<DType::f16> warp(args.seed, thread);
-    warp.run(args.iterations);
-    sum = warp.sum();
-  } else {
-    Ceiling<DType::f32> warp(args.seed, thread);
-    warp.run(args.iterations);
-    sum = warp.sum();
-  }
-  ptx::st_global_b32(args.results + u64{thread} * 4, ptx::bits_of(sum));
+  MmaCeiling<kElement, kAccumulator> warp(args.seed, thread);
+  warp.run(args.iterations);
+  ptx::st_global_b32(args.results + u64{thread} * 4, ptx::bits_of(warp.sum()));
 }
 
 }  // namespace hotgemm

@@ -1,0 +1,78 @@
+#pragma once
+
+// The rate of wgmma.m64n256k16 from shared memory: what a kernel of family `wgmma` could reach if all its loads were
+// free. sm_90a.
+
+#include "check.cuh"
+#include "ptx/barrier.hpp"
+#include "ptx/bulk_copy.hpp"
+#include "ptx/wgmma.hpp"
+#include "shared/ceiling_args.hpp"
+#include "wgmma_epilogue.cuh"
+
+namespace hotgemm {
+
+/// Fills the tiles. Power, and with it the clock, depends on the operands' bits, so they are normal variables as in a
+/// measured GEMM; in which order they lie is all the same.
+template <DType kElement>
+HOTGEMM_DEVICE void fill_ceiling_tiles(u32 shared, u32 seed) {
+  constexpr u32 kSigns = 0x80008000u;  // of two f16, or bf16
+  constexpr u32 kBytesA = kCeilingTileA.slab_bytes(), kBytesB = kCeilingTileB.bytes();
+  const auto normal_pair = [&](u32 matrix, u32 at) {
+    const float low = normal_at(seed + matrix, ptx::block_index(), at);
+    const float high = normal_at(seed + matrix, ptx::block_index(), at + 2);
+    return kElement == DType::f16 ? ptx::cvt_rn_f16x2_f32(low, high) : ptx::cvt_rn_bf16x2_f32(low, high);
+  };
+  const u32 first = static_cast<u32>(ptx::thread_index()) * 4;
+  for (u32 at = first; at < kBytesA; at += kCeilingThreads * 4) {
+    const u32 pair = normal_pair(0, at);
+    ptx::st_shared_b32(shared + at, pair);
+    ptx::st_shared_b32(shared + kBytesA + at, pair ^ kSigns);
+  }
+  for (u32 at = first; at < kBytesB; at += kCeilingThreads * 4) {
+    ptx::st_shared_b32(shared + kCeilingTileA.bytes() + at, normal_pair(1, at));
+  }
+  ptx::fence_proxy_async();
+  ptx::bar_sync();
+}
+
+/// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for m64n256k16 and the two types.
+template <DType kElement, DType kAccumulator, class Instruction>
+HOTGEMM_DEVICE void wgmma_ceiling(const CeilingArgs& args) {
+  const u32 shared = ptx::dynamic_shared_base();
+  const auto thread = static_cast<u32>(ptx::thread_index());
+  fill_ceiling_tiles<kElement>(shared, args.seed);
+
+  // By a shuffle the compiler learns that it is the same for a warp, and computes descriptors once for all lanes.
+  const u32 warpgroup = ptx::shfl_sync_idx_b32(thread / kWarpgroupThreads, 0, 31, ~0u);
+  const u64 a = kCeilingTileA.descriptor(shared) + descriptor_step(kCeilingTileA.offset_bytes(kWgmmaM, 0)) * warpgroup;
+  const u64 b = kCeilingTileB.descriptor(shared + kCeilingTileA.bytes());
+  WgmmaAccumulator<kAccumulator, kCeilingTileB.outer> accumulator;
+  const auto pin = [&] {  // by index: over a range the compiler does not unroll 128 turns
+#pragma unroll
+    for (int r = 0; r < static_cast<int>(sizeof accumulator.d / 4); ++r) ptx::pin(accumulator.d[r]);
+  };
+  pin();
+#pragma unroll 1
+  for (int iteration = 0; iteration < args.iterations; ++iteration) {
+    // The next iteration takes away what this one has added: f16 accumulators neither overflow nor stand still.
+    const u64 signed_a = a + descriptor_step(kCeilingTileA.slab_bytes()) * static_cast<u64>(iteration % 2);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kCeilingTileB.block_k / kWgmmaK; ++step) {
+      Instruction::mma_async(accumulator.d, signed_a + descriptor_step(kCeilingTileA.offset_bytes(0, step)),
+                             b + descriptor_step(kCeilingTileB.offset_bytes(0, step)), true);
+    }
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<1>();
+  }
+  ptx::wgmma_wait_group<0>();
+  pin();
+
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kCeilingTileB.outer / 2; ++i) sum += accumulator.get(i);
+  ptx::st_global_b32(args.results + u64{ptx::block_index() * kCeilingThreads + thread} * 4, ptx::bits_of(sum));
+}
+
+}  // namespace hotgemm
