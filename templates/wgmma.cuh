@@ -169,7 +169,7 @@ class WgmmaGemm {
     });
   }
 
-  /// One thread, of a stage that nobody reads.
+  /// By one thread, into a stage that nobody reads any more.
   HOTGEMM_DEVICE void copy_stage(u32 stage, int m, int n, int tile) const {
     const u32 barrier = full(stage);
     ptx::mbarrier_arrive_expect_tx(barrier, kStageBytes);
@@ -232,11 +232,13 @@ class WgmmaGemm {
   /// passes through the ring would take the end of an earlier phase for the one that it waits for: both have its
   /// parity.
   HOTGEMM_DEVICE void await_turn(int consumer, u32 round) const {
+    if (k_tiles_ == 0) return;  // no stage to be confused about, nor what would keep a consumer's warps together
     const u32 parity = round & 1;
     await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the first of all waits for nobody
   }
   HOTGEMM_DEVICE void end_turn(int consumer) const {
-    if (thread_ % kWarpgroupThreads == 0) ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
+    if (k_tiles_ > 0 && thread_ % kWarpgroupThreads == 0)
+      ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
   }
 
   /// One k-tile's products are always in flight while the next one's are issued: a stage is given back one k-tile late.

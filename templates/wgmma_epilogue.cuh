@@ -68,8 +68,8 @@ class WgmmaEpilogue {
   }
 
  private:
-  /// Columns from `begin` of the accumulator, of which the first `stored` have been, to `row`, `col` of D, through a
-  /// buffer that had the piece before this one if it follows itself, or else the one before that.
+  /// Columns from `begin` of the accumulator, of which the first `stored` are in D already, to `row`, `col` of D,
+  /// through a buffer that had the piece before this one if it follows itself, or else the one before that.
   HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, int stored, u32 buffer,
                                   bool follows_itself, int row, int col) const {
     const int cols = min_of(kPieceColumns, kColumns - begin);

@@ -8,8 +8,8 @@ namespace hotgemm {
 namespace {
 
 constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
-// No tile, and no cluster's, is larger on a side.
-constexpr std::int64_t kMostOfTensorMap = kMostBlocks - 1024;
+// So that a tile that begins inside a matrix ends below 2^31: no tile, and no cluster's, is larger on a side.
+constexpr std::int64_t kMostExtent = kMostBlocks - 1024;
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
@@ -73,11 +73,12 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 
 bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
   if (kernel.shape.tiles(m, n) * kernel.shape.cluster > kMostBlocks) return false;
-  return !kernel.maps || (m <= kMostOfTensorMap && n <= kMostOfTensorMap && k <= kMostOfTensorMap);
+  return !kernel.maps || (m <= kMostExtent && n <= kMostExtent && k <= kMostExtent);
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream) noexcept {
+  if (!fits(kernel, m, n, k)) return CUDA_ERROR_INVALID_VALUE;
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),

@@ -79,7 +79,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, 
 /// Cycles that an SM needs for a k-tile of one of its tiles, others running beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, const Waves& waves, double k_tiles) {
   const double tensor = tensor_cycles(c), shared = shared_cycles(c), copy = copy_cycles(c, t, p, waves.sms);
-  const double in_flight = std::min<double>(c.stages, k_tiles) * waves.concurrent;
+  const double in_flight = std::clamp<double>(k_tiles, 1, c.stages) * waves.concurrent;
   const double bound = std::max({tensor, shared, copy, kLatencyCycles / in_flight});
   const double waits = kWaitCycles / (c.readers() * waves.concurrent);
   return (bound + kUnboundShare * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + kClusterShare : 1) + waits;

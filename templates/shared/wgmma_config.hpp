@@ -82,7 +82,12 @@ struct WgmmaConfig {
   static constexpr int kStoreRows = 16;
   static constexpr int kStoreCols = 64;
   static constexpr int kStoreBytes = kStoreRows * kStoreCols * 2;
-  constexpr int store_buffers() const { return blocks_per_sm * smem_bytes(2) <= kMaxSmemBytes ? 2 : 1; }
+  constexpr int store_buffers() const {
+    return smem_bytes(2) <= kMaxSmemBytes &&
+                   blocks_per_sm * (smem_bytes(2) + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes
+               ? 2
+               : 1;
+  }
 
   // Shared memory: stages, buffers of D, barriers.
   constexpr int store_offset() const { return stages * stage_bytes(); }
@@ -98,7 +103,7 @@ struct WgmmaConfig {
   }
   /// After the start the producer gives registers to two or three consumers.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
-  /// Whether two consumers need what the producer can hardly do without.
+  /// Whether two consumers need so many registers that the producer keeps only 24.
   constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
   constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
   constexpr int consumer_registers() const {
@@ -109,6 +114,7 @@ struct WgmmaConfig {
  private:
   // Of sm_90, the only architecture that has this family.
   static constexpr int kMaxSmemBytes = 227 * 1024;
+  static constexpr int kSmemPerSmBytes = 228 * 1024;
   static constexpr int kRegistersPerSm = 65536;
   static constexpr int kMaxBoxRows = 256;
 

@@ -44,7 +44,8 @@ WgmmaConfig with_cluster(WgmmaConfig config, int cluster_m, int cluster_n) {
 }
 
 TEST(WgmmaModel, PredictsSomethingForEveryConfig) {
-  for (const auto& [m, n, k] : {std::tuple(1, 1, 1), std::tuple(4096, 4096, 4096), std::tuple(16, 100000, 8)}) {
+  for (const auto& [m, n, k] :
+       {std::tuple(1, 1, 1), std::tuple(4096, 4096, 4096), std::tuple(16, 100000, 8), std::tuple(512, 512, 0)}) {
     const Problem problem = sized(m, n, k);
     for (const WgmmaConfig& config : wgmma_menu(traits_of(problem))) {
       const double time = us(config, problem);
