@@ -72,7 +72,8 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element)};
 }
 
-/// The arguments of a kernel that knows A and B by their tensor maps; with k = 0 it does not look at them.
+/// The arguments of a kernel that knows A and B by their tensor maps, at which it does not look with k = 0, and D by
+/// address and perhaps by tensor map.
 GemmArgs read_wgmma(Ledger& ledger, const Function& function, const WgmmaArgs& args) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
@@ -86,6 +87,10 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const WgmmaArgs& a
   }
   gemm.a = a.address;
   gemm.b = b.address;
+  if (kernel.boxes->d) {
+    const MapContents d = read_map(ledger, function, "D", args.d, *kernel.boxes->d, gemm.m, gemm.n);
+    expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
+  }
   return gemm;
 }
 

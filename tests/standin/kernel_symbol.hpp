@@ -19,6 +19,7 @@ struct ExpectedBox {
 };
 struct ExpectedBoxes {
   ExpectedBox a, b;
+  std::optional<ExpectedBox> d;  ///< of kernels whose D the copy engine stores
 };
 
 /// What the name of a GEMM kernel says: "hotgemm_<config>_<traits>".
