@@ -56,8 +56,8 @@ struct WgmmaTile {
   constexpr unsigned long long descriptor(unsigned address) const {
     return wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes);
   }
-  /// How far the operand that begins at `first`, a multiple of slab_elements() (k-major: of 8), and at k = 16 * `step` lies behind
-  /// the tile's first one.
+  /// How far the operand that begins at `first`, a multiple of slab_elements() (k-major: of 8), and at k = 16 * `step`
+  /// lies behind the tile's first one.
   constexpr int offset_bytes(int first, int step) const {
     const int k = step * kWgmmaK;
     if (k_major) return k / slab_elements() * slab_bytes() + first * swizzle_bytes + k % slab_elements() * 2;

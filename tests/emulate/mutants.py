@@ -157,7 +157,7 @@ MUTANTS = {
     "wgmma_c_not_waited_for": ("wgmma_epilogue.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
     "wgmma_last_rows_taken_for_whole": ("wgmma_epilogue.cuh", "row + kRows <= args_.m &&", "row < args_.m &&"),
     "wgmma_rows_off_by_one": (
-        "wgmma_epilogue.cuh", "row + at.row >= args_.m) continue;", "row + at.row > args_.m) continue;"),
+        "wgmma_epilogue.cuh", "row + at.row >= args_.m ||", "row + at.row > args_.m ||"),
     "wgmma_columns_off_by_one": (
         "wgmma_epilogue.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
 }
