@@ -187,7 +187,8 @@ class WgmmaGemm {
     constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
     constexpr int kBoxes = kTile.rows() / kSharers / kRows;
     const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
-    constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;  // or the producer's few registers spill
+    // Or the producer's few registers spill. Host compilers do not look into the pragma.
+    [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;
 #pragma unroll kUnroll
     for (int slab = 0; slab < kTile.slabs(); ++slab) {
 #pragma unroll
