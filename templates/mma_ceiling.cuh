@@ -4,6 +4,7 @@
 // sm_80 and later.
 
 #include "check.cuh"
+#include "ptx/element.hpp"
 #include "ptx/mma.hpp"
 #include "shared/ceiling_args.hpp"
 
@@ -82,7 +83,7 @@ class MmaCeiling {
 
   static HOTGEMM_DEVICE u32 normal_pair(u32 seed, u32 thread, u32 position) {
     const float low = normal_at(seed, thread, position), high = normal_at(seed, thread, position + 1);
-    return kElement == DType::f16 ? ptx::cvt_rn_f16x2_f32(low, high) : ptx::cvt_rn_bf16x2_f32(low, high);
+    return ptx::narrow_pair<kElement>(low, high);
   }
 
   u32 a_[kCeilingFragments][4];

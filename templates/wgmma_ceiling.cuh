@@ -6,6 +6,7 @@
 #include "check.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/bulk_copy.hpp"
+#include "ptx/element.hpp"
 #include "ptx/wgmma.hpp"
 #include "shared/ceiling_args.hpp"
 #include "wgmma_epilogue.cuh"
@@ -21,7 +22,7 @@ HOTGEMM_DEVICE void fill_ceiling_tiles(u32 shared, u32 seed) {
   const auto normal_pair = [&](u32 matrix, u32 at) {
     const float low = normal_at(seed + matrix, ptx::block_index(), at);
     const float high = normal_at(seed + matrix, ptx::block_index(), at + 2);
-    return kElement == DType::f16 ? ptx::cvt_rn_f16x2_f32(low, high) : ptx::cvt_rn_bf16x2_f32(low, high);
+    return ptx::narrow_pair<kElement>(low, high);
   };
   const u32 first = static_cast<u32>(ptx::thread_index()) * 4;
   for (u32 at = first; at < kBytesA; at += kCeilingThreads * 4) {

@@ -78,7 +78,6 @@ bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream) noexcept {
-  if (!fits(kernel, m, n, k)) return CUDA_ERROR_INVALID_VALUE;
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),

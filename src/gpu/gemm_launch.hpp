@@ -27,8 +27,7 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 /// Whether a grid has blocks enough, and 32 bits room for the coordinates of tiles that reach beyond the matrices.
 bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) noexcept;
 
-/// Enqueues the kernel on `stream`; returns what the driver says, or CUDA_ERROR_INVALID_VALUE where the problem does
-/// not fit. m and n at least 1, all sizes below 2^31.
+/// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and `fits`.
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream) noexcept;
 

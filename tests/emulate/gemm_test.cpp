@@ -37,7 +37,8 @@ struct Size {
 };
 // One element, less than a tile of anything, more than one of everything, nothing to sum over, and sizes around the
 // multiples of tiles and of the widest access.
-constexpr Size kSizes[] = {{1, 1, 1}, {17, 9, 7}, {64, 64, 64}, {65, 63, 33}, {130, 72, 136}, {33, 145, 97}, {5, 3, 0}, {200, 150, 0}};
+constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63, 33},
+                           {130, 72, 136}, {33, 145, 97}, {5, 3, 0},    {200, 150, 0}};
 
 class EmulatedGemm : public testing::TestWithParam<std::string> {};
 
