@@ -1,5 +1,7 @@
 #include "plan/kernel_config.hpp"
 
+#include "rung_tag.hpp"
+
 #include <charconv>
 #include <type_traits>
 
@@ -14,16 +16,17 @@ constexpr Family kFamilies[] = {
 };
 static_assert(std::size(kFamilies) == std::variant_size_v<KernelConfig>);
 
-/// Removes `tag` and a number from the front of `text`.
+/// Removes "_", `tag` and a number from the front of `text`; leaves it alone if it does not begin so.
 bool take_field(std::string_view& text, std::string_view tag, int& value) {
-  if (!text.starts_with("_")) return false;
-  text.remove_prefix(1);
-  if (!text.starts_with(tag)) return false;
-  text.remove_prefix(tag.size());
-  if (text.empty() || text.front() < '0' || text.front() > '9') return false;  // from_chars would take a sign
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view rest = text;
+  if (!rest.starts_with("_")) return false;
+  rest.remove_prefix(1);
+  if (!rest.starts_with(tag)) return false;
+  rest.remove_prefix(tag.size());
+  if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // from_chars would take a sign
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
   if (error != std::errc()) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  text = rest.substr(static_cast<std::size_t>(end - rest.data()));
   return true;
 }
 
@@ -31,9 +34,10 @@ template <class Config>
 std::optional<KernelConfig> parse_fields(std::string_view text) {
   Config config;
   bool good = true;
-  Config::visit_fields(config, [&](const char*, const char* tag, auto& field) {
-    int value = 0;
-    good = good && take_field(text, tag, value);
+  Config::visit_fields(config, [&](const char*, const auto& tag, auto& field) {
+    int value = field;
+    const bool has_field = take_field(text, tag, value);
+    good = good && (has_field || !is_named(tag, value));
     if constexpr (std::is_same_v<decltype(field), bool&>) {
       good = good && value <= 1;
       field = value != 0;
@@ -69,7 +73,8 @@ std::string to_string(const KernelConfig& config) {
   std::string text(family_of(config).name);
   std::visit(
       [&](const auto& c) {
-        c.visit_fields(c, [&](const char*, const char* tag, auto value) {
+        c.visit_fields(c, [&](const char*, const auto& tag, auto value) {
+          if (!is_named(tag, value)) return;
           text += '_';
           text += tag;
           text += std::to_string(static_cast<int>(value));

@@ -3,6 +3,7 @@
 #include "plan/identity.hpp"
 #include "plan/traits.hpp"
 #include "plan/wgmma_instruction.hpp"
+#include "rung_tag.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -30,7 +31,8 @@ std::string traits_initializer(const GemmTraits& t) {
 template <class Config>
 std::string config_initializer(const Config& config) {
   std::string text;
-  config.visit_fields(config, [&](const char* name, const char*, auto value) {
+  config.visit_fields(config, [&](const char* name, const auto& tag, auto value) {
+    if (!is_named(tag, value)) return;
     text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
   });
   return text;

@@ -1,6 +1,7 @@
 #include "kernel_symbol.hpp"
 
 #include "mma_config.hpp"
+#include "rung_tag.hpp"
 #include "simt_config.hpp"
 #include "wgmma_config.hpp"
 
@@ -81,15 +82,17 @@ std::optional<std::map<std::string_view, int>> parse_fields(const std::vector<st
 template <class Config>
 std::optional<Config> parse_config(const std::map<std::string_view, int>& fields) {
   Config config;
-  std::size_t found = 0;
-  Config::visit_fields(config, [&](const char*, const char* tag, auto& value) {
-    const auto field = fields.find(tag);
-    if (field == fields.end()) return;
+  std::size_t found = 0, expected = 0;
+  Config::visit_fields(config, [&](const char*, const auto& tag, auto& value) {
+    const auto field = fields.find(static_cast<const char*>(tag));
+    if (field == fields.end()) {
+      expected += is_named(tag, value) ? 1 : 0;
+      return;
+    }
+    ++expected;
     value = static_cast<std::remove_reference_t<decltype(value)>>(field->second);
     ++found;
   });
-  std::size_t expected = 0;
-  Config::visit_fields(config, [&](const char*, const char*, auto&) { ++expected; });
   if (found != expected || fields.size() != expected) return std::nullopt;
   return config;
 }
