@@ -34,7 +34,7 @@ struct DeviceMeasurer::Session {
     if (found != kernels.end()) return found->second;
     GemmKernel kernel =
         load_gemm_kernel(driver(), trial.config, traits_of(problem), *trial.cubin, device.info().sm_count);
-    if (!fits(kernel, problem.m, problem.n, problem.k)) {
+    if (!kernel.shape.fits(problem.m, problem.n, problem.k)) {
       throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(trial.config));
     }
     return kernels.emplace(trial.cubin->symbol, std::move(kernel)).first->second;

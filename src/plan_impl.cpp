@@ -8,7 +8,7 @@
 namespace hotgemm {
 
 void PlanImpl::launch(Stream stream, const Problem& p, const Operands& operands) const {
-  if (!fits(*kernel_, p.m, p.n, p.k)) {
+  if (!kernel_->shape.fits(p.m, p.n, p.k)) {
     throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config) +
                                               ": it has more tiles than a grid has blocks, or coordinates of 2^31");
   }

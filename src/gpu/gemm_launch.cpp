@@ -2,14 +2,8 @@
 
 #include "gpu/tensor_map.hpp"
 
-#include <limits>
-
 namespace hotgemm {
 namespace {
-
-constexpr std::int64_t kMostBlocks = std::numeric_limits<std::int32_t>::max();
-// So that a tile that begins inside a matrix ends below 2^31: no tile, and no cluster's, is larger on a side.
-constexpr std::int64_t kMostExtent = kMostBlocks - 1024;
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
@@ -69,11 +63,6 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
   }
   return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
-}
-
-bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
-  if (kernel.shape.tiles(m, n) * kernel.shape.cluster > kMostBlocks) return false;
-  return !kernel.maps || (m <= kMostExtent && n <= kMostExtent && k <= kMostExtent);
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,

@@ -24,10 +24,8 @@ struct GemmKernel {
 GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
                             const Cubin& cubin, int sm_count);
 
-/// Whether a grid has blocks enough, and 32 bits room for the coordinates of tiles that reach beyond the matrices.
-bool fits(const GemmKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k) noexcept;
-
-/// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and `fits`.
+/// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and the
+/// shape fits them.
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream) noexcept;
 

@@ -1,6 +1,7 @@
 #include "plan/choice.hpp"
 
 #include "plan/candidates.hpp"
+#include "plan/launch_shape.hpp"
 #include "plan/model.hpp"
 #include "plan/traits.hpp"
 
@@ -77,6 +78,8 @@ std::vector<Choice> choose(const Problem& asked, const std::string& arch, const 
       choices.push_back(std::move(choice));
     }
   }
+  std::erase_if(choices,
+                [&](const Choice& c) { return !launch_shape(c.config, traits).fits(problem.m, problem.n, problem.k); });
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + arch);
   }

@@ -52,6 +52,17 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
   }
 }
 
+TEST(Choice, IsOfKernelsWhoseCoordinatesGoAsFarAsTheMatrices) {
+  const Database database{DatabaseOptions{}};
+  const Problem huge = parse_problem("8x8x2147483640 nt f16 f32");
+  const auto choices = choose_on(kArch, huge, database);
+  ASSERT_FALSE(choices.empty());
+  for (const Choice& choice : choices) EXPECT_NE(family_of(choice.config).name, "wgmma") << to_string(choice);
+  const auto all = anchors(traits_of(huge), arch_limits(kArch));
+  EXPECT_TRUE(std::ranges::any_of(all, [](const KernelConfig& c) { return family_of(c).name == "wgmma"; }))
+      << "they would be picked from otherwise";
+}
+
 TEST(Choice, AnExactRecordWins) {
   Database database{DatabaseOptions{}};
   const TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");

@@ -28,6 +28,16 @@ TEST(LaunchShape, AGridHasABlockForEachTile) {
   EXPECT_EQ(shape_of(WgmmaConfig{.one_tile = true}).blocks(129, 513, 1), 6);
 }
 
+TEST(LaunchShape, FitsGridsAndCoordinatesOf32Bits) {
+  constexpr std::int64_t kMost = 0x7fffffff;
+  const LaunchShape by_threads = shape_of(MmaConfig{}), by_tensor = shape_of(WgmmaConfig{});
+  EXPECT_TRUE(by_threads.fits(8, 8, kMost));
+  EXPECT_FALSE(by_tensor.fits(8, 8, kMost));
+  EXPECT_TRUE(by_tensor.fits(8, 8, kMost - 1024));
+  EXPECT_TRUE(by_threads.fits(kMost, 8192, 8));
+  EXPECT_FALSE(by_threads.fits(kMost, 1 << 24, 8)) << "2^24 times 2^17 tiles";
+}
+
 TEST(LaunchShape, OrAsManyAsStay) {
   const LaunchShape one = shape_of(WgmmaConfig{});
   EXPECT_EQ(one.blocks(128, 256, 132), 1);
