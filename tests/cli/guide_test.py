@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Runs tools/guide_numbers, on trees made up here and on this one, and follows the links of the guide.
+
+guide_test.py --root ROOT
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path()
+HEADING = "m,n,k,layout,dtype,acc,name,label,tflops,refusal\n"
+PAGE = """# A step
+
+<!-- gain: slow -> fast one -->
+what an earlier run wrote
+<!-- /gain -->
+
+Text between.
+
+<!-- gain: fast one -> slow -->
+<!-- /gain -->
+"""
+
+
+def row(label, tflops, size=4096, acc="f16"):
+    return f"{size},{size},{size},nn,f16,{acc},hgemm,{label},{tflops},\n"
+
+
+class GuideTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        for name in ("docs/guide", "docs/results"):
+            (self.root / name).mkdir(parents=True)
+        self.page = self.root / "docs/guide/01-step.md"
+        self.page.write_text(PAGE, encoding="utf-8")
+
+    def csv(self, text):
+        (self.root / "docs/results/ladder.csv").write_text(text, encoding="utf-8")
+
+    def run_tool(self, *words, expect=0):
+        done = subprocess.run([sys.executable, str(ROOT / "tools/guide_numbers"), "--root", str(self.root), *words],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_results_are_written_between_the_markers(self):
+        # Other sizes and accumulations are not what the guide compares.
+        others = row("slow", 99, size=8192) + row("slow", 98, acc="f32")
+        self.csv(HEADING + row("slow", 12.34) + others + row("fast one", 45.6))
+        self.assertIn("01-step.md", self.run_tool("--check", expect=1))
+        self.assertEqual(self.page.read_text(encoding="utf-8"), PAGE)
+        self.run_tool()
+        text = self.page.read_text(encoding="utf-8")
+        self.assertIn("`slow` → `fast one`: 12.3 → 45.6 TFLOP/s, 3.70×", text)
+        self.assertIn("`fast one` → `slow`: 45.6 → 12.3 TFLOP/s, 0.27×", text)
+        self.assertIn("hotgemm ladder --rung 'slow,fast one'", " ".join(text.split()))
+        self.assertNotIn("an earlier run", text)
+        self.assertIn("\n\nText between.\n\n", text)
+        self.run_tool("--check")
+        self.run_tool()
+        self.assertEqual(self.page.read_text(encoding="utf-8"), text)
+
+    def test_without_results_it_says_how_to_get_them(self):
+        self.run_tool()
+        text = self.page.read_text(encoding="utf-8")
+        self.assertIn("Run `hotgemm ladder --rung 'slow,fast one'` to see it on your GPU.", text)
+        self.assertNotIn("TFLOP/s", text)
+        self.run_tool("--check")
+
+    def test_a_label_without_a_speed_is_an_error(self):
+        for more in ("", row("fast one", ""), row("fast one", 2, size=8192)):
+            self.csv(HEADING + row("slow", 1) + more)
+            for option in ([], ["--check"]):
+                message = self.run_tool(*option, expect=1)
+                self.assertIn("01-step.md", message)
+                self.assertIn("fast one", message)
+        self.assertEqual(self.page.read_text(encoding="utf-8"), PAGE)
+
+    def test_a_marker_without_its_other_half_is_an_error(self):
+        for broken in (PAGE.replace("<!-- /gain -->", "", 1), PAGE + "<!-- gain: slow - fast one -->\n"):
+            self.page.write_text(broken, encoding="utf-8")
+            self.assertIn("01-step.md", self.run_tool(expect=1))
+
+    def test_results_of_another_kind_are_an_error(self):
+        self.csv("problem,us\n1,2\n")
+        self.assertIn("no column m", self.run_tool(expect=1))
+
+    def test_the_guide_of_this_tree_is_up_to_date(self):
+        self.root = ROOT
+        self.run_tool("--check")
+
+    def test_links_of_the_guide_lead_somewhere(self):
+        pages = sorted((ROOT / "docs/guide").glob("*.md"))
+        self.assertGreater(len(pages), 10)
+        index = (ROOT / "docs/guide/README.md").read_text(encoding="utf-8")
+        for page in pages:
+            text = page.read_text(encoding="utf-8")
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if not re.match(r"https?:|#", target):
+                    with self.subTest(page=page.name, target=target):
+                        self.assertTrue((page.parent / target.partition("#")[0]).exists())
+            if page.name != "README.md":
+                self.assertIn(f"({page.name})", index)
+
+
+def main() -> int:
+    global ROOT
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", required=True, type=pathlib.Path)
+    options, rest = parser.parse_known_args()
+    ROOT = options.root.resolve()
+    program = unittest.main(argv=[sys.argv[0], *rest], exit=False, verbosity=2)
+    return 0 if program.result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
