@@ -56,6 +56,8 @@ constexpr std::string_view kNames[] = {
     "griddepcontrol.launch_dependents",
     "trap",
     "bar.warp.sync",
+    "ldmatrix.x2",
+    "ldmatrix.x2.trans",
     "ldmatrix.x4",
     "ldmatrix.x4.trans",
     "stmatrix.x4",

@@ -57,6 +57,8 @@ enum class Instruction : std::uint8_t {
   griddepcontrol_launch_dependents,
   trap,
   bar_warp_sync,
+  ldmatrix_x2,
+  ldmatrix_x2_trans,
   ldmatrix_x4,
   ldmatrix_x4_trans,
   stmatrix_x4,
