@@ -167,33 +167,36 @@ class TileCopy {
   i64 pass_stride_, tile_stride_;  // bytes
 };
 
-/// Where a warp's ldmatrix finds an operand's fragments in its tile.
+/// Where a warp's ldmatrix finds an operand's fragments in its tile: of a 16×16 block by four matrices, or of one 8
+/// wide and 16 along k by two.
 ///
-/// The warps along a dimension take its 16-wide blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
+/// The warps along a dimension take its blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
 /// of a thread's first block and the steps to its other blocks share no bits (for kWarps a power of two), the swizzle's
 /// XOR distributes over them, and one register addresses them all.
-template <TileLayout kTile, bool kKMajor, int kWarps>
+template <TileLayout kTile, bool kKMajor, int kWarps, int kMatrices = 4>
 class FragmentSource {
  public:
+  static constexpr int kWidth = kMatrices / 2 * 8;
+
   HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
-      : row_(lane.row + (kKMajor ? 16 * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : 2 * warp)) {
+      : row_(lane.row + (kKMajor ? kWidth * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : kWidth / 8 * warp)) {
     base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
   }
 
-  /// Loads the warp's `block`-th 16×16 block at k offset 16 * `k_step` of the tile at `shared`.
-  HOTGEMM_DEVICE void load(u32 (&registers)[4], u32 shared, int block, int k_step) const {
-    const int row_step = 16 * (kKMajor ? kWarps * block : k_step);  // row_xor has period 8
-    const int chunk_step = 2 * (kKMajor ? k_step : kWarps * block);
+  /// Loads the warp's `block`-th block at k offset 16 * `k_step` of the tile at `shared`.
+  HOTGEMM_DEVICE void load(u32 (&registers)[kMatrices], u32 shared, int block, int k_step) const {
+    const int row_step = kKMajor ? kWidth * kWarps * block : 16 * k_step;  // row_xor has period 8
+    const int chunk_step = kKMajor ? 2 * k_step : kWidth / 8 * kWarps * block;
     const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
-    if constexpr (kKMajor) {
-      ptx::ldmatrix_x4(registers, address);
+    if constexpr (kMatrices == 4) {
+      kKMajor ? ptx::ldmatrix_x4(registers, address) : ptx::ldmatrix_x4_trans(registers, address);
     } else {
-      ptx::ldmatrix_x4_trans(registers, address);
+      kKMajor ? ptx::ldmatrix_x2(registers, address) : ptx::ldmatrix_x2_trans(registers, address);
     }
   }
 
  private:
-  static constexpr int kChunksPerStep = kKMajor ? 2 : 2 * kWarps;
+  static constexpr int kChunksPerStep = kKMajor ? 2 : kWidth / 8 * kWarps;
   static constexpr bool kXorDistributes = (kChunksPerStep & (kChunksPerStep - 1)) == 0;
 
   HOTGEMM_DEVICE u32 column(int chunk_step) const {
