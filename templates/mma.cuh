@@ -4,13 +4,14 @@
 //
 //   global ──cp.async──▶ shared, `stages` deep ──ldmatrix──▶ registers ──mma.sync──▶ accumulators ──▶ D
 
+#include "mma_result.cuh"
 #include "operand_tile.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
-#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
+#include "ptx/warp.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/mma_config.hpp"
 #include "shared/tile_order.hpp"
@@ -32,8 +33,10 @@ struct MmaAccumulator<DType::f16> {
 template <GemmTraits kTraits, MmaConfig kConfig>
 class MmaGemm {
   static constexpr int kThreads = kConfig.threads();
-  static constexpr int kBlocksM = kConfig.warp_m() / 16;  // 16×16 blocks of A per warp and k-step
-  static constexpr int kBlocksN = kConfig.warp_n() / 16;  // 16×16 blocks of B
+  static constexpr int kBlocksM = kConfig.warp_m() / 16;       // 16×16 blocks of A per warp and k-step
+  static constexpr int kLoadColumns = kConfig.b_matrices / 2;  // of accumulators, 8 wide, whose B one ldmatrix loads
+  static constexpr int kBlocksN = kConfig.warp_n() / kConfig.load_n();  // such loads per warp and k-step
+  static constexpr int kColumns = kBlocksN * kLoadColumns;
   static constexpr int kKSteps = kConfig.block_k / kMmaK;
   static constexpr int kStages = kConfig.stages;
   static constexpr TileLayout kTileA = kConfig.a_tile(kTraits);
@@ -41,16 +44,17 @@ class MmaGemm {
   static constexpr TileLayout kTileD = kConfig.d_tile();
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
 
-  using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads>;
-  using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads>;
+  using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads, kConfig.async_copy>;
+  using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads, kConfig.async_copy>;
   using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), kConfig.warps_m>;
-  using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.warps_n>;
+  using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.warps_n, kConfig.b_matrices>;
 
+  using Result = MmaResult<kTraits>;
   using Accumulator = MmaAccumulator<kTraits.accumulator>;
 
   struct Fragments {
     u32 a[kBlocksM][4];
-    u32 b[kBlocksN][4];
+    u32 b[kBlocksN][kConfig.b_matrices];
   };
 
  public:
@@ -66,8 +70,10 @@ class MmaGemm {
 
   HOTGEMM_DEVICE void run() {
     accumulate();
-    if constexpr (kConfig.staged_store) {
+    if constexpr (kConfig.store == kStagedStore) {
       store_staged();
+    } else if constexpr (kConfig.store == kShuffledStore) {
+      store_shuffled();
     } else {
       store_direct();
     }
@@ -76,17 +82,40 @@ class MmaGemm {
  private:
   // ---- main loop ----
 
-  /// Tile t lives in stage t % stages. At the top of iteration t its copies have landed and every warp knows it; the
-  /// stage of tile t-1 is free and takes the copies of tile t+stages-1. Copies beyond the last tile write zeros.
   HOTGEMM_DEVICE void accumulate() {
     CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
     CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
     const SourceA source_a(ldmatrix_a_lane(lane_, kTraits.a_is_k_major()), warp_m_);
-    const SourceB source_b(ldmatrix_b_lane(lane_, kTraits.b_is_k_major()), warp_n_);
+    const SourceB source_b(kConfig.b_matrices == 4 ? ldmatrix_b_lane(lane_, kTraits.b_is_k_major())
+                                                   : ldmatrix_x2_b_lane(lane_, kTraits.b_is_k_major()),
+                           warp_n_);
     const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
     const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
     int whole_tiles = is_inside ? args_.k / kConfig.block_k : 0;  // of those still to be copied
+    if constexpr (kStages == 1) {
+      accumulate_in_turn(copy_a, copy_b, source_a, source_b, k_tiles, whole_tiles);
+    } else {
+      accumulate_overlapped(copy_a, copy_b, source_a, source_b, k_tiles, whole_tiles);
+    }
+  }
 
+  /// One stage: a tile is copied, then multiplied, and nothing of both at once.
+  HOTGEMM_DEVICE void accumulate_in_turn(CopyA& copy_a, CopyB& copy_b, const SourceA& source_a, const SourceB& source_b,
+                                         int k_tiles, int& whole_tiles) {
+    for (int tile = 0; tile < k_tiles; ++tile) {
+      issue_tile(copy_a, copy_b, shared_, whole_tiles);
+      if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<0>();
+      ptx::bar_sync();  // the tile is there for every thread
+#pragma unroll
+      for (int step = 0; step < kKSteps; ++step) multiply_step(source_a, source_b, shared_, step);
+      ptx::bar_sync();  // and no longer read
+    }
+  }
+
+  /// Tile t lives in stage t % stages. At the top of iteration t its copies have landed and every warp knows it; the
+  /// stage of tile t-1 is free and takes the copies of tile t+stages-1. Copies beyond the last tile write zeros.
+  HOTGEMM_DEVICE void accumulate_overlapped(CopyA& copy_a, CopyB& copy_b, const SourceA& source_a,
+                                            const SourceB& source_b, int k_tiles, int& whole_tiles) {
 #pragma unroll 1
     for (int stage = 0; stage < kStages - 1; ++stage) {
       issue_tile(copy_a, copy_b, shared_ + stage * kStageBytes, whole_tiles);
@@ -99,7 +128,7 @@ class MmaGemm {
       for (int tile = 0; tile < k_tiles; ++tile) {
         issue_tile(copy_a, copy_b, write, whole_tiles);
 #pragma unroll
-        for (int step = 0; step < kKSteps; ++step) multiply_streaming(source_a, source_b, read, step);
+        for (int step = 0; step < kKSteps; ++step) multiply_step(source_a, source_b, read, step);
         await_tile();
         read = next_stage(read);
         write = next_stage(write);
@@ -149,7 +178,7 @@ class MmaGemm {
     --whole_tiles;
     copy_a.advance();
     copy_b.advance();
-    ptx::cp_async_commit_group();
+    if constexpr (kConfig.async_copy) ptx::cp_async_commit_group();
   }
 
   /// The oldest tile in flight has landed for every thread, and the stage before it is no longer read.
@@ -170,61 +199,59 @@ class MmaGemm {
     for (int j = 0; j < kBlocksN; ++j) source_b.load(f.b[j], stage + kTileA.bytes(), j, step);
   }
 
-  /// Columns are walked back and forth, so that neighbouring instructions share an operand.
+  /// A k-step whose fragments are loaded when they are needed.
+  HOTGEMM_DEVICE void multiply_step(const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
+    if constexpr (kConfig.streams_b()) {
+      multiply_streaming(source_a, source_b, stage, step);
+    } else {
+      Fragments fragments;
+      load(fragments, source_a, source_b, stage, step);
+      multiply(fragments);
+    }
+  }
+
+  /// Columns are walked back and forth, so that neighbouring instructions share an operand; or always forward.
   HOTGEMM_DEVICE void multiply(const Fragments& f) {
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
-      for (int s = 0; s < 2 * kBlocksN; ++s) {
-        const int j = i % 2 == 0 ? s : 2 * kBlocksN - 1 - s;
-        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][j].d, f.a[i], f.b[j / 2][j % 2 * 2],
-                                           f.b[j / 2][j % 2 * 2 + 1]);
+      for (int s = 0; s < kColumns; ++s) {
+        const int j = !kConfig.serpentine || i % 2 == 0 ? s : kColumns - 1 - s;
+        const u32(&b)[kConfig.b_matrices] = f.b[j / kLoadColumns];
+        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][j].d, f.a[i], b[j % kLoadColumns * 2],
+                                           b[j % kLoadColumns * 2 + 1]);
       }
     }
   }
 
-  /// The same with B loaded one block ahead of its use: fewest registers.
+  /// Column by column, with B loaded one ldmatrix ahead of its use: fewest registers.
   HOTGEMM_DEVICE void multiply_streaming(const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
     u32 a[kBlocksM][4];
-    u32 b[2][4];
+    u32 b[2][kConfig.b_matrices];
     source_b.load(b[0], stage + kTileA.bytes(), 0, step);
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) source_a.load(a[i], stage, i, step);
 #pragma unroll
     for (int j = 0; j < kBlocksN; ++j) {
-      const u32(&now)[4] = b[j % 2];
+      const u32(&now)[kConfig.b_matrices] = b[j % 2];
       if (j + 1 < kBlocksN) source_b.load(b[(j + 1) % 2], stage + kTileA.bytes(), j + 1, step);
 #pragma unroll
       for (int i = 0; i < kBlocksM; ++i) {
-        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][2 * j].d, a[i], now[0], now[1]);
-        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][2 * j + 1].d, a[i], now[2], now[3]);
+#pragma unroll
+        for (int c = 0; c < kLoadColumns; ++c) {
+          ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][j * kLoadColumns + c].d, a[i], now[2 * c],
+                                             now[2 * c + 1]);
+        }
       }
     }
   }
 
   // ---- epilogue ----
 
-  /// alpha * acc + beta * C at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
-  HOTGEMM_DEVICE u32 result_pair(float low, float high, int row, int col) const {
-    low *= args_.alpha;
-    high *= args_.alpha;
-    if constexpr (kTraits.reads_c) {
-      const u64 c = element_address(args_.c, args_.ldc, row, col);
-      if (row < args_.m && col + 1 < args_.n && kTraits.vec_d >= 2) {
-        const u32 pair = ptx::ld_global_b32(c);
-        low = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(static_cast<u16>(pair)), low);
-        high = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(static_cast<u16>(pair >> 16)), high);
-      } else if (row < args_.m) {
-        if (col < args_.n) low = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(ptx::ld_global_b16(c)), low);
-        if (col + 1 < args_.n)
-          high = ptx::fma_rn(args_.beta, ptx::widen<kTraits.element>(ptx::ld_global_b16(c + 2)), high);
-      }
-    }
-    return ptx::narrow_pair<kTraits.element>(low, high);
-  }
-
-  static HOTGEMM_DEVICE u64 element_address(u64 matrix, i64 ld, int row, int col) {
-    return matrix + static_cast<u64>(row * ld + col) * 2;
+  /// Row of the block's tile at which the i-th accumulator of the warp begins, and column of the j-th.
+  HOTGEMM_DEVICE int accumulator_row(int i) const { return (warp_m_ + i * kConfig.warps_m) * 16; }
+  HOTGEMM_DEVICE int accumulator_col(int j) const {
+    return (warp_n_ + j / kLoadColumns * kConfig.warps_n) * kConfig.load_n() + j % kLoadColumns * 8;
   }
 
   /// Calls use(row, col, pair) for each pair of neighbouring results of this thread, relative to the block's tile.
@@ -235,30 +262,19 @@ class MmaGemm {
     for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = (warp_m_ + i * kConfig.warps_m) * 16 + half * 8 + first.row;
+        const int row = accumulator_row(i) + half * 8 + first.row;
 #pragma unroll
-        for (int j = 0; j < 2 * kBlocksN; ++j) {
-          const int col = (warp_n_ + j / 2 * kConfig.warps_n) * 16 + j % 2 * 8 + first.col;
+        for (int j = 0; j < kColumns; ++j) {
+          const int col = accumulator_col(j) + first.col;
           const Accumulator& acc = accumulators_[i][j];
-          use(row, col, result_pair(acc.get(half * 2), acc.get(half * 2 + 1), block_m_ + row, block_n_ + col));
+          use(row, col, Result::pair(args_, acc.get(half * 2), acc.get(half * 2 + 1), block_m_ + row, block_n_ + col));
         }
       }
     }
   }
 
   HOTGEMM_DEVICE void store_direct() const {
-    for_each_pair([&](int row, int col, u32 pair) {
-      row += block_m_;
-      col += block_n_;
-      if (row >= args_.m) return;
-      const u64 d = element_address(args_.d, args_.ldd, row, col);
-      if (kTraits.vec_d >= 2 && col + 1 < args_.n) {
-        ptx::st_global_b32(d, pair);
-      } else {
-        if (col < args_.n) ptx::st_global_b16(d, static_cast<u16>(pair));
-        if (col + 1 < args_.n) ptx::st_global_b16(d + 2, static_cast<u16>(pair >> 16));
-      }
-    });
+    for_each_pair([&](int row, int col, u32 pair) { Result::store_pair(args_, pair, block_m_ + row, block_n_ + col); });
   }
 
   HOTGEMM_DEVICE void store_staged() const {
@@ -270,30 +286,59 @@ class MmaGemm {
       const int row = index / kTileD.row_chunks;
       const int chunk = index % kTileD.row_chunks;
       if (block_m_ + row < args_.m) {
-        store_chunk(shared_ + row * kStride + chunk * kChunkBytes, block_m_ + row, block_n_ + chunk * 8);
+        Result::store_chunk(args_, shared_ + row * kStride + chunk * kChunkBytes, block_m_ + row, block_n_ + chunk * 8);
       }
     }
   }
 
-  /// Eight results from shared memory, in the widest stores that D's alignment allows.
-  HOTGEMM_DEVICE void store_chunk(u32 shared, int row, int col) const {
-    const u64 d = element_address(args_.d, args_.ldd, row, col);
-    if (kTraits.vec_d >= 2 && col + 8 <= args_.n) {
-      const ptx::Vec4 v = ptx::ld_shared_v4_b32(shared);
-      if constexpr (kTraits.vec_d == 8) {
-        ptx::st_global_v4_b32(d, v);
-      } else if constexpr (kTraits.vec_d == 4) {
-        ptx::st_global_v2_b32(d, v.x, v.y);
-        ptx::st_global_v2_b32(d + 8, v.z, v.w);
-      } else {
-        ptx::st_global_b32(d, v.x);
-        ptx::st_global_b32(d + 4, v.y);
-        ptx::st_global_b32(d + 8, v.z);
-        ptx::st_global_b32(d + 12, v.w);
-      }
-    } else {
-      for (int e = 0; e < 8 && col + e < args_.n; ++e)
-        ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+  /// Four of the warp's rows of 8 results at a time, of which each lane of a quad stores one. All lanes come to each
+  /// exchange; where fewer than four rows are left, the last lanes store nothing.
+  HOTGEMM_DEVICE void store_shuffled() const {
+    constexpr int kRows = kBlocksM * 2 * kColumns;
+#pragma unroll
+    for (int first = 0; first < kRows; first += 4) {
+      u32 words[4];
+#pragma unroll
+      for (int w = 0; w < 4; ++w) words[w] = first + w < kRows ? result_word(first + w) : 0;
+      exchange<1>(words);
+      exchange<2>(words);
+      const int index = first + lane_ % 4;
+      if (first + 4 > kRows && index >= kRows) continue;
+      const ResultRow at = result_row(index, kColumns);
+      Result::store_row(args_, words, block_m_ + accumulator_row(at.block) + at.half * 8 + lane_ / 4,
+                        block_n_ + accumulator_col(at.column));
+    }
+  }
+
+  /// This lane's pair of the warp's `index`-th row of 8 results.
+  HOTGEMM_DEVICE u32 result_word(int index) const {
+    const ResultRow at = result_row(index, kColumns);
+    const Accumulator& acc = accumulators_[at.block][at.column];
+    const Element2d place = accumulator_element(lane_, at.half * 2);
+    return Result::pair(args_, acc.get(at.half * 2), acc.get(at.half * 2 + 1),
+                        block_m_ + accumulator_row(at.block) + place.row,
+                        block_n_ + accumulator_col(at.column) + place.col);
+  }
+
+  static HOTGEMM_DEVICE void swap(u32& x, u32& y) {
+    const u32 old = x;
+    x = y;
+    y = old;
+  }
+
+  /// One step of the transposition in shared/fragment.hpp.
+  template <int kDistance>
+  HOTGEMM_DEVICE void exchange(u32 (&words)[4]) const {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      if ((w & kDistance) != 0) continue;
+      const bool gives_first = exchanged_word(lane_, w, kDistance) == w;
+      u32 given = words[w + kDistance], kept = words[w];
+      if (gives_first) swap(given, kept);
+      u32 taken = ptx::shfl_sync_bfly_b32(given, kDistance, 0x1f, ~0u);
+      if (gives_first) swap(taken, kept);
+      words[w] = kept;
+      words[w + kDistance] = taken;
     }
   }
 
@@ -302,7 +347,7 @@ class MmaGemm {
   int block_m_, block_n_;  // first row and column of this block's tile in D
   int warp_m_, warp_n_;    // this warp's place among warps_m × warps_n
   u32 shared_;
-  Accumulator accumulators_[kBlocksM][2 * kBlocksN];
+  Accumulator accumulators_[kBlocksM][kColumns];
 };
 
 /// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.

@@ -10,11 +10,35 @@
 
 namespace hotgemm {
 
+/// kVec neighbouring elements, 2, 4 or 8, on their way through registers.
+template <int kVec>
+struct RegisterPiece;
+template <>
+struct RegisterPiece<2> {
+  u32 v;
+  HOTGEMM_DEVICE void load(u64 global) { v = ptx::ld_global_b32(global); }
+  HOTGEMM_DEVICE void store(u32 shared) const { ptx::st_shared_b32(shared, v); }
+};
+template <>
+struct RegisterPiece<4> {
+  ptx::Vec2 v;
+  HOTGEMM_DEVICE void load(u64 global) { v = ptx::ld_global_v2_b32(global); }
+  HOTGEMM_DEVICE void store(u32 shared) const { ptx::st_shared_v2_b32(shared, v); }
+};
+template <>
+struct RegisterPiece<8> {
+  ptx::Vec4 v;
+  HOTGEMM_DEVICE void load(u64 global) { v = ptx::ld_global_v4_b32(global); }
+  HOTGEMM_DEVICE void store(u32 shared) const { ptx::st_shared_v4_b32(shared, v); }
+};
+
 /// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
 ///
 /// A tile has `rows` rows of `row_elements`, contiguous in memory along a row. For a k-major operand rows run along m
 /// (or n) and the row along k; otherwise the other way round. What lies beyond the matrix is written as zero.
-template <TileLayout kTile, bool kKMajor, int kVec, int kThreads>
+///
+/// Copies are asynchronous, or pass through registers: then they are done, for this thread, when they have been issued.
+template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync = true>
 class TileCopy {
  public:
   static constexpr int kRowElements = kTile.row_chunks * 8;
@@ -47,11 +71,15 @@ class TileCopy {
 
   /// Issues the copies of the current k-tile into `shared`, which lies inside the matrix as a whole.
   HOTGEMM_DEVICE void issue_whole(u32 shared) const {
-    u64 source = source_;
+    if constexpr (kThroughRegisters && kRowPasses * kColPasses <= kMostPieces) {
+      copy_at_once(shared);
+    } else {
+      u64 source = source_;
 #pragma unroll kUnroll
-    for (int pass = 0; pass < kRowPasses; ++pass) {
-      issue_pass(shared, source, pass, kRowElements);
-      source += static_cast<u64>(pass_stride_);
+      for (int pass = 0; pass < kRowPasses; ++pass) {
+        issue_pass(shared, source, pass, kRowElements);
+        source += static_cast<u64>(pass_stride_);
+      }
     }
   }
 
@@ -72,6 +100,36 @@ class TileCopy {
   }
 
  private:
+  // Two bytes are less than cp.async can copy: element by element goes through registers anyway, one at a time.
+  static constexpr bool kThroughRegisters = !kAsync && kVec > 1;
+  static constexpr int kMostPieces = 8;  // that wait in registers, of up to four each
+
+  /// The whole tile: all loads, then all stores, so that the loads wait for memory together.
+  HOTGEMM_DEVICE void copy_at_once(u32 shared) const {
+    RegisterPiece<kVec> pieces[kRowPasses * kColPasses];
+    for_each_access([&](int index, int, int, u64 source) { pieces[index].load(source); });
+    for_each_access([&](int index, int row, int col, u64) {
+      pieces[index].store(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2);
+    });
+  }
+
+  /// Calls use(index, row, col, source) for each access of this thread in the tile.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_access(Use&& use) const {
+    u64 source = source_;
+#pragma unroll
+    for (int pass = 0; pass < kRowPasses; ++pass) {
+      const int row = row_ + pass * kRowsPerPass;
+      if (kRaggedRows && row >= kTile.rows) return;
+#pragma unroll
+      for (int c = 0; c < kColPasses; ++c) {
+        const int step = c * kThreadsPerRow * kVec;
+        use(pass * kColPasses + c, row, col_ + step, source + step * 2);
+      }
+      source += static_cast<u64>(pass_stride_);
+    }
+  }
+
   /// One row of this thread's, of which `left` elements lie inside the matrix.
   HOTGEMM_DEVICE void issue_pass(u32 shared, u64 source, int pass, int left) const {
     const int row = row_ + pass * kRowsPerPass;
@@ -86,8 +144,18 @@ class TileCopy {
   }
 
   static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
-    if constexpr (kVec == 1) {  // two bytes are less than cp.async can copy
+    if constexpr (kVec == 1) {
       ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
+    } else if constexpr (!kAsync) {
+      if (valid_elements == kVec) {
+        RegisterPiece<kVec> piece;
+        piece.load(global);
+        piece.store(shared);
+      } else {
+#pragma unroll 1
+        for (int e = 0; e < kVec; ++e)
+          ptx::st_shared_b16(shared + e * 2, e < valid_elements ? ptx::ld_global_b16(global + e * 2) : u16{0});
+      }
     } else {
       ptx::cp_async<kVec * 2>(shared, global, valid_elements * 2);
     }
@@ -99,33 +167,36 @@ class TileCopy {
   i64 pass_stride_, tile_stride_;  // bytes
 };
 
-/// Where a warp's ldmatrix finds an operand's fragments in its tile.
+/// Where a warp's ldmatrix finds an operand's fragments in its tile: of a 16×16 block by four matrices, or of one 8
+/// wide and 16 along k by two.
 ///
-/// The warps along a dimension take its 16-wide blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
+/// The warps along a dimension take its blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
 /// of a thread's first block and the steps to its other blocks share no bits (for kWarps a power of two), the swizzle's
 /// XOR distributes over them, and one register addresses them all.
-template <TileLayout kTile, bool kKMajor, int kWarps>
+template <TileLayout kTile, bool kKMajor, int kWarps, int kMatrices = 4>
 class FragmentSource {
  public:
+  static constexpr int kWidth = kMatrices / 2 * 8;
+
   HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
-      : row_(lane.row + (kKMajor ? 16 * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : 2 * warp)) {
+      : row_(lane.row + (kKMajor ? kWidth * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : kWidth / 8 * warp)) {
     base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
   }
 
-  /// Loads the warp's `block`-th 16×16 block at k offset 16 * `k_step` of the tile at `shared`.
-  HOTGEMM_DEVICE void load(u32 (&registers)[4], u32 shared, int block, int k_step) const {
-    const int row_step = 16 * (kKMajor ? kWarps * block : k_step);  // row_xor has period 8
-    const int chunk_step = 2 * (kKMajor ? k_step : kWarps * block);
+  /// Loads the warp's `block`-th block at k offset 16 * `k_step` of the tile at `shared`.
+  HOTGEMM_DEVICE void load(u32 (&registers)[kMatrices], u32 shared, int block, int k_step) const {
+    const int row_step = kKMajor ? kWidth * kWarps * block : 16 * k_step;  // row_xor has period 8
+    const int chunk_step = kKMajor ? 2 * k_step : kWidth / 8 * kWarps * block;
     const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
-    if constexpr (kKMajor) {
-      ptx::ldmatrix_x4(registers, address);
+    if constexpr (kMatrices == 4) {
+      kKMajor ? ptx::ldmatrix_x4(registers, address) : ptx::ldmatrix_x4_trans(registers, address);
     } else {
-      ptx::ldmatrix_x4_trans(registers, address);
+      kKMajor ? ptx::ldmatrix_x2(registers, address) : ptx::ldmatrix_x2_trans(registers, address);
     }
   }
 
  private:
-  static constexpr int kChunksPerStep = kKMajor ? 2 : 2 * kWarps;
+  static constexpr int kChunksPerStep = kKMajor ? 2 : kWidth / 8 * kWarps;
   static constexpr bool kXorDistributes = (kChunksPerStep & (kChunksPerStep - 1)) == 0;
 
   HOTGEMM_DEVICE u32 column(int chunk_step) const {

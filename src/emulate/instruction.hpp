@@ -11,6 +11,7 @@ enum class Instruction : std::uint8_t {
   none,
   ld_global_b16,
   ld_global_b32,
+  ld_global_v2_b32,
   ld_global_v4_b32,
   st_global_b16,
   st_global_b32,
@@ -25,6 +26,8 @@ enum class Instruction : std::uint8_t {
   ld_shared_v4_b32,
   st_shared_b16,
   st_shared_b32,
+  st_shared_v2_b32,
+  st_shared_v4_b32,
   st_shared_f32,
   cp_async_ca_4,
   cp_async_ca_8,
@@ -54,12 +57,20 @@ enum class Instruction : std::uint8_t {
   griddepcontrol_launch_dependents,
   trap,
   bar_warp_sync,
+  ldmatrix_x2,
+  ldmatrix_x2_trans,
   ldmatrix_x4,
   ldmatrix_x4_trans,
   stmatrix_x4,
   mma_m16n8k16_f32_f16,
   mma_m16n8k16_f32_bf16,
   mma_m16n8k16_f16_f16,
+  wmma_load_a,
+  wmma_load_b,
+  wmma_mma_f32_f16,
+  wmma_mma_f32_bf16,
+  wmma_mma_f16_f16,
+  wmma_store_d,
   shfl_sync_idx,
   shfl_sync_up,
   shfl_sync_down,
@@ -86,7 +97,8 @@ constexpr bool is_warp_wide(Instruction i) { return i >= Instruction::bar_warp_s
 
 /// It writes to shared memory through the generic proxy: copy engine and wgmma see it after a fence.
 constexpr bool is_generic_store(Instruction i) {
-  return (i >= Instruction::st_shared_b16 && i <= Instruction::cp_async_cg_16) || i == Instruction::stmatrix_x4;
+  return (i >= Instruction::st_shared_b16 && i <= Instruction::cp_async_cg_16) || i == Instruction::stmatrix_x4 ||
+         i == Instruction::wmma_store_d;
 }
 
 /// Two of them do not conflict.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <vector>
 
 namespace hotgemm::emulate {
 namespace {
@@ -42,27 +43,29 @@ struct MatrixOperands {
 };
 using MatrixRow = std::array<std::uint16_t, 8>;
 
-void count_matrix_banks(Warp& warp, const WarpCall& call) {
-  std::array<u32, kLanes> addresses{};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = operands_of<MatrixOperands>(call, lane).shared;
+/// Of `matrices`, whose rows' addresses the first lanes give.
+void count_matrix_banks(Warp& warp, const WarpCall& call, std::size_t matrices) {
+  std::vector<u32> addresses(8 * matrices);
+  for (std::size_t lane = 0; lane < addresses.size(); ++lane)
+    addresses[lane] = operands_of<MatrixOperands>(call, lane).shared;
   count_banks(warp.lanes.front()->block->grid().counters, call.instruction, addresses, 16);
 }
 
-/// Four 8×8 matrices. Lane 4g + t holds, of matrix i, elements (g, 2t) and (g, 2t+1) in register i; with .trans
+/// Two or four 8×8 matrices. Lane 4g + t holds, of matrix i, elements (g, 2t) and (g, 2t+1) in register i; with .trans
 /// elements (2t, g) and (2t+1, g).
-template <bool kTransposed>
+template <std::size_t kMatrices, bool kTransposed>
 void execute_ldmatrix(Warp& warp, const WarpCall& call) {
-  std::array<MatrixRow, kLanes> rows;  // row r of matrix i at 8i + r
+  std::array<MatrixRow, 8 * kMatrices> rows;  // row r of matrix i at 8i + r
   const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::size_t lane = 0; lane < rows.size(); ++lane) {
     Thread& thread = *warp.lanes[lane];
     thread.block->shared().read(thread, call.instruction, operands_of<MatrixOperands>(call, lane).shared,
                                 rows[lane].data(), 16, has_seen);
   }
-  count_matrix_banks(warp, call);
+  count_matrix_banks(warp, call, kMatrices);
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const std::size_t g = lane / 4, t = lane % 4;
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < kMatrices; ++i) {
       const u32 low = kTransposed ? rows[8 * i + 2 * t][g] : rows[8 * i + g][2 * t];
       const u32 high = kTransposed ? rows[8 * i + 2 * t + 1][g] : rows[8 * i + g][2 * t + 1];
       operands_of<MatrixOperands>(call, lane).r[i] = low | high << 16;
@@ -84,7 +87,7 @@ void execute_stmatrix(Warp& warp, const WarpCall& call) {
     thread.block->shared().write(thread, call.instruction, operands_of<MatrixOperands>(call, lane).shared, row.data(),
                                  16, has_seen);
   }
-  count_matrix_banks(warp, call);
+  count_matrix_banks(warp, call, 4);
 }
 
 // ---- mma ----
@@ -255,10 +258,16 @@ void arrive_at_barrier(Instruction instruction, int id, int threads) {
 
 }  // namespace
 
+void ldmatrix(Instruction instruction, u32 (&r)[2], u32 shared) {
+  MatrixOperands operands{shared, r};
+  const bool is_transposed = instruction == Instruction::ldmatrix_x2_trans;
+  meet_all(instruction, &operands, is_transposed ? execute_ldmatrix<2, true> : execute_ldmatrix<2, false>);
+}
+
 void ldmatrix(Instruction instruction, u32 (&r)[4], u32 shared) {
   MatrixOperands operands{shared, r};
   const bool is_transposed = instruction == Instruction::ldmatrix_x4_trans;
-  meet_all(instruction, &operands, is_transposed ? execute_ldmatrix<true> : execute_ldmatrix<false>);
+  meet_all(instruction, &operands, is_transposed ? execute_ldmatrix<4, true> : execute_ldmatrix<4, false>);
 }
 
 void stmatrix(Instruction instruction, u32 shared, const u32 (&r)[4]) {

@@ -10,7 +10,8 @@ namespace hotgemm::emulate {
 // is written down here from the PTX ISA's figures, and not taken from templates/shared: a kernel that is wrong about
 // it must not find its error repeated.
 
-/// ldmatrix.x4: lanes 8i … 8i+7 give the addresses of the rows of matrix i.
+/// ldmatrix.x2, ldmatrix.x4: lanes 8i … 8i+7 give the addresses of the rows of matrix i.
+void ldmatrix(Instruction instruction, std::uint32_t (&r)[2], std::uint32_t shared);
 void ldmatrix(Instruction instruction, std::uint32_t (&r)[4], std::uint32_t shared);
 /// stmatrix.x4.
 void stmatrix(Instruction instruction, std::uint32_t shared, const std::uint32_t (&r)[4]);

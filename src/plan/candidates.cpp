@@ -79,14 +79,14 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
                            .stages = stages,
                            .swizzle = true,
                            .fragment_buffers = fragment_buffers,
-                           .staged_store = true,
+                           .store = kStagedStore,
                            .blocks_per_sm = blocks_per_sm};
           configs.push_back(config);
           if (stages != 3 || blocks_per_sm != 1) continue;
           // Alternatives that rarely win are tried at one depth only.
-          config.staged_store = false;
+          config.store = kDirectStore;
           configs.push_back(config);
-          config.staged_store = true;
+          config.store = kStagedStore;
           config.swizzle = false;
           configs.push_back(config);
         }

@@ -36,7 +36,7 @@ std::optional<KernelConfig> parse_fields(std::string_view text) {
   bool good = true;
   Config::visit_fields(config, [&](const char*, const auto& tag, auto& field) {
     int value = field;
-    const bool has_field = take_field(text, tag, value);
+    const bool has_field = take_field(text, static_cast<const char*>(tag), value);
     good = good && (has_field || !is_named(tag, value));
     if constexpr (std::is_same_v<decltype(field), bool&>) {
       good = good && value <= 1;

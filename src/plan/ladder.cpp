@@ -15,7 +15,7 @@ std::vector<Rung> make_rungs() {
                       .stages = 2,
                       .swizzle = false,
                       .fragment_buffers = 2,
-                      .staged_store = false};
+                      .store = kDirectStore};
   return {
       {.name = "sgemm_thread_tiling", .label = "t4x4", .config = SimtConfig{}, .element = DType::f32},
       {.name = "hgemm_mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem",

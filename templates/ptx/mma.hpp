@@ -7,6 +7,21 @@
 
 namespace hotgemm::ptx {
 
+/// Two 8×8 matrices of 16-bit elements; lanes 8*i .. 8*i+7 hold the row addresses of matrix i, those of the other lanes
+/// are not used.
+HOTGEMM_DEVICE void ldmatrix_x2(u32 (&r)[2], u32 shared) {
+  HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+              : "=r"(r[0]), "=r"(r[1])
+              : "r"(shared)
+              : "memory");
+}
+/// The same, each matrix transposed on its way to the registers.
+HOTGEMM_DEVICE void ldmatrix_x2_trans(u32 (&r)[2], u32 shared) {
+  HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+              : "=r"(r[0]), "=r"(r[1])
+              : "r"(shared)
+              : "memory");
+}
 /// Four 8×8 matrices of 16-bit elements; lanes 8*i .. 8*i+7 hold the row addresses of matrix i.
 HOTGEMM_DEVICE void ldmatrix_x4(u32 (&r)[4], u32 shared) {
   HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

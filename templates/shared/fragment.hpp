@@ -44,4 +44,30 @@ constexpr LdmatrixLane ldmatrix_b_lane(int lane, bool k_major) {
   return k_major ? LdmatrixLane{r + 8 * high, low} : LdmatrixLane{r + 8 * low, high};
 }
 
+/// The same for ldmatrix.x2, which loads the first fragment alone, from the addresses of the first 16 lanes; the others
+/// repeat them.
+constexpr LdmatrixLane ldmatrix_x2_b_lane(int lane, bool k_major) { return ldmatrix_b_lane(lane % 16, k_major); }
+
+// A quad is four lanes 4*g .. 4*g+3. Of each row of 8 results in their accumulators they hold a pair each; of four such
+// rows lane t of the quad ends up with row t, after two steps in which it exchanges two of its four words with the lane
+// `distance` = 1, then 2 apart. That is a transposition: word w of lane t was word t of lane w.
+
+/// The word that `lane` gives to its partner, and whose place takes what the partner gives: of words `word` and
+/// `word + distance`, where `word & distance` is 0.
+constexpr int exchanged_word(int lane, int word, int distance) {
+  return (lane & distance) != 0 ? word : word + distance;
+}
+
+/// One of a warp's rows of 8 results: rows `half` * 8 + lane / 4 of the 16×8 accumulators at `block`, `column`.
+struct ResultRow {
+  int block;
+  int half;
+  int column;
+};
+
+/// A warp's rows are taken in this order, four at a time, where it has `columns` accumulators beside each other.
+constexpr ResultRow result_row(int index, int columns) {
+  return {index / (2 * columns), index / columns % 2, index % columns};
+}
+
 }  // namespace hotgemm

@@ -3,9 +3,15 @@
 #include "shared/arch_limits.hpp"
 #include "shared/fragment.hpp"
 #include "shared/gemm_traits.hpp"
+#include "shared/rung_tag.hpp"
 #include "shared/tile_layout.hpp"
 
 namespace hotgemm {
+
+// How a block's results reach D (MmaConfig::store).
+inline constexpr int kDirectStore = 0;    // pairs, straight from registers
+inline constexpr int kStagedStore = 1;    // through shared memory to 16-byte stores
+inline constexpr int kShuffledStore = 2;  // lanes exchange pairs until each has 16 bytes of a row
 
 /// A variant of the `mma` family (templates/mma.cuh).
 struct MmaConfig {
@@ -17,8 +23,13 @@ struct MmaConfig {
   int stages = 3;            ///< shared-memory tiles in flight
   bool swizzle = true;       ///< XOR swizzle of chunks, or padded rows
   int fragment_buffers = 2;  ///< 2: fragments of the next k-step are loaded while this one's products run
-  bool staged_store = true;  ///< D goes through shared memory to 16-byte stores, or directly from registers
-  int blocks_per_sm = 1;     ///< resident blocks that the register budget must allow
+  int store = kStagedStore;
+  int blocks_per_sm = 1;  ///< resident blocks that the register budget must allow
+
+  bool async_copy = true;  ///< operands are copied by cp.async, or through registers
+  bool padded = true;      ///< rows that are not swizzled are padded, or plain
+  int b_matrices = 4;      ///< 8×8 matrices that one ldmatrix of B loads: 4, or 2, which are one product's columns
+  bool serpentine = true;  ///< products walk the columns back and forth, or always forward
 
   /// The one list of fields: equality, name, database text and rendering all come from it.
   template <class Config, class Visit>
@@ -31,18 +42,24 @@ struct MmaConfig {
     visit("stages", "s", config.stages);
     visit("swizzle", "x", config.swizzle);
     visit("fragment_buffers", "f", config.fragment_buffers);
-    visit("staged_store", "e", config.staged_store);
+    visit("store", "e", config.store);
     visit("blocks_per_sm", "b", config.blocks_per_sm);
+    visit("async_copy", RungTag{"a", 1}, config.async_copy);
+    visit("padded", RungTag{"p", 1}, config.padded);
+    visit("b_matrices", RungTag{"l", 4}, config.b_matrices);
+    visit("serpentine", RungTag{"z", 1}, config.serpentine);
   }
   friend constexpr bool operator==(const MmaConfig&, const MmaConfig&) = default;
 
   constexpr int threads() const { return warps_m * warps_n * kWarpSize; }
   constexpr int warp_m() const { return block_m / warps_m; }
   constexpr int warp_n() const { return block_n / warps_n; }
+  /// Columns that one ldmatrix of B loads.
+  constexpr int load_n() const { return b_matrices / 2 * kMmaN; }
 
   /// The shared-memory tile of an operand: rows along the strided dimension, chunks along the contiguous one.
   constexpr TileLayout operand_tile(int outer, bool k_major) const {
-    return k_major ? TileLayout{outer, block_k / 8, swizzle} : TileLayout{block_k, outer / 8, swizzle};
+    return k_major ? TileLayout{outer, block_k / 8, swizzle, padded} : TileLayout{block_k, outer / 8, swizzle, padded};
   }
   constexpr TileLayout a_tile(const GemmTraits& t) const { return operand_tile(block_m, t.a_is_k_major()); }
   constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major()); }
@@ -52,16 +69,18 @@ struct MmaConfig {
   constexpr TileLayout d_tile() const { return TileLayout{block_m, block_n / 8, false}; }
 
   constexpr int smem_bytes(const GemmTraits& t) const {
-    return max_of(stages * stage_bytes(t), staged_store ? d_tile().bytes() : 0);
+    return max_of(stages * stage_bytes(t), store == kStagedStore ? d_tile().bytes() : 0);
   }
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return warp_m() * warp_n() / kWarpSize / (t.accumulator == DType::f16 ? 2 : 1);
   }
-  /// Registers of the fragments that live at once: two k-steps' worth, or A's and two loads of B's.
+  /// Whether B's fragments are loaded one ldmatrix ahead of their use, and not a k-step's all at once.
+  constexpr bool streams_b() const { return fragment_buffers == 1 && serpentine; }
+  /// Registers of the fragments that live at once: one or two k-steps' worth, or A's and two loads of B's.
   constexpr int fragment_registers() const {
     const int a = warp_m() / kMmaM * 4, b = warp_n() / kMmaN * 2;
-    return fragment_buffers == 2 ? 2 * (a + b) : a + 8;
+    return streams_b() ? a + 2 * b_matrices : fragment_buffers * (a + b);
   }
 };
 
@@ -71,12 +90,17 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (t.accumulator == DType::bf16) return false;
   if (t.accumulator == DType::f16 && t.element != DType::f16) return false;  // no such instruction
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;
-  if (c.block_m < 16 || c.block_n < 16 || c.block_m > 512 || c.block_n > 512) return false;
+  if (c.b_matrices != 2 && c.b_matrices != 4) return false;
+  if (c.block_m < 16 || c.block_n < 8 || c.block_m > 512 || c.block_n > 512) return false;
   if (c.block_m % (c.warps_m * kMmaM) != 0) return false;
-  if (c.block_n % (c.warps_n * 2 * kMmaN) != 0) return false;  // ldmatrix.x4 reads B for two instructions
-  if (c.block_k < 2 * kMmaK || c.block_k > 128 || c.block_k % kMmaK != 0) return false;
-  if (c.stages < 2 || c.stages > 5) return false;
+  if (c.block_n % (c.warps_n * c.load_n()) != 0) return false;  // ldmatrix.x4 reads B for two instructions
   if (c.fragment_buffers < 1 || c.fragment_buffers > 2) return false;
+  // Fragments of the next k-step: of this k-tile, and of the next one behind its barrier.
+  if (c.block_k < c.fragment_buffers * kMmaK || c.block_k > 128 || c.block_k % kMmaK != 0) return false;
+  if (c.stages < c.fragment_buffers || c.stages > 5) return false;
+  if (!c.async_copy && c.stages != 1) return false;  // registers are stored at once: nothing would be in flight
+  if (c.swizzle && !c.padded) return false;          // has no meaning
+  if (c.store < kDirectStore || c.store > kShuffledStore) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;

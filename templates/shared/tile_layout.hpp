@@ -14,7 +14,7 @@ inline constexpr int kBankGroups = 8;   // 128 bytes of shared-memory banks, in 
 ///
 /// ldmatrix reads eight consecutive rows at one chunk column; it has no bank conflict if the eight chunks lie in eight
 /// different bank groups. Rows of an odd number of chunks have that by themselves. Otherwise either rows are padded by
-/// one chunk, or the chunk index is permuted within its row:
+/// one chunk (`pad`), or the chunk index is permuted within its row (`swizzle`), or there are conflicts:
 ///
 ///   chunk' = chunk ^ ((row / (8 / g)) % g),  g = gcd(row_chunks, 8)
 ///
@@ -24,11 +24,12 @@ struct TileLayout {
   int rows;
   int row_chunks;
   bool swizzle;
+  bool pad = true;  ///< of rows that are not swizzled
 
   constexpr int swizzle_span() const { return gcd(row_chunks, kBankGroups); }
   constexpr int row_stride_bytes() const {
-    const bool pad = !swizzle && row_chunks % 2 == 0;
-    return (row_chunks + (pad ? 1 : 0)) * kChunkBytes;
+    const bool is_padded = pad && !swizzle && row_chunks % 2 == 0;
+    return (row_chunks + (is_padded ? 1 : 0)) * kChunkBytes;
   }
   constexpr int bytes() const { return rows * row_stride_bytes(); }
 

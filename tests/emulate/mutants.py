@@ -30,7 +30,7 @@ MUTANTS = {
     "mma_wait_one_group_short": (
         "mma.cuh", "cp_async_wait_group<kStages - 2>", "cp_async_wait_group<kStages - 1>"),
     "mma_copies_in_no_group": (
-        "mma.cuh", "    copy_b.advance();\n    ptx::cp_async_commit_group();\n", "    copy_b.advance();\n"),
+        "mma.cuh", "    copy_b.advance();\n    if constexpr (kConfig.async_copy) ptx::cp_async_commit_group();\n", "    copy_b.advance();\n"),
     "mma_wrong_first_stage_to_write": (
         "mma.cuh", "u32 write = shared_ + (kStages - 1) * kStageBytes;", "u32 write = shared_;"),
     "mma_ring_one_stage_long": (
@@ -53,19 +53,37 @@ MUTANTS = {
     "mma_rows_off_by_one": (
         "operand_tile.cuh", "pass * kRowsPerPass < rows_left_", "pass * kRowsPerPass <= rows_left_"),
     "mma_c_read_off_by_one": (
-        "mma.cuh", "if (row < args_.m && col + 1 < args_.n && kTraits.vec_d >= 2)",
-        "if (row < args_.m && col < args_.n && kTraits.vec_d >= 2)"),
-    "mma_direct_store_off_by_one": ("mma.cuh", "if (row >= args_.m) return;", "if (row > args_.m) return;"),
+        "mma_result.cuh", "if (row < args.m && col + 1 < args.n && kTraits.vec_d >= 2)",
+        "if (row < args.m && col < args.n && kTraits.vec_d >= 2)"),
+    "mma_direct_store_off_by_one": (
+        "mma_result.cuh", "u32 pair, int row, int col) {\n    if (row >= args.m)",
+        "u32 pair, int row, int col) {\n    if (row > args.m)"),
     "mma_staged_rows_off_by_one": ("mma.cuh", "if (block_m_ + row < args_.m)", "if (block_m_ + row <= args_.m)"),
-    "mma_chunk_stored_too_wide": ("mma.cuh", "col + 8 <= args_.n", "col + 7 <= args_.n"),
+    "mma_chunk_stored_too_wide": (
+        "mma_result.cuh", "col + 8 <= args.n) {\n      store_whole(d, ptx::", "col + 7 <= args.n) {\n      store_whole(d, ptx::"),
+    "mma_row_stored_too_wide": (
+        "mma_result.cuh", "col + 8 <= args.n) {\n      store_whole(d, {", "col + 7 <= args.n) {\n      store_whole(d, {"),
+    # ---- family mma: one stage, and the shuffled store ----
+    "mma_copies_not_awaited": (
+        "mma.cuh", "      if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<0>();\n", ""),
+    "mma_no_barrier_behind_copies": ("mma.cuh", "      ptx::bar_sync();  // the tile is there for every thread\n", ""),
+    "mma_no_barrier_before_next_copies": ("mma.cuh", "      ptx::bar_sync();  // and no longer read\n", ""),
+    "mma_shuffled_with_another_lane": (
+        "mma.cuh", "shfl_sync_bfly_b32(given, kDistance,", "shfl_sync_bfly_b32(given, kDistance ^ 3,"),
+    "mma_wrong_word_exchanged": (
+        "shared/fragment.hpp", "(lane & distance) != 0 ? word : word + distance",
+        "(lane & distance) == 0 ? word : word + distance"),
+    "mma_missing_rows_stored": ("mma.cuh", "      if (first + 4 > kRows && index >= kRows) continue;\n", ""),
     # ---- family mma: places ----
     "mma_fragments_of_a_transposed": (
         "shared/fragment.hpp", "k_major ? LdmatrixLane{r + 8 * low, high} : LdmatrixLane{r + 8 * high, low}",
         "k_major ? LdmatrixLane{r + 8 * high, low} : LdmatrixLane{r + 8 * low, high}"),
     "mma_halves_of_b_exchanged": (
         "mma.cuh",
-        "f.b[j / 2][j % 2 * 2],\n                                           f.b[j / 2][j % 2 * 2 + 1]",
-        "f.b[j / 2][j % 2 * 2 + 1],\n                                           f.b[j / 2][j % 2 * 2]"),
+        "b[j % kLoadColumns * 2],\n                                           b[j % kLoadColumns * 2 + 1]",
+        "b[j % kLoadColumns * 2 + 1],\n                                           b[j % kLoadColumns * 2]"),
+    "mma_x2_reads_one_matrix_twice": (
+        "shared/fragment.hpp", "ldmatrix_b_lane(lane % 16, k_major)", "ldmatrix_b_lane(lane % 8, k_major)"),
     "mma_accumulators_transposed": (
         "shared/fragment.hpp", "{lane / 4 + (i / 2) * 8, (lane % 4) * 2 + i % 2}",
         "{(lane % 4) * 2 + i % 2, lane / 4 + (i / 2) * 8}"),

@@ -63,6 +63,26 @@ TEST_F(WarpOperations, LdmatrixTransGivesEachLaneAPairOfAColumn) {
   });
 }
 
+TEST_F(WarpOperations, LdmatrixOfTwoMatricesUsesTheFirstLanesAddresses) {
+  run_warp([] {
+    store_matrices();
+    const int lane = thread_index();
+    const u32 address = lane < 16 ? row_of_lane() : 0x7ffffff0;
+    u32 r[2], t[2];
+    ptx::ldmatrix_x2(r, address);
+    ptx::ldmatrix_x2_trans(t, address);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(low(r[i]), 64 * i + 8 * (lane / 4) + 2 * (lane % 4)) << lane;
+      EXPECT_EQ(high(r[i]), 64 * i + 8 * (lane / 4) + 2 * (lane % 4) + 1) << lane;
+      EXPECT_EQ(low(t[i]), 64 * i + 8 * (2 * (lane % 4)) + lane / 4) << lane;
+      EXPECT_EQ(high(t[i]), 64 * i + 8 * (2 * (lane % 4) + 1) + lane / 4) << lane;
+    }
+  });
+  EXPECT_EQ(counters_[Instruction::ldmatrix_x2].executions, 1u);
+  EXPECT_EQ(counters_[Instruction::ldmatrix_x2].phases, 2u);
+  EXPECT_EQ(counters_[Instruction::ldmatrix_x2_trans].phases, 2u);
+}
+
 TEST_F(WarpOperations, StmatrixUndoesLdmatrix) {
   run_warp([] {
     store_matrices();

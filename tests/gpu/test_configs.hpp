@@ -25,22 +25,22 @@ struct TestFamily {
 /// odd number of k-steps per tile, every depth of the pipeline.
 inline TestFamily mma_family() {
   return {{
-      MmaConfig{.block_m = 16,  .block_n = 64,  .block_k = 64,  .warps_m = 1, .warps_n = 4, .stages = 4, .swizzle = true,  .fragment_buffers = 2, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 32,  .block_n = 32,  .block_k = 32,  .warps_m = 1, .warps_n = 1, .stages = 5, .swizzle = true,  .fragment_buffers = 1, .staged_store = false, .blocks_per_sm = 1},
-      MmaConfig{.block_m = 64,  .block_n = 16,  .block_k = 32,  .warps_m = 4, .warps_n = 1, .stages = 2, .swizzle = false, .fragment_buffers = 1, .staged_store = false, .blocks_per_sm = 4},
-      MmaConfig{.block_m = 32,  .block_n = 64,  .block_k = 128, .warps_m = 1, .warps_n = 2, .stages = 2, .swizzle = true,  .fragment_buffers = 2, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 64,  .block_n = 64,  .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 2, .swizzle = false, .fragment_buffers = 2, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 64,  .block_n = 64,  .block_k = 64,  .warps_m = 2, .warps_n = 1, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 2},
-      MmaConfig{.block_m = 96,  .block_n = 64,  .block_k = 32,  .warps_m = 3, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 96,  .block_n = 96,  .block_k = 48,  .warps_m = 2, .warps_n = 3, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .staged_store = false, .blocks_per_sm = 1},
-      MmaConfig{.block_m = 64,  .block_n = 192, .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 2, .staged_store = false, .blocks_per_sm = 1},
-      MmaConfig{.block_m = 160, .block_n = 128, .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 128, .block_n = 128, .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 5, .swizzle = true,  .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 128, .block_n = 128, .block_k = 64,  .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = false, .fragment_buffers = 2, .staged_store = false, .blocks_per_sm = 1},
-      MmaConfig{.block_m = 128, .block_n = 256, .block_k = 64,  .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 192, .block_n = 96,  .block_k = 32,  .warps_m = 4, .warps_n = 2, .stages = 4, .swizzle = false, .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 256, .block_n = 128, .block_k = 64,  .warps_m = 4, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 1},
-      MmaConfig{.block_m = 256, .block_n = 192, .block_k = 32,  .warps_m = 4, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 1, .staged_store = true,  .blocks_per_sm = 1},
+      MmaConfig{.block_m = 16,  .block_n = 64,  .block_k = 64,  .warps_m = 1, .warps_n = 4, .stages = 4, .swizzle = true,  .fragment_buffers = 2, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 32,  .block_n = 32,  .block_k = 32,  .warps_m = 1, .warps_n = 1, .stages = 5, .swizzle = true,  .fragment_buffers = 1, .store = kDirectStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 64,  .block_n = 16,  .block_k = 32,  .warps_m = 4, .warps_n = 1, .stages = 2, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .blocks_per_sm = 4},
+      MmaConfig{.block_m = 32,  .block_n = 64,  .block_k = 128, .warps_m = 1, .warps_n = 2, .stages = 2, .swizzle = true,  .fragment_buffers = 2, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 64,  .block_n = 64,  .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 2, .swizzle = false, .fragment_buffers = 2, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 64,  .block_n = 64,  .block_k = 64,  .warps_m = 2, .warps_n = 1, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 2},
+      MmaConfig{.block_m = 96,  .block_n = 64,  .block_k = 32,  .warps_m = 3, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 96,  .block_n = 96,  .block_k = 48,  .warps_m = 2, .warps_n = 3, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 64,  .block_n = 192, .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 160, .block_n = 128, .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 128, .block_n = 128, .block_k = 32,  .warps_m = 2, .warps_n = 2, .stages = 5, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 128, .block_n = 128, .block_k = 64,  .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = false, .fragment_buffers = 2, .store = kDirectStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 128, .block_n = 256, .block_k = 64,  .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 192, .block_n = 96,  .block_k = 32,  .warps_m = 4, .warps_n = 2, .stages = 4, .swizzle = false, .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 256, .block_n = 128, .block_k = 64,  .warps_m = 4, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 1},
+      MmaConfig{.block_m = 256, .block_n = 192, .block_k = 32,  .warps_m = 4, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore, .blocks_per_sm = 1},
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f16, DType::f16}}};
 }
 

@@ -124,5 +124,71 @@ TEST(Fragment, LdmatrixGivesEachLaneItsElementsOfB) {
   }
 }
 
+TEST(Fragment, LdmatrixX2LoadsTheFirstOfTwoFragments) {
+  for (const bool k_major : {false, true}) {
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const LdmatrixLane found = ldmatrix_x2_b_lane(lane, k_major), expected = ldmatrix_b_lane(lane % 16, k_major);
+      EXPECT_EQ(std::pair(found.row, found.chunk), std::pair(expected.row, expected.chunk)) << lane;
+      EXPECT_TRUE(k_major ? found.row < kMmaN : found.chunk == 0) << "columns of the second fragment";
+    }
+  }
+}
+
+/// Where the words of a warp's lanes go in one step of the exchange.
+using Words = std::vector<std::vector<std::pair<int, int>>>;  // by lane and word: an element's row and column
+void exchange_words(Words& words, int distance) {
+  const Words before = words;
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    for (int word = 0; word < 4; ++word) {
+      if ((word & distance) != 0) continue;
+      const int partner = lane ^ distance;
+      words[static_cast<unsigned>(lane)][static_cast<unsigned>(exchanged_word(lane, word, distance))] =
+          before[static_cast<unsigned>(partner)][static_cast<unsigned>(exchanged_word(partner, word, distance))];
+    }
+  }
+}
+
+/// The rows that a warp of `blocks` × `columns` accumulators stores after exchanging words, by their first element.
+/// The elements of each must be eight neighbours in a row.
+void check_shuffled_store(int blocks, int columns) {
+  SCOPED_TRACE(std::to_string(blocks) + " blocks of " + std::to_string(columns) + " columns");
+  const int rows = blocks * 2 * columns;
+  const auto element = [&](int lane, int index) {
+    const ResultRow at = result_row(index, columns);
+    const Element2d place = accumulator_element(lane, at.half * 2);
+    return std::pair(at.block * kMmaM + place.row, at.column * kMmaN + place.col);
+  };
+  std::set<std::pair<int, int>> stored;
+  for (int first = 0; first < rows; first += 4) {
+    Words words(kWarpSize, std::vector<std::pair<int, int>>(4, {-1, -1}));
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      for (int w = 0; w < 4 && first + w < rows; ++w) {
+        words[static_cast<unsigned>(lane)][static_cast<unsigned>(w)] = element(lane, first + w);
+      }
+    }
+    exchange_words(words, 1);
+    exchange_words(words, 2);
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const int index = first + lane % 4;
+      if (index >= rows) continue;
+      const ResultRow at = result_row(index, columns);
+      const int row = at.block * kMmaM + at.half * 8 + lane / 4, col = at.column * kMmaN;
+      for (int w = 0; w < 4; ++w) {
+        ASSERT_EQ(words[static_cast<unsigned>(lane)][static_cast<unsigned>(w)], std::pair(row, col + 2 * w))
+            << "lane " << lane << " word " << w << " of rows from " << first;
+      }
+      ASSERT_TRUE(row < blocks * kMmaM && col < columns * kMmaN);
+      ASSERT_TRUE(stored.insert({row, col}).second);
+    }
+  }
+  ASSERT_EQ(stored.size(), static_cast<std::size_t>(blocks * kMmaM * columns));
+}
+
+TEST(Fragment, ShuffledStoreHasEachElementOnce) {
+  for (int blocks = 1; blocks <= 4; ++blocks) {
+    for (int columns = 1; columns <= 9; ++columns) ASSERT_NO_FATAL_FAILURE(check_shuffled_store(blocks, columns));
+  }
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -1,11 +1,13 @@
 #include "plan/kernel_config.hpp"
 
+#include "rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -33,6 +35,47 @@ TEST(KernelConfig, NamesAreStable) {
   EXPECT_EQ(to_string(KernelConfig(MmaConfig{})), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1");
   EXPECT_EQ(to_string(KernelConfig(SimtConfig{})), "simt_m64_n64_k16_tm4_tn4");
   EXPECT_EQ(to_string(KernelConfig(WgmmaConfig{})), "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
+}
+
+TEST(KernelConfig, FieldsOfRungsAreNamedWhereTheyDiffer) {
+  const MmaConfig naive{.block_m = 16,
+                        .block_n = 8,
+                        .block_k = 16,
+                        .warps_m = 1,
+                        .warps_n = 1,
+                        .stages = 1,
+                        .swizzle = false,
+                        .fragment_buffers = 1,
+                        .store = kDirectStore,
+                        .async_copy = false,
+                        .padded = false,
+                        .b_matrices = 2,
+                        .serpentine = false};
+  EXPECT_EQ(to_string(KernelConfig(naive)), "mma_m16_n8_k16_wm1_wn1_s1_x0_f1_e0_b1_a0_p0_l2_z0");
+  const MmaConfig shuffled{.store = kShuffledStore, .b_matrices = 2};
+  EXPECT_EQ(to_string(KernelConfig(shuffled)), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e2_b1_l2");
+  for (const KernelConfig& config : {KernelConfig(naive), KernelConfig(shuffled)}) {
+    EXPECT_EQ(parse_config(to_string(config)), config) << to_string(config);
+  }
+  for (const char* text : {
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_a1",     // the default
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_l4",     // the default
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_z0_p0",  // another order
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_p2",     // no bool
+       }) {
+    EXPECT_EQ(parse_config(text), std::nullopt) << text;
+  }
+}
+
+TEST(KernelConfig, NoCandidateHasAFieldOfARung) {
+  for_each_mma_candidate([](const MmaConfig& c, const GemmTraits&) {
+    MmaConfig::visit_fields(c, [&](const char* name, const auto& tag, auto value) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tag)>, RungTag>) {
+        ASSERT_FALSE(is_named(tag, value)) << name << " of " << to_string(KernelConfig(c));
+      }
+    });
+    ASSERT_NE(c.store, kShuffledStore);
+  });
 }
 
 TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {
@@ -92,7 +135,17 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrong) {
   EXPECT_FALSE(legal([](MmaConfig& c) { c.stages = 1; }));
   EXPECT_FALSE(legal([](MmaConfig& c) { c.stages = 6; }));
   EXPECT_FALSE(legal([](MmaConfig& c) { c.fragment_buffers = 3; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.store = 3; }));
   EXPECT_FALSE(legal([](MmaConfig& c) { c.blocks_per_sm = 0; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.async_copy = false; }));  // nothing would be in flight
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.padded = false; }));      // what is swizzled is not padded
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.b_matrices = 3; }));
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_n = 16; }));  // 8 columns a warp take ldmatrix.x2
+  EXPECT_TRUE(legal([](MmaConfig& c) { c.block_n = 16, c.b_matrices = 2; }));
+  EXPECT_TRUE(legal([](MmaConfig& c) { c.block_k = 16, c.fragment_buffers = 1; }));
+  EXPECT_TRUE(legal([](MmaConfig& c) { c.stages = 1, c.fragment_buffers = 1; }));
+  EXPECT_TRUE(legal([](MmaConfig& c) { c.stages = 1, c.fragment_buffers = 1, c.async_copy = false; }));
+  EXPECT_TRUE(legal([](MmaConfig& c) { c.swizzle = c.padded = false; }));
   EXPECT_FALSE(legal([](MmaConfig& c) { c.block_m = c.block_n = 256; }));    // registers
   EXPECT_FALSE(legal([](MmaConfig& c) { c.block_k = 128, c.stages = 5; }));  // shared memory
   EXPECT_FALSE(is_legal(MmaConfig{}, traits, arch_limits("sm_75"))) << "no cp.async";

@@ -58,20 +58,27 @@ struct FragmentCase {
   TileLayout tile;
   bool k_major;
   int outer, warps, block_k;
+  int matrices;  // of one load, which is 8 wide by two of them
   LdmatrixRecord (*load)(LdmatrixLane lane, int warp, int block, int k_step);
 };
 
-template <TileLayout kTile, bool kKMajor, int kWarps>
+template <TileLayout kTile, bool kKMajor, int kWarps, int kMatrices>
 LdmatrixRecord load_fragment(LdmatrixLane lane, int warp, int block, int k_step) {
-  u32 registers[4];
-  FragmentSource<kTile, kKMajor, kWarps>(lane, warp).load(registers, kShared, block, k_step);
+  u32 registers[kMatrices];
+  FragmentSource<kTile, kKMajor, kWarps, kMatrices>(lane, warp).load(registers, kShared, block, k_step);
   return recorder().ldmatrix;
 }
 
-template <OuterWarps kCase, int kBlockK, bool kKMajor, bool kSwizzle>
+template <OuterWarps kCase, int kBlockK, bool kKMajor, bool kSwizzle, int kMatrices = 4>
 FragmentCase fragment_case() {
   constexpr TileLayout kTile = tile_of(kCase.outer, kBlockK, kKMajor, kSwizzle);
-  return {kTile, kKMajor, kCase.outer, kCase.warps, kBlockK, load_fragment<kTile, kKMajor, kCase.warps>};
+  return {kTile,
+          kKMajor,
+          kCase.outer,
+          kCase.warps,
+          kBlockK,
+          kMatrices,
+          load_fragment<kTile, kKMajor, kCase.warps, kMatrices>};
 }
 
 template <std::size_t... kIndex>
@@ -93,12 +100,13 @@ std::vector<FragmentCase> fragment_cases(std::index_sequence<kIndex...>) {
 void check_ldmatrix(const FragmentCase& c, LdmatrixLane (*lane_of)(int, bool), int warp, int block, int k_step,
                     std::set<u32>& read) {
   unsigned bank_groups = 0;
-  for (int lane = 0; lane < kWarpSize; ++lane) {
+  const int width = c.matrices / 2 * 8;
+  for (int lane = 0; lane < c.matrices * 8; ++lane) {
     const LdmatrixLane at = lane_of(lane, c.k_major);
     const LdmatrixRecord found = c.load(at, warp, block, k_step);
     const int block_index = warp + c.warps * block;
-    const int row = at.row + 16 * (c.k_major ? block_index : k_step);
-    const int chunk = at.chunk + 2 * (c.k_major ? k_step : block_index);
+    const int row = at.row + (c.k_major ? width * block_index : 16 * k_step);
+    const int chunk = at.chunk + (c.k_major ? 2 * k_step : width / 8 * block_index);
     const u32 offset = found.shared - kShared;
     ASSERT_EQ(offset, static_cast<u32>(c.tile.offset_bytes(row, chunk)))
         << "warp " << warp << " block " << block << " k-step " << k_step << " lane " << lane;
@@ -110,22 +118,40 @@ void check_ldmatrix(const FragmentCase& c, LdmatrixLane (*lane_of)(int, bool), i
   }
 }
 
+void check_fragments(const FragmentCase& c, LdmatrixLane (*lane_of)(int, bool)) {
+  SCOPED_TRACE(name(c.tile, c.k_major) + ", " + std::to_string(c.warps) + " warps");
+  std::set<u32> read;
+  for (int warp = 0; warp < c.warps; ++warp) {
+    for (int block = 0; block < c.outer / (c.matrices / 2 * 8) / c.warps; ++block) {
+      for (int k_step = 0; k_step < c.block_k / 16; ++k_step) {
+        ASSERT_NO_FATAL_FAILURE(check_ldmatrix(c, lane_of, warp, block, k_step, read));
+      }
+    }
+  }
+  ASSERT_EQ(read.size(), static_cast<std::size_t>(c.tile.rows * c.tile.row_chunks));
+}
+
 TEST(Mma, FragmentsCoverTheTileOnceWhereTileLayoutSays) {
   const auto cases = fragment_cases(std::make_index_sequence<std::size(kOuterWarps)>());
   ASSERT_EQ(cases.size(), 8 * std::size(kOuterWarps));
   for (const FragmentCase& c : cases) {
-    SCOPED_TRACE(name(c.tile, c.k_major) + ", " + std::to_string(c.warps) + " warps");
-    for (const auto lane_of : {ldmatrix_a_lane, ldmatrix_b_lane}) {
-      std::set<u32> read;
-      for (int warp = 0; warp < c.warps; ++warp) {
-        for (int block = 0; block < c.outer / 16 / c.warps; ++block) {
-          for (int k_step = 0; k_step < c.block_k / 16; ++k_step) {
-            ASSERT_NO_FATAL_FAILURE(check_ldmatrix(c, lane_of, warp, block, k_step, read));
-          }
-        }
-      }
-      ASSERT_EQ(read.size(), static_cast<std::size_t>(c.tile.rows * c.tile.row_chunks));
-    }
+    for (const auto lane_of : {ldmatrix_a_lane, ldmatrix_b_lane}) ASSERT_NO_FATAL_FAILURE(check_fragments(c, lane_of));
+  }
+}
+
+TEST(Mma, FragmentsOfOneProductCoverTheTileOnce) {
+  for (const FragmentCase& c : {
+           fragment_case<OuterWarps{128, 4}, 16, false, false, 2>(),
+           fragment_case<OuterWarps{128, 4}, 16, true, false, 2>(),
+           fragment_case<OuterWarps{128, 4}, 32, false, true, 2>(),
+           fragment_case<OuterWarps{128, 4}, 32, true, true, 2>(),
+           fragment_case<OuterWarps{48, 2}, 48, false, true, 2>(),
+           fragment_case<OuterWarps{48, 2}, 48, true, true, 2>(),
+           fragment_case<OuterWarps{72, 3}, 32, false, true, 2>(),
+           fragment_case<OuterWarps{8, 1}, 16, false, false, 2>(),
+           fragment_case<OuterWarps{8, 1}, 16, true, false, 2>(),
+       }) {
+    ASSERT_NO_FATAL_FAILURE(check_fragments(c, ldmatrix_x2_b_lane));
   }
 }
 

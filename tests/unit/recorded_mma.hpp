@@ -48,6 +48,8 @@ inline u16 recorded_ld_global_b16(u64 address) {
 inline void recorded_st_shared_b16(u32 shared, u16 value) {
   recorder().copies.push_back({shared, recorder().loaded, value * 2});
 }
+inline void recorded_ldmatrix_x2(u32 (&)[2], u32 shared) { recorder().ldmatrix = {shared, false}; }
+inline void recorded_ldmatrix_x2_trans(u32 (&)[2], u32 shared) { recorder().ldmatrix = {shared, true}; }
 inline void recorded_ldmatrix_x4(u32 (&)[4], u32 shared) { recorder().ldmatrix = {shared, false}; }
 inline void recorded_ldmatrix_x4_trans(u32 (&)[4], u32 shared) { recorder().ldmatrix = {shared, true}; }
 }  // namespace ptx
@@ -56,11 +58,15 @@ inline void recorded_ldmatrix_x4_trans(u32 (&)[4], u32 shared) { recorder().ldma
 #define cp_async recorded_cp_async
 #define ld_global_b16 recorded_ld_global_b16
 #define st_shared_b16 recorded_st_shared_b16
+#define ldmatrix_x2 recorded_ldmatrix_x2
+#define ldmatrix_x2_trans recorded_ldmatrix_x2_trans
 #define ldmatrix_x4 recorded_ldmatrix_x4
 #define ldmatrix_x4_trans recorded_ldmatrix_x4_trans
 #include "mma.cuh"
 #undef cp_async
 #undef ld_global_b16
 #undef st_shared_b16
+#undef ldmatrix_x2
+#undef ldmatrix_x2_trans
 #undef ldmatrix_x4
 #undef ldmatrix_x4_trans

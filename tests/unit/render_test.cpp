@@ -1,6 +1,7 @@
 #include "plan/render.hpp"
 
 #include "plan/traits.hpp"
+#include "rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -110,6 +111,18 @@ TEST(Render, AUnitIsAboutTenLines) {
   const KernelSource source = render(MmaConfig{}, GemmTraits{}, "sm_80", TemplateBundle::embedded());
   EXPECT_LE(std::ranges::count(source.text, '\n'), 12);
   EXPECT_TRUE(source.text.ends_with("\n"));
+}
+
+TEST(Render, FieldsOfRungsAreWrittenWhereTheyDiffer) {
+  const auto text = [](const MmaConfig& config) {
+    return render(config, GemmTraits{}, "sm_80", TemplateBundle::embedded()).text;
+  };
+  MmaConfig::visit_fields(MmaConfig{}, [&](const char* name, const auto& tag, auto) {
+    const bool is_rungs = std::is_same_v<std::remove_cvref_t<decltype(tag)>, RungTag>;
+    EXPECT_EQ(text({}).find("." + std::string(name) + " = ") == std::string::npos, is_rungs) << name;
+  });
+  const std::string rung = text({.swizzle = false, .padded = false, .b_matrices = 2});
+  EXPECT_NE(rung.find(".blocks_per_sm = 1, .padded = false, .b_matrices = 2}"), std::string::npos) << rung;
 }
 
 TEST(Render, OptionsNeedNoDriverAndShowSpills) {

@@ -91,6 +91,15 @@ TEST(TileLayout, LdmatrixPhasesHitEightBankGroups) {
   }
 }
 
+TEST(TileLayout, PaddingMakesStridesOdd) {
+  for (int chunks = 1; chunks <= 40; ++chunks) {
+    const TileLayout padded{16, chunks, false}, plain{16, chunks, false, false}, swizzled{16, chunks, true};
+    EXPECT_EQ(padded.row_stride_bytes() / kChunkBytes, chunks | 1);
+    EXPECT_EQ(plain.row_stride_bytes() / kChunkBytes, chunks);
+    EXPECT_EQ(swizzled.row_stride_bytes() / kChunkBytes, chunks);
+  }
+}
+
 TEST(TileLayout, XorHasPeriodEight) {
   for (const TileLayout& tile : more_tiles()) {
     for (int row = 0; row < 3 * tile.rows; ++row) {

@@ -11,11 +11,18 @@ namespace hotgemm::emulate {
 
 // clang-format off
 inline constexpr MmaConfig kMmaConfigs[] = {
-    {.block_m = 64,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .staged_store = true},
-    {.block_m = 64,  .block_n = 96,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 2, .swizzle = true,  .fragment_buffers = 1, .staged_store = false},
-    {.block_m = 96,  .block_n = 64,  .block_k = 32, .warps_m = 3, .warps_n = 2, .stages = 4, .swizzle = false, .fragment_buffers = 1, .staged_store = true},
-    {.block_m = 32,  .block_n = 48,  .block_k = 48, .warps_m = 1, .warps_n = 3, .stages = 5, .swizzle = true,  .fragment_buffers = 2, .staged_store = false},
-    {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 1, .staged_store = true},
+    {.block_m = 64,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kStagedStore},
+    {.block_m = 64,  .block_n = 96,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 2, .swizzle = true,  .fragment_buffers = 1, .store = kDirectStore},
+    {.block_m = 96,  .block_n = 64,  .block_k = 32, .warps_m = 3, .warps_n = 2, .stages = 4, .swizzle = false, .fragment_buffers = 1, .store = kStagedStore},
+    {.block_m = 32,  .block_n = 48,  .block_k = 48, .warps_m = 1, .warps_n = 3, .stages = 5, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore},
+    {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore},
+    // What rungs of the ladder have: one warp and nothing but the instructions; lanes that exchange results, four rows
+    // of them at a time and with two left over; and one stage.
+    {.block_m = 16,  .block_n = 8,   .block_k = 16, .warps_m = 1, .warps_n = 1, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .async_copy = false, .padded = false, .b_matrices = 2, .serpentine = false},
+    {.block_m = 64,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 2, .swizzle = false, .fragment_buffers = 2, .store = kShuffledStore, .b_matrices = 2},
+    {.block_m = 16,  .block_n = 48,  .block_k = 48, .warps_m = 1, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .store = kShuffledStore, .b_matrices = 2},
+    {.block_m = 32,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 1, .stages = 1, .swizzle = true,  .fragment_buffers = 1, .store = kShuffledStore, .serpentine = false},
+    {.block_m = 32,  .block_n = 32,  .block_k = 16, .warps_m = 1, .warps_n = 2, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kStagedStore, .async_copy = false},
 };
 /// Widths of access to A, B and D, and whether C is read; a config gets them in turn, layout by layout.
 struct MmaAccess {
@@ -58,7 +65,14 @@ std::vector<GemmKernel> make_mma_kernels() {
     add.template operator()<access(1), kMmaConfigs[1]>();
     add.template operator()<access(2), kMmaConfigs[2]>();
     add.template operator()<access(3), kMmaConfigs[3]>();
-    if constexpr (kElement == DType::f16) add.template operator()<kMmaAccesses[0], kMmaConfigs[4]>();
+    if constexpr (kElement == DType::f16) {
+      add.template operator()<kMmaAccesses[0], kMmaConfigs[4]>();
+      add.template operator()<access(0), kMmaConfigs[5]>();
+      add.template operator()<access(1), kMmaConfigs[6]>();
+      add.template operator()<access(2), kMmaConfigs[7]>();
+      add.template operator()<access(3), kMmaConfigs[8]>();
+      add.template operator()<access(4), kMmaConfigs[9]>();
+    }
   };
   add_layout.template operator()<0>();
   add_layout.template operator()<1>();

@@ -6,6 +6,12 @@
 
 namespace hotgemm::ptx {
 
+HOTGEMM_DEVICE void ldmatrix_x2(u32 (&r)[2], u32 shared) {
+  emulate::ldmatrix(emulate::Instruction::ldmatrix_x2, r, shared);
+}
+HOTGEMM_DEVICE void ldmatrix_x2_trans(u32 (&r)[2], u32 shared) {
+  emulate::ldmatrix(emulate::Instruction::ldmatrix_x2_trans, r, shared);
+}
 HOTGEMM_DEVICE void ldmatrix_x4(u32 (&r)[4], u32 shared) {
   emulate::ldmatrix(emulate::Instruction::ldmatrix_x4, r, shared);
 }
