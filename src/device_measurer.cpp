@@ -1,6 +1,7 @@
 #include "device_measurer.hpp"
 
 #include "bench.hpp"
+#include "exact_check.hpp"
 #include "log.hpp"
 #include "plan/traits.hpp"
 
@@ -46,18 +47,10 @@ struct DeviceMeasurer::Session {
                    "launch " + to_string(trial.config));
   }
 
-  /// D is NaN before the kernel runs, so that one that writes nothing, or not everything, is wrong. Whatever else lies
-  /// in the operands' memory must be as it was.
   std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
-    const CheckKernels& checks = device.check_kernels();
     holds_normal = false;
-    checks.fill_check(problem, set(0), seed, stream.get());
-    const std::uint64_t before = checks.digest(problem, pool, set(0), stream.get());
-    launch(kernel, trial, stream.get(), 0);
-    const std::string wrong = checks.check(problem, set(0), seed, 1, problem.beta_is_zero ? 0 : 1, stream.get());
-    if (!wrong.empty()) return "wrong: " + wrong;
-    const bool is_intact = checks.digest(problem, pool, set(0), stream.get()) == before;
-    return is_intact ? std::string() : "stray write: memory outside of D has changed";
+    return check_exactly(device.check_kernels(), problem, pool, seed, stream.get(),
+                         [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); });
   }
 
   void fill_normal() {

@@ -7,23 +7,15 @@
 #include "problem_options.hpp"
 #include "progress.hpp"
 #include "quality_run.hpp"
+#include "results_file.hpp"
 #include "tune_options.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <ctime>
-#include <fstream>
 #include <memory>
 
 namespace hotgemm::command {
 namespace {
-
-#ifndef HOTGEMM_COMMIT
-#define HOTGEMM_COMMIT "unknown"
-#endif
 
 struct BenchCommand {
   ProblemOptions problems;
@@ -33,8 +25,7 @@ struct BenchCommand {
   std::string mode = "auto";
   bool no_baseline = false;
   bool with_ceiling = false;
-  std::string results_file;
-  std::string commit = HOTGEMM_COMMIT;
+  ResultsOptions results;
   bool exhaustive = false;
   bool quality = false;
   MeasurerOptions measuring;
@@ -60,30 +51,6 @@ std::string progress_line(const BenchResult& r, std::size_t done, std::size_t to
       head + fmt::format("{}, {:.2f} us, {:.1f} TFLOP/s", to_string(r.mode), r.ours.median_us, r.ours.tflops);
   if (!r.baseline.empty()) line += fmt::format(", {:.3f} of {}", r.ratio, r.baseline);
   return line;
-}
-
-/// Opens the file before anything is measured: an hour's numbers are not lost to a misspelt directory.
-std::optional<std::ofstream> open_results(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  std::ofstream file(name, std::ios::app);
-  if (!file) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("cannot append to {}: {}", name, std::strerror(errno)));
-  }
-  return file;
-}
-
-BenchEnvironment environment_of(const Session& session, const BenchCommand& command, const Driver& driver,
-                                const GpuMonitor& monitor, const BenchRun& run) {
-  const DeviceInfo& info = run.device().info();
-  const std::string toolchain = run.device().environment().toolchain;
-  return {{"command", "`" + session.command_line + "`"},
-          {"hotgemm", fmt::format("{}, commit {}", HOTGEMM_VERSION, command.commit)},
-          {"GPU", fmt::format("{}, {}, {} SMs", info.name, info.arch, info.sm_count)},
-          {"SM clock after each problem", monitor.sm_clock()},
-          {"power limit", monitor.power_limit()},
-          {"driver", fmt::format("{}, CUDA {}", monitor.driver(), driver_version(driver))},
-          {"NVRTC", toolchain.empty() ? "not used: all kernels were cached" : toolchain},
-          {"cuBLAS", run.baseline_version()}};
 }
 
 BenchReport measure_all(Session& session, const BenchCommand& command, const std::vector<Problem>& problems,
@@ -130,7 +97,7 @@ int run_bench(Session& session, const BenchCommand& command) {
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
   }
   if (command.exhaustive) return run_exhaustive(session, problems, command.tuning, command.measuring);
-  std::optional<std::ofstream> file = open_results(command.results_file);
+  ResultsFile file(command.results.file);
   const Gpu gpu(session);
   GpuMonitor monitor(gpu.driver(), gpu.device());
   ContextOptions options = context_options(session);
@@ -146,16 +113,12 @@ int run_bench(Session& session, const BenchCommand& command) {
 
   const BenchReport report = measure_all(session, command, problems, run, monitor);
   to_json(report, session.output);
-  const BenchEnvironment environment = environment_of(session, command, gpu.driver(), monitor, run);
+  const RunEnvironment environment =
+      run_environment(session, command.results.commit, run.device(), monitor, run.baseline_version());
   for (const auto& [name, value] : environment) session.output["environment"][name] = value;
   session.print(to_text(report));
-  if (file) {
-    const std::time_t now = std::time(nullptr);
-    const std::string date = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(now));
-    const std::string heading = fmt::format("{}, {}", run.device().info().name, date);
-    *file << (file->tellp() > 0 ? "\n" : "") << to_markdown(report, heading, environment) << std::flush;
-    if (!*file) throw Error(ErrorCode::io_error, "cannot write all of " + command.results_file);
-  }
+  file.append(run.device().info().name,
+              [&](const std::string& heading) { return to_markdown(report, heading, environment); });
   for (const BenchResult& r : report.results) {
     if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
   }
@@ -211,8 +174,7 @@ void add_bench_command(CLI::App& app, Session& session) {
   sub.add_flag("--no-baseline", command->no_baseline, "time ours only");
   sub.add_flag("--ceiling", command->with_ceiling,
                "also race each problem against the tensor cores with nothing to load, and give its fraction of that");
-  sub.add_option("--results", command->results_file, "append a section of markdown to this file");
-  sub.add_option("--commit", command->commit, "the commit that was built, for --results")->capture_default_str();
+  add_results_options(sub, command->results);
   add_oracle_options(sub, *command);
 }
 

@@ -120,10 +120,8 @@ std::string to_text(const BenchReport& report) {
   return text;
 }
 
-std::string to_markdown(const BenchReport& report, const std::string& heading, const BenchEnvironment& environment) {
-  std::string text = "## " + heading + "\n\n";
-  for (const auto& [name, value] : environment) text += fmt::format("- {}: {}\n", name, value);
-  text += "\n";
+std::string to_markdown(const BenchReport& report, const std::string& heading, const RunEnvironment& environment) {
+  std::string text = "## " + heading + "\n\n" + to_markdown(environment) + "\n";
   for (const std::string& line : lines_above(report)) text += line + "\n";
   if (!lines_above(report).empty()) text += "\n";
   text += table_of(report).markdown() + "\n";

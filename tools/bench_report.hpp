@@ -1,6 +1,7 @@
 #pragma once
 
 #include "bench.hpp"
+#include "results_file.hpp"
 #include "session.hpp"
 
 #include <string>
@@ -27,13 +28,10 @@ struct BenchReport {
   std::size_t failures() const;
 };
 
-/// Where a run took place: a list of names and values.
-using BenchEnvironment = std::vector<std::pair<std::string, std::string>>;
-
 /// The table with what belongs above and below it: what could not run first, the means last.
 std::string to_text(const BenchReport& report);
 /// A section of a document: heading, environment, and to_text's content in markdown.
-std::string to_markdown(const BenchReport& report, const std::string& heading, const BenchEnvironment& environment);
+std::string to_markdown(const BenchReport& report, const std::string& heading, const RunEnvironment& environment);
 void to_json(const BenchReport& report, Json& output);
 
 }  // namespace hotgemm::command

@@ -10,6 +10,7 @@ void add_info_command(CLI::App& app, Session& session);
 void add_prewarm_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_bench_command(CLI::App& app, Session& session);
+void add_ladder_command(CLI::App& app, Session& session);
 void add_show_command(CLI::App& app, Session& session);
 void add_cache_command(CLI::App& app, Session& session);
 void add_db_command(CLI::App& app, Session& session);

@@ -38,6 +38,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_prewarm_command(app, session);
   add_tune_command(app, session);
   add_bench_command(app, session);
+  add_ladder_command(app, session);
   add_show_command(app, session);
   add_cache_command(app, session);
   add_db_command(app, session);

@@ -99,6 +99,18 @@ std::int64_t Gpu::free_bytes() const {
   return static_cast<std::int64_t>(free);
 }
 
+DeviceInfo planned_device(const Session& session, const std::string& arch) {
+  if (!arch.empty()) return nominal_device(arch);
+  try {
+    const Driver& driver = Driver::get();
+    CUdevice device = 0;
+    driver.check(driver.cuDeviceGet(&device, session.device), fmt::format("open GPU {}", session.device));
+    return query_device(driver, device);
+  } catch (const Error&) {
+    return nominal_device("sm_90a");
+  }
+}
+
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option) {
   return option.empty() ? gpu.free_bytes() / 2 : static_cast<std::int64_t>(parse_size(option));
 }

@@ -68,6 +68,10 @@ class Gpu {
   PrimaryContext context_;
 };
 
+/// The GPU that is planned for: that of `arch` as it usually is, or without an `arch` the one that --device names, or
+/// an H200 where there is none. Throws Error{invalid_argument} for an unknown architecture.
+DeviceInfo planned_device(const Session& session, const std::string& arch);
+
 /// `--scratch`: its bytes, or half of the GPU's free memory if it was not given.
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option);
 

@@ -41,19 +41,6 @@ KernelConfig require_config(const std::string& text) {
               in_quotes(text) + " is no config's name; one is mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1");
 }
 
-/// The GPU that is planned for: that of --arch as it usually is, else the one that is here, else an H200.
-DeviceInfo device_of(const Session& session, const ShowCommand& command) {
-  if (!command.arch.empty()) return nominal_device(command.arch);
-  try {
-    const Driver& driver = Driver::get();
-    CUdevice device = 0;
-    driver.check(driver.cuDeviceGet(&device, session.device), fmt::format("open GPU {}", session.device));
-    return query_device(driver, device);
-  } catch (const Error&) {
-    return nominal_device("sm_90a");
-  }
-}
-
 void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes) {
   std::ofstream file(name, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -108,7 +95,7 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
     return kGood;
   }
   Context context(context_options(session));
-  show_kernel(session, command, context.impl().engine(), config, problem, device_of(session, command).arch);
+  show_kernel(session, command, context.impl().engine(), config, problem, planned_device(session, command.arch).arch);
   return kGood;
 }
 
@@ -171,7 +158,7 @@ int run_show(Session& session, const ShowCommand& command) {
   if (command.wants_kernel() && problems.size() > 1) {
     throw Error(ErrorCode::invalid_argument, "--source, --build and --cubin are about one kernel: name one problem");
   }
-  const DeviceInfo device = device_of(session, command);
+  const DeviceInfo device = planned_device(session, command.arch);
   Context context(context_options(session));
   session.output["problems"] = Json::array();
   for (const Problem& problem : problems) {

@@ -77,7 +77,7 @@ class Race {
 
   void prepare(Runner& runner, const std::function<void()>& step) {
     if (!runner.live) return;
-    if (std::chrono::steady_clock::now() >= options_.deadline) {
+    if (is_over(std::chrono::steady_clock::now())) {
       *runner.failure = kNoTimeLeft;
       drop(runner);
     } else {
@@ -174,9 +174,14 @@ class Race {
     return std::any_of(runners_.begin(), runners_.end(), [](const Runner& runner) { return runner.live; });
   }
 
+  bool is_over(std::chrono::steady_clock::time_point now) const {
+    return now >= options_.deadline || (options_.is_cancelled && options_.is_cancelled());
+  }
+
   bool time_for_a_round() const {
     const auto now = std::chrono::steady_clock::now();
-    if (result_.rounds_done == 0) return now < options_.deadline;
+    if (is_over(now)) return false;
+    if (result_.rounds_done == 0) return true;
     double round_us = 0;
     for (const Runner& runner : runners_) {
       if (runner.live) round_us += runner.estimate_us * runner.launches;

@@ -38,6 +38,8 @@ struct RaceOptions {
   std::uint64_t seed = 1;    ///< of the order within rounds
   double abandon_ratio = 0;  ///< if positive, contenders slower than this times the best median so far are dropped
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  /// Asked before each step: true ends the race as the deadline does. May be empty.
+  std::function<bool()> is_cancelled;
   /// Called before each step with the index of the contender that it runs, kSeveral for a round. May be empty.
   std::function<void(std::size_t contender)> on_step;
   static constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "plan/kernel_config.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hotgemm {
+
+/// Why no kernel of `config` can be built for `traits` on `arch` ("sm_90a"), as specifically as can be told: the limit
+/// that it exceeds with both numbers, or what its family has no kernels for. Empty where is_legal accepts it. The
+/// config may be any that parse_config returns. What a compiled kernel exceeds is told by exceeded_limit.
+std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::string_view arch);
+
+}  // namespace hotgemm

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""`hotgemm ladder` as a user runs it: without a GPU, and against the stand-in driver."""
+
+import csv
+import io
+import signal
+import subprocess
+import sys
+import time
+
+import cli_test
+from cli_test import CliTest
+
+SIMT = "simt_m64_n64_k16_tm4_tn4"
+OTHER_SIMT = "simt_m32_n32_k16_tm2_tn2"
+MMA = "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1"
+TOO_LARGE = "mma_m256_n256_k64_wm4_wn2_s5_x1_f1_e1_b1"  # 5 stages of 64 KiB
+COLUMNS = ("m,n,k,layout,dtype,acc,name,label,config,launch,us_median,us_min,us_mean,us_max,tflops,of_best_cublas,"
+           "registers,spill_bytes,smem_bytes,warps_per_sm,threads,blocks,compile_ms,intensity,refusal")
+
+
+class LadderUsageTest(CliTest):
+    def test_bad_words_are_named(self):
+        for words, named in ((["--rung", "hgemm_of_nobody"], "hgemm_of_nobody"), (["--config", "mma_m1"], "mma_m1"),
+                             (["--family", "tensor"], "tensor"), (["--shape", "64x64"], "64x64"),
+                             (["--shape", "0x64x64"], "0x64x64"), (["--layout", "tt"], "--layout"),
+                             (["--dtype", "f32", "--acc", "f16"], "--acc f16"), (["--arch", "sm_80"], "--no-run"),
+                             (["--csv", "--json"], "--csv"), (["--no-run", "--arch", "sm_42"], "sm_42")):
+            with self.subTest(words=words):
+                done = self.run_command("ladder", *words, expect=1)
+                self.assertIn(named, done.stderr)
+                self.assertNotIn("\nm,n,k", done.stdout)
+
+    def test_a_run_needs_a_driver(self):
+        self.assertIn("/nonexistent/libcuda.so", self.run_command("ladder", expect=3).stderr)
+
+
+class LadderNoRunTest(CliTest):
+    WORDS = ["ladder", "--no-run", "--arch", "sm_90a"]
+
+    def test_costs_are_printed_without_a_gpu(self):
+        self.need_nvrtc()
+        words = [*self.WORDS, "--config", f"{MMA},{SIMT}", "--acc", "f32", "--shape", "1024x1024x1024"]
+        output = self.run_json(*words)
+        self.assertEqual((output["arch"], output["complete"]), ("sm_90a", True))
+        mma, simt = output["results"]
+        self.assertEqual((mma["config"], mma["threads"], mma["blocks"], mma["smem_bytes"]), (MMA, 128, 64, 49152))
+        self.assertEqual((simt["threads"], simt["blocks"]), (256, 256))
+        for row in output["results"]:
+            self.assertGreater(row["registers"], 0)
+            self.assertGreater(row["compile_ms"], 0)
+            self.assertEqual(row["warps_per_sm"], row["blocks_per_sm"] * row["threads"] // 32)
+            self.assertLessEqual(row["warps_per_sm"], row["most_warps_per_sm"])
+            self.assertIsNone(row["us_median"])
+            self.assertEqual(row["samples"], [])
+        text = self.run_command(*words).stdout
+        self.assertIn("1024x1024x1024 nn f16 on NVIDIA H200 (sm_90a)", text)
+        self.assertIn(f"{mma['warps_per_sm']}/64", text)
+        self.assertNotIn("TFLOP/s", text)
+
+    def test_rungs_of_a_type_are_in_the_order_of_the_ladder_and_cublas_last(self):
+        self.need_nvrtc()
+        rows = self.run_json(*self.WORDS, "--dtype", "f32")["results"]
+        self.assertGreaterEqual(len(rows), 1)
+        self.assertTrue(all(row["dtype"] == "f32" and row["acc"] == "f32" for row in rows))
+        named = self.run_json(*self.WORDS, "--rung", rows[0]["name"])["results"]  # which brings its type
+        self.assertIn(rows[0]["label"], [row["label"] for row in named])
+        both = self.run_json(*self.WORDS, "--family", "cublas", "--config", SIMT, "--acc", "f32", "--layout",
+                             "nt")["results"]
+        self.assertEqual([row["config"] for row in both], [SIMT, None])
+        self.assertEqual({row["layout"] for row in both}, {"nt"})
+
+    def test_without_nvrtc(self):
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
+        done = self.run_command(*self.WORDS, "--config", SIMT, "--acc", "f32", expect=3)
+        self.assertIn("/nonexistent", done.stderr)
+
+    def test_what_exceeds_a_limit_is_refused_with_both_numbers(self):
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # before it is compiled
+        done = self.run_command(*self.WORDS, "--config", TOO_LARGE, expect=2)
+        self.assertIn("shared memory: 327680 bytes per block, 232448 at most", done.stdout)
+        self.assertIn(TOO_LARGE, done.stderr)
+        row = self.run_json(*self.WORDS, "--config", TOO_LARGE, expect=2)["results"][0]
+        self.assertEqual(row["outcome"], "refused")
+        self.assertIsNone(row["registers"])
+        # A rung that nobody named is refused in passing.
+        rows = self.run_json("ladder", "--no-run", "--arch", "sm_75", "--family", "mma")["results"]
+        self.assertEqual({row["outcome"] for row in rows}, {"refused"})
+
+    def test_roofline_counts_what_blocks_read(self):
+        self.need_nvrtc()
+        words = [*self.WORDS, "--config", SIMT, "--dtype", "f32", "--shape", "1024x1024x1024", "--roofline"]
+        row = self.run_json(*words)["results"][0]
+        self.assertEqual(row["roofline"]["traffic_bytes"], 4 * 1024 * 1024 * (1024 / 64 * 2 + 1))
+        self.assertAlmostEqual(row["intensity"], 2 * 1024 / (4 * 33), places=6)
+        self.assertEqual(row["roofline"]["binds"], "compute" if row["intensity"] >= row["roofline"]["device_ratio"]
+                         else "memory")
+        text = self.run_command(*words).stdout
+        for part in ("device FLOP/B", "1024x1024x1024 nn f32: 12.6 MB at least, 170.67 FLOP/B at most", "15.52"):
+            self.assertIn(part, text)
+
+
+class LadderRunTest(CliTest):
+    def use_standin(self, library=None, rounds=3, types=("--dtype", "f32")):
+        super().use_standin(library)
+        return ["ladder", "--shape", "64x64x64", *types, "--rounds", str(rounds), "--round-us", "50", "-q", "--jobs",
+                "1", "--scratch", "4M"]
+
+    def test_rungs_are_checked_and_timed(self):
+        words = [*self.use_standin(), "--config", f"{SIMT},{OTHER_SIMT}", "--verbose"]
+        output = self.run_json(*words, "--results", "r.md", "--commit", "abc123")
+        first, second = output["results"]
+        self.assertEqual(len(first["samples"]), 2)
+        self.assertEqual(first["samples"], second["samples"])
+        for row in output["results"]:
+            self.assertEqual((row["outcome"], row["refusal"]), ("sound", ""))
+            self.assertGreater(row["tflops"], 0)
+            self.assertTrue(row["us_min"] <= row["us_median"] <= row["us_max"])
+            self.assertTrue(row["us_min"] <= row["us_mean"] <= row["us_max"])
+            self.assertIsNone(row["of_best_cublas"])
+        text = (self.path / "r.md").read_text()
+        for part in ("commit abc123", "power limit", "### 64x64x64 nn f32", f"| {SIMT} |", "mean µs"):
+            self.assertIn(part, text)
+        self.assertEqual(output["environment"]["cuBLAS"], "not used")
+
+    def test_csv_has_a_line_for_each_rung_and_shape(self):
+        words = [*self.use_standin(), "--config", f"{SIMT},{OTHER_SIMT}", "--shape", "32x64x96", "--csv"]
+        done = self.run_command(*words)
+        self.assertTrue(done.stdout.startswith(COLUMNS + "\n"), done.stdout)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual([(row["m"], row["n"], row["k"], row["config"]) for row in rows],
+                         [(*shape, name) for shape in (("64", "64", "64"), ("32", "64", "96"))
+                          for name in (SIMT, OTHER_SIMT)])
+        for row in rows:
+            self.assertNotIn(None, row)
+            self.assertGreater(float(row["us_median"]), 0)
+            self.assertEqual(row["of_best_cublas"], "")
+
+    def test_a_library_that_is_missing_is_a_row_that_says_so(self):
+        output = self.run_json(*self.use_standin(types=("--acc", "f32")), "--config", SIMT, "--family", "cublas",
+                               "--layout", "nn", expect=2)
+        ours, library = output["results"]
+        self.assertGreater(ours["tflops"], 0)
+        self.assertIn("/nowhere/libcublas.so", library["refusal"])
+        self.assertIsNone(library["tflops"])
+
+    def test_wrong_numbers_have_no_speed_and_exit_with_4(self):
+        words = [*self.use_standin(cli_test.CORRUPTING), "--config", SIMT]
+        row = self.run_json(*words, expect=4)["results"][0]
+        self.assertTrue(row["refusal"].startswith("wrong"), row["refusal"])
+        self.assertIsNone(row["us_median"])
+        self.assertEqual(row["samples"], [])
+        self.assertIn("wrong", self.run_command(*words, expect=4).stderr)
+
+    def test_a_refused_config_does_not_stop_the_others(self):
+        words = [*self.use_standin(types=("--acc", "f32")), "--config", f"{TOO_LARGE},{SIMT}"]
+        refused, sound = self.run_json(*words, expect=2)["results"]
+        self.assertIn("327680", refused["refusal"])
+        self.assertGreater(sound["tflops"], 0)
+
+    def test_operands_that_do_not_fit_are_no_crash(self):
+        words = self.use_standin()
+        words[words.index("4M")] = "1K"
+        row = self.run_json(*words, "--config", SIMT, expect=2)["results"][0]
+        self.assertIn("scratch", row["refusal"])
+
+    def test_an_interrupt_keeps_what_is_done(self):
+        words = [*self.use_standin(rounds=100000), "--config", SIMT, "--json"]
+        with subprocess.Popen([cli_test.COMMAND, *words], env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, cwd=self.path) as process:
+            time.sleep(5)  # the kernels are built in less, and the rounds take longer
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130, out + err)
+        self.assertIn('"complete": false', out)
+
+
+if __name__ == "__main__":
+    sys.exit(cli_test.main())
