@@ -88,7 +88,7 @@ LadderRun::Runner LadderRun::load(LadderRow& row, const Problem& problem, const 
   if (!row.is_ours()) return {&row, library_launch(problem, pool)};
   const auto kernel = std::make_shared<const GemmKernel>(
       load_gemm_kernel(driver_, *row.entry.config, traits_of(problem), *row.cubin, device_.info().sm_count));
-  if (!fits(*kernel, problem.m, problem.n, problem.k))
+  if (!kernel->shape.fits(problem.m, problem.n, problem.k))
     throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(*row.entry.config));
   return {&row, [this, kernel, &row, &problem, &pool](CUstream stream, int set) {
             const OperandSet& operands = pool.sets()[static_cast<std::size_t>(set)];
