@@ -7,6 +7,9 @@
 
 namespace hotgemm::ptx {
 
+struct Vec2 {
+  u32 x, y;
+};
 struct Vec4 {
   u32 x, y, z, w;
 };
@@ -32,6 +35,11 @@ HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   u32 value = 0;
   HOTGEMM_PTX("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
+}
+HOTGEMM_DEVICE Vec2 ld_global_v2_b32(u64 address) {
+  Vec2 v{};
+  HOTGEMM_PTX("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(address) : "memory");
+  return v;
 }
 HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
   Vec4 v{};
@@ -94,6 +102,13 @@ HOTGEMM_DEVICE void st_shared_b16(u32 address, u16 value) {
 }
 HOTGEMM_DEVICE void st_shared_b32(u32 address, u32 value) {
   HOTGEMM_PTX("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void st_shared_v2_b32(u32 address, u32 x, u32 y) {
+  HOTGEMM_PTX("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(x), "r"(y) : "memory");
+}
+HOTGEMM_DEVICE void st_shared_v4_b32(u32 address, Vec4 v) {
+  HOTGEMM_PTX("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+              : "memory");
 }
 HOTGEMM_DEVICE void st_shared_f32(u32 address, float value) {
   HOTGEMM_PTX("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");

@@ -8,6 +8,9 @@
 
 namespace hotgemm::ptx {
 
+struct Vec2 {
+  u32 x, y;
+};
 struct Vec4 {
   u32 x, y, z, w;
 };
@@ -21,6 +24,9 @@ HOTGEMM_DEVICE u16 ld_global_b16(u64 address) {
 }
 HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   return emulate::load_global<u32>(emulate::Instruction::ld_global_b32, address);
+}
+HOTGEMM_DEVICE Vec2 ld_global_v2_b32(u64 address) {
+  return emulate::load_global<Vec2>(emulate::Instruction::ld_global_v2_b32, address);
 }
 HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
   return emulate::load_global<Vec4>(emulate::Instruction::ld_global_v4_b32, address);
@@ -70,6 +76,13 @@ HOTGEMM_DEVICE void st_shared_b16(u32 address, u16 value) {
 }
 HOTGEMM_DEVICE void st_shared_b32(u32 address, u32 value) {
   emulate::store_shared(emulate::Instruction::st_shared_b32, address, value);
+}
+HOTGEMM_DEVICE void st_shared_v2_b32(u32 address, u32 x, u32 y) {
+  const u32 pair[2] = {x, y};
+  emulate::store_shared(emulate::Instruction::st_shared_v2_b32, address, pair);
+}
+HOTGEMM_DEVICE void st_shared_v4_b32(u32 address, Vec4 v) {
+  emulate::store_shared(emulate::Instruction::st_shared_v4_b32, address, v);
 }
 HOTGEMM_DEVICE void st_shared_f32(u32 address, float value) {
   emulate::store_shared(emulate::Instruction::st_shared_f32, address, value);
