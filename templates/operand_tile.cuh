@@ -7,30 +7,9 @@
 #include "ptx/mma.hpp"
 #include "shared/fragment.hpp"
 #include "shared/tile_layout.hpp"
+#include "vector_access.cuh"
 
 namespace hotgemm {
-
-/// kVec neighbouring elements, 2, 4 or 8, on their way through registers.
-template <int kVec>
-struct RegisterPiece;
-template <>
-struct RegisterPiece<2> {
-  u32 v;
-  HOTGEMM_DEVICE void load(u64 global) { v = ptx::ld_global_b32(global); }
-  HOTGEMM_DEVICE void store(u32 shared) const { ptx::st_shared_b32(shared, v); }
-};
-template <>
-struct RegisterPiece<4> {
-  ptx::Vec2 v;
-  HOTGEMM_DEVICE void load(u64 global) { v = ptx::ld_global_v2_b32(global); }
-  HOTGEMM_DEVICE void store(u32 shared) const { ptx::st_shared_v2_b32(shared, v); }
-};
-template <>
-struct RegisterPiece<8> {
-  ptx::Vec4 v;
-  HOTGEMM_DEVICE void load(u64 global) { v = ptx::ld_global_v4_b32(global); }
-  HOTGEMM_DEVICE void store(u32 shared) const { ptx::st_shared_v4_b32(shared, v); }
-};
 
 /// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
 ///
@@ -106,10 +85,10 @@ class TileCopy {
 
   /// The whole tile: all loads, then all stores, so that the loads wait for memory together.
   HOTGEMM_DEVICE void copy_at_once(u32 shared) const {
-    RegisterPiece<kVec> pieces[kRowPasses * kColPasses];
-    for_each_access([&](int index, int, int, u64 source) { pieces[index].load(source); });
+    u32 pieces[kRowPasses * kColPasses][kWordsOf<kVec * 2>];
+    for_each_access([&](int index, int, int, u64 source) { load_global<kVec * 2>(pieces[index], source); });
     for_each_access([&](int index, int row, int col, u64) {
-      pieces[index].store(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2);
+      store_shared<kVec * 2>(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, pieces[index]);
     });
   }
 
@@ -148,9 +127,9 @@ class TileCopy {
       ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
     } else if constexpr (!kAsync) {
       if (valid_elements == kVec) {
-        RegisterPiece<kVec> piece;
-        piece.load(global);
-        piece.store(shared);
+        u32 piece[kWordsOf<kVec * 2>];
+        load_global<kVec * 2>(piece, global);
+        store_shared<kVec * 2>(shared, piece);
       } else {
 #pragma unroll 1
         for (int e = 0; e < kVec; ++e)

@@ -74,6 +74,17 @@ std::string tile_text(const MmaConfig& c, const GemmTraits& traits) {
       c.stages, c.smem_bytes(traits));
 }
 
+std::string tile_text(const FmaConfig& c, const GemmTraits& traits) {
+  const ThreadTile tile = c.thread_tile(traits.element);
+  return fmt::format(
+      "tile {}x{}x{} = {} threads of {}x{}; a warp is {}x{} threads\n"
+      "{} accumulator, {} fragment and {} staging registers per thread\n"
+      "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
+      c.block_m, c.block_n, c.block_k, c.threads(), c.thread_m, c.thread_n, tile.lanes_m, tile.lanes_n,
+      c.accumulator_registers(traits), c.fragment_registers(traits), c.staging_registers(traits),
+      c.a_tile(traits).bytes(), c.b_tile(traits).bytes(), c.stages, c.smem_bytes(traits));
+}
+
 std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
   return fmt::format(
       "tile {}x{}x{} = {} consumers of {}x{}, {} threads; clusters of {}x{} blocks\n"

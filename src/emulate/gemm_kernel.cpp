@@ -30,7 +30,8 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
 const std::vector<GemmKernel>& gemm_kernels() {
   static const std::vector<GemmKernel> all = [] {
     std::vector<GemmKernel> kernels;
-    for (const auto table : {simt_kernels(), mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(),
+    for (const auto table : {simt_kernels(), fma_f16_kernels(), fma_bf16_kernels(), fma_f32_kernels(),
+                             fma_f16_sum_kernels(), mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(),
                              wgmma_f16_kernels(), wgmma_bf16_kernels(), wgmma_f16_sum_kernels()}) {
       kernels.insert(kernels.end(), table.begin(), table.end());
     }

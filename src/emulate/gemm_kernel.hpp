@@ -32,6 +32,10 @@ const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits&
 
 // The tables, each in its own file of kernels/.
 std::span<const GemmKernel> simt_kernels();
+std::span<const GemmKernel> fma_f16_kernels();
+std::span<const GemmKernel> fma_bf16_kernels();
+std::span<const GemmKernel> fma_f32_kernels();
+std::span<const GemmKernel> fma_f16_sum_kernels();
 std::span<const GemmKernel> mma_f16_kernels();
 std::span<const GemmKernel> mma_bf16_kernels();
 std::span<const GemmKernel> mma_f16_sum_kernels();

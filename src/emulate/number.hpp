@@ -45,6 +45,12 @@ inline std::uint16_t round_16(double value, int fraction_bits, int min_exponent,
 inline std::uint16_t narrow_f16(double value) { return round_16(value, 10, -14, 0x7c00u); }
 inline std::uint16_t narrow_bf16(double value) { return round_16(value, 7, -126, 0x7f80u); }
 
+/// a * b + c, rounded once. A double has the product, of 22 bits, exactly; where it rounds the sum, that is far from
+/// any tie of f16.
+inline std::uint16_t fma_f16(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
+  return narrow_f16(double{widen_f16(a)} * double{widen_f16(b)} + double{widen_f16(c)});
+}
+
 /// Rounded once; a NaN is the canonical one.
 inline float narrow_f32(double value) {
   return std::isnan(value) ? std::bit_cast<float>(kNanF32) : static_cast<float>(value);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "fma_config.hpp"
 #include "mma_config.hpp"
 #include "simt_config.hpp"
 #include "wgmma_config.hpp"
@@ -13,7 +14,7 @@
 namespace hotgemm {
 
 /// A config of any family. A family is added here, in `family_of`, and as a template.
-using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig>;
+using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig, FmaConfig>;
 
 struct Family {
   std::string_view name;      ///< "mma"

@@ -22,7 +22,8 @@ constexpr Rates kRates[] = {
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
 constexpr double kSharedBytes = 128;
-constexpr double kSimtFlops = 128;  // half of an SM's 256: the other half of the slots goes to shared loads
+constexpr double kSimtFlops = 128;       // half of an SM's 256: the other half of the slots goes to shared loads
+constexpr double kFmaRate = 128 * 0.95;  // instructions of threads, of an SM's four schedulers
 constexpr double kLaunchUs = 2.0;
 constexpr double kBlockCycles = 1500;    // a block's start: first tiles from DRAM
 constexpr double kIterationCycles = 70;  // a k-tile's barrier, once per resident block
@@ -55,6 +56,25 @@ double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
   const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
   return std::max(flops / kSimtFlops * (1 + reuse), copied / rates.l2_bytes);
+}
+
+/// A thread's loads from shared memory and its products take the same issue slots; by elements, or with f16 widened,
+/// more of them.
+double tile_cycles(const FmaConfig& c, const GemmTraits& t, const Rates& rates) {
+  const double products = static_cast<double>(c.block_m) * c.block_n * c.block_k;
+  const int bytes = size_bytes(t.element);
+  const bool pairs = c.packed && t.accumulator == DType::f16;
+  const double elements = 1.0 / c.thread_m + 1.0 / c.thread_n;  // of a fragment, for each product
+  const double loads = c.packed ? elements * bytes / 16 : elements;
+  const double widened = t.element != DType::f32 && !pairs ? elements : 0;
+  const double copied = (c.block_m + c.block_n) * c.block_k * static_cast<double>(bytes);
+  const double copies = copied / bytes * (c.async_copy && c.access > 1 ? 0.6 : 1.0) / c.access;
+  const double single = c.stages < 2 ? 1.35 : 1.0;  // nothing hides its copies
+  const double issue = products * ((pairs ? 0.5 : 1.0) + loads + widened) + copies;
+  // A 16-byte load of shared memory takes half the time, since lanes share what they read.
+  const double shared = products * elements * bytes / kSharedBytes / (c.packed ? 2 : 1);
+  const double memory = c.stages == 0 ? products * elements * bytes / rates.l2_bytes : copied / rates.l2_bytes;
+  return std::max({issue / kFmaRate * single, shared, memory});
 }
 
 /// Parallelism an SM needs to hide latency: below eight warps it loses.
@@ -98,6 +118,11 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
     registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
     if (mma->blocks_per_sm > 1)
       registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
+  }
+  if (const auto* fma = std::get_if<FmaConfig>(&config)) {
+    registers = std::min(kMaxRegistersPerThread, fma->accumulator_registers(traits) + fma->fragment_registers(traits) +
+                                                     fma->staging_registers(traits) + 40);
+    registers = std::min(registers, arch.registers_per_sm / fma->blocks_per_sm / fma->threads());
   }
   const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
   const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);

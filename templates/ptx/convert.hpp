@@ -34,6 +34,18 @@ HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
   HOTGEMM_PTX_PURE("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+/// {low, high} of 16 bits each.
+HOTGEMM_DEVICE u32 mov_b32_b16(u16 low, u16 high) {
+  u32 bits = 0;
+  HOTGEMM_PTX_PURE("mov.b32 %0, {%1, %2};" : "=r"(bits) : "h"(low), "h"(high));
+  return bits;
+}
+/// The upper 16 bits. Said by a shift they would cost one; so they are the half of a register that an operand names.
+HOTGEMM_DEVICE u16 mov_b16_b32_high(u32 bits) {
+  u16 high = 0;
+  HOTGEMM_PTX_PURE("{ .reg .b16 low; mov.b32 {low, %0}, %1; }" : "=h"(high) : "r"(bits));
+  return high;
+}
 HOTGEMM_DEVICE u32 bits_of(float value) {
   u32 bits = 0;
   HOTGEMM_PTX_PURE("mov.b32 %0, %1;" : "=r"(bits) : "f"(value));

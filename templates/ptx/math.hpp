@@ -25,5 +25,17 @@ HOTGEMM_DEVICE float fma_rn(float a, float b, float c) {
   HOTGEMM_PTX_PURE("fma.rn.f32 %0, %1, %2, %3;" : "=f"(d) : "f"(a), "f"(b), "f"(c));
   return d;
 }
+/// fma.rn.f16 on the bits of f16.
+HOTGEMM_DEVICE u16 fma_rn_f16(u16 a, u16 b, u16 c) {
+  u16 d = 0;
+  HOTGEMM_PTX_PURE("fma.rn.f16 %0, %1, %2, %3;" : "=h"(d) : "h"(a), "h"(b), "h"(c));
+  return d;
+}
+/// The same on two f16 at once.
+HOTGEMM_DEVICE u32 fma_rn_f16x2(u32 a, u32 b, u32 c) {
+  u32 d = 0;
+  HOTGEMM_PTX_PURE("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
 
 }  // namespace hotgemm::ptx

@@ -113,7 +113,7 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "mma", "wgmma"),
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", "mma", "wgmma"),
                          [](const auto& info) { return info.param; });
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
@@ -133,6 +133,10 @@ TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
   for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},
                                                    {"simt", DType::bf16, DType::f32},
                                                    {"simt", DType::f32, DType::f32},
+                                                   {"fma", DType::f16, DType::f32},
+                                                   {"fma", DType::bf16, DType::f32},
+                                                   {"fma", DType::f32, DType::f32},
+                                                   {"fma", DType::f16, DType::f16},
                                                    {"mma", DType::f16, DType::f32},
                                                    {"mma", DType::bf16, DType::f32},
                                                    {"mma", DType::f16, DType::f16},

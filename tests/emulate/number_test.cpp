@@ -74,5 +74,41 @@ TEST(Numbers, ADoubleIsRoundedOnce) {
   EXPECT_EQ(narrow_f16(1.0 + 0x1p-11), 0x3c00u);
 }
 
+/// Against sums that are exact: multiples of the smallest product, in 128 bits.
+TEST(Numbers, FmaF16IsRoundedOnce) {
+  std::mt19937 random(3);
+  const auto scaled = [](float value, int exponent) { return static_cast<__int128>(std::ldexp(value, exponent)); };
+  const auto check = [&](std::uint16_t a, std::uint16_t b, std::uint16_t c) {
+    const float x = widen_f16(a), y = widen_f16(b), z = widen_f16(c);
+    if (!std::isfinite(x) || !std::isfinite(y) || !std::isfinite(z)) return;
+    const __int128 exact = scaled(x, 24) * scaled(y, 24) + (scaled(z, 24) << 24);
+    // As a double to odd: what does not fit leaves a mark in the last place.
+    unsigned __int128 magnitude =
+        exact < 0 ? -static_cast<unsigned __int128>(exact) : static_cast<unsigned __int128>(exact);
+    int shift = 0;
+    bool rest = false;
+    for (; magnitude >> 52 != 0; ++shift, magnitude >>= 1) rest = rest || (magnitude & 1) != 0;
+    const double value =
+        std::ldexp(static_cast<double>(static_cast<std::uint64_t>(magnitude) | (rest ? 1u : 0u)), shift - 48);
+    const std::uint16_t expected = narrow_f16(exact < 0 ? -value : value);
+    const std::uint16_t found = fma_f16(a, b, c);
+    if (exact == 0) {
+      ASSERT_EQ(found & 0x7fffu, 0u);
+    } else {
+      ASSERT_EQ(found, expected) << x << " * " << y << " + " << z;
+    }
+  };
+  for (int i = 0; i < 1'000'000; ++i) {
+    ASSERT_NO_FATAL_FAILURE(check(static_cast<std::uint16_t>(random()), static_cast<std::uint16_t>(random()),
+                                  static_cast<std::uint16_t>(random())));
+  }
+  // 683 * 3 = 2049 is a tie of f16, and the smallest number moves it off.
+  const std::uint16_t x = narrow_f16(683), y = narrow_f16(3), tiny = 1;
+  ASSERT_EQ(fma_f16(x, y, 0), narrow_f16(2048));
+  ASSERT_EQ(fma_f16(x, y, tiny), narrow_f16(2050));
+  ASSERT_EQ(fma_f16(x, y, static_cast<std::uint16_t>(tiny | 0x8000u)), narrow_f16(2048));
+  ASSERT_EQ(fma_f16(kNan16, tiny, tiny), kNan16);
+}
+
 }  // namespace
 }  // namespace hotgemm::emulate

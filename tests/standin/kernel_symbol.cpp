@@ -1,5 +1,6 @@
 #include "kernel_symbol.hpp"
 
+#include "fma_config.hpp"
 #include "mma_config.hpp"
 #include "rung_tag.hpp"
 #include "simt_config.hpp"
@@ -99,6 +100,7 @@ std::optional<Config> parse_config(const std::map<std::string_view, int>& fields
 
 int smem_bytes(const MmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 int smem_bytes(const SimtConfig& config, const GemmTraits&) { return config.smem_bytes(); }
+int smem_bytes(const FmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 int smem_bytes(const WgmmaConfig& config, const GemmTraits&) { return config.smem_bytes(); }
 
 ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
@@ -155,6 +157,7 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   if (!traits || !fields) return std::nullopt;
   if (words[1] == "mma") return gemm_of<MmaConfig>(*fields, *traits);
   if (words[1] == "simt") return gemm_of<SimtConfig>(*fields, *traits);
+  if (words[1] == "fma") return gemm_of<FmaConfig>(*fields, *traits);
   if (words[1] == "wgmma") return gemm_of<WgmmaConfig>(*fields, *traits);
   return gemm_of_other_family(*fields, *traits);
 }

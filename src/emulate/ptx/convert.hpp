@@ -16,6 +16,8 @@ HOTGEMM_DEVICE u32 cvt_rn_f16x2_f32(float low, float high) {
 HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
   return emulate::narrow_bf16(low) | u32{emulate::narrow_bf16(high)} << 16;
 }
+HOTGEMM_DEVICE u32 mov_b32_b16(u16 low, u16 high) { return low | u32{high} << 16; }
+HOTGEMM_DEVICE u16 mov_b16_b32_high(u32 bits) { return static_cast<u16>(bits >> 16); }
 HOTGEMM_DEVICE u32 bits_of(float value) { return std::bit_cast<u32>(value); }
 HOTGEMM_DEVICE float float_of(u32 bits) { return std::bit_cast<float>(bits); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "emulate/number.hpp"
 #include "ptx/device.hpp"
 
 #include <cmath>
@@ -12,5 +13,10 @@ HOTGEMM_DEVICE float lg2_approx(float x) { return std::log2(x); }
 HOTGEMM_DEVICE float cos_approx(float x) { return std::cos(x); }
 HOTGEMM_DEVICE float sqrt_approx(float x) { return std::sqrt(x); }
 HOTGEMM_DEVICE float fma_rn(float a, float b, float c) { return std::fma(a, b, c); }
+HOTGEMM_DEVICE u16 fma_rn_f16(u16 a, u16 b, u16 c) { return emulate::fma_f16(a, b, c); }
+HOTGEMM_DEVICE u32 fma_rn_f16x2(u32 a, u32 b, u32 c) {
+  const auto half = [](u32 pair, int i) { return static_cast<u16>(pair >> (16 * i)); };
+  return fma_rn_f16(half(a, 0), half(b, 0), half(c, 0)) | u32{fma_rn_f16(half(a, 1), half(b, 1), half(c, 1))} << 16;
+}
 
 }  // namespace hotgemm::ptx

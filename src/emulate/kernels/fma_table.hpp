@@ -1,0 +1,69 @@
+#pragma once
+
+#include "emulate/gemm_kernel.hpp"
+
+#include "fma.cuh"
+
+namespace hotgemm::emulate {
+
+// clang-format off
+/// By access, widest first; an element's type allows those of at most 16 bytes.
+inline constexpr FmaConfig kFmaConfigs[] = {
+    // Packed: one stage, the double buffer, the ring of cp.async; bodies of all of a k-tile and of parts of it.
+    {.block_m = 64,  .block_n = 64, .block_k = 8,  .thread_m = 8,  .thread_n = 8, .stages = 1, .access = 8},
+    {.block_m = 64,  .block_n = 64, .block_k = 8,  .thread_m = 8,  .thread_n = 8, .stages = 2, .access = 4},
+    {.block_m = 128, .block_n = 64, .block_k = 16, .thread_m = 16, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true},
+    {.block_m = 32,  .block_n = 64, .block_k = 12, .thread_m = 8,  .thread_n = 8, .stages = 2, .access = 2, .padded = false, .async_copy = true},
+    // By elements: threads that copy nothing, groups of two rows, one k at a time, no shared memory.
+    {.block_m = 32,  .block_n = 32, .block_k = 16, .thread_m = 1,  .thread_n = 1, .stages = 1, .access = 1, .packed = false, .padded = false},
+    {.block_m = 96,  .block_n = 32, .block_k = 14, .thread_m = 6,  .thread_n = 4, .stages = 2, .access = 1, .packed = false},
+    {.block_m = 16,  .block_n = 32, .block_k = 8,  .thread_m = 1,  .thread_n = 2, .stages = 0, .access = 1, .packed = false, .padded = false},
+};
+// clang-format on
+
+/// Widths of access to A, B and D, and whether C is read.
+struct FmaAccess {
+  int vec_a, vec_b, vec_d;
+  bool reads_c;
+};
+
+template <DType kElement, DType kAccumulator, int kLayout, FmaAccess kAccess, FmaConfig kConfig>
+GemmKernel fma_kernel() {
+  constexpr GemmTraits kTraits{.element = kElement,
+                               .accumulator = kAccumulator,
+                               .op_a = kLayout / 2 == 0 ? Op::n : Op::t,
+                               .op_b = kLayout % 2 == 0 ? Op::n : Op::t,
+                               .reads_c = kAccess.reads_c,
+                               .vec_a = kAccess.vec_a,
+                               .vec_b = kAccess.vec_b,
+                               .vec_d = kAccess.vec_d};
+  static_assert(is_legal(kConfig, kTraits, *find_arch_limits(80)));
+  return {kConfig, kTraits, fma_gemm<kTraits, kConfig>};
+}
+
+/// Every config in every layout, with C and without in turn; one of single elements with all that it takes for any
+/// problem.
+template <DType kElement, DType kAccumulator>
+std::vector<GemmKernel> make_fma_kernels() {
+  std::vector<GemmKernel> kernels;
+  const auto add_layout = [&]<int kLayout>() {
+    const auto add = [&]<FmaAccess kAccess, FmaConfig kConfig>() {
+      kernels.push_back(fma_kernel<kElement, kAccumulator, kLayout, kAccess, kConfig>());
+    };
+    constexpr bool kOdd = kLayout == 1 || kLayout == 2;
+    if constexpr (kElement != DType::f32) add.template operator()<FmaAccess{8, 8, 8, kOdd}, kFmaConfigs[0]>();
+    add.template operator()<FmaAccess{4, 4, 4, !kOdd}, kFmaConfigs[1]>();
+    add.template operator()<FmaAccess{4, 4, 2, kOdd}, kFmaConfigs[2]>();
+    add.template operator()<FmaAccess{2, 2, kOdd ? 4 : 1, !kOdd}, kFmaConfigs[3]>();
+    add.template operator()<FmaAccess{1, 1, 1, true}, kFmaConfigs[4]>();
+    add.template operator()<FmaAccess{1, 1, 4, kOdd}, kFmaConfigs[5]>();
+    add.template operator()<FmaAccess{1, 1, 1, !kOdd}, kFmaConfigs[6]>();
+  };
+  add_layout.template operator()<0>();
+  add_layout.template operator()<1>();
+  add_layout.template operator()<2>();
+  add_layout.template operator()<3>();
+  return kernels;
+}
+
+}  // namespace hotgemm::emulate

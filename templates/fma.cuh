@@ -1,0 +1,281 @@
+#pragma once
+
+// Family `fma`: CUDA cores with packed accesses, any architecture. The picture is in docs/kernels/fma.md.
+//
+//   global ──cp.async, or ld ▶ registers ▶ st──▶ shared[k][m], shared[k][n], `stages` deep ──ld──▶ fragments ──fma──▶ D
+
+#include "fma_copy.cuh"
+#include "fma_fragment.cuh"
+#include "ptx/barrier.hpp"
+#include "ptx/convert.hpp"
+#include "ptx/index.hpp"
+#include "ptx/math.hpp"
+#include "ptx/memory.hpp"
+#include "shared/fma_config.hpp"
+#include "shared/gemm_args.hpp"
+#include "shared/tile_order.hpp"
+#include "vector_access.cuh"
+
+namespace hotgemm {
+
+template <GemmTraits kTraits, FmaConfig kConfig>
+class FmaGemm {
+  static constexpr DType kElement = kTraits.element;
+  static constexpr int kElementBytes = size_bytes(kElement);
+  static constexpr int kRows = kConfig.thread_m, kCols = kConfig.thread_n;
+  static constexpr ThreadTile kThreadTile = kConfig.thread_tile(kElement);
+  static constexpr FmaTile kTileA = kConfig.a_tile(kTraits);
+  static constexpr FmaTile kTileB = kConfig.b_tile(kTraits);
+  static constexpr bool kAsyncA = kConfig.copies_async(kTraits.a_is_k_major(), kElement);
+  static constexpr bool kAsyncB = kConfig.copies_async(kTraits.b_is_k_major(), kElement);
+  static constexpr int kStages = kConfig.stages;
+  static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
+  static constexpr int kAhead = kStages > 1 ? kStages - 1 : 1;  // k-tiles copied before the first product
+  // Steps of k that are unrolled: in a second's compile time a body of about a thousand products.
+  static constexpr int kSteps = kConfig.unrolled_steps(kTraits);
+  static constexpr int kChunks = kConfig.block_k / kSteps;
+
+  using CopyA = FmaCopy<kTileA, kAsyncA>;
+  using CopyB = FmaCopy<kTileB, kAsyncB>;
+
+  struct Fragments {
+    FmaFragment<kElement, kConfig.packed, kRows, kThreadTile.group_m, kThreadTile.lanes_m * kThreadTile.group_m> a;
+    FmaFragment<kElement, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n> b;
+  };
+  /// Where this thread's elements of the current rows of shared memory begin.
+  struct Rows {
+    u32 a, b;
+  };
+
+ public:
+  HOTGEMM_DEVICE FmaGemm(const GemmArgs& args, TileCoord tile, int thread)
+      : args_(args),
+        thread_(thread),
+        block_m_(tile.m * kConfig.block_m),
+        block_n_(tile.n * kConfig.block_n),
+        place_(kThreadTile.place(thread)),
+        shared_(ptx::dynamic_shared_base()) {}
+
+  HOTGEMM_DEVICE void run() {
+    if constexpr (kStages == 0) {
+      accumulate_from_global();
+    } else {
+      accumulate();
+    }
+    store();
+  }
+
+ private:
+  // ---- main loop ----
+
+  /// Tile t lives in stage t % stages. At the top of iteration t it has landed and every thread knows it; the stage of
+  /// tile t-1 is free and takes tile t+stages-1. Copies beyond the last tile write zeros.
+  HOTGEMM_DEVICE void accumulate() {
+    CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
+    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
+    const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
+    const bool is_inside = args_.m - block_m_ >= kConfig.block_m && args_.n - block_n_ >= kConfig.block_n;
+    whole_tiles_ = is_inside ? args_.k / kConfig.block_k : 0;
+
+    read_ = shared_;
+    write_ = shared_;
+#pragma unroll 1
+    for (int stage = 0; stage < kAhead; ++stage) {
+      begin_copy(copy_a, copy_b);
+      end_copy(copy_a, copy_b);
+    }
+    await_tile();
+
+    Fragments fragments[2];
+    Rows rows = first_rows();
+    load(fragments[0], rows, 0);
+#pragma unroll 1
+    for (int tile = 0; tile < k_tiles; ++tile) {
+#pragma unroll 1
+      for (int chunk = 0; chunk < kChunks; ++chunk) iterate<0>(fragments, copy_a, copy_b, rows, chunk);
+    }
+    if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<0>();
+  }
+
+  /// One step of k: fetch the next step's fragments, multiply this one's. The copies of a tile begin in the first step
+  /// of a k-tile and end in the last.
+  template <int kStep>
+  HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, Rows& rows, int chunk) {
+    constexpr bool kLast = kStep == kSteps - 1;
+    constexpr int kNow = kSteps % 2 == 0 ? kStep % 2 : 0;
+    if constexpr (kLast) {
+      if (chunk == kChunks - 1) {
+        next_tile(copy_a, copy_b);
+        rows = first_rows();
+      } else {
+        rows = {rows.a + kSteps * kTileA.row_bytes(), rows.b + kSteps * kTileB.row_bytes()};
+      }
+    }
+    load(fragments[kNow ^ 1], rows, kLast ? 0 : kStep + 1);
+    if constexpr (kStep == 0 && kStages > 1) {
+      if (chunk == 0) begin_copy(copy_a, copy_b);
+    }
+    accumulators_.add(fragments[kNow].a, fragments[kNow].b);
+    if constexpr (kSteps % 2 != 0) fragments[0] = fragments[1];
+    if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, rows, chunk);
+  }
+
+  /// The next tile lies in read_, for all threads. One stage alone is copied here, between two barriers.
+  HOTGEMM_DEVICE void next_tile(CopyA& copy_a, CopyB& copy_b) {
+    if constexpr (kStages == 1) {
+      ptx::bar_sync();
+      begin_copy(copy_a, copy_b);
+    }
+    end_copy(copy_a, copy_b);
+    await_tile();
+    read_ = next_stage(read_);
+  }
+
+  HOTGEMM_DEVICE void begin_copy(CopyA& copy_a, CopyB& copy_b) {
+    const bool is_whole = whole_tiles_-- > 0;
+    copy_a.begin(write_, is_whole);
+    copy_b.begin(write_ + kTileA.bytes(), is_whole);
+    if constexpr (kConfig.async_copy) ptx::cp_async_commit_group();
+  }
+  HOTGEMM_DEVICE void end_copy(const CopyA& copy_a, const CopyB& copy_b) {
+    copy_a.end(write_);
+    copy_b.end(write_ + kTileA.bytes());
+    write_ = next_stage(write_);
+  }
+
+  /// The oldest tile in flight has landed for every thread, and the stage before it is no longer read.
+  static HOTGEMM_DEVICE void await_tile() {
+    if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<kAhead - 1>();
+    ptx::bar_sync();
+  }
+
+  HOTGEMM_DEVICE u32 next_stage(u32 stage) const {
+    const u32 next = stage + kStageBytes;
+    return next == shared_ + kStages * kStageBytes ? shared_ : next;
+  }
+
+  HOTGEMM_DEVICE Rows first_rows() const {
+    return {read_ + kTileA.offset_bytes(place_.m, 0), read_ + kTileA.bytes() + kTileB.offset_bytes(place_.n, 0)};
+  }
+  static HOTGEMM_DEVICE void load(Fragments& f, const Rows& rows, int step) {
+    f.a.load(rows.a + kTileA.offset_bytes(0, step));
+    f.b.load(rows.b + kTileB.offset_bytes(0, step));
+  }
+
+  /// Without shared memory: each thread reads its rows of A and columns of B itself.
+  HOTGEMM_DEVICE void accumulate_from_global() {
+    const i64 step_a = kTraits.a_is_k_major() ? 1 : args_.lda, step_b = kTraits.b_is_k_major() ? 1 : args_.ldb;
+    const i64 row_stride = kTraits.a_is_k_major() ? args_.lda : 1, col_stride = kTraits.b_is_k_major() ? args_.ldb : 1;
+    Fragments f;
+#pragma unroll 4
+    for (int k = 0; k < args_.k; ++k) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        f.a.set(i, row(i) < args_.m ? load_element(args_.a, row(i) * row_stride + k * step_a) : 0);
+      }
+#pragma unroll
+      for (int j = 0; j < kCols; ++j) {
+        f.b.set(j, col(j) < args_.n ? load_element(args_.b, col(j) * col_stride + k * step_b) : 0);
+      }
+      accumulators_.add(f.a, f.b);
+    }
+  }
+
+  // ---- epilogue ----
+
+  HOTGEMM_DEVICE int row(int i) const { return block_m_ + place_.m + kThreadTile.row_step(i); }
+  HOTGEMM_DEVICE int col(int j) const { return block_n_ + place_.n + kThreadTile.col_step(j); }
+
+  HOTGEMM_DEVICE void store() const {
+    constexpr int kWidth = min_of(kTraits.vec_d, kThreadTile.group_n);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      if (row(i) >= args_.m) continue;
+#pragma unroll
+      for (int j = 0; j < kCols; j += kWidth) {
+        if (col(j) + kWidth <= args_.n) {
+          store_results<kWidth>(i, j);
+        } else {
+#pragma unroll
+          for (int e = 0; e < kWidth - 1; ++e) {
+            if (col(j + e) < args_.n) store_results<1>(i, j + e);
+          }
+        }
+      }
+    }
+  }
+
+  /// alpha * acc + beta * C, rounded, for kWidth neighbours.
+  template <int kWidth>
+  HOTGEMM_DEVICE void store_results(int i, int j) const {
+    constexpr int kBytes = kWidth * kElementBytes;
+    u32 words[kWordsOf<kBytes>];
+    if constexpr (kTraits.reads_c) load_global<kBytes>(words, element_address(args_.c, row(i) * args_.ldc + col(j)));
+    float values[kWidth];
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      values[e] = args_.alpha * accumulators_.get(i, j + e);
+      if constexpr (kTraits.reads_c) {
+        values[e] = ptx::fma_rn(args_.beta, as_f32(element_bits<kElementBytes>(words, e)), values[e]);
+      }
+    }
+    pack(words, values);
+    store_global<kBytes>(element_address(args_.d, row(i) * args_.ldd + col(j)), words);
+  }
+
+  template <int kWords, int kWidth>
+  static HOTGEMM_DEVICE void pack(u32 (&words)[kWords], const float (&values)[kWidth]) {
+    if constexpr (kElement == DType::f32) {
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) words[e] = ptx::bits_of(values[e]);
+    } else if constexpr (kWidth == 1) {
+      words[0] = ptx::narrow<kElement>(values[0]);
+    } else {
+#pragma unroll
+      for (int e = 0; e < kWidth; e += 2) {
+        // By halves and not narrow_pair, which sm_75 lacks for bf16.
+        words[e / 2] = ptx::mov_b32_b16(ptx::narrow<kElement>(values[e]), ptx::narrow<kElement>(values[e + 1]));
+      }
+    }
+  }
+
+  static HOTGEMM_DEVICE float as_f32(u32 bits) {
+    if constexpr (kElement == DType::f32) {
+      return ptx::float_of(bits);
+    } else {
+      return ptx::widen<kElement>(static_cast<u16>(bits));
+    }
+  }
+  static HOTGEMM_DEVICE u64 element_address(u64 matrix, i64 index) {
+    return matrix + static_cast<u64>(index) * kElementBytes;
+  }
+  static HOTGEMM_DEVICE u32 load_element(u64 matrix, i64 index) {
+    u32 words[1];
+    load_global<kElementBytes>(words, element_address(matrix, index));
+    return words[0];
+  }
+
+  const GemmArgs& args_;
+  int thread_;
+  int block_m_, block_n_;  // first row and column of this block's tile in D
+  ThreadPlace place_;      // of this thread in the tile
+  int whole_tiles_;        // of those still to be copied
+  u32 shared_;
+  u32 read_, write_;  // stages
+  FmaAccumulators<kTraits.accumulator, kConfig.packed, kRows, kCols> accumulators_;
+};
+
+/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.
+template <GemmTraits kTraits, FmaConfig kConfig>
+HOTGEMM_DEVICE void fma_gemm(const GemmArgs& args) {
+#if defined(__CUDA_ARCH__)
+  static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
+#endif
+  const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
+  const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
+  const TileCoord tile =
+      tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
+  FmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
+}
+
+}  // namespace hotgemm

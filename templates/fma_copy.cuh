@@ -1,0 +1,138 @@
+#pragma once
+
+// How family `fma` brings an operand's k-tiles from global to shared memory: by cp.async, or through registers.
+
+#include "ptx/memory.hpp"
+#include "shared/fma_layout.hpp"
+#include "vector_access.cuh"
+
+namespace hotgemm {
+
+/// One thread's share of copying an operand's tiles, k-tile after k-tile. What lies beyond the matrix becomes zero.
+///
+/// A tile is copied in two halves: `begin` issues its cp.async, or loads it to registers; `end` stores what was loaded.
+template <FmaTile kTile, bool kAsync>
+class FmaCopy {
+  static constexpr int kElementBytes = kTile.element_bytes;
+  static constexpr int kAccess = kTile.access;
+  static constexpr int kAccessBytes = kAccess * kElementBytes;
+  static constexpr int kWords = kWordsOf<kAccessBytes>;
+
+ public:
+  /// `outer` is the first row of op(A), or column of op(B), of this block's tile, out of `outers`.
+  HOTGEMM_DEVICE FmaCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
+      : row_(kTile.thread_row(thread)), col_(kTile.thread_col(thread)) {
+    const i64 first_row = (kTile.k_major ? outer : 0) + row_;
+    const i64 first_col = (kTile.k_major ? 0 : outer) + col_;
+    source_ = matrix + static_cast<u64>(first_row * ld + first_col) * kElementBytes;
+    pass_stride_ = ld * (kTile.pass_rows() * kElementBytes);
+    tile_stride_ = (kTile.k_major ? i64{1} : ld) * (kTile.block_k * kElementBytes);
+    rows_left_ = (kTile.k_major ? outers - outer : k) - row_;
+    cols_left_ = (kTile.k_major ? k : outers - outer) - col_;
+    offset_ = kTile.k_major ? kTile.offset_bytes(row_, col_) : kTile.offset_bytes(col_, row_);
+  }
+
+  /// Begins the copy of the current k-tile to `shared` and goes on to the next. `is_whole`: it lies inside the matrix.
+  HOTGEMM_DEVICE void begin(u32 shared, bool is_whole) {
+    if constexpr (kAsync) {
+      if (is_whole) {
+        for_each_access([&](int, int place, u64 source, int) { copy(shared + offset_ + place, source, kAccess); });
+      } else {
+        issue_partial(shared);
+      }
+    } else {
+      if (is_whole) {
+        for_each_access([&](int i, int, u64 source, int) { load_global<kAccessBytes>(staged_[i], source); });
+      } else {
+        for_each_access([&](int i, int, u64 source, int inside) { load_partial(staged_[i], source, inside); });
+      }
+    }
+    source_ += static_cast<u64>(tile_stride_);
+    (kTile.k_major ? cols_left_ : rows_left_) -= kTile.block_k;
+  }
+
+  HOTGEMM_DEVICE void end(u32 shared) const {
+    if constexpr (!kAsync) {
+      for_each_access([&](int i, int place, u64, int) { store(shared + offset_ + place, staged_[i]); });
+    }
+  }
+
+ private:
+  /// Calls use(number, place in the tile, source, elements inside the matrix) for each of this thread's accesses; the
+  /// place is relative to its first.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_access(Use&& use) const {
+    u64 source = source_;
+#pragma unroll
+    for (int pass = 0; pass < kTile.row_passes(); ++pass) {
+      const int row_step = pass * kTile.pass_rows();
+#pragma unroll
+      for (int c = 0; c < kTile.col_passes(); ++c) {
+        const int step = c * kTile.col_step();
+        const int place = kTile.k_major ? kTile.offset_bytes(row_step, step) : kTile.offset_bytes(step, row_step);
+        if (kTile.has_idle_threads() && row_ + row_step >= kTile.rows()) continue;
+        use(pass * kTile.col_passes() + c, place, source + step * kElementBytes,
+            row_step < rows_left_ ? inside(cols_left_ - step) : 0);
+      }
+      source += static_cast<u64>(pass_stride_);
+    }
+  }
+
+  static HOTGEMM_DEVICE int inside(int left) { return left < 0 ? 0 : left < kAccess ? left : kAccess; }
+
+  /// The copies of a tile that crosses the matrix's edge. Not unrolled: their predicates would fill the main loop.
+  HOTGEMM_DEVICE void issue_partial(u32 shared) const {
+    u64 source = source_;
+#pragma unroll 1
+    for (int pass = 0; pass < kTile.row_passes(); ++pass) {
+      const int row_step = pass * kTile.pass_rows();
+      if (kTile.has_idle_threads() && row_ + row_step >= kTile.rows()) return;
+#pragma unroll
+      for (int c = 0; c < kTile.col_passes(); ++c) {
+        const int step = c * kTile.col_step();
+        const int place = kTile.k_major ? kTile.offset_bytes(row_step, step) : kTile.offset_bytes(step, row_step);
+        copy(shared + offset_ + place, source + step * kElementBytes,
+             row_step < rows_left_ ? inside(cols_left_ - step) : 0);
+      }
+      source += static_cast<u64>(pass_stride_);
+    }
+  }
+
+  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
+    ptx::cp_async<kAccessBytes>(shared, global, valid_elements * kElementBytes);
+  }
+
+  /// Of an access the first `inside` elements; the others are zero.
+  static HOTGEMM_DEVICE void load_partial(u32 (&words)[kWords], u64 source, int inside) {
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) words[w] = 0;
+#pragma unroll
+    for (int e = 0; e < kAccess; ++e) {
+      if (e >= inside) continue;
+      u32 bits[1];
+      load_global<kElementBytes>(bits, source + e * kElementBytes);
+      words[e * kElementBytes / 4] |= bits[0] << (e * kElementBytes % 4 * 8);
+    }
+  }
+
+  static HOTGEMM_DEVICE void store(u32 shared, const u32 (&words)[kWords]) {
+    if constexpr (!kTile.k_major) {
+      store_shared<kAccessBytes>(shared, words);
+    } else {
+#pragma unroll
+      for (int e = 0; e < kAccess; ++e) {
+        const u32 bits[1] = {element_bits<kElementBytes>(words, e)};
+        store_shared<kElementBytes>(shared + kTile.offset_bytes(0, e), bits);
+      }
+    }
+  }
+
+  int row_, col_;              // of this thread's first access in the tile
+  int rows_left_, cols_left_;  // from there to the matrix's edge; may be negative
+  int offset_;                 // of that access in shared memory, bytes
+  u64 source_;
+  i64 pass_stride_, tile_stride_;  // bytes
+  u32 staged_[kAsync ? 1 : kTile.accesses()][kWords];
+};
+
+}  // namespace hotgemm

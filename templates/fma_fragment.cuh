@@ -1,0 +1,124 @@
+#pragma once
+
+// What a thread of family `fma` holds in registers: its rows of A and columns of B at one k, and its sums.
+
+#include "ptx/convert.hpp"
+#include "ptx/math.hpp"
+#include "ptx/memory.hpp"
+#include "shared/gemm_types.hpp"
+
+namespace hotgemm {
+
+/// A thread's kCount elements of an operand at one k, in groups of kGroup that are kGroupStride elements apart. Packed
+/// ones fill their registers and are read a group at a time; others have a register each.
+template <DType kElement, bool kPacked, int kCount, int kGroup, int kGroupStride>
+class FmaFragment {
+  static constexpr int kBytes = size_bytes(kElement);
+
+ public:
+  HOTGEMM_DEVICE void load(u32 shared) {
+#pragma unroll
+    for (int group = 0; group < kCount / kGroup; ++group) {
+      const u32 address = shared + group * kGroupStride * kBytes;
+      if constexpr (kPacked) {
+        static_assert(kGroup * kBytes == 16);
+        const ptx::Vec4 v = ptx::ld_shared_v4_b32(address);
+        words_[group * 4] = v.x, words_[group * 4 + 1] = v.y, words_[group * 4 + 2] = v.z, words_[group * 4 + 3] = v.w;
+      } else {
+#pragma unroll
+        for (int e = 0; e < kGroup; ++e) words_[group * kGroup + e] = load_element(address + e * kBytes);
+      }
+    }
+  }
+  HOTGEMM_DEVICE void set(int i, u32 bits) { words_[i] = bits; }
+
+  HOTGEMM_DEVICE float as_f32(int i) const {
+    if constexpr (kElement == DType::f32) {
+      return ptx::float_of(words_[i]);
+    } else {
+      return ptx::widen<kElement>(bits16(i));
+    }
+  }
+  HOTGEMM_DEVICE u16 bits16(int i) const {
+    if (!kPacked) return static_cast<u16>(words_[i]);
+    return i % 2 == 0 ? static_cast<u16>(words_[i / 2]) : ptx::mov_b16_b32_high(words_[i / 2]);
+  }
+  /// Elements 2 * i and 2 * i + 1 of 16 bits.
+  HOTGEMM_DEVICE u32 pair(int i) const { return words_[i]; }
+
+ private:
+  static HOTGEMM_DEVICE u32 load_element(u32 address) {
+    if constexpr (kBytes == 4) {
+      return ptx::ld_shared_b32(address);
+    } else {
+      return ptx::ld_shared_b16(address);
+    }
+  }
+
+  u32 words_[kPacked ? kCount * kBytes / 4 : kCount];
+};
+
+/// A thread's sums in f32. Columns are walked back and forth, so that neighbouring products share an operand.
+template <DType kAccumulator, bool kPacked, int kRows, int kCols>
+class FmaAccumulators {
+ public:
+  template <class A, class B>
+  HOTGEMM_DEVICE void add(const A& a, const B& b) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int s = 0; s < kCols; ++s) {
+        const int j = i % 2 == 0 ? s : kCols - 1 - s;
+        sums_[i][j] += a.as_f32(i) * b.as_f32(j);
+      }
+    }
+  }
+  HOTGEMM_DEVICE float get(int i, int j) const { return sums_[i][j]; }
+
+ private:
+  float sums_[kRows][kCols] = {};
+};
+
+/// In f16, by pairs of columns.
+template <int kRows, int kCols>
+class FmaAccumulators<DType::f16, true, kRows, kCols> {
+ public:
+  template <class A, class B>
+  HOTGEMM_DEVICE void add(const A& a, const B& b) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const u32 both = ptx::mov_b32_b16(a.bits16(i), a.bits16(i));
+#pragma unroll
+      for (int s = 0; s < kCols / 2; ++s) {
+        const int j = i % 2 == 0 ? s : kCols / 2 - 1 - s;
+        sums_[i][j] = ptx::fma_rn_f16x2(both, b.pair(j), sums_[i][j]);
+      }
+    }
+  }
+  HOTGEMM_DEVICE float get(int i, int j) const {
+    return ptx::cvt_f32_f16(static_cast<u16>(sums_[i][j / 2] >> (j % 2 * 16)));
+  }
+
+ private:
+  u32 sums_[kRows][kCols / 2] = {};
+};
+
+/// In f16, one by one.
+template <int kRows, int kCols>
+class FmaAccumulators<DType::f16, false, kRows, kCols> {
+ public:
+  template <class A, class B>
+  HOTGEMM_DEVICE void add(const A& a, const B& b) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kCols; ++j) sums_[i][j] = ptx::fma_rn_f16(a.bits16(i), b.bits16(j), sums_[i][j]);
+    }
+  }
+  HOTGEMM_DEVICE float get(int i, int j) const { return ptx::cvt_f32_f16(sums_[i][j]); }
+
+ private:
+  u16 sums_[kRows][kCols] = {};
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "shared/arch_limits.hpp"
+#include "shared/fma_layout.hpp"
+#include "shared/gemm_traits.hpp"
+
+namespace hotgemm {
+
+/// A variant of the `fma` family (templates/fma.cuh).
+struct FmaConfig {
+  int block_m = 128;
+  int block_n = 128;
+  int block_k = 8;
+  int thread_m = 8;  ///< each thread computes thread_m × thread_n elements
+  int thread_n = 8;
+  int stages = 1;           ///< k-tiles in shared memory; 0: none, threads read global memory
+  int access = 8;           ///< elements of one access to global memory
+  bool packed = true;       ///< shared memory is read 16 bytes at a time, f16 multiplied in pairs; or by elements
+  bool padded = true;       ///< rows of shared memory are 16 bytes longer than the tile
+  bool async_copy = false;  ///< by cp.async what it can copy, or all through registers
+  int blocks_per_sm = 1;    ///< resident blocks that the register budget must allow
+
+  /// The one list of fields: equality, name, database text and rendering all come from it.
+  template <class Config, class Visit>
+  static constexpr void visit_fields(Config& config, Visit&& visit) {
+    visit("block_m", "m", config.block_m);
+    visit("block_n", "n", config.block_n);
+    visit("block_k", "k", config.block_k);
+    visit("thread_m", "tm", config.thread_m);
+    visit("thread_n", "tn", config.thread_n);
+    visit("stages", "s", config.stages);
+    visit("access", "v", config.access);
+    visit("packed", "p", config.packed);
+    visit("padded", "x", config.padded);
+    visit("async_copy", "a", config.async_copy);
+    visit("blocks_per_sm", "b", config.blocks_per_sm);
+  }
+  friend constexpr bool operator==(const FmaConfig&, const FmaConfig&) = default;
+
+  constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
+  constexpr ThreadTile thread_tile(DType element) const {
+    return make_thread_tile(block_m, block_n, thread_m, thread_n, element, !packed);
+  }
+
+  /// Steps of k in the main loop's body: a thousand products at most, which compile in about a second.
+  constexpr int unrolled_steps(const GemmTraits& t) const {
+    int steps = block_k;
+    while (steps > 1 && (block_k % steps != 0 || steps * accumulator_registers(t) > 1024)) --steps;
+    return steps;
+  }
+
+  /// Whether an operand is copied by cp.async, which moves bytes and cannot transpose: only words, one by one.
+  constexpr bool copies_async(bool k_major, DType element) const {
+    return async_copy && (!k_major || element == DType::f32);
+  }
+  constexpr FmaTile operand_tile(int outer, bool k_major, DType element) const {
+    const bool single = k_major && copies_async(k_major, element);
+    return {outer, block_k, size_bytes(element), k_major, single ? 1 : access, threads(), padded};
+  }
+  constexpr FmaTile a_tile(const GemmTraits& t) const { return operand_tile(block_m, t.a_is_k_major(), t.element); }
+  constexpr FmaTile b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major(), t.element); }
+  constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
+  constexpr int smem_bytes(const GemmTraits& t) const { return stages * stage_bytes(t); }
+
+  /// 32-bit registers that hold one thread's part of the output tile.
+  constexpr int accumulator_registers(const GemmTraits& t) const {
+    return thread_m * thread_n / (t.accumulator == DType::f16 && packed ? 2 : 1);
+  }
+  /// Registers of the fragments of two k.
+  constexpr int fragment_registers(const GemmTraits& t) const {
+    return 2 * (thread_m + thread_n) / (packed ? 4 / size_bytes(t.element) : 1);
+  }
+  /// Registers that hold what an operand's copy has loaded and not stored yet.
+  static constexpr int staging_registers(const FmaTile& tile) {
+    return tile.accesses() * div_up(tile.access * tile.element_bytes, 4);
+  }
+  constexpr int staging_registers(const GemmTraits& t) const {
+    return (copies_async(t.a_is_k_major(), t.element) ? 0 : staging_registers(a_tile(t))) +
+           (copies_async(t.b_is_k_major(), t.element) ? 0 : staging_registers(b_tile(t)));
+  }
+};
+
+constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
+  if (c.block_m < 1 || c.block_n < 1 || c.block_k < 2 || c.thread_m < 1 || c.thread_n < 1) return false;
+  if (c.block_m > 512 || c.block_n > 512 || c.block_k > 64 || c.thread_m > 16 || c.thread_n > 16) return false;
+  if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0 || c.thread_m * c.thread_n > 128) return false;
+  if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
+  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
+
+  const int bytes = size_bytes(t.element);
+  if (c.access != 1 && c.access != 2 && c.access != 4 && c.access != 8) return false;
+  if (c.access * bytes > 16 || c.access > t.vec_a || c.access > t.vec_b) return false;
+  if (c.packed && (c.thread_m * bytes % 16 != 0 || c.thread_n * bytes % 16 != 0)) return false;
+  if (c.async_copy && (!arch.has_cp_async || c.access * bytes < 4)) return false;
+  if (c.stages < 0 || c.stages > (c.async_copy ? 4 : 2)) return false;
+  if (c.blocks_per_sm < 1 || c.blocks_per_sm > 8) return false;
+  if (c.stages == 0 && (c.access != 1 || c.packed || c.padded || c.async_copy)) return false;
+
+  const FmaTile a = c.a_tile(t), b = c.b_tile(t);
+  if (a.row_elements() % a.access != 0 || b.row_elements() % b.access != 0) return false;
+  if (a.accesses() > 32 || b.accesses() > 32) return false;
+  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
+  // What must live at once; addresses and loop state take about 24. Each of an SM's four partitions has a quarter of
+  // its registers, so warps count in fours.
+  const int warps = div_up(c.threads() / 32, 4) * 4 * c.blocks_per_sm;
+  const int budget = min_of(kMaxRegistersPerThread, arch.registers_per_sm / (warps * 32) / 8 * 8);
+  return c.accumulator_registers(t) + c.fragment_registers(t) + c.staging_registers(t) + 24 <= budget;
+}
+
+}  // namespace hotgemm
