@@ -131,9 +131,11 @@ void print_outcome(Session& session, const Problem& problem, const Outcome& outc
 int list_kernels(Session& session) {
   Table table({{"config"}, {"for"}});
   session.output["kernels"] = Json::array();
-  for (const GemmKernel& kernel : emulate::gemm_kernels()) {
-    table.add({to_string(kernel.config), to_string(kernel.traits)});
-    session.output["kernels"].push_back({{"config", to_string(kernel.config)}, {"traits", to_string(kernel.traits)}});
+  for (const auto* kernels : {&emulate::gemm_kernels(), &emulate::rung_kernels()}) {
+    for (const GemmKernel& kernel : *kernels) {
+      table.add({to_string(kernel.config), to_string(kernel.traits)});
+      session.output["kernels"].push_back({{"config", to_string(kernel.config)}, {"traits", to_string(kernel.traits)}});
+    }
   }
   session.print(table.text());
   return kGood;

@@ -138,7 +138,8 @@ int run_ladder(Session& session, const LadderCommand& command) {
 }
 
 void add_output_options(CLI::App& sub, LadderCommand& command) {
-  sub.add_flag("--verbose", command.verbose, "also the kernels' names, and minimum, mean and maximum of the times");
+  sub.add_flag("--verbose", command.verbose,
+               "also the kernels' names, whether the tuner tries them, and minimum, mean and maximum of the times");
   sub.add_flag("--csv", command.csv, "print CSV: a line for each rung and shape")->excludes(sub.get_option("--json"));
   sub.add_flag("--roofline", command.with_roofline,
                "also arithmetic intensity and traffic of each rung, the device's ratio, and which of the two binds; "

@@ -65,7 +65,7 @@ class RowWriter {
     const auto add_numbers = [&](std::initializer_list<const char*> headings) {
       for (const char* heading : headings) all.push_back({heading, true});
     };
-    if (report_.is_verbose) all.push_back({"kernel"});
+    if (report_.is_verbose) all.insert(all.end(), {{"kernel"}, {"tuner"}});
     if (report_.was_run) {
       all.push_back({"D[0], D[1]"});
       if (report_.is_verbose) {
@@ -91,7 +91,10 @@ class RowWriter {
 
   std::vector<std::string> cells(const LadderRow& row) {
     std::vector<std::string> all{row.entry.label};
-    if (report_.is_verbose) all.push_back(row.entry.name);
+    if (report_.is_verbose) {
+      const char* const tuner = row.is_candidate ? "candidate" : "rung only";
+      all.insert(all.end(), {row.entry.name, row.is_ours() ? tuner : kNone});
+    }
     if (report_.was_run) {
       add_speed(row, all);
     } else {
@@ -221,6 +224,7 @@ void add_details(const LadderRow& row, Json& json) {
   json["outcome"] = kOutcomes[static_cast<std::size_t>(row.outcome)];
   json["samples"] = row.samples;
   json["swizzle"] = row.swizzle;
+  if (row.is_ours()) json["is_candidate"] = row.is_candidate;
   if (row.cubin) {
     json["blocks_per_sm"] = row.occupancy.blocks_per_sm;
     json["most_warps_per_sm"] = row.occupancy.most_warps;

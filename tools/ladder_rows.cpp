@@ -30,6 +30,7 @@ LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const De
     row.launch = default_launch(*entry.config, problem, device);
     row.swizzle = to_string(row.launch);
   }
+  row.is_candidate = !is_rung_only(*entry.config, traits_of(problem), arch_limits(device.arch));
   row.roofline = roofline(entry.config, problem, device);
   row.blocks = launch_shape(*entry.config, traits_of(problem)).blocks(problem.m, problem.n, device.sm_count);
   return row;

@@ -27,6 +27,7 @@ struct LadderRow {
   LaunchConfig launch;
   std::string swizzle;  ///< columns of a strip of the block swizzle, "NOOP" without; of --config the raster
   Roofline roofline;
+  bool is_candidate = false;  ///< of the tuner, and no rung alone
   LadderOutcome outcome = LadderOutcome::sound;
   std::string reason;  ///< why it is not sound, or was not timed
 

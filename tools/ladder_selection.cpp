@@ -98,8 +98,10 @@ std::vector<Group> groups_of(const LadderOptions& options) {
     if (!config) bad(in_quotes(name) + " is no config's name; `hotgemm show --shape MxNxK` lists some");
     add(groups, op_b, dtype_of(options), {.name = name, .label = name, .config = config, .rung = {}, .is_named = true});
   }
-  for (Group& group : groups)
-    std::ranges::stable_partition(group.entries, [](const LadderEntry& entry) { return entry.config.has_value(); });
+  for (Group& group : groups) {
+    std::stable_partition(group.entries.begin(), group.entries.end(),
+                          [](const LadderEntry& entry) { return entry.config.has_value(); });
+  }
   return groups;
 }
 

@@ -1,5 +1,7 @@
 #include "emulate/gemm_kernel.hpp"
 
+#include <initializer_list>
+
 namespace hotgemm::emulate {
 namespace {
 
@@ -10,13 +12,19 @@ int distance(const GemmTraits& kernel, const GemmTraits& problem) {
 }
 
 template <class IsWanted>
-const GemmKernel* nearest(const GemmTraits& traits, const IsWanted& is_wanted) {
+const GemmKernel* nearest(std::span<const GemmKernel> kernels, const GemmTraits& traits, const IsWanted& is_wanted) {
   const GemmKernel* best = nullptr;
-  for (const GemmKernel& kernel : gemm_kernels()) {
+  for (const GemmKernel& kernel : kernels) {
     if (!is_wanted(kernel) || !computes(kernel.traits, traits)) continue;
     if (best == nullptr || distance(kernel.traits, traits) < distance(best->traits, traits)) best = &kernel;
   }
   return best;
+}
+
+std::vector<GemmKernel> joined(std::initializer_list<std::span<const GemmKernel>> tables) {
+  std::vector<GemmKernel> kernels;
+  for (const auto& table : tables) kernels.insert(kernels.end(), table.begin(), table.end());
+  return kernels;
 }
 
 }  // namespace
@@ -28,24 +36,27 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
 }
 
 const std::vector<GemmKernel>& gemm_kernels() {
-  static const std::vector<GemmKernel> all = [] {
-    std::vector<GemmKernel> kernels;
-    for (const auto table : {simt_kernels(), fma_f16_kernels(), fma_bf16_kernels(), fma_f32_kernels(),
-                             fma_f16_sum_kernels(), mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(),
-                             wgmma_f16_kernels(), wgmma_bf16_kernels(), wgmma_f16_sum_kernels()}) {
-      kernels.insert(kernels.end(), table.begin(), table.end());
-    }
-    return kernels;
-  }();
+  static const std::vector<GemmKernel> all =
+      joined({simt_kernels(), fma_f16_kernels(), fma_bf16_kernels(), fma_f32_kernels(), fma_f16_sum_kernels(),
+              mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(), wgmma_f16_kernels(), wgmma_bf16_kernels(),
+              wgmma_f16_sum_kernels()});
+  return all;
+}
+
+const std::vector<GemmKernel>& rung_kernels() {
+  static const std::vector<GemmKernel> all = joined({fma_rung_kernels(), mma_rung_kernels()});
   return all;
 }
 
 const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits) {
-  return nearest(traits, [&](const GemmKernel& kernel) { return family_of(kernel.config).name == family; });
+  return nearest(gemm_kernels(), traits,
+                 [&](const GemmKernel& kernel) { return family_of(kernel.config).name == family; });
 }
 
 const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits) {
-  return nearest(traits, [&](const GemmKernel& kernel) { return kernel.config == config; });
+  const auto is_it = [&](const GemmKernel& kernel) { return kernel.config == config; };
+  const GemmKernel* const found = nearest(gemm_kernels(), traits, is_it);
+  return found != nullptr ? found : nearest(rung_kernels(), traits, is_it);
 }
 
 }  // namespace hotgemm::emulate

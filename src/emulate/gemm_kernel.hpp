@@ -25,8 +25,11 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem);
 /// template is in one of them.
 const std::vector<GemmKernel>& gemm_kernels();
 
-/// The kernel that computes problems with `traits`, of a family ("mma") or of one config; nullptr if there is none. Of
-/// several the one with the widest accesses.
+/// Those of the ladder: each of its configs once, with the widest accesses and sums in the elements' type.
+const std::vector<GemmKernel>& rung_kernels();
+
+/// The kernel that computes problems with `traits`, of a family ("mma", without those of the ladder) or of one config;
+/// nullptr if there is none. Of several the one with the widest accesses.
 const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits);
 const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits);
 
@@ -42,5 +45,7 @@ std::span<const GemmKernel> mma_f16_sum_kernels();
 std::span<const GemmKernel> wgmma_f16_kernels();
 std::span<const GemmKernel> wgmma_bf16_kernels();
 std::span<const GemmKernel> wgmma_f16_sum_kernels();
+std::span<const GemmKernel> fma_rung_kernels();
+std::span<const GemmKernel> mma_rung_kernels();
 
 }  // namespace hotgemm::emulate

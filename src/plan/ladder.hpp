@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hotgemm {
 
-/// A rung of the ladder: a kernel of the material that hotgemm grew from, as a config of a template, or cuBLAS. A runs
-/// along k as stored (op n).
+/// A rung of the ladder: a kernel of the material that hotgemm grew from, as a config of a template, or cuBLAS; and at
+/// its end the kernels that came of them. A is not transposed.
 struct Rung {
   std::string_view name;               ///< of the kernel in the material: "hgemm_mma_m16n8k16_naive"
   std::string_view label;              ///< of its row in the material's tables: "mma2x4+warp4x4+stage2+swizzle"
@@ -19,10 +19,19 @@ struct Rung {
   DType element = DType::f16;
   Op op_b = Op::n;
   bool block_swizzle = false;  ///< blocks take the columns in strips (swizzle_stride)
+
+  /// Not of the material.
+  constexpr bool is_ours() const { return name.starts_with("hotgemm_"); }
 };
 
 /// All of them, from the slowest idea to the fastest. Several may be of one kernel of the material, with other stages.
 std::span<const Rung> rungs();
+
+/// Those that are called `name`, or have it as their label.
+std::vector<Rung> find_rungs(std::string_view name);
+
+/// Whether the tuner never tries `config`: it may spill, and stands on the ladder for what it shows.
+bool is_rung_only(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 
 /// Columns of a strip of the block swizzle: half of n, or a quarter of 4096 columns and more; n where that is too few.
 std::int64_t swizzle_stride(std::int64_t n);

@@ -1,0 +1,57 @@
+// Every rung of the ladder on the emulated device: right results, and nothing that no kernel may do.
+
+#include "plan/ladder.hpp"
+#include "emulate/gemm_run.hpp"
+#include "plan/traits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace hotgemm::emulate {
+namespace {
+
+struct Size {
+  std::int64_t m, n, k;
+};
+
+/// Exact on integers, at a size of two tiles and a part of one each way, and several k-tiles and a part of one.
+void expect_exact(const GemmKernel& kernel, const Rung& rung, const Size& size, std::uint64_t seed) {
+  const GemmCase c{.problem = {.m = size.m,
+                               .n = size.n,
+                               .k = size.k,
+                               .op_b = rung.op_b,
+                               .dtype = rung.element,
+                               .accumulator = rung.element},
+                   .data_seed = seed,
+                   .launch = ladder_launch(rung, size.n)};
+  SCOPED_TRACE(to_string(c));
+  const GemmMatrices matrices = make_matrices(c);
+  const GemmRun run = run_gemm(kernel, c, matrices, seed);
+  EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+  EXPECT_EQ(GemmReference(c, matrices).first_inexact(run.d), "");
+}
+
+TEST(EmulatedLadder, EveryRungIsExact) {
+  std::set<std::string> done;
+  std::uint64_t seed = 1;
+  for (const Rung& rung : rungs()) {
+    if (!rung.config || rung.is_ours()) continue;
+    SCOPED_TRACE(rung.label);
+    const GemmTraits traits = traits_of(
+        Problem{.m = 8, .n = 8, .k = 8, .op_b = rung.op_b, .dtype = rung.element, .accumulator = rung.element});
+    const GemmKernel* const kernel = find_gemm_kernel(*rung.config, traits);
+    ASSERT_NE(kernel, nullptr) << "is not built for the emulated device";
+    if (!done.insert(to_string(kernel->config) + to_string(kernel->traits) + (rung.block_swizzle ? "s" : "")).second)
+      continue;
+    const int m = block_m(*rung.config), n = block_n(*rung.config);
+    expect_exact(*kernel, rung, {m + 3, n + 5, 77}, seed++);
+    if (m * n <= 64 * 64) expect_exact(*kernel, rung, {2 * m + 1, 2 * n + 9, 40}, seed++);
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(done.size(), 35U);
+}
+
+}  // namespace
+}  // namespace hotgemm::emulate

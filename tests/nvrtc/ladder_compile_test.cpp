@@ -1,0 +1,71 @@
+// Every rung of the ladder compiles, quickly. Those that are no candidates may spill.
+
+#include "compile_fixture.hpp"
+
+#include "plan/ladder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+class LadderCompile : public CompileMatrix {
+ protected:
+  /// The kernels of all rungs for `arch`, each once: f16 summed in f16 and in f32, where that is legal.
+  std::vector<MatrixCase> kernels(const std::string& arch) {
+    std::vector<MatrixCase> cases;
+    std::set<std::string> symbols;
+    for (const Rung& rung : rungs()) {
+      if (!rung.config) continue;
+      for (const DType accumulator : {DType::f16, DType::f32}) {
+        if (rung.element == DType::f32 && accumulator == DType::f16) continue;
+        const int vec = 16 / size_bytes(rung.element);
+        GemmTraits traits = make_traits({rung.element, accumulator}, {Op::n, rung.op_b}, false, vec);
+        if (!is_legal(*rung.config, traits, arch_limits(arch))) continue;
+        MatrixCase one = gemm_case(*rung.config, traits, arch, bundle_);
+        if (symbols.insert(one.source.symbol).second) cases.push_back(std::move(one));
+      }
+    }
+    return cases;
+  }
+};
+
+TEST_F(LadderCompile, EveryRungWithinASecondAndAHalf) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr double kMostMs = 3000;
+#else
+  constexpr double kMostMs = 1500;
+#endif
+  const std::vector<MatrixCase> cases = kernels("sm_90a");
+  ASSERT_GE(cases.size(), 70U);
+  std::vector<KernelSource> sources;
+  for (const MatrixCase& one : cases) sources.push_back(one.source);
+  const auto built = builder_->build_all(sources, default_compile_jobs());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(cases[i].source.symbol);
+    ASSERT_TRUE(built[i].cubin) << built[i].failure;
+    EXPECT_LE(built[i].cubin->compile_ms, kMostMs);
+    EXPECT_LE((built[i].cubin->registers + 7) / 8 * 8 * cases[i].threads, arch_limits("sm_90a").registers_per_sm)
+        << "it cannot be launched";
+  }
+}
+
+TEST_F(LadderCompile, RungsOnAmpereAndAdaToo) {
+  // A spread: what is slow on one architecture is slow on all.
+  for (const char* arch : {"sm_80", "sm_89"}) {
+    const std::vector<MatrixCase> cases = kernels(arch);
+    std::vector<KernelSource> sources;
+    for (std::size_t i = 0; i < cases.size(); i += 7) sources.push_back(cases[i].source);
+    ASSERT_GE(sources.size(), 9U);
+    for (const BuildResult& result : builder_->build_all(sources, default_compile_jobs())) {
+      EXPECT_TRUE(result.cubin) << result.failure;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
