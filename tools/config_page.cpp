@@ -20,10 +20,13 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"block_k", "how far along k a tile in shared memory reaches"},
     {"warps_m", "warps that share the block's rows"},
     {"warps_n", "warps that share the block's columns"},
+    {"fragment_m", "rows of a product: 16, 32 or 8, of as many columns as make 256 sums"},
     {"stages", "tiles of A and B in flight in shared memory"},
     {"swizzle", "1: 16-byte chunks are permuted against bank conflicts, 0: rows are padded"},
     {"fragment_buffers", "2: the next step's fragments load while this step's products run"},
     {"staged_store", "1: D goes through shared memory to 16-byte stores, 0: straight from registers"},
+    {"async_copy", "1: operands come by cp.async, 0: through registers"},
+    {"padded", "1: rows of shared memory are padded by 16 bytes against bank conflicts"},
     {"blocks_per_sm", "resident blocks that the register budget must allow"},
     {"consumers", "warpgroups that compute"},
     {"split_n", "1: they divide the tile's columns among them, 0: its rows"},
@@ -67,6 +70,17 @@ std::string tile_text(const MmaConfig& c, const GemmTraits& traits) {
       "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
       c.block_m, c.block_n, c.block_k, c.warps_m, c.warps_n, c.warp_m(), c.warp_n(), c.threads(), c.warp_m() / kMmaM,
       c.warp_n() / kMmaN, registers, c.fragment_registers(), c.a_tile(traits).bytes(), c.b_tile(traits).bytes(),
+      c.stages, c.smem_bytes(traits));
+}
+
+std::string tile_text(const WmmaConfig& c, const GemmTraits& traits) {
+  return fmt::format(
+      "tile {}x{}x{} = {}x{} warps of {}x{}, {} threads\n"
+      "a warp's tile = {}x{} products m{}n{}k16 per 16 of k; {} accumulator and {} fragment registers per thread\n"
+      "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
+      c.block_m, c.block_n, c.block_k, c.warps_m, c.warps_n, c.warp_m(), c.warp_n(), c.threads(),
+      c.warp_m() / c.fragment_m, c.warp_n() / c.fragment_n(), c.fragment_m, c.fragment_n(),
+      c.accumulator_registers(traits), c.fragment_registers(traits), c.a_tile(traits).bytes(), c.b_tile(traits).bytes(),
       c.stages, c.smem_bytes(traits));
 }
 

@@ -31,7 +31,8 @@ const std::vector<GemmKernel>& gemm_kernels() {
   static const std::vector<GemmKernel> all = [] {
     std::vector<GemmKernel> kernels;
     for (const auto table : {simt_kernels(), mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(),
-                             wgmma_f16_kernels(), wgmma_bf16_kernels(), wgmma_f16_sum_kernels()}) {
+                             wgmma_f16_kernels(), wgmma_bf16_kernels(), wgmma_f16_sum_kernels(), wmma_f16_kernels(),
+                             wmma_bf16_kernels(), wmma_f16_sum_kernels()}) {
       kernels.insert(kernels.end(), table.begin(), table.end());
     }
     return kernels;

@@ -38,5 +38,8 @@ std::span<const GemmKernel> mma_f16_sum_kernels();
 std::span<const GemmKernel> wgmma_f16_kernels();
 std::span<const GemmKernel> wgmma_bf16_kernels();
 std::span<const GemmKernel> wgmma_f16_sum_kernels();
+std::span<const GemmKernel> wmma_f16_kernels();
+std::span<const GemmKernel> wmma_bf16_kernels();
+std::span<const GemmKernel> wmma_f16_sum_kernels();
 
 }  // namespace hotgemm::emulate

@@ -13,6 +13,7 @@ constexpr Family kFamilies[] = {
     {"simt", "SimtConfig", "simt.cuh", "simt_gemm", "GemmArgs", false},
     {"mma", "MmaConfig", "mma.cuh", "mma_gemm", "GemmArgs", false},
     {"wgmma", "WgmmaConfig", "wgmma.cuh", "wgmma_gemm", "WgmmaArgs", true},
+    {"wmma", "WmmaConfig", "wmma.cuh", "wmma_gemm", "GemmArgs", false},
 };
 static_assert(std::size(kFamilies) == std::variant_size_v<KernelConfig>);
 
@@ -107,6 +108,7 @@ int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
     int operator()(const SimtConfig& c) const { return c.smem_bytes(); }
     int operator()(const MmaConfig& c) const { return c.smem_bytes(traits); }
     int operator()(const WgmmaConfig& c) const { return c.smem_bytes(); }
+    int operator()(const WmmaConfig& c) const { return c.smem_bytes(traits); }
   } const visitor{traits};
   return std::visit(visitor, config);
 }
