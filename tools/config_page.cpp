@@ -20,6 +20,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"block_k", "how far along k a tile in shared memory reaches"},
     {"warps_m", "warps that share the block's rows"},
     {"warps_n", "warps that share the block's columns"},
+    {"fragment_m", "rows of a product: 16, 32 or 8, of as many columns as make 256 sums"},
     {"stages", "tiles of A and B in flight in shared memory"},
     {"swizzle", "1: 16-byte chunks are permuted against bank conflicts, 0: rows are padded, or plain"},
     {"fragment_buffers", "2: the next step's fragments load while this step's products run"},
@@ -83,6 +84,17 @@ std::string tile_text(const FmaConfig& c, const GemmTraits& traits) {
       c.block_m, c.block_n, c.block_k, c.threads(), c.thread_m, c.thread_n, tile.lanes_m, tile.lanes_n,
       c.accumulator_registers(traits), c.fragment_registers(traits), c.staging_registers(traits),
       c.a_tile(traits).bytes(), c.b_tile(traits).bytes(), c.stages, c.smem_bytes(traits));
+}
+
+std::string tile_text(const WmmaConfig& c, const GemmTraits& traits) {
+  return fmt::format(
+      "tile {}x{}x{} = {}x{} warps of {}x{}, {} threads\n"
+      "a warp's tile = {}x{} products m{}n{}k16 per 16 of k; {} accumulator and {} fragment registers per thread\n"
+      "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
+      c.block_m, c.block_n, c.block_k, c.warps_m, c.warps_n, c.warp_m(), c.warp_n(), c.threads(),
+      c.warp_m() / c.fragment_m, c.warp_n() / c.fragment_n(), c.fragment_m, c.fragment_n(),
+      c.accumulator_registers(traits), c.fragment_registers(traits), c.a_tile(traits).bytes(), c.b_tile(traits).bytes(),
+      c.stages, c.smem_bytes(traits));
 }
 
 std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {

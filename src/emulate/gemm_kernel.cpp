@@ -39,12 +39,12 @@ const std::vector<GemmKernel>& gemm_kernels() {
   static const std::vector<GemmKernel> all =
       joined({simt_kernels(), fma_f16_kernels(), fma_bf16_kernels(), fma_f32_kernels(), fma_f16_sum_kernels(),
               mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(), wgmma_f16_kernels(), wgmma_bf16_kernels(),
-              wgmma_f16_sum_kernels()});
+              wgmma_f16_sum_kernels(), wmma_f16_kernels(), wmma_bf16_kernels(), wmma_f16_sum_kernels()});
   return all;
 }
 
 const std::vector<GemmKernel>& rung_kernels() {
-  static const std::vector<GemmKernel> all = joined({fma_rung_kernels(), mma_rung_kernels()});
+  static const std::vector<GemmKernel> all = joined({fma_rung_kernels(), wmma_rung_kernels(), mma_rung_kernels()});
   return all;
 }
 

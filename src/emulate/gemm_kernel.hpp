@@ -45,7 +45,11 @@ std::span<const GemmKernel> mma_f16_sum_kernels();
 std::span<const GemmKernel> wgmma_f16_kernels();
 std::span<const GemmKernel> wgmma_bf16_kernels();
 std::span<const GemmKernel> wgmma_f16_sum_kernels();
+std::span<const GemmKernel> wmma_f16_kernels();
+std::span<const GemmKernel> wmma_bf16_kernels();
+std::span<const GemmKernel> wmma_f16_sum_kernels();
 std::span<const GemmKernel> fma_rung_kernels();
+std::span<const GemmKernel> wmma_rung_kernels();
 std::span<const GemmKernel> mma_rung_kernels();
 
 }  // namespace hotgemm::emulate

@@ -19,16 +19,6 @@ void meet(Instruction instruction, void* operands, Warp::Execute execute, u32 me
   Thread& thread = this_thread();
   thread.warp->meet(thread, instruction, members, operands, execute);
 }
-void meet_all(Instruction instruction, void* operands, Warp::Execute execute) {
-  const Thread& thread = this_thread();
-  if (thread.warp->lanes.size() == kLanes) {
-    meet(instruction, operands, execute, ~0u);
-  } else {
-    report(thread, {.hazard = Hazard::bad_operand,
-                    .instruction = instruction,
-                    .detail = fmt::format("it needs 32 lanes, and the warp has {}", thread.warp->lanes.size())});
-  }
-}
 
 template <class Operands>
 Operands& operands_of(const WarpCall& call, std::size_t lane) {
@@ -258,33 +248,44 @@ void arrive_at_barrier(Instruction instruction, int id, int threads) {
 
 }  // namespace
 
+void meet_all_lanes(Instruction instruction, void* operands, Warp::Execute execute) {
+  const Thread& thread = this_thread();
+  if (thread.warp->lanes.size() == kLanes) {
+    meet(instruction, operands, execute, ~0u);
+  } else {
+    report(thread, {.hazard = Hazard::bad_operand,
+                    .instruction = instruction,
+                    .detail = fmt::format("it needs 32 lanes, and the warp has {}", thread.warp->lanes.size())});
+  }
+}
+
 void ldmatrix(Instruction instruction, u32 (&r)[2], u32 shared) {
   MatrixOperands operands{shared, r};
   const bool is_transposed = instruction == Instruction::ldmatrix_x2_trans;
-  meet_all(instruction, &operands, is_transposed ? execute_ldmatrix<2, true> : execute_ldmatrix<2, false>);
+  meet_all_lanes(instruction, &operands, is_transposed ? execute_ldmatrix<2, true> : execute_ldmatrix<2, false>);
 }
 
 void ldmatrix(Instruction instruction, u32 (&r)[4], u32 shared) {
   MatrixOperands operands{shared, r};
   const bool is_transposed = instruction == Instruction::ldmatrix_x4_trans;
-  meet_all(instruction, &operands, is_transposed ? execute_ldmatrix<4, true> : execute_ldmatrix<4, false>);
+  meet_all_lanes(instruction, &operands, is_transposed ? execute_ldmatrix<4, true> : execute_ldmatrix<4, false>);
 }
 
 void stmatrix(Instruction instruction, u32 shared, const u32 (&r)[4]) {
   u32 registers[4] = {r[0], r[1], r[2], r[3]};
   MatrixOperands operands{shared, registers};
-  meet_all(instruction, &operands, execute_stmatrix);
+  meet_all_lanes(instruction, &operands, execute_stmatrix);
 }
 
 void mma_m16n8k16(Instruction instruction, float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   MmaOperands operands{a, {b0, b1}, d};
   const bool is_f16 = instruction == Instruction::mma_m16n8k16_f32_f16;
-  meet_all(instruction, &operands, is_f16 ? execute_mma_f32<widen_f16> : execute_mma_f32<widen_bf16>);
+  meet_all_lanes(instruction, &operands, is_f16 ? execute_mma_f32<widen_f16> : execute_mma_f32<widen_bf16>);
 }
 
 void mma_m16n8k16(Instruction instruction, u32 (&d)[2], const u32 (&a)[4], u32 b0, u32 b1) {
   MmaOperands operands{a, {b0, b1}, d};
-  meet_all(instruction, &operands, execute_mma_f16);
+  meet_all_lanes(instruction, &operands, execute_mma_f16);
 }
 
 u32 shfl_sync(Instruction instruction, u32 value, u32 b, u32 c, u32 members) {
@@ -295,7 +296,7 @@ u32 shfl_sync(Instruction instruction, u32 value, u32 b, u32 c, u32 members) {
 
 bool elect_sync() {
   bool is_elected = false;
-  meet_all(Instruction::elect_sync, &is_elected, [](Warp& warp, const WarpCall& call) {
+  meet_all_lanes(Instruction::elect_sync, &is_elected, [](Warp& warp, const WarpCall& call) {
     if (!warp.elected) warp.elected = warp.lanes.front()->block->grid().random.below(kLanes);
     operands_of<bool>(call, *warp.elected) = true;
   });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "emulate/instruction.hpp"
+#include "emulate/warp.hpp"
 
 #include <cstdint>
 
@@ -9,6 +10,9 @@ namespace hotgemm::emulate {
 // Instructions that the lanes of a warp execute together, for the thread that runs. Where elements live in fragments
 // is written down here from the PTX ISA's figures, and not taken from templates/shared: a kernel that is wrong about
 // it must not find its error repeated.
+
+/// The thread that runs comes to an instruction of its whole warp; a warp of fewer than 32 lanes is reported.
+void meet_all_lanes(Instruction instruction, void* operands, Warp::Execute execute);
 
 /// ldmatrix.x2, ldmatrix.x4: lanes 8i … 8i+7 give the addresses of the rows of matrix i.
 void ldmatrix(Instruction instruction, std::uint32_t (&r)[2], std::uint32_t shared);

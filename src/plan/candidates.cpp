@@ -63,6 +63,22 @@ constexpr SimtConfig kSimtMenu[] = {
     {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8},
 };
 constexpr std::size_t kSimtAnchors = 4;
+
+/// None is an anchor: where these instructions exist, mma.sync does as well or better.
+constexpr WmmaConfig kWmmaMenu[] = {
+    {.block_m = 64,  .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 4},
+    {.block_m = 64,  .block_n = 128, .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3},
+    {.block_m = 128, .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3},
+    {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 4},
+    {.block_m = 128, .block_n = 128, .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3},
+    {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 4, .warps_n = 2, .stages = 4},
+    {.block_m = 256, .block_n = 128, .block_k = 32, .warps_m = 4, .warps_n = 2, .stages = 4},
+    {.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3},
+    {.block_m = 128, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4},
+    {.block_m = 128, .block_n = 256, .block_k = 64, .warps_m = 2, .warps_n = 4, .stages = 3},
+    {.block_m = 256, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4},
+    {.block_m = 256, .block_n = 256, .block_k = 32, .warps_m = 4, .warps_n = 4, .stages = 4},
+};
 // clang-format on
 
 /// The menu's line with every pipeline that it may have; what is illegal is filtered afterwards.
@@ -108,6 +124,7 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
   std::vector<KernelConfig> configs;
   for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
   for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
+  configs.insert(configs.end(), std::begin(kWmmaMenu), std::end(kWmmaMenu));
   configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
   keep_legal(configs, traits, arch);
   return configs;

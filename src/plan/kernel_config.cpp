@@ -14,6 +14,7 @@ constexpr Family kFamilies[] = {
     {"mma", "MmaConfig", "mma.cuh", "mma_gemm", "GemmArgs", false},
     {"wgmma", "WgmmaConfig", "wgmma.cuh", "wgmma_gemm", "WgmmaArgs", true},
     {"fma", "FmaConfig", "fma.cuh", "fma_gemm", "GemmArgs", false},
+    {"wmma", "WmmaConfig", "wmma.cuh", "wmma_gemm", "GemmArgs", false},
 };
 static_assert(std::size(kFamilies) == std::variant_size_v<KernelConfig>);
 
@@ -109,6 +110,7 @@ int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
     int operator()(const MmaConfig& c) const { return c.smem_bytes(traits); }
     int operator()(const WgmmaConfig& c) const { return c.smem_bytes(); }
     int operator()(const FmaConfig& c) const { return c.smem_bytes(traits); }
+    int operator()(const WmmaConfig& c) const { return c.smem_bytes(traits); }
   } const visitor{traits};
   return std::visit(visitor, config);
 }

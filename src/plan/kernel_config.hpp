@@ -4,6 +4,7 @@
 #include "mma_config.hpp"
 #include "simt_config.hpp"
 #include "wgmma_config.hpp"
+#include "wmma_config.hpp"
 
 #include <optional>
 #include <span>
@@ -14,7 +15,7 @@
 namespace hotgemm {
 
 /// A config of any family. A family is added here, in `family_of`, and as a template.
-using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig, FmaConfig>;
+using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig, FmaConfig, WmmaConfig>;
 
 struct Family {
   std::string_view name;      ///< "mma"

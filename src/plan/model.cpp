@@ -51,6 +51,22 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
   return std::max({balance * deep * overlap, copied / rates.l2_bytes, narrow});
 }
 
+/// As family mma, whose instructions and loads these become. `opaque` is a guess: padded rows make the copies meet in
+/// banks, and each fragment takes an address of its own.
+double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const Rates& rates) {
+  const MmaConfig alike{.block_m = c.block_m,
+                        .block_n = c.block_n,
+                        .block_k = c.block_k,
+                        .warps_m = c.warps_m,
+                        .warps_n = c.warps_n,
+                        .stages = c.stages,
+                        .fragment_buffers = c.buffers_fragments(t) ? 2 : 1};
+  const double unhidden = c.stages == 1 ? 2.0 : 1.0;  // copies and products take turns
+  const double conflicts = c.padded ? 1.0 : 2.0;
+  const double opaque = 1.2;
+  return tile_cycles(alike, t, rates) * unhidden * conflicts * opaque;
+}
+
 double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
@@ -123,6 +139,10 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
     registers = std::min(kMaxRegistersPerThread, fma->accumulator_registers(traits) + fma->fragment_registers(traits) +
                                                      fma->staging_registers(traits) + 40);
     registers = std::min(registers, arch.registers_per_sm / fma->blocks_per_sm / fma->threads());
+  }
+  if (const auto* wmma = std::get_if<WmmaConfig>(&config)) {
+    const int wanted = wmma->accumulator_registers(traits) + wmma->fragment_registers(traits) + 40;
+    registers = std::min(wanted, wmma->register_budget());
   }
   const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
   const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);

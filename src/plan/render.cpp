@@ -49,6 +49,7 @@ struct FamilyText {
 FamilyText family_text(const SimtConfig&, const GemmTraits&) { return {.launch_bounds = "kConfig.threads()"}; }
 FamilyText family_text(const MmaConfig&, const GemmTraits&) { return {}; }
 FamilyText family_text(const FmaConfig&, const GemmTraits&) { return {}; }
+FamilyText family_text(const WmmaConfig&, const GemmTraits&) { return {}; }
 FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
   FamilyText text;
   text.definitions = wgmma_text({.n = config.consumer_n(),

@@ -16,6 +16,12 @@ constexpr FmaConfig hfma(int block_m, int block_k, int thread_m, int stages, int
           .access = access, .packed = packed, .padded = padded, .async_copy = async_copy};
 }
 
+/// 16×16 fragments: `mma` m×n warps, each of `warp` m×n fragments.
+constexpr WmmaConfig wmma(int warps_m, int warps_n, int fragments_m, int fragments_n, int stages, bool async_copy = true, bool padded = true) {
+  return {.block_m = warps_m * fragments_m * 16, .block_n = warps_n * fragments_n * 16, .block_k = 16, .warps_m = warps_m,
+          .warps_n = warps_n, .stages = stages, .async_copy = async_copy, .padded = padded};
+}
+
 /// 128×128 tiles of 2×4 warps, each of 4×4 instructions: warp4x4 with a k-tile of one k-step, warp4x4x2 of two, whose
 /// fragments are double-buffered and whose results lanes collect by shuffles.
 constexpr MmaConfig warp4x4(int stages) {
@@ -54,6 +60,30 @@ inline constexpr auto kRungs = std::to_array<Rung>({
     {"hgemm_t_8x8_sliced_k32_f16x8_pack_dbuf_async", "f16x8pack+t8x8+k32+dbuf+async", rung::hfma(128, 32, 8, 2, 8, true, true, true)},
     {"hgemm_t_16x8_sliced_k32_f16x8_pack_dbuf", "f16x8pack+t16x8+k32+dbuf", rung::hfma(256, 32, 16, 2, 8, true, true)},
     {"hgemm_t_16x8_sliced_k32_f16x8_pack_dbuf_async", "f16x8pack+t16x8+k32+dbuf+async", rung::hfma(256, 32, 16, 2, 8, true, true, true)},
+    // WMMA
+    {"hgemm_wmma_m16n16k16_naive", "wmma", rung::wmma(1, 1, 1, 1, 1, false, false)},
+    {"hgemm_wmma_m16n16k16_mma4x2", "wmma4x2", rung::wmma(4, 2, 1, 1, 1, false, false)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4", "wmma4x2+warp2x4", rung::wmma(4, 2, 2, 4, 1, false, false)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_async", "wmma4x2+warp2x4+async", rung::wmma(4, 2, 2, 4, 1, true, false)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_async_offset", "wmma4x2+warp2x4+async+offset", rung::wmma(4, 2, 2, 4, 1)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_dbuf_async", "wmma4x2+warp2x4+dbuf+async", rung::wmma(4, 2, 2, 4, 2)},
+    {"hgemm_wmma_m32n8k16_mma2x4_warp2x4_dbuf_async", "wmma32x8+mma2x4+warp2x4+dbuf+async", WmmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .warps_m = 2, .warps_n = 4, .fragment_m = 32, .stages = 2}},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages", "wmma4x2+warp2x4+stage3", rung::wmma(4, 2, 2, 4, 3)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages", "wmma4x2+warp2x4+stage2", rung::wmma(4, 2, 2, 4, 2)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages", "wmma4x2+warp2x4+stage3+swizzle", rung::wmma(4, 2, 2, 4, 3), DType::f16, Op::n, true},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages", "wmma4x2+warp2x4+stage2+swizzle", rung::wmma(4, 2, 2, 4, 2), DType::f16, Op::n, true},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem", "wmma4x2+warp2x4+stage4+dsmem", rung::wmma(4, 2, 2, 4, 4)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem", "wmma4x2+warp2x4+stage3+dsmem", rung::wmma(4, 2, 2, 4, 3)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem", "wmma4x2+warp2x4+stage2+dsmem", rung::wmma(4, 2, 2, 4, 2)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem", "wmma4x2+warp2x4+stage3+dsmem+swizzle", rung::wmma(4, 2, 2, 4, 3), DType::f16, Op::n, true},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp2x4_stages_dsmem", "wmma4x2+warp2x4+stage2+dsmem+swizzle", rung::wmma(4, 2, 2, 4, 2), DType::f16, Op::n, true},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp4x4_stages_dsmem", "wmma4x2+warp4x4+stage3+dsmem", rung::wmma(4, 2, 4, 4, 3)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp4x4_stages_dsmem", "wmma4x2+warp4x4+stage2+dsmem", rung::wmma(4, 2, 4, 4, 2)},
+    {"hgemm_wmma_m16n16k16_mma4x2_warp4x4_stages_dsmem", "wmma4x2+warp4x4+stage3+dsmem+swizzle", rung::wmma(4, 2, 4, 4, 3), DType::f16, Op::n, true},
+    {"hgemm_wmma_m16n16k16_mma4x4_warp4x4_stages_dsmem", "wmma4x4+warp4x4+stage3+dsmem", rung::wmma(4, 4, 4, 4, 3)},
+    {"hgemm_wmma_m16n16k16_mma4x4_warp4x4_stages_dsmem", "wmma4x4+warp4x4+stage2+dsmem", rung::wmma(4, 4, 4, 4, 2)},
+    {"hgemm_wmma_m16n16k16_mma4x4_warp4x4_stages_dsmem", "wmma4x4+warp4x4+stage3+dsmem+swizzle", rung::wmma(4, 4, 4, 4, 3), DType::f16, Op::n, true},
+    {"hgemm_wmma_m16n16k16_mma4x4_warp4x4_stages_dsmem", "wmma4x4+warp4x4+stage2+dsmem+swizzle", rung::wmma(4, 4, 4, 4, 2), DType::f16, Op::n, true},
     // MMA
     {"hgemm_mma_m16n8k16_naive", "mma", MmaConfig{.block_m = 16, .block_n = 8, .block_k = 16, .warps_m = 1, .warps_n = 1, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .async_copy = false, .padded = false, .b_matrices = 2, .serpentine = false}},
     {"hgemm_mma_m16n8k16_mma2x4_warp4x4", "mma2x4+warp4x4", MmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .warps_m = 2, .warps_n = 4, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .async_copy = false, .padded = false, .b_matrices = 2, .serpentine = false}},

@@ -5,6 +5,7 @@
 #include "emulate/gemm_run.hpp"
 #include "plan/traits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -112,6 +113,37 @@ TEST(BankConflicts, OfFamilyMmaAreThoseOfCopiesToPaddedRows) {
   }
   EXPECT_GT(swizzled, 15u);
   EXPECT_GT(padded, 0u);
+}
+
+/// In family wmma lines of a fragment meet in no bank where they are padded, and some do where they are not.
+TEST(BankConflicts, OfFamilyWmmaAreThoseOfLoadsOfUnpaddedRows) {
+  std::size_t padded = 0, plain = 0;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (family_of(kernel.config).name != "wmma") continue;
+    const GemmTraits& t = kernel.traits;
+    const GemmCase c{.problem = {.m = 70,
+                                 .n = 70,
+                                 .k = 100,
+                                 .op_a = t.op_a,
+                                 .op_b = t.op_b,
+                                 .dtype = t.element,
+                                 .accumulator = t.accumulator}};
+    if (!computes(t, traits_of(c.problem))) continue;
+    SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(t));
+    const Counters found = run_gemm(kernel, c, make_matrices(c), 1).report.counters;
+    const auto& a = found[Instruction::wmma_load_a];
+    const auto& b = found[Instruction::wmma_load_b];
+    EXPECT_GT(std::min(a.phases, b.phases), 0u);
+    if (std::get<WmmaConfig>(kernel.config).padded) {
+      EXPECT_EQ(a.conflicts + b.conflicts, 0u);
+      ++padded;
+    } else {
+      EXPECT_GT(a.conflicts + b.conflicts, 0u);
+      ++plain;
+    }
+  }
+  EXPECT_GT(padded, 10u);
+  EXPECT_GT(plain, 4u);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
+#include "ptx/wmma.hpp"
 
 #include <gtest/gtest.h>
 

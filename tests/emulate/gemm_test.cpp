@@ -113,7 +113,7 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", "mma", "wgmma"),
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", "mma", "wgmma", "wmma"),
                          [](const auto& info) { return info.param; });
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
@@ -142,7 +142,10 @@ TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
                                                    {"mma", DType::f16, DType::f16},
                                                    {"wgmma", DType::f16, DType::f32},
                                                    {"wgmma", DType::bf16, DType::f32},
-                                                   {"wgmma", DType::f16, DType::f16}}) {
+                                                   {"wgmma", DType::f16, DType::f16},
+                                                   {"wmma", DType::f16, DType::f32},
+                                                   {"wmma", DType::bf16, DType::f32},
+                                                   {"wmma", DType::f16, DType::f16}}) {
     const bool needs_wide_operands = std::string_view(family) == "wgmma";
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {

@@ -178,9 +178,38 @@ MUTANTS = {
         "wgmma_epilogue.cuh", "row + at.row >= args_.m ||", "row + at.row > args_.m ||"),
     "wgmma_columns_off_by_one": (
         "wgmma_epilogue.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
+    # ---- family wmma ----
+    "wmma_tile_overwritten_while_it_is_read": ("wmma.cuh", "      ptx::bar_sync();  // the tile before has been read\n", ""),
+    "wmma_products_before_the_tile_is_there": (
+        "wmma.cuh", "      ptx::bar_sync();\n      multiply_tile(shared_);\n", "      multiply_tile(shared_);\n"),
+    "wmma_one_stage_is_not_waited_for": (
+        "wmma.cuh", "      if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<0>();\n", ""),
+    "wmma_wait_one_group_short": (
+        "wmma.cuh", "cp_async_wait_group<kStages - 2>", "cp_async_wait_group<kStages - 1>"),
+    "wmma_epilogue_over_the_stage": (
+        "wmma.cuh", "    ptx::bar_sync();  // the epilogue reuses the stage\n", ""),
+    "wmma_epilogue_over_the_stages": (
+        "wmma.cuh", "    ptx::bar_sync();  // the epilogue reuses the stages\n", ""),
+    "wmma_sums_read_before_they_are_stored": (
+        "wmma.cuh", "      ptx::bar_warp_sync(~0u);\n#pragma unroll 1", "#pragma unroll 1"),
+    "wmma_sums_overwritten_while_they_are_read": (
+        "wmma.cuh", "      if (i > 0) ptx::bar_warp_sync(~0u);  // the rows before have been read\n", ""),
+    "wmma_next_step_of_the_old_tile": ("wmma.cuh", "read, kLast ? 0 : kStep + 1);", "read, 0);"),
+    "wmma_b_taken_for_columns": (
+        "wmma.cuh", "kRowB = !kTraits.b_is_k_major();", "kRowB = kTraits.b_is_k_major();"),
+    "wmma_warps_take_the_same_columns": ("wmma.cuh", "element_offset<kTileB>(kRowB, warp_n_, 0)", "0"),
+    "wmma_buffers_overlap": (
+        "shared/wmma_config.hpp", "return fragment_m * sum_stride_bytes(t);", "return fragment_m * warp_n() * 2;"),
+    "wmma_chunk_stored_too_wide": ("result_chunk.cuh", "col_ + 8 <= args_.n", "col_ + 7 <= args_.n"),
+    "wmma_rows_off_by_one": ("result_chunk.cuh", "if (row_ >= args_.m) return;", "if (row_ > args_.m) return;"),
+    "wmma_columns_off_by_one": ("result_chunk.cuh", "if (col_ + e >= args_.n) return;", "if (col_ + e > args_.n) return;"),
+    "wmma_registers_hold_one_piece": (
+        "operand_tile.cuh", "use(pass * kColPasses + c, row,", "use(0, row,"),
+    "wmma_partial_piece_taken_for_whole": (
+        "operand_tile.cuh", "      if (valid_elements == kVec) {\n", "      if (valid_elements > 0) {\n"),
 }
 
-FAMILIES = ("simt", "mma", "wgmma")
+FAMILIES = ("simt", "mma", "wgmma", "wmma")
 CLEAN = [f"{family}_none" for family in FAMILIES]
 
 

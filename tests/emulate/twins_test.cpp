@@ -42,7 +42,7 @@ TEST(Twins, ArePerFunction) {
   const path root = HOTGEMM_SOURCE_DIR;
   std::set<path> headers;
   for (const char* family :
-       {"simt.cuh", "fma.cuh", "mma.cuh", "wgmma.cuh", "check.cuh", "mma_ceiling.cuh", "wgmma_ceiling.cuh"})
+       {"simt.cuh", "fma.cuh", "mma.cuh", "wgmma.cuh", "wmma.cuh", "check.cuh", "mma_ceiling.cuh", "wgmma_ceiling.cuh"})
     add_instructions(root / "templates", family, headers);
   ASSERT_GT(headers.size(), 5u);
   for (const auto& entry : std::filesystem::directory_iterator(root / "src/emulate/ptx")) {

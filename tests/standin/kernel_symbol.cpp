@@ -5,6 +5,7 @@
 #include "rung_tag.hpp"
 #include "simt_config.hpp"
 #include "wgmma_config.hpp"
+#include "wmma_config.hpp"
 
 #include <charconv>
 #include <map>
@@ -102,6 +103,7 @@ int smem_bytes(const MmaConfig& config, const GemmTraits& traits) { return confi
 int smem_bytes(const SimtConfig& config, const GemmTraits&) { return config.smem_bytes(); }
 int smem_bytes(const FmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 int smem_bytes(const WgmmaConfig& config, const GemmTraits&) { return config.smem_bytes(); }
+int smem_bytes(const WmmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 
 ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
   const CUtensorMapSwizzle swizzle = tile.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
@@ -159,6 +161,7 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   if (words[1] == "simt") return gemm_of<SimtConfig>(*fields, *traits);
   if (words[1] == "fma") return gemm_of<FmaConfig>(*fields, *traits);
   if (words[1] == "wgmma") return gemm_of<WgmmaConfig>(*fields, *traits);
+  if (words[1] == "wmma") return gemm_of<WmmaConfig>(*fields, *traits);
   return gemm_of_other_family(*fields, *traits);
 }
 

@@ -35,6 +35,7 @@ TEST(KernelConfig, NamesAreStable) {
   EXPECT_EQ(to_string(KernelConfig(MmaConfig{})), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1");
   EXPECT_EQ(to_string(KernelConfig(SimtConfig{})), "simt_m64_n64_k16_tm4_tn4");
   EXPECT_EQ(to_string(KernelConfig(WgmmaConfig{})), "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
+  EXPECT_EQ(to_string(KernelConfig(WmmaConfig{})), "wmma_m128_n128_k16_wm4_wn2_fm16_s1_a1_p1_b1");
 }
 
 TEST(KernelConfig, FieldsOfRungsAreNamedWhereTheyDiffer) {
@@ -182,6 +183,39 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
   EXPECT_FALSE(is_legal(WgmmaConfig{}, make_traits({DType::f32, DType::f32}, {}, false, 4), arch));
 }
 
+TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWmma) {
+  const ArchLimits& arch = arch_limits("sm_90a");
+  const auto legal = [&](auto&& change) {
+    WmmaConfig config;
+    change(config);
+    return is_legal(KernelConfig(config), GemmTraits{}, arch);
+  };
+  ASSERT_TRUE(legal([](WmmaConfig&) {}));
+  EXPECT_TRUE(legal([](WmmaConfig& c) { c.fragment_m = 32; }));
+  EXPECT_TRUE(legal([](WmmaConfig& c) { c.fragment_m = 8; }));
+  EXPECT_TRUE(legal([](WmmaConfig& c) { c.async_copy = false; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_m = 0; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_m = 96; }));  // no multiple of four warps' 16 rows
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_n = 48; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_n = 32, c.fragment_m = 8; }));  // two warps' 32 columns
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.fragment_m = 64; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.fragment_m = 0; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_k = 24; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_k = 0; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.warps_m = 0; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 0; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 6; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 2, c.async_copy = false; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.blocks_per_sm = 0; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_m = c.block_n = 256; }));    // registers
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_k = 128, c.stages = 5; }));  // shared memory
+  EXPECT_FALSE(is_legal(WmmaConfig{}, GemmTraits{}, arch_limits("sm_75"))) << "no cp.async";
+  EXPECT_TRUE(is_legal(WmmaConfig{}, GemmTraits{}, arch_limits("sm_80")));
+  EXPECT_FALSE(is_legal(WmmaConfig{}, make_traits({DType::f32, DType::f32}, {}), arch));
+  EXPECT_FALSE(is_legal(WmmaConfig{}, make_traits({DType::bf16, DType::f16}, {}), arch)) << "no such instruction";
+  EXPECT_TRUE(is_legal(WmmaConfig{}, make_traits({DType::bf16, DType::f32}, {}, true, 1), arch));
+}
+
 TEST(KernelConfig, AccessorsAreTheConfigs) {
   const KernelConfig mma = MmaConfig{.block_m = 64, .block_n = 32, .block_k = 32, .warps_m = 2, .warps_n = 1};
   EXPECT_EQ(block_m(mma), 64);
@@ -189,6 +223,10 @@ TEST(KernelConfig, AccessorsAreTheConfigs) {
   EXPECT_EQ(threads(mma), 64);
   EXPECT_EQ(smem_bytes(mma, GemmTraits{}), 3 * (64 + 32) * 32 * 2);
   EXPECT_EQ(family_of(mma).name, "mma");
+  const KernelConfig wmma = WmmaConfig{.block_m = 64, .block_n = 64, .warps_m = 2, .warps_n = 2, .padded = false};
+  EXPECT_EQ(threads(wmma), 128);
+  EXPECT_EQ(smem_bytes(wmma, GemmTraits{}), 4 * 16 * (32 * 4 + 32)) << "the sums of each warp's fragment rows";
+  EXPECT_EQ(family_of(wmma).name, "wmma");
   const KernelConfig simt = SimtConfig{};
   EXPECT_EQ(threads(simt), 256);
   EXPECT_EQ(smem_bytes(simt, GemmTraits{}), 16 * 2 * 65 * 4);

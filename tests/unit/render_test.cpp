@@ -38,6 +38,8 @@ constexpr GoldenCase kGolden[] = {
     {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8x8x8 nt f16 f32"},
     {"wgmma_m64_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b2", "8x8x8 tn bf16 f32 a16 b16 d2 beta1"},
     {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8x8x8 nn f16 f16"},
+    {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8x8x8 nn f16 f16"},
+    {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8x8x8 tt bf16 f32 a16 b4 d2 beta1"},
     {"simt_m64_n64_k16_tm4_tn4", "8x8x8 nn f16 f32"},
     {"simt_m8_n64_k32_tm1_tn4", "8x8x8 tt bf16 f32 a2 b2 d2 beta1"},
     {"simt_m128_n128_k8_tm8_tn8", "8x8x8 nt f32 f32"},

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "shared/arch_limits.hpp"
+#include "shared/fragment.hpp"
+#include "shared/gemm_traits.hpp"
+#include "shared/tile_layout.hpp"
+#include "shared/wmma_shape.hpp"
+
+namespace hotgemm {
+
+inline constexpr int kRegistersPerSm = 65536;  // of every architecture that has cp.async
+
+/// A variant of the `wmma` family (templates/wmma.cuh).
+struct WmmaConfig {
+  int block_m = 128;
+  int block_n = 128;
+  int block_k = 16;
+  int warps_m = 4;
+  int warps_n = 2;
+  int fragment_m = 16;     ///< 16: products m16n16k16, 32: m32n8k16, 8: m8n32k16
+  int stages = 1;          ///< k-tiles in shared memory; 1: no copy runs beside the products
+  bool async_copy = true;  ///< operands come by cp.async, or through registers (one stage only)
+  bool padded = true;      ///< rows of shared memory are padded by 16 bytes against bank conflicts, or not
+  int blocks_per_sm = 1;   ///< resident blocks that the register budget must allow
+
+  /// The one list of fields: equality, name, database text and rendering all come from it.
+  template <class Config, class Visit>
+  static constexpr void visit_fields(Config& config, Visit&& visit) {
+    visit("block_m", "m", config.block_m);
+    visit("block_n", "n", config.block_n);
+    visit("block_k", "k", config.block_k);
+    visit("warps_m", "wm", config.warps_m);
+    visit("warps_n", "wn", config.warps_n);
+    visit("fragment_m", "fm", config.fragment_m);
+    visit("stages", "s", config.stages);
+    visit("async_copy", "a", config.async_copy);
+    visit("padded", "p", config.padded);
+    visit("blocks_per_sm", "b", config.blocks_per_sm);
+  }
+  friend constexpr bool operator==(const WmmaConfig&, const WmmaConfig&) = default;
+
+  constexpr int threads() const { return warps_m * warps_n * kWarpSize; }
+  constexpr int warp_m() const { return block_m / warps_m; }
+  constexpr int warp_n() const { return block_n / warps_n; }
+  constexpr int fragment_n() const { return kWmmaMn / fragment_m; }
+
+  /// Registers of a thread that the launch bounds allow.
+  constexpr int register_budget() const {
+    // Each of an SM's four partitions has a quarter of its registers, so warps count in fours.
+    const int warps = div_up(warps_m * warps_n, 4) * 4 * blocks_per_sm;
+    return min_of(kMaxRegistersPerThread, kRegistersPerSm / (warps * kWarpSize) / 8 * 8);
+  }
+  /// 32-bit registers that hold one thread's part of the output tile.
+  constexpr int accumulator_registers(const GemmTraits& t) const {
+    return warp_m() * warp_n() / kWarpSize / (t.accumulator == DType::f16 ? 2 : 1);
+  }
+  /// Registers of the fragments of one k-step, in machine code: no element twice.
+  constexpr int step_registers() const { return (warp_m() + warp_n()) * kWmmaK / 2 / kWarpSize; }
+  /// The fragments of the next k-step are loaded while this one's products run. It takes a pipeline to load them from,
+  /// an even number of k-steps, or the two sets of registers would change places from tile to tile, and room for them.
+  constexpr bool buffers_fragments(const GemmTraits& t) const {
+    return stages >= 2 && block_k / kWmmaK % 2 == 0 &&
+           accumulator_registers(t) + 2 * step_registers() + 32 <= register_budget();
+  }
+  /// Registers of the fragments that live at once.
+  constexpr int fragment_registers(const GemmTraits& t) const {
+    return step_registers() * (buffers_fragments(t) ? 2 : 1);
+  }
+
+  /// The shared-memory tile of an operand: rows along the strided dimension, chunks along the contiguous one.
+  constexpr TileLayout operand_tile(int outer, bool k_major) const {
+    return k_major ? TileLayout{outer, block_k / 8, false, padded} : TileLayout{block_k, outer / 8, false, padded};
+  }
+  constexpr TileLayout a_tile(const GemmTraits& t) const { return operand_tile(block_m, t.a_is_k_major()); }
+  constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major()); }
+  constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
+
+  /// Between the rows of the buffer through which a warp stores fragment_m rows of its sums. Rows of f32 begin at
+  /// multiples of 32 bytes, of f16 at multiples of 16, as wmma.store.d wants them; the padding spreads them over banks.
+  constexpr int sum_stride_bytes(const GemmTraits& t) const {
+    return t.accumulator == DType::f16 ? warp_n() * 2 + 16 : warp_n() * 4 + 32;
+  }
+  constexpr int sum_buffer_bytes(const GemmTraits& t) const { return fragment_m * sum_stride_bytes(t); }
+
+  constexpr int smem_bytes(const GemmTraits& t) const {
+    return max_of(stages * stage_bytes(t), warps_m * warps_n * sum_buffer_bytes(t));
+  }
+};
+
+constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
+  if (!arch.has_cp_async || arch.registers_per_sm != kRegistersPerSm) return false;
+  if (t.element != DType::f16 && t.element != DType::bf16) return false;
+  if (t.accumulator == DType::bf16) return false;
+  if (t.accumulator == DType::f16 && t.element != DType::f16) return false;  // no such instruction
+  if (c.warps_m < 1 || c.warps_n < 1 || c.warps_m > 32 || c.warps_n > 32) return false;
+  if (c.threads() > kMaxThreadsPerBlock) return false;
+  if (c.block_m < 16 || c.block_n < 16 || c.block_m > 512 || c.block_n > 512) return false;
+  if (!is_wmma_m(c.fragment_m)) return false;
+  if (c.block_m % (c.warps_m * c.fragment_m) != 0) return false;
+  if (c.block_n % (c.warps_n * c.fragment_n()) != 0) return false;
+  if (c.block_k < kWmmaK || c.block_k > 128 || c.block_k % kWmmaK != 0) return false;
+  if (c.stages < 1 || c.stages > 5) return false;
+  if (!c.async_copy && c.stages != 1) return false;
+  if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
+  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
+  // What must live at once, as in family mma: accumulators, fragments, addresses and loop state.
+  return c.accumulator_registers(t) + c.fragment_registers(t) + 28 <= c.register_budget();
+}
+
+}  // namespace hotgemm
