@@ -7,13 +7,17 @@
 #include "ptx/memory.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
+#include "shared/tile_layout.hpp"
+#include "vector_access.cuh"
 
 namespace hotgemm {
 
-/// From a thread's sums to D, at rows and columns of the whole matrix. What lies outside it is neither read nor written.
-/// The functions are static: a reference kept in an object moves instructions of kernels that are tuned.
+/// From a thread's sums to D, at rows and columns of the whole matrix. What lies outside it is neither read nor
+/// written. The functions are static: a reference kept in an object moves instructions of kernels that are tuned.
 template <GemmTraits kTraits>
 struct MmaResult {
+  static constexpr int kWidestStore = max_of(kTraits.vec_d, 2) * 2;  // bytes, of several results
+
   /// alpha * acc + beta * C at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
   static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, float low, float high, int row, int col) {
     low *= args.alpha;
@@ -48,7 +52,7 @@ struct MmaResult {
   static HOTGEMM_DEVICE void store_chunk(const GemmArgs& args, u32 shared, int row, int col) {
     const u64 d = address(args.d, args.ldd, row, col);
     if (kTraits.vec_d >= 2 && col + 8 <= args.n) {
-      store_whole(d, ptx::ld_shared_v4_b32(shared));
+      store_global_aligned<kWidestStore>(d, ptx::ld_shared_v4_b32(shared));
     } else {
       for (int e = 0; e < 8 && col + e < args.n; ++e) ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
     }
@@ -59,7 +63,7 @@ struct MmaResult {
     if (row >= args.m) return;
     const u64 d = address(args.d, args.ldd, row, col);
     if (kTraits.vec_d >= 2 && col + 8 <= args.n) {
-      store_whole(d, {words[0], words[1], words[2], words[3]});
+      store_global_aligned<kWidestStore>(d, {words[0], words[1], words[2], words[3]});
     } else {
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
@@ -71,21 +75,6 @@ struct MmaResult {
  private:
   static HOTGEMM_DEVICE u64 address(u64 matrix, i64 ld, int row, int col) {
     return matrix + static_cast<u64>(row * ld + col) * 2;
-  }
-
-  /// Eight results, in the widest stores that D's alignment allows.
-  static HOTGEMM_DEVICE void store_whole(u64 d, const ptx::Vec4& v) {
-    if constexpr (kTraits.vec_d == 8) {
-      ptx::st_global_v4_b32(d, v);
-    } else if constexpr (kTraits.vec_d == 4) {
-      ptx::st_global_v2_b32(d, v.x, v.y);
-      ptx::st_global_v2_b32(d + 8, v.z, v.w);
-    } else {
-      ptx::st_global_b32(d, v.x);
-      ptx::st_global_b32(d + 4, v.y);
-      ptx::st_global_b32(d + 8, v.z);
-      ptx::st_global_b32(d + 12, v.w);
-    }
   }
 };
 

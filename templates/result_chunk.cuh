@@ -9,6 +9,8 @@
 #include "ptx/memory.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
+#include "shared/tile_layout.hpp"
+#include "vector_access.cuh"
 
 namespace hotgemm {
 
@@ -34,17 +36,7 @@ class ResultChunk {
     const ptx::Vec4 c = kTraits.reads_c ? load_c() : ptx::Vec4{};
     const ptx::Vec4 v{pair(sums[0], sums[1], c.x), pair(sums[2], sums[3], c.y), pair(sums[4], sums[5], c.z),
                       pair(sums[6], sums[7], c.w)};
-    if constexpr (kTraits.vec_d == 8) {
-      ptx::st_global_v4_b32(d, v);
-    } else if constexpr (kTraits.vec_d == 4) {
-      ptx::st_global_v2_b32(d, v.x, v.y);
-      ptx::st_global_v2_b32(d + 8, v.z, v.w);
-    } else {
-      ptx::st_global_b32(d, v.x);
-      ptx::st_global_b32(d + 4, v.y);
-      ptx::st_global_b32(d + 8, v.z);
-      ptx::st_global_b32(d + 12, v.w);
-    }
+    store_global_aligned<max_of(kTraits.vec_d, 2) * 2>(d, v);
   }
 
   /// Element by element. Unrolled, since the sums are registers.

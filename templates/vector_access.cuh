@@ -39,6 +39,23 @@ HOTGEMM_DEVICE void store_global(u64 address, const u32 (&words)[kWordsOf<kBytes
   }
 }
 
+/// 16 bytes, in the widest stores that an alignment of kBytes, 4 at least, allows.
+template <int kBytes>
+HOTGEMM_DEVICE void store_global_aligned(u64 address, const ptx::Vec4& v) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+  if constexpr (kBytes == 16) {
+    ptx::st_global_v4_b32(address, v);
+  } else if constexpr (kBytes == 8) {
+    ptx::st_global_v2_b32(address, v.x, v.y);
+    ptx::st_global_v2_b32(address + 8, v.z, v.w);
+  } else {
+    ptx::st_global_b32(address, v.x);
+    ptx::st_global_b32(address + 4, v.y);
+    ptx::st_global_b32(address + 8, v.z);
+    ptx::st_global_b32(address + 12, v.w);
+  }
+}
+
 template <int kBytes>
 HOTGEMM_DEVICE void store_shared(u32 address, const u32 (&words)[kWordsOf<kBytes>]) {
   static_assert(kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16);
