@@ -302,6 +302,7 @@ class MmaGemm {
       for (int w = 0; w < 4; ++w) words[w] = first + w < kRows ? result_word(first + w) : 0;
       exchange<1>(words);
       exchange<2>(words);
+      if constexpr (kTraits.reads_c) ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these rows
       const int index = first + lane_ % 4;
       if (first + 4 > kRows && index >= kRows) continue;
       const ResultRow at = result_row(index, kColumns);
