@@ -22,6 +22,7 @@ const GemmKernel kKernels[] = {
     {kByTurns, kTransposed, wmma_gemm<kTransposed, kByTurns>},
     {kTall, kNarrow, wmma_gemm<kNarrow, kTall>},
     {kByTurns, kWide, wmma_gemm<kWide, kByTurns>},
+    {kTall, kWide, wmma_gemm<kWide, kTall>},
 };
 // clang-format on
 
