@@ -2,7 +2,7 @@
 
 // Family `fma`: CUDA cores with packed accesses, any architecture. The picture is in docs/kernels/fma.md.
 //
-//   global ──cp.async, or ld ▶ registers ▶ st──▶ shared[k][m], shared[k][n], `stages` deep ──ld──▶ fragments ──fma──▶ D
+//   global ──cp.async, or through registers──▶ shared, rows along k, `stages` deep ──▶ fragments ──fma──▶ D
 
 #include "fma_copy.cuh"
 #include "fma_fragment.cuh"

@@ -64,12 +64,17 @@ class FmaAccumulators {
  public:
   template <class A, class B>
   HOTGEMM_DEVICE void add(const A& a, const B& b) {
+    float left[kRows], right[kCols];
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) left[i] = a.as_f32(i);
+#pragma unroll
+    for (int j = 0; j < kCols; ++j) right[j] = b.as_f32(j);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
 #pragma unroll
       for (int s = 0; s < kCols; ++s) {
         const int j = i % 2 == 0 ? s : kCols - 1 - s;
-        sums_[i][j] += a.as_f32(i) * b.as_f32(j);
+        sums_[i][j] += left[i] * right[j];
       }
     }
   }

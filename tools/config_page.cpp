@@ -38,6 +38,10 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"cluster_n", "blocks beside each other that share their tiles of A"},
     {"thread_m", "rows of D that a thread computes"},
     {"thread_n", "columns of D that a thread computes"},
+    {"access", "elements of one access to global memory"},
+    {"packed", "1: shared memory is read 16 bytes at a time, f16 multiplied in pairs, 0: by elements"},
+    {"padded", "1: rows of shared memory are 16 bytes longer, against bank conflicts"},
+    {"async_copy", "1: cp.async copies what it can, 0: all goes through registers"},
 };
 
 std::string_view meaning_of(std::string_view field) {

@@ -1,5 +1,6 @@
 #include "plan/candidates.hpp"
 
+#include "plan/fma_menu.hpp"
 #include "plan/launch_shape.hpp"
 #include "plan/traits.hpp"
 #include "plan/wgmma_menu.hpp"
@@ -124,6 +125,7 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
   std::vector<KernelConfig> configs;
   for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
   for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
+  for (const FmaConfig& config : fma_menu(traits)) configs.push_back(config);
   configs.insert(configs.end(), std::begin(kWmmaMenu), std::end(kWmmaMenu));
   configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
   keep_legal(configs, traits, arch);
@@ -138,6 +140,7 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
     configs.push_back(config);
   }
   for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
+  for (const FmaConfig& config : fma_anchors(traits)) configs.push_back(config);
   configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
   keep_legal(configs, traits, arch);
   return configs;

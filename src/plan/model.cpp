@@ -22,8 +22,8 @@ constexpr Rates kRates[] = {
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
 constexpr double kSharedBytes = 128;
-constexpr double kSimtFlops = 128;       // half of an SM's 256: the other half of the slots goes to shared loads
-constexpr double kFmaRate = 128 * 0.95;  // instructions of threads, of an SM's four schedulers
+constexpr double kSimtShare = 0.5;  // of the slots: the others go to shared loads
+constexpr double kFmaShare = 0.95;
 constexpr double kLaunchUs = 2.0;
 constexpr double kBlockCycles = 1500;    // a block's start: first tiles from DRAM
 constexpr double kIterationCycles = 70;  // a k-tile's barrier, once per resident block
@@ -32,6 +32,9 @@ constexpr double kStoreBytes = 24;       // of D, per SM and clock
 const Rates& rates_of(int sm) {
   return *std::ranges::find_if(kRates, [&](const Rates& r) { return r.sm == sm; });
 }
+
+/// CUDA cores of an SM: products in f32 per clock.
+double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
@@ -71,7 +74,7 @@ double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
-  return std::max(flops / kSimtFlops * (1 + reuse), copied / rates.l2_bytes);
+  return std::max(flops / (2 * cores(rates) * kSimtShare) * (1 + reuse), copied / rates.l2_bytes);
 }
 
 /// A thread's loads from shared memory and its products take the same issue slots; by elements, or with f16 widened,
@@ -90,7 +93,7 @@ double tile_cycles(const FmaConfig& c, const GemmTraits& t, const Rates& rates) 
   // A 16-byte load of shared memory takes half the time, since lanes share what they read.
   const double shared = products * elements * bytes / kSharedBytes / (c.packed ? 2 : 1);
   const double memory = c.stages == 0 ? products * elements * bytes / rates.l2_bytes : copied / rates.l2_bytes;
-  return std::max({issue / kFmaRate * single, shared, memory});
+  return std::max({issue / (cores(rates) * kFmaShare) * single, shared, memory});
 }
 
 /// Parallelism an SM needs to hide latency: below eight warps it loses.

@@ -53,7 +53,7 @@ constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, in
     lanes_n = lanes;
     least = read;
   }
-  if (lanes_n == 0) lanes_n = 1;  // no such warp: is_legal has said so
+  if (lanes_n == 0) lanes_n = 1;  // the threads are no whole warps, and the config not legal
   return {thread_m,     thread_n, gcd(thread_m, group),     gcd(thread_n, group),
           32 / lanes_n, lanes_n,  max_of(cols / lanes_n, 1)};
 }
@@ -80,7 +80,7 @@ struct FmaTile {
   constexpr int row_accesses() const { return row_elements() / access; }
 
   /// Threads along a row. A copy that transposes into padded rows takes eight of k side by side: what a warp then
-  /// stores to eight rows lies in different banks.
+  /// stores to eight rows lies in different banks. More of k where threads would have nothing to copy.
   constexpr int row_threads() const {
     const int most = gcd(row_accesses(), threads);
     if (!k_major || !padded) return most;

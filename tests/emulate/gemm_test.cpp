@@ -129,6 +129,24 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
   EXPECT_EQ(run_gemm(*kernel, c, matrices, 1).d.get(DType::f32, 0, 0), 0x1p-11f + 0x1p-24f);
 }
 
+/// Each sums k in ascending order with one fma for each product.
+TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    const GemmCase c{.problem = {.m = 130, .n = 70, .k = 90, .dtype = dtype}, .data = GemmData::normal};
+    const GemmMatrices matrices = make_matrices(c);
+    const GemmKernel* const simt = find_gemm_kernel("simt", traits_of(c.problem));
+    ASSERT_NE(simt, nullptr);
+    const GemmRun expected = run_gemm(*simt, c, matrices, 1);
+    std::size_t compared = 0;
+    for (const GemmKernel& kernel : gemm_kernels()) {
+      if (family_of(kernel.config).name != "fma" || !computes(kernel.traits, traits_of(c.problem))) continue;
+      EXPECT_EQ(run_gemm(kernel, c, matrices, 1).d.bytes, expected.d.bytes) << hotgemm::to_string(kernel.config);
+      ++compared;
+    }
+    EXPECT_GT(compared, 2U);
+  }
+}
+
 TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
   for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},
                                                    {"simt", DType::bf16, DType::f32},

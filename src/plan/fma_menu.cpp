@@ -1,0 +1,73 @@
+#include "plan/fma_menu.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+namespace hotgemm {
+namespace {
+
+// clang-format off
+/// The menu for f32. The first ones are anchors: they spill on no architecture, in no layout, with no access.
+constexpr FmaConfig kMenu[] = {
+    {.block_m = 32,  .block_n = 32,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 2},
+    {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 2},
+    {.block_m = 16,  .block_n = 64,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 3, .async_copy = true},
+    {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4,  .thread_n = 8,  .stages = 3, .async_copy = true},
+    {.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8,  .thread_n = 8,  .stages = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 3, .async_copy = true},
+    {.block_m = 256, .block_n = 128, .block_k = 16, .thread_m = 16, .thread_n = 8,  .stages = 3, .async_copy = true},
+    // few rows or columns
+    {.block_m = 8,   .block_n = 128, .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 128, .block_n = 8,   .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 64,  .block_n = 16,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 3, .async_copy = true},
+    {.block_m = 16,  .block_n = 128, .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 32,  .block_n = 64,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 64,  .block_n = 32,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    // squares and their neighbours
+    {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 8,  .thread_n = 4,  .stages = 3, .async_copy = true},
+    {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 4, .async_copy = true},
+    {.block_m = 64,  .block_n = 128, .block_k = 8,  .thread_m = 8,  .thread_n = 8,  .stages = 2},
+    {.block_m = 128, .block_n = 64,  .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 3, .async_copy = true},
+    {.block_m = 64,  .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 3, .async_copy = true},
+    {.block_m = 96,  .block_n = 128, .block_k = 16, .thread_m = 12, .thread_n = 8,  .stages = 3, .async_copy = true},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 2, .async_copy = true, .blocks_per_sm = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 3, .async_copy = true, .blocks_per_sm = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8,  .thread_n = 8,  .stages = 4, .async_copy = true, .blocks_per_sm = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 16, .thread_n = 8,  .stages = 2, .blocks_per_sm = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 16, .thread_n = 8,  .stages = 3, .async_copy = true, .blocks_per_sm = 2},
+    {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 16, .stages = 3, .async_copy = true, .blocks_per_sm = 2},
+    // large
+    {.block_m = 256, .block_n = 128, .block_k = 8,  .thread_m = 16, .thread_n = 8,  .stages = 2},
+    {.block_m = 256, .block_n = 128, .block_k = 16, .thread_m = 16, .thread_n = 8,  .stages = 2},
+    {.block_m = 256, .block_n = 128, .block_k = 8,  .thread_m = 16, .thread_n = 8,  .stages = 4, .async_copy = true},
+    {.block_m = 256, .block_n = 128, .block_k = 32, .thread_m = 16, .thread_n = 8,  .stages = 2, .async_copy = true},
+    {.block_m = 128, .block_n = 256, .block_k = 8,  .thread_m = 8,  .thread_n = 16, .stages = 2},
+    {.block_m = 128, .block_n = 256, .block_k = 16, .thread_m = 8,  .thread_n = 16, .stages = 2},
+    {.block_m = 128, .block_n = 256, .block_k = 8,  .thread_m = 8,  .thread_n = 16, .stages = 4, .async_copy = true},
+    {.block_m = 128, .block_n = 256, .block_k = 16, .thread_m = 8,  .thread_n = 16, .stages = 3, .async_copy = true},
+};
+constexpr std::size_t kAnchors = 7;
+// clang-format on
+
+std::vector<FmaConfig> with_access(const FmaConfig* begin, const FmaConfig* end, const GemmTraits& traits) {
+  if (traits.element != DType::f32) return {};
+  std::vector<FmaConfig> configs(begin, end);
+  for (FmaConfig& config : configs) config.access = std::min({traits.vec_a, traits.vec_b, 4});
+  return configs;
+}
+
+}  // namespace
+
+std::vector<FmaConfig> fma_menu(const GemmTraits& traits) {
+  return with_access(std::begin(kMenu), std::end(kMenu), traits);
+}
+
+std::vector<FmaConfig> fma_anchors(const GemmTraits& traits) {
+  return with_access(std::begin(kMenu), std::begin(kMenu) + kAnchors, traits);
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,260 @@
+// Laws of family fma's index arithmetic, and its menu.
+
+#include "plan/fma_menu.hpp"
+#include "plan/model.hpp"
+#include "plan/traits.hpp"
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr TypePair kF32{DType::f32, DType::f32};
+
+// The shapes of the ladder's rungs, and odd ones.
+std::vector<FmaConfig> more_configs() {
+  std::vector<FmaConfig> configs = fma_menu(make_traits(kF32, kLayouts[0], false, 4));
+  const std::vector<FmaConfig> more = {
+      {.block_m = 32,
+       .block_n = 32,
+       .block_k = 32,
+       .thread_m = 1,
+       .thread_n = 1,
+       .access = 1,
+       .packed = false,
+       .padded = false},
+      {.block_m = 64,
+       .block_n = 64,
+       .block_k = 16,
+       .thread_m = 4,
+       .thread_n = 4,
+       .access = 1,
+       .packed = false,
+       .padded = false},
+      {.block_m = 96, .block_n = 32, .block_k = 64, .thread_m = 6, .thread_n = 4, .access = 4, .packed = false},
+      {.block_m = 24, .block_n = 48, .block_k = 14, .thread_m = 3, .thread_n = 3, .access = 1, .packed = false},
+      {.block_m = 128, .block_n = 128, .block_k = 8, .access = 4, .packed = false, .padded = false},
+      {.block_m = 128, .block_n = 128, .block_k = 8, .access = 4},
+      {.block_m = 128, .block_n = 128, .block_k = 16, .stages = 2, .access = 2},
+      {.block_m = 256, .block_n = 128, .block_k = 32, .thread_m = 16, .stages = 2, .access = 1},
+  };
+  configs.insert(configs.end(), more.begin(), more.end());
+  return configs;
+}
+
+template <class Visit>  // void(const FmaConfig&, DType)
+void for_each_config(Visit&& visit) {
+  for (const FmaConfig& config : more_configs()) {
+    for (const DType element : {DType::f16, DType::f32}) {
+      SCOPED_TRACE(to_string(KernelConfig(config)) + " " + std::to_string(size_bytes(element)));
+      visit(config, element);
+    }
+  }
+}
+
+TEST(ThreadTile, ThreadsHaveEachElementOnce) {
+  for_each_config([](const FmaConfig& config, DType element) {
+    const ThreadTile tile = config.thread_tile(element);
+    ASSERT_EQ(tile.lanes_m * tile.lanes_n, 32);
+    std::set<std::pair<int, int>> seen;
+    for (int thread = 0; thread < config.threads(); ++thread) {
+      const ThreadPlace place = tile.place(thread);
+      for (int i = 0; i < config.thread_m; ++i) {
+        for (int j = 0; j < config.thread_n; ++j) {
+          const std::pair<int, int> at{place.m + tile.row_step(i), place.n + tile.col_step(j)};
+          ASSERT_LT(at.first, config.block_m);
+          ASSERT_LT(at.second, config.block_n);
+          ASSERT_TRUE(seen.insert(at).second) << at.first << ", " << at.second;
+        }
+      }
+    }
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(config.block_m * config.block_n));
+  });
+}
+
+TEST(ThreadTile, GroupsAreNeighboursOfAtMost16Bytes) {
+  for_each_config([](const FmaConfig& config, DType element) {
+    const ThreadTile tile = config.thread_tile(element);
+    EXPECT_LE(tile.group_m * size_bytes(element), 16);
+    EXPECT_EQ(config.thread_m % tile.group_m, 0);
+    for (int i = 0; i < config.thread_m; ++i) {
+      EXPECT_EQ(tile.row_step(i) - tile.row_step(i / tile.group_m * tile.group_m), i % tile.group_m);
+    }
+    for (int j = 0; j < config.thread_n; ++j) {
+      EXPECT_EQ(tile.col_step(j) - tile.col_step(j / tile.group_n * tile.group_n), j % tile.group_n);
+    }
+  });
+}
+
+TEST(ThreadTile, WarpsOfPackedTilesAreSquare) {
+  const ThreadTile square = FmaConfig{.thread_m = 8, .thread_n = 8}.thread_tile(DType::f32);
+  EXPECT_EQ(square.warp_m() + square.warp_n(), 32 + 64);
+  const ThreadTile tall = FmaConfig{.block_m = 256, .thread_m = 16, .thread_n = 8}.thread_tile(DType::f32);
+  EXPECT_EQ(tall.warp_m(), 64);
+  EXPECT_EQ(tall.warp_n(), 64);
+  const ThreadTile wide =
+      FmaConfig{.block_m = 32, .block_n = 32, .thread_m = 1, .thread_n = 1, .packed = false}.thread_tile(DType::f16);
+  EXPECT_EQ(wide.lanes_n, 32);
+}
+
+/// Lane 2i and its neighbour share their columns, and each lane its rows with the one two further: 16-byte loads of
+/// both operands then take two turns of a warp and not four.
+TEST(ThreadTile, NeighboursShareWhatTheyLoad) {
+  const ThreadTile tile = FmaConfig{}.thread_tile(DType::f32);
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(tile.place(lane).n, tile.place(lane ^ 1).n);
+    EXPECT_EQ(tile.place(lane).m, tile.place(lane ^ 2).m);
+  }
+}
+
+template <class Visit>  // void(const FmaTile&)
+void for_each_tile(Visit&& visit) {
+  for_each_config([&](const FmaConfig& config, DType element) {
+    for (const bool k_major : {false, true}) {
+      const FmaTile tile = config.operand_tile(config.block_m, k_major, element);
+      if (tile.row_elements() % tile.access == 0 && tile.access * tile.element_bytes <= 16) visit(tile);
+    }
+  });
+}
+
+TEST(FmaTile, CopiesTouchEachElementOnce) {
+  for_each_tile([](const FmaTile& tile) {
+    std::set<int> offsets;
+    std::size_t copied = 0;
+    for (int thread = 0; thread < tile.threads; ++thread) {
+      for (int pass = 0; pass < tile.row_passes(); ++pass) {
+        const int row = tile.thread_row(thread) + pass * tile.pass_rows();
+        if (row >= tile.rows()) {
+          ASSERT_TRUE(tile.has_idle_threads());
+          continue;
+        }
+        for (int c = 0; c < tile.col_passes(); ++c) {
+          for (int e = 0; e < tile.access; ++e) {
+            const int col = tile.thread_col(thread) + c * tile.col_step() + e;
+            ASSERT_LT(col, tile.row_elements());
+            const int offset = tile.k_major ? tile.offset_bytes(row, col) : tile.offset_bytes(col, row);
+            ASSERT_LE(offset + tile.element_bytes, tile.bytes());
+            ASSERT_TRUE(offsets.insert(offset).second) << row << ", " << col;
+            ++copied;
+          }
+        }
+      }
+    }
+    EXPECT_EQ(copied, static_cast<std::size_t>(tile.rows() * tile.row_elements()));
+  });
+}
+
+/// The most lanes of a warp that want different words of one bank, when each stores element `e` of its first access.
+int worst_bank(const FmaTile& tile, int e) {
+  std::array<std::set<int>, 32> words;
+  for (int lane = 0; lane < 32; ++lane) {
+    const int word = tile.offset_bytes(tile.thread_row(lane), tile.thread_col(lane) + e) / 4;
+    words[static_cast<std::size_t>(word % 32)].insert(word);
+  }
+  std::size_t worst = 0;
+  for (const auto& bank : words) worst = std::max(worst, bank.size());
+  return static_cast<int>(worst);
+}
+
+TEST(FmaTile, TransposingStoresToPaddedRowsMeetInNoBank) {
+  int conflicts_without = 0;
+  for (const int element_bytes : {2, 4}) {
+    for (const int block_k : {8, 16, 32}) {
+      for (int access = 1; access * element_bytes <= 16; access *= 2) {
+        FmaTile tile{128, block_k, element_bytes, true, access, 128, true};
+        for (int e = 0; e < access; ++e) {
+          EXPECT_EQ(worst_bank(tile, e), 1) << element_bytes << " " << block_k << " " << access;
+          tile.padded = false;
+          conflicts_without += worst_bank(tile, e) > 1 ? 1 : 0;
+          tile.padded = true;
+        }
+      }
+    }
+  }
+  EXPECT_GT(conflicts_without, 20);
+}
+
+TEST(FmaMenu, IsOfSomeDozensForF32Alone) {
+  for (const int vec : {4, 2, 1}) {
+    const auto menu = fma_menu(make_traits(kF32, kLayouts[0], false, vec));
+    EXPECT_GE(menu.size(), 20U);
+    EXPECT_LE(menu.size(), 40U);
+    for (const FmaConfig& config : menu) EXPECT_EQ(config.access, vec);
+  }
+  for (const TypePair& types : kTensorTypes) {
+    EXPECT_TRUE(fma_menu(make_traits(types, kLayouts[0])).empty());
+    EXPECT_TRUE(fma_anchors(make_traits(types, kLayouts[0])).empty());
+  }
+}
+
+TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
+  for (const Layout& layout : kLayouts) {
+    for (const int vec : {4, 2, 1}) {
+      const GemmTraits traits = make_traits(kF32, layout, true, vec);
+      for (const FmaConfig& config : fma_menu(traits)) {
+        EXPECT_TRUE(is_legal(config, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(config));
+      }
+      const auto anchors = fma_anchors(traits);
+      EXPECT_GE(
+          std::ranges::count_if(anchors, [&](const FmaConfig& c) { return is_legal(c, traits, arch_limits("sm_75")); }),
+          3);
+    }
+  }
+}
+
+TEST(FmaModel, PrefersTheFamilyToSimtForF32) {
+  for (const std::string& arch : known_archs()) {
+    for (const char* text : {"4096x4096x4096 nn f32", "512x512x512 tn f32", "16x4096x1024 nt f32",
+                             "1000x1000x1000 nn f32 a4 b4 d4", "64x64x64 tt f32"}) {
+      const Problem problem = parse_problem(text);
+      const auto ranked = rank(candidates(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch));
+      EXPECT_EQ(family_of(ranked.front()).name, "fma") << arch << " " << text << ": " << to_string(ranked.front());
+    }
+  }
+}
+
+TEST(FmaModel, PrefersLargeTilesForLargeProblems) {
+  const Problem problem = parse_problem("4096x4096x4096 nn f32");
+  const auto ranked = rank(candidates(traits_of(problem), arch_limits("sm_90a")), problem, nominal_device("sm_90a"));
+  EXPECT_GE(block_m(ranked.front()) * block_n(ranked.front()), 128 * 128);
+  const double tflops = 2 * 4096.0 * 4096 * 4096 / predict_us(ranked.front(), problem, nominal_device("sm_90a")) / 1e6;
+  EXPECT_GT(tflops, 45);
+  EXPECT_LT(tflops, 62);
+}
+
+TEST(FmaConfig, SaysWhatItCannotDo) {
+  const GemmTraits f32 = make_traits(kF32, kLayouts[0], false, 4), f16 = make_traits(kTensorTypes[0], kLayouts[0]);
+  const ArchLimits &hopper = arch_limits("sm_90a"), &turing = arch_limits("sm_75");
+  const FmaConfig good{.stages = 2, .access = 4};
+  EXPECT_TRUE(is_legal(good, f32, hopper));
+  EXPECT_TRUE(is_legal(good, f32, turing));
+  const auto legal = [&](auto&& change, const GemmTraits& traits, const ArchLimits& arch) {
+    FmaConfig config = good;
+    change(config);
+    return is_legal(config, traits, arch);
+  };
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.access = 8; }, f32, hopper)) << "32 bytes";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.access = 8; }, make_traits(kTensorTypes[0], kLayouts[0], false, 4), hopper));
+  EXPECT_TRUE(legal([](FmaConfig& c) { c.access = 8; }, f16, hopper));
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.stages = 3; }, f32, hopper)) << "through registers";
+  EXPECT_TRUE(legal([](FmaConfig& c) { c.stages = 3, c.async_copy = true; }, f32, hopper));
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.async_copy = true; }, f32, turing)) << "no cp.async";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.async_copy = true, c.access = 1; }, f16, hopper)) << "2 bytes by cp.async";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.thread_m = 4; }, f16, hopper)) << "8 bytes of a fragment, packed";
+  EXPECT_TRUE(legal([](FmaConfig& c) { c.block_m = 64, c.thread_m = 4, c.packed = false; }, f16, hopper));
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.stages = 0; }, f32, hopper)) << "packed, and nothing to read from";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.thread_m = c.thread_n = 16; }, f32, hopper)) << "256 sums";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.block_k = 1; }, f32, hopper));
+  EXPECT_FALSE(is_legal(good, make_traits({DType::bf16, DType::f16}, kLayouts[0]), hopper));
+}
+
+}  // namespace
+}  // namespace hotgemm
