@@ -111,11 +111,14 @@ inline constexpr auto kRungs = std::to_array<Rung>({
     {"sgemm_thread_tiling", "f32+t4x4", FmaConfig{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4, .access = 1, .packed = false, .padded = false}, DType::f32},
     {"mm_mma_float", "f32+t6x4", FmaConfig{.block_m = 96, .block_n = 32, .block_k = 64, .thread_m = 6, .thread_n = 4, .access = 4, .packed = false, .padded = true}, DType::f32},
     // What grew from them here: the fastest of each family that is known
+    {"hotgemm_wmma", "ours: wmma256x128", WmmaConfig{.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3}, DType::f16, Op::n, true},
+    {"hotgemm_wmma", "ours: wmma256x256", WmmaConfig{.block_m = 256, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4}, DType::f16, Op::n, true},
     {"hotgemm_mma", "ours: mma256x256", MmaConfig{.block_m = 256, .block_n = 256, .block_k = 64, .warps_m = 2, .warps_n = 4, .stages = 3}, DType::f16, Op::n, true},
     {"hotgemm_mma", "ours: mma256x128", MmaConfig{.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3}, DType::f16, Op::n, true},
     {"hotgemm_mma", "ours: tn+mma256x256", MmaConfig{.block_m = 256, .block_n = 256, .block_k = 64, .warps_m = 2, .warps_n = 4, .stages = 3}, DType::f16, Op::t, true},
     {"hotgemm_wgmma", "ours: wgmma128x128", WgmmaConfig{.block_m = 128, .block_n = 128, .ping_pong = true, .stages = 6, .cluster_n = 2}, DType::f16, Op::n, true},
-    {"hotgemm_sgemm", "ours: f32+t8x8", FmaConfig{.block_m = 128, .block_n = 128, .block_k = 8, .thread_m = 8, .thread_n = 8, .stages = 2, .access = 4}, DType::f32, Op::n, true},
+    {"hotgemm_sgemm", "ours: f32+t8x8", FmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true, .blocks_per_sm = 2}, DType::f32, Op::n, true},
+    {"hotgemm_sgemm", "ours: f32+t16x8", FmaConfig{.block_m = 256, .block_n = 128, .block_k = 16, .thread_m = 16, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true}, DType::f32, Op::n, true},
     // cuBLAS, last
     {"hgemm_cublas_tensor_op_nn", "cublas", std::nullopt},
     {"hgemm_cublas_tensor_op_tn", "tn+cublas", std::nullopt, DType::f16, Op::t},
