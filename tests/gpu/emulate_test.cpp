@@ -133,6 +133,13 @@ TEST_F(EmulatedAndReal, WgmmaAgreesOnIntegers) {
   expect_same_bits(emulate::GemmData::integers);
 }
 
+/// Also the proof that fragments may begin at multiples of 16 bytes (docs/kernels/wmma.md).
+TEST_F(EmulatedAndReal, WmmaAgreesOnIntegers) {
+  build("wmma");
+  if (emulated_.empty()) GTEST_SKIP() << "this GPU has no wmma for bf16, nor cp.async";
+  expect_same_bits(emulate::GemmData::integers);
+}
+
 TEST_F(EmulatedAndReal, SimtAgreesOnIntegers) {
   build("simt");
   ASSERT_GE(emulated_.size(), 30u);
