@@ -18,8 +18,8 @@ constexpr FmaConfig kMenu[] = {
     {.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 3, .async_copy = true},
     {.block_m = 256, .block_n = 128, .block_k = 16, .thread_m = 16, .thread_n = 8,  .stages = 3, .async_copy = true},
     // few rows or columns
-    {.block_m = 8,   .block_n = 128, .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
-    {.block_m = 128, .block_n = 8,   .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 8,   .block_n = 128, .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
+    {.block_m = 128, .block_n = 8,   .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
     {.block_m = 64,  .block_n = 16,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 3, .async_copy = true},
     {.block_m = 16,  .block_n = 128, .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},
     {.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .async_copy = true},

@@ -152,6 +152,18 @@ TEST_F(EmulatedAndReal, SimtAgreesOnRandomData) {
   expect_same_bits(emulate::GemmData::normal);
 }
 
+TEST_F(EmulatedAndReal, FmaAgreesOnIntegers) {
+  build("fma");
+  ASSERT_GE(emulated_.size(), 30u);
+  expect_same_bits(emulate::GemmData::integers);
+}
+
+TEST_F(EmulatedAndReal, FmaAgreesOnRandomData) {
+  build("fma");
+  ASSERT_GE(emulated_.size(), 30u);
+  expect_same_bits(emulate::GemmData::normal);
+}
+
 }  // namespace
 }  // namespace hotgemm
 

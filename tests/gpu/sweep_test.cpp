@@ -132,7 +132,7 @@ std::vector<SweepCase> pairwise_cases(const TestFamily& family, std::size_t at_m
 }
 
 TEST(SweepConfigs, AreLegalOnHopperForEveryLayoutAndType) {
-  for (const TestFamily& family : {mma_family(), simt_family()}) {
+  for (const TestFamily& family : {mma_family(), simt_family(), fma_family(), fma_words_family()}) {
     EXPECT_EQ(legal_on(family, "sm_90a").configs, family.configs);
   }
 }
@@ -203,6 +203,8 @@ class Sweep : public GpuTest {
 
 TEST_F(Sweep, TensorCoreKernelsAreRight) { sweep(mma_family(), 40); }
 TEST_F(Sweep, CudaCoreKernelsAreRight) { sweep(simt_family(), 20); }
+TEST_F(Sweep, PackedCudaCoreKernelsAreRight) { sweep(fma_family(), 20); }
+TEST_F(Sweep, PackedCudaCoreKernelsThatCopyWordsAreRight) { sweep(fma_words_family(), 20); }
 
 // ---- every config in every layout ----
 

@@ -54,6 +54,26 @@ inline TestFamily simt_family() {
       SimtConfig{.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8, .thread_n = 8},
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}}};
 }
+
+/// Every number of stages, packed and by elements; single elements, so that any alignment will do.
+inline TestFamily fma_family() {
+  return {{
+      FmaConfig{.block_m = 32,  .block_n = 32,  .thread_m = 1, .thread_n = 1, .stages = 0, .access = 1, .packed = false, .padded = false},
+      FmaConfig{.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 1, .thread_n = 1, .stages = 1, .access = 1, .packed = false, .padded = false},
+      FmaConfig{.block_m = 96,  .block_n = 32,  .block_k = 14, .thread_m = 6, .thread_n = 4, .stages = 2, .access = 1, .packed = false},
+      FmaConfig{.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8, .thread_n = 8, .stages = 1, .access = 1},
+      FmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 2, .access = 1},
+      FmaConfig{.block_m = 256, .block_n = 128, .block_k = 8,  .thread_m = 16, .thread_n = 8, .stages = 2, .access = 1},
+  }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}}};
+}
+/// cp.async of words.
+inline TestFamily fma_words_family() {
+  return {{
+      FmaConfig{.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .access = 1, .async_copy = true},
+      FmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 2, .access = 1, .async_copy = true, .blocks_per_sm = 2},
+      FmaConfig{.block_m = 128, .block_n = 256, .block_k = 16, .thread_m = 8,  .thread_n = 16, .stages = 3, .access = 1, .async_copy = true},
+  }, {{DType::f32, DType::f32}}};
+}
 // clang-format on
 
 }  // namespace hotgemm
