@@ -42,8 +42,8 @@ struct FmaConfig {
     return make_thread_tile(block_m, block_n, thread_m, thread_n, element, !packed);
   }
 
-  /// Steps of k in the main loop's body: a thousand products at most, which compile in less than a second; of pairs, with
-  /// their halves to name, half as many.
+  /// Steps of k in the main loop's body: a thousand products at most, which compile in less than a second; of pairs,
+  /// with their halves to name, half as many.
   constexpr int unrolled_steps(const GemmTraits& t) const {
     const int most = t.accumulator == DType::f16 ? 512 : 1024;
     int steps = block_k;

@@ -1,6 +1,8 @@
 // Every rung of the ladder on the emulated device: right results, and nothing that no kernel may do.
 
 #include "plan/ladder.hpp"
+#include "device_fixture.hpp"
+
 #include "emulate/gemm_run.hpp"
 #include "plan/traits.hpp"
 
@@ -24,8 +26,8 @@ void expect_exact(const GemmKernel& kernel, const Rung& rung, const Size& size, 
                                .op_b = rung.op_b,
                                .dtype = rung.element,
                                .accumulator = rung.element},
-                   .data_seed = seed,
-                   .launch = ladder_launch(rung, size.n)};
+                   .launch = ladder_launch(rung, size.n),
+                   .data_seed = seed};
   SCOPED_TRACE(to_string(c));
   const GemmMatrices matrices = make_matrices(c);
   const GemmRun run = run_gemm(kernel, c, matrices, seed);

@@ -104,6 +104,35 @@ MUTANTS = {
     "simt_store_off_by_one": ("simt.cuh", "if (row >= args_.m ||", "if (row > args_.m ||"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
+    # ---- family fma ----
+    "fma_no_barrier_behind_wait": (
+        "fma.cuh", "cp_async_wait_group<kAhead - 1>();\n    ptx::bar_sync();\n", "cp_async_wait_group<kAhead - 1>();\n"),
+    "fma_wait_one_group_short": ("fma.cuh", "cp_async_wait_group<kAhead - 1>", "cp_async_wait_group<kAhead>"),
+    "fma_copies_in_no_group": ("fma.cuh", "    if constexpr (kConfig.async_copy) ptx::cp_async_commit_group();\n", ""),
+    "fma_stage_copied_over_while_read": (
+        "fma.cuh", "    if constexpr (kStages == 1) {\n      ptx::bar_sync();\n", "    if constexpr (kStages == 1) {\n"),
+    "fma_write_does_not_move": ("fma.cuh", "    write_ = next_stage(write_);\n", ""),
+    "fma_read_does_not_move": ("fma.cuh", "    read_ = next_stage(read_);\n", ""),
+    "fma_prologue_one_tile_short": ("fma.cuh", "stage < kAhead; ++stage", "stage < kAhead - 1; ++stage"),
+    "fma_last_k_tile_taken_for_whole": (
+        "fma.cuh", "is_inside ? args_.k / kConfig.block_k : 0",
+        "is_inside ? (args_.k + kConfig.block_k - 1) / kConfig.block_k : 0"),
+    "fma_inside_off_by_one": (
+        "fma.cuh", "args_.n - block_n_ >= kConfig.block_n;", "args_.n - block_n_ >= kConfig.block_n - 1;"),
+    "fma_same_fragment_twice": ("fma.cuh", "kLast ? 0 : kStep + 1);", "kLast ? 0 : kStep);"),
+    "fma_rows_off_by_one": ("fma.cuh", "if (row(i) >= args_.m) continue;", "if (row(i) > args_.m) continue;"),
+    "fma_results_stored_too_wide": (
+        "fma.cuh", "col(j) + kWidth <= args_.n", "col(j) + kWidth - 1 <= args_.n"),
+    "fma_load_clipped_late": (
+        "fma_copy.cuh", "left < kAccess ? left : kAccess", "left < kAccess - 1 ? left : kAccess"),
+    "fma_b_does_not_advance": (
+        "fma_copy.cuh", "source_ += static_cast<u64>(tile_stride_);",
+        "source_ += kTile.k_major ? static_cast<u64>(tile_stride_) : 0;"),
+    "fma_rows_without_padding": (
+        "shared/fma_layout.hpp", "constexpr int bytes() const { return block_k * row_bytes(); }",
+        "constexpr int bytes() const { return block_k * (row_bytes() - 16); }"),
+    "fma_lanes_exchanged": ("shared/fma_layout.hpp", "lane / pair % lanes_n", "lane / pair % lanes_m"),
+    "fma_halves_exchanged": ("fma_fragment.cuh", "return i % 2 == 0 ? static_cast<u16>", "return i % 2 != 0 ? static_cast<u16>"),
     # ---- family wgmma: stages and their barriers ----
     "wgmma_producer_awaits_wrong_parity": (
         "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),
@@ -209,7 +238,7 @@ MUTANTS = {
         "operand_tile.cuh", "      if (valid_elements == kVec) {\n", "      if (valid_elements > 0) {\n"),
 }
 
-FAMILIES = ("simt", "mma", "wgmma", "wmma")
+FAMILIES = ("simt", "fma", "mma", "wgmma", "wmma")
 CLEAN = [f"{family}_none" for family in FAMILIES]
 
 

@@ -49,7 +49,7 @@ TEST(Ladder, EveryRungOfTheMaterialIsListed) {
   std::set<std::string, std::less<>> listed;
   for (const auto& [name, command] : listed_names()) listed.insert(name);
   for (const Rung& rung : rungs()) {
-    if (!rung.is_ours()) EXPECT_TRUE(listed.contains(rung.name)) << rung.name;
+    EXPECT_TRUE(rung.is_ours() || listed.contains(rung.name)) << rung.name;
   }
 }
 

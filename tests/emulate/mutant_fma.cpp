@@ -1,0 +1,29 @@
+#include "mutant_kernels.hpp"
+
+#include "fma.cuh"
+
+namespace hotgemm::emulate {
+namespace {
+
+// clang-format off
+constexpr GemmTraits kF32{.element = DType::f32, .op_a = Op::n, .op_b = Op::n, .vec_a = 4, .vec_b = 4, .vec_d = 4};
+constexpr GemmTraits kF32C{.element = DType::f32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 2, .vec_b = 2, .vec_d = 2};
+constexpr GemmTraits kSum{.element = DType::f16, .accumulator = DType::f16, .op_a = Op::n, .op_b = Op::n, .vec_a = 8, .vec_b = 8, .vec_d = 1};
+
+// The ring of cp.async, the double buffer, and one stage of pairs.
+constexpr FmaConfig kRing{.block_m = 32, .block_n = 64, .block_k = 12, .thread_m = 4, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true};
+constexpr FmaConfig kDouble{.block_m = 32, .block_n = 32, .block_k = 8, .thread_m = 4, .thread_n = 4, .stages = 2, .access = 2};
+constexpr FmaConfig kSingle{.block_m = 32, .block_n = 64, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 1, .access = 8};
+
+const GemmKernel kKernels[] = {
+    {kRing, kF32, fma_gemm<kF32, kRing>},
+    {kDouble, kF32C, fma_gemm<kF32C, kDouble>},
+    {kSingle, kSum, fma_gemm<kSum, kSingle>},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const GemmKernel> mutant_kernels() { return kKernels; }
+
+}  // namespace hotgemm::emulate
