@@ -109,6 +109,21 @@ class GuideTest(unittest.TestCase):
             if page.name != "README.md":
                 self.assertIn(f"({page.name})", index)
 
+    def test_rungs_and_files_that_the_guide_names_exist(self):
+        table = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/plan").glob("*.?pp")))
+        for page in sorted((ROOT / "docs/guide").glob("*.md")):
+            text = page.read_text(encoding="utf-8")
+            markers = re.findall(r"<!-- gain: (.+?) -> (.+?) -->", text)
+            commands = re.findall(r"--rung (?:'([^']+)'|([\w+,]+))", " ".join(text.split()))
+            rungs = {label for pair in markers for label in pair}
+            rungs |= {rung for quoted, plain in commands for rung in (quoted or plain).split(",")}
+            for rung in sorted(rungs):
+                with self.subTest(page=page.name, rung=rung):
+                    self.assertIn(f'"{rung}"', table)
+            for source in re.findall(r"`((?:templates|src|tools|tests|docs)/[\w./]+\.\w+)`", text):
+                with self.subTest(page=page.name, source=source):
+                    self.assertTrue((ROOT / source).exists())
+
 
 def main() -> int:
     global ROOT
