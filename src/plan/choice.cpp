@@ -78,10 +78,14 @@ std::vector<Choice> choose(const Problem& asked, const std::string& arch, const 
       choices.push_back(std::move(choice));
     }
   }
+  if (choices.empty()) {
+    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
+  }
   std::erase_if(choices,
                 [&](const Choice& c) { return !launch_shape(c.config, traits).fits(problem.m, problem.n, problem.k); });
   if (choices.empty()) {
-    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + arch);
+    throw Error(ErrorCode::not_supported,
+                to_string(asked) + " is too large for every kernel: it has more tiles than a grid has blocks");
   }
   return choices;
 }
