@@ -4,6 +4,7 @@
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
 #include "plan/model.hpp"
+#include "plan/refusal.hpp"
 #include "plan/render.hpp"
 #include "plan/traits.hpp"
 #include "plan/words.hpp"
@@ -53,8 +54,8 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
                  const Problem& problem, const std::string& arch) {
   const GemmTraits traits = traits_of(problem);
   if (!is_legal(config, traits, arch_limits(arch))) {
-    throw Error(ErrorCode::not_supported,
-                fmt::format("{} is not legal for {} on {}", to_string(config), label(problem), arch));
+    throw Error(ErrorCode::not_supported, fmt::format("{} is not legal for {} on {}: {}", to_string(config),
+                                                      label(problem), arch, refusal(config, traits, arch)));
   }
   const KernelSource source = render(config, traits, arch, engine.bundle);
   session.output["kernel"] = Json{{"symbol", source.symbol}, {"identity", source.identity.hex()}, {"arch", arch}};
@@ -90,12 +91,15 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
   const KernelConfig config = require_config(command.config);
   Problem problem{.m = 4096, .n = 4096, .k = 4096};
   if (!problems.empty()) problem = problems.front();
+  const std::string arch = planned_device(session, command.arch).arch;
+  if (const std::string impossible = refusal_of_fields(config, traits_of(problem), arch); !impossible.empty())
+    throw Error(ErrorCode::invalid_argument, command.config + ": " + impossible);
   if (!command.wants_kernel()) {
     describe_config(session, config, problem, problems.empty());
     return kGood;
   }
   Context context(context_options(session));
-  show_kernel(session, command, context.impl().engine(), config, problem, planned_device(session, command.arch).arch);
+  show_kernel(session, command, context.impl().engine(), config, problem, arch);
   return kGood;
 }
 

@@ -35,28 +35,6 @@ Fields fields_of(const KernelConfig& config) {
   return fields;
 }
 
-/// Of values that no config has, with which nothing can be computed. Of very large tiles too: their bytes in 64 bits.
-std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  const Fields fields = fields_of(config);
-  for (const auto& [name, value] : fields) {
-    const bool is_size = std::ranges::find(kAtLeastOne, name) != kAtLeastOne.end();
-    if (is_size && value < 1) return std::string(name) + ": 0, 1 at least";
-    if (value > kMostOfAField) {
-      return std::string(name) + ": " + std::to_string(value) + ", more than the " + std::to_string(kMostOfAField) +
-             " of any kernel";
-    }
-  }
-  const auto value_or_1 = [&](std::string_view name) {
-    const auto found = fields.find(name);
-    return found == fields.end() ? 1 : std::max<std::int64_t>(found->second, 1);
-  };
-  const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
-                             value_or_1("block_k") * size_bytes(traits.element);
-  if (tiles <= kMostTileBytes) return {};
-  return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
-         std::to_string(arch.smem_per_block_bytes) + " at most";
-}
-
 /// What a thread must hold at once, of families that say so, and how many registers it may have.
 struct LiveRegisters {
   int accumulators = 0;
@@ -180,9 +158,30 @@ std::string refusal_of_arch(const KernelConfig& config, const GemmTraits& traits
 
 }  // namespace
 
+std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
+  const Fields fields = fields_of(config);
+  for (const auto& [name, value] : fields) {
+    const bool is_size = std::ranges::find(kAtLeastOne, name) != kAtLeastOne.end();
+    if (is_size && value < 1) return std::string(name) + ": 0, 1 at least";
+    if (value > kMostOfAField) {
+      return std::string(name) + ": " + std::to_string(value) + ", more than the " + std::to_string(kMostOfAField) +
+             " of any kernel";
+    }
+  }
+  const auto value_or_1 = [&](std::string_view name) {
+    const auto found = fields.find(name);
+    return found == fields.end() ? 1 : std::max<std::int64_t>(found->second, 1);
+  };
+  const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
+                             value_or_1("block_k") * size_bytes(traits.element);
+  if (tiles <= kMostTileBytes) return {};  // tiles of more may have bytes beyond 32 bits
+  return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
+         std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";
+}
+
 std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
   const ArchLimits& limits = arch_limits(arch);
-  std::string reason = refusal_of_fields(config, traits, limits);
+  std::string reason = refusal_of_fields(config, traits, arch);
   if (!reason.empty() || is_legal(config, traits, limits)) return reason;
   const BlockResources block{.threads = threads(config), .smem_bytes = smem_bytes(config, traits)};
   reason = exceeded_limit(block, limits);
