@@ -76,7 +76,8 @@ class UsageTest(CliTest):
                 ([*prewarm, "--shapes", "bad.txt"], "bad.txt:2"), ([*prewarm, "--shapes", "absent.txt"], "absent.txt"),
                 (prewarm, "--shape"), (["prewarm", "--arch", "sm_42", "--shape", "64x64x64"], "sm_42"),
                 (["show", "mma_m1"], "mma_m1"),
-                (["show", "mma_m128_n128_k32_wm0_wn2_s2_x1_f1_e1_b1"], "warps_m: 0"), (["show"], "--shape"), (["db", "lint", "absent"], "absent"),
+                (["show", "mma_m128_n128_k32_wm0_wn2_s2_x1_f1_e1_b1"], "warps_m: 0"),
+                (["show"], "--shape"), (["db", "lint", "absent"], "absent"),
                 (["cache", "trim", "--max-size", "many"], "many")):
             with self.subTest(words=words):
                 done = self.run_command(*words, expect=1)
