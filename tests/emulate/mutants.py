@@ -60,9 +60,9 @@ MUTANTS = {
         "u32 pair, int row, int col) {\n    if (row > args.m)"),
     "mma_staged_rows_off_by_one": ("mma.cuh", "if (block_m_ + row < args_.m)", "if (block_m_ + row <= args_.m)"),
     "mma_chunk_stored_too_wide": (
-        "mma_result.cuh", "col + 8 <= args.n) {\n      store_whole(d, ptx::", "col + 7 <= args.n) {\n      store_whole(d, ptx::"),
+        "mma_result.cuh", "col + 8 <= args.n) {\n      store_global_aligned<kWidestStore>(d, ptx::", "col + 7 <= args.n) {\n      store_global_aligned<kWidestStore>(d, ptx::"),
     "mma_row_stored_too_wide": (
-        "mma_result.cuh", "col + 8 <= args.n) {\n      store_whole(d, {", "col + 7 <= args.n) {\n      store_whole(d, {"),
+        "mma_result.cuh", "col + 8 <= args.n) {\n      store_global_aligned<kWidestStore>(d, {", "col + 7 <= args.n) {\n      store_global_aligned<kWidestStore>(d, {"),
     # ---- family mma: one stage, and the shuffled store ----
     "mma_copies_not_awaited": (
         "mma.cuh", "      if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<0>();\n", ""),
@@ -228,7 +228,7 @@ MUTANTS = {
         "wmma.cuh", "kRowB = !kTraits.b_is_k_major();", "kRowB = kTraits.b_is_k_major();"),
     "wmma_warps_take_the_same_columns": ("wmma.cuh", "element_offset<kTileB>(kRowB, warp_n_, 0)", "0"),
     "wmma_buffers_overlap": (
-        "shared/wmma_config.hpp", "return fragment_m * sum_stride_bytes(t);", "return fragment_m * warp_n() * 2;"),
+        "shared/wmma_config.hpp", "return fragment_m * sum_stride_bytes(t);", "return fragment_m * sum_stride_bytes(t) / 2;"),
     "wmma_chunk_stored_too_wide": ("result_chunk.cuh", "col_ + 8 <= args_.n", "col_ + 7 <= args_.n"),
     "wmma_rows_off_by_one": ("result_chunk.cuh", "if (row_ >= args_.m) return;", "if (row_ > args_.m) return;"),
     "wmma_columns_off_by_one": ("result_chunk.cuh", "if (col_ + e >= args_.n) return;", "if (col_ + e > args_.n) return;"),
