@@ -9,8 +9,7 @@ namespace hotgemm {
 
 void PlanImpl::launch(Stream stream, const Problem& p, const Operands& operands) const {
   if (!kernel_->shape.fits(p.m, p.n, p.k)) {
-    throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config) +
-                                              ": it has more tiles than a grid has blocks, or coordinates of 2^31");
+    throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config));
   }
   const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream);
   if (result != CUDA_SUCCESS) driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));

@@ -46,8 +46,9 @@ class MmaGemm {
 
   using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads, kConfig.async_copy>;
   using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads, kConfig.async_copy>;
-  using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), kConfig.warps_m>;
-  using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.warps_n, kConfig.b_matrices>;
+  using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m>;
+  using SourceB =
+      FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.b_warp_step(), kConfig.b_load_step(), kConfig.b_matrices>;
 
   using Result = MmaResult<kTraits>;
   using Accumulator = MmaAccumulator<kTraits.accumulator>;
@@ -251,7 +252,7 @@ class MmaGemm {
   /// Row of the block's tile at which the i-th accumulator of the warp begins, and column of the j-th.
   HOTGEMM_DEVICE int accumulator_row(int i) const { return (warp_m_ + i * kConfig.warps_m) * 16; }
   HOTGEMM_DEVICE int accumulator_col(int j) const {
-    return (warp_n_ + j / kLoadColumns * kConfig.warps_n) * kConfig.load_n() + j % kLoadColumns * 8;
+    return warp_n_ * kConfig.b_warp_step() + j / kLoadColumns * kConfig.b_load_step() + j % kLoadColumns * 8;
   }
 
   /// Calls use(row, col, pair) for each pair of neighbouring results of this thread, relative to the block's tile.

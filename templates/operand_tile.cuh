@@ -149,23 +149,22 @@ class TileCopy {
 /// Where a warp's ldmatrix finds an operand's fragments in its tile: of a 16×16 block by four matrices, or of one 8
 /// wide and 16 along k by two.
 ///
-/// The warps along a dimension take its blocks in turn: warp w has blocks w, w + kWarps, … Then the chunk index
-/// of a thread's first block and the steps to its other blocks share no bits (for kWarps a power of two), the swizzle's
-/// XOR distributes over them, and one register addresses them all.
-template <TileLayout kTile, bool kKMajor, int kWarps, int kMatrices = 4>
+/// A warp's blocks begin kWarpStep elements behind those of the warp before, and are kBlockStep elements apart. The
+/// larger of the two is a multiple of all that the smaller one can add up to: warps take blocks in turn, or each has
+/// its blocks side by side. Then the chunk index of a thread's first block and the steps to its other blocks share no
+/// bits (for powers of two), the swizzle's XOR distributes over them, and one register addresses them all.
+template <TileLayout kTile, bool kKMajor, int kWarpStep, int kBlockStep, int kMatrices = 4>
 class FragmentSource {
  public:
-  static constexpr int kWidth = kMatrices / 2 * 8;
-
   HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
-      : row_(lane.row + (kKMajor ? kWidth * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : kWidth / 8 * warp)) {
+      : row_(lane.row + (kKMajor ? kWarpStep * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : kWarpStep / 8 * warp)) {
     base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
   }
 
   /// Loads the warp's `block`-th block at k offset 16 * `k_step` of the tile at `shared`.
   HOTGEMM_DEVICE void load(u32 (&registers)[kMatrices], u32 shared, int block, int k_step) const {
-    const int row_step = kKMajor ? kWidth * kWarps * block : 16 * k_step;  // row_xor has period 8
-    const int chunk_step = kKMajor ? 2 * k_step : kWidth / 8 * kWarps * block;
+    const int row_step = kKMajor ? kBlockStep * block : 16 * k_step;  // row_xor has period 8
+    const int chunk_step = kKMajor ? 2 * k_step : kBlockStep / 8 * block;
     const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
     if constexpr (kMatrices == 4) {
       kKMajor ? ptx::ldmatrix_x4(registers, address) : ptx::ldmatrix_x4_trans(registers, address);
@@ -175,8 +174,8 @@ class FragmentSource {
   }
 
  private:
-  static constexpr int kChunksPerStep = kKMajor ? 2 : kWidth / 8 * kWarps;
-  static constexpr bool kXorDistributes = (kChunksPerStep & (kChunksPerStep - 1)) == 0;
+  static constexpr int kLargerStep = kKMajor ? 2 : max_of(kWarpStep, kBlockStep) / 8;  // in chunks
+  static constexpr bool kXorDistributes = (kLargerStep & (kLargerStep - 1)) == 0;
 
   HOTGEMM_DEVICE u32 column(int chunk_step) const {
     if constexpr (!kTile.swizzle) {

@@ -38,7 +38,11 @@ LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const De
 
 void take(LadderRow& row, BuildResult& result, const GemmTraits& traits, const ArchLimits& arch) {
   if (!result.cubin) {
-    row.end(LadderOutcome::failed, "compile error: " + result.failure);
+    if (result.failure == kInterruptedBuild) {
+      row.reason = "not timed: interrupted";
+    } else {
+      row.end(LadderOutcome::failed, "compile error: " + result.failure);
+    }
     return;
   }
   row.cubin = std::make_shared<const Cubin>(std::move(*result.cubin));

@@ -53,8 +53,12 @@ void LadderRun::measure(std::vector<LadderRow>& rows, const Problem& problem,
     measure_all(rows, problem, is_cancelled);
   } catch (const Error& error) {
     is_lost_ = error.code() == ErrorCode::context_lost;
+    const auto has_failed = [](const LadderRow& row) { return row.outcome == LadderOutcome::failed; };
+    const bool is_of_one = is_lost_ && std::ranges::any_of(rows, has_failed);
+    const std::string reason =
+        is_of_one ? "not timed: the CUDA context was lost" : std::string("failed: ") + error.what();
     for (LadderRow& row : rows) {
-      if (row.goes_on() && row.us.empty()) row.end(LadderOutcome::failed, std::string("failed: ") + error.what());
+      if (row.goes_on() && row.us.empty()) row.end(LadderOutcome::failed, reason);
     }
   }
 }
@@ -118,8 +122,8 @@ void LadderRun::check(std::vector<Runner>& runners, const Problem& problem, cons
                                               [&](const OperandSet&, CUstream stream) { runner.launch(stream, 0); });
       if (!wrong.empty()) runner.row->end(LadderOutcome::wrong, wrong);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::context_lost) throw;
       runner.row->end(LadderOutcome::failed, std::string("failed: ") + error.what());
+      if (error.code() == ErrorCode::context_lost) throw;
     }
   }
   std::erase_if(runners, [](const Runner& runner) { return !runner.row->goes_on(); });

@@ -51,7 +51,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   work();
   pool.clear();  // joins
   for (BuildResult& result : results) {
-    if (!result.cubin && result.failure.empty()) result.failure = "interrupted";
+    if (!result.cubin && result.failure.empty()) result.failure = kInterruptedBuild;
   }
   return results;
 }

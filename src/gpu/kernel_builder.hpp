@@ -16,8 +16,11 @@ namespace hotgemm {
 struct BuildResult {
   std::optional<Cubin> cubin;
   bool from_cache = false;
-  std::string failure;  ///< why there is no cubin: the compiler's log
+  std::string failure;  ///< why there is no cubin: the compiler's log, or kInterruptedBuild
 };
+
+/// The failure of what build_all did not come to.
+inline constexpr const char* kInterruptedBuild = "interrupted";
 
 /// Turns sources into cubins: from the cache, or by NVRTC and into the cache. Thread-safe.
 class KernelBuilder {

@@ -85,7 +85,9 @@ std::vector<Choice> choose(const Problem& asked, const std::string& arch, const 
                 [&](const Choice& c) { return !launch_shape(c.config, traits).fits(problem.m, problem.n, problem.k); });
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported,
-                to_string(asked) + " is too large for every kernel: it has more tiles than a grid has blocks");
+                to_string(asked) +
+                    " is too large for every kernel: a size is within 1024 of 2^31, or there are more "
+                    "tiles than a grid has blocks");
   }
   return choices;
 }

@@ -15,7 +15,6 @@ struct LaunchShape {
   int threads;        ///< of a block
   int smem_bytes;     ///< dynamic shared memory of a block
   int blocks_per_sm;  ///< of blocks that stay and take tile after tile; 0 where each takes one
-  bool by_tensor;     ///< operands are copied by tensor, whose coordinates are 32-bit
 
   friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;
 
@@ -23,12 +22,11 @@ struct LaunchShape {
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
-  /// Whether a grid has as many tiles, and coordinates go as far: a tile that begins inside a matrix ends below 2^31,
-  /// since no tile, and no cluster's, is larger than 1024 on a side.
+  /// Whether a grid has blocks for all tiles, and what kernels count in 32 bits ends below 2^31: a tile that begins
+  /// inside a matrix, of 1024 at most on a side, and the next k-tile.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    constexpr std::int64_t kMost = 0x7fffffff;
-    if (tiles(m, n) * cluster > kMost) return false;
-    return !by_tensor || (m <= kMost - 1024 && n <= kMost - 1024 && k <= kMost - 1024);
+    constexpr std::int64_t kMost = 0x7fffffff, kMostExtent = kMost - 1024;
+    return m <= kMostExtent && n <= kMostExtent && k <= kMostExtent && tiles(m, n) * cluster <= kMost;
   }
   /// The blocks of a grid on a GPU of `sm_count` SMs.
   constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count) const {

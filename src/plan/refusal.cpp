@@ -16,7 +16,7 @@ namespace hotgemm {
 namespace {
 
 // What is_legal of the families allows at the least for addresses and loop state beside accumulators and fragments.
-constexpr int kOtherRegisters = 28;
+constexpr int kOtherRegisters = 24;
 // More than any field of a legal config is; below it sizes do not overflow.
 constexpr std::int64_t kMostOfAField = 1024;
 constexpr std::int64_t kMostTileBytes = std::int64_t{1} << 28;
@@ -39,7 +39,10 @@ Fields fields_of(const KernelConfig& config) {
 struct LiveRegisters {
   int accumulators = 0;
   int fragments = 0;
+  int staging = 0;  ///< what has been loaded and not yet stored to shared memory
   int budget = 0;
+
+  bool fit() const { return accumulators + fragments + staging + kOtherRegisters <= budget; }
 };
 
 template <class Config>
@@ -49,8 +52,8 @@ std::optional<LiveRegisters> live_registers(const Config& c, const GemmTraits& t
     LiveRegisters live{.accumulators = c.accumulator_registers(traits)};
     if constexpr (requires { c.fragment_registers(); }) live.fragments = c.fragment_registers();
     if constexpr (requires { c.fragment_registers(traits); }) live.fragments = c.fragment_registers(traits);
-    const int warps = div_up(c.threads(), 4 * kWarpSize) * 4 * blocks;
-    live.budget = std::min(kMaxRegistersPerThread, arch.registers_per_sm / (warps * kWarpSize) / 8 * 8);
+    if constexpr (requires { c.staging_registers(traits); }) live.staging = c.staging_registers(traits);
+    live.budget = register_budget(arch.registers_per_sm, c.threads(), blocks);
     if constexpr (requires { c.consumer_registers(); }) live.budget = c.consumer_registers();
     return live;
   } else {
@@ -78,8 +81,9 @@ std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, 
            std::to_string(arch.smem_per_sm_bytes);
   }
   const auto live = std::visit([&](const auto& c) { return live_registers(c, traits, arch, blocks); }, config);
-  if (!live || live->accumulators + live->fragments + kOtherRegisters <= live->budget) return {};
-  return "registers: " + std::to_string(live->accumulators) + " for accumulators and " +
+  if (!live || live->fit()) return {};
+  const std::string staging = live->staging == 0 ? "" : ", " + std::to_string(live->staging) + " for copies";
+  return "registers: " + std::to_string(live->accumulators) + " for accumulators" + staging + " and " +
          std::to_string(live->fragments) + " for fragments leave too few for the rest, a thread has " +
          std::to_string(live->budget) + " at most";
 }
@@ -133,17 +137,17 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   return {};
 }
 
-std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits& traits, ArchLimits arch,
+/// What Hopper, which has most of everything, would need to lack for the config to be illegal there too.
+std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch,
                                     std::string_view name) {
-  if (!arch.has_cp_async) {
-    arch.has_cp_async = true;
-    if (is_legal(config, traits, arch))
-      return "instructions: " + std::string(name) + " lacks cp.async and mma.m16n8k16";
-  }
-  if (!arch.has_wgmma) {
-    arch.has_wgmma = true;
-    if (is_legal(config, traits, arch)) return "instructions: " + std::string(name) + " has no wgmma";
-  }
+  const ArchLimits& hopper = arch_limits("sm_90a");
+  if (!is_legal(config, traits, hopper)) return {};
+  ArchLimits without = hopper;
+  without.has_cp_async = arch.has_cp_async;
+  if (!is_legal(config, traits, without))
+    return "instructions: " + std::string(name) + " lacks cp.async and mma.m16n8k16";
+  without.has_wgmma = arch.has_wgmma;
+  if (!is_legal(config, traits, without)) return "instructions: " + std::string(name) + " has no wgmma";
   return {};
 }
 
@@ -184,10 +188,10 @@ std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::s
   std::string reason = refusal_of_fields(config, traits, arch);
   if (!reason.empty() || is_legal(config, traits, limits)) return reason;
   const BlockResources block{.threads = threads(config), .smem_bytes = smem_bytes(config, traits)};
-  reason = exceeded_limit(block, limits);
-  if (reason.empty()) reason = refusal_of_instructions(config, traits, limits, arch);
-  if (reason.empty()) reason = refusal_of_traits(config, traits, limits);
+  reason = refusal_of_instructions(config, traits, limits, arch);
+  if (reason.empty()) reason = exceeded_limit(block, limits);
   if (reason.empty()) reason = refusal_of_sm(config, traits, limits);
+  if (reason.empty()) reason = refusal_of_traits(config, traits, limits);
   if (reason.empty()) reason = refusal_of_arch(config, traits, arch);
   if (!reason.empty()) return reason;
   return to_string(config) + " is not legal for " + to_string(traits) + " on " + std::string(arch);

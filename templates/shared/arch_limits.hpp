@@ -41,6 +41,14 @@ inline constexpr ArchLimits kArchTable[] = {
 };
 // clang-format on
 
+/// Registers that a thread may have where `blocks` blocks of `threads` threads are to be resident on an SM that has
+/// `registers_per_sm`. Each of its four partitions has a quarter of them, so warps count in fours.
+constexpr int register_budget(int registers_per_sm, int threads, int blocks) {
+  const int warps = (threads + 127) / 128 * 4 * blocks;
+  const int registers = registers_per_sm / (warps * 32) / 8 * 8;
+  return registers < kMaxRegistersPerThread ? registers : kMaxRegistersPerThread;
+}
+
 /// The row of `sm` (10 * major + minor), or nullptr for an architecture that hotgemm does not know.
 constexpr const ArchLimits* find_arch_limits(int sm) {
   for (const ArchLimits& row : kArchTable) {

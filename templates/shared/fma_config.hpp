@@ -104,11 +104,9 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
-  // What must live at once; addresses and loop state take about 24. Each of an SM's four partitions has a quarter of
-  // its registers, so warps count in fours.
-  const int warps = div_up(c.threads() / 32, 4) * 4 * c.blocks_per_sm;
-  const int budget = min_of(kMaxRegistersPerThread, arch.registers_per_sm / (warps * 32) / 8 * 8);
-  return c.accumulator_registers(t) + c.fragment_registers(t) + c.staging_registers(t) + 24 <= budget;
+  // What must live at once; addresses and loop state take about 24.
+  return c.accumulator_registers(t) + c.fragment_registers(t) + c.staging_registers(t) + 24 <=
+         register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }
 
 }  // namespace hotgemm

@@ -56,6 +56,10 @@ struct MmaConfig {
   constexpr int warp_n() const { return block_n / warps_n; }
   /// Columns that one ldmatrix of B loads.
   constexpr int load_n() const { return b_matrices / 2 * kMmaN; }
+  /// Columns from a warp's first to the next warp's, and from one load to the warp's next. By four matrices warps take
+  /// 16 columns in turn; by two, each has its columns side by side.
+  constexpr int b_warp_step() const { return b_matrices == 4 ? load_n() : warp_n(); }
+  constexpr int b_load_step() const { return b_matrices == 4 ? load_n() * warps_n : load_n(); }
 
   /// The shared-memory tile of an operand: rows along the strided dimension, chunks along the contiguous one.
   constexpr TileLayout operand_tile(int outer, bool k_major) const {
@@ -107,10 +111,8 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
   // What must live at once: accumulators, fragments, and addresses and loop state. Of the configs with fewer than 28
   // registers for the latter nineteen in twenty spill; of the others one in fifteen.
-  // Each of an SM's four partitions has a quarter of its registers, so warps count in fours.
-  const int warps = div_up(c.warps_m * c.warps_n, 4) * 4 * c.blocks_per_sm;
-  const int budget = min_of(kMaxRegistersPerThread, arch.registers_per_sm / (warps * kWarpSize) / 8 * 8);
-  return c.accumulator_registers(t) + c.fragment_registers() + 28 <= budget;
+  return c.accumulator_registers(t) + c.fragment_registers() + 28 <=
+         register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }
 
 }  // namespace hotgemm

@@ -45,11 +45,7 @@ struct WmmaConfig {
   constexpr int fragment_n() const { return kWmmaMn / fragment_m; }
 
   /// Registers of a thread that the launch bounds allow.
-  constexpr int register_budget() const {
-    // Each of an SM's four partitions has a quarter of its registers, so warps count in fours.
-    const int warps = div_up(warps_m * warps_n, 4) * 4 * blocks_per_sm;
-    return min_of(kMaxRegistersPerThread, kRegistersPerSm / (warps * kWarpSize) / 8 * 8);
-  }
+  constexpr int register_budget() const { return hotgemm::register_budget(kRegistersPerSm, threads(), blocks_per_sm); }
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return warp_m() * warp_n() / kWarpSize / (t.accumulator == DType::f16 ? 2 : 1);

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path()
-HEADING = "m,n,k,layout,dtype,acc,name,label,tflops,refusal\n"
+HEADING = "m,n,k,layout,dtype,acc,name,label,tflops,warps_per_sm,refusal\n"
 PAGE = """# A step
 
 <!-- gain: slow -> fast one -->
@@ -27,8 +27,8 @@ Text between.
 """
 
 
-def row(label, tflops, size=4096, acc="f16"):
-    return f"{size},{size},{size},nn,f16,{acc},hgemm,{label},{tflops},\n"
+def row(label, tflops, size=4096, acc="f16", warps=16):
+    return f"{size},{size},{size},nn,f16,{acc},hgemm,{label},{tflops},{warps},\n"
 
 
 class GuideTest(unittest.TestCase):
@@ -66,6 +66,23 @@ class GuideTest(unittest.TestCase):
         self.run_tool("--check")
         self.run_tool()
         self.assertEqual(self.page.read_text(encoding="utf-8"), text)
+
+    def test_a_change_of_the_warps_on_an_sm_is_said(self):
+        others = row("slow", 99, size=8192, warps=64) + row("slow", 98, acc="f32", warps=64)
+        self.csv(HEADING + row("slow", 10, warps=24) + others + row("fast one", 37, warps=16))
+        self.run_tool()
+        text = " ".join(self.page.read_text(encoding="utf-8").split())
+        self.assertIn("10.0 → 37.0 TFLOP/s, 3.70×, with 24 → 16 warps on an SM ([all rungs]", text)
+        self.assertIn("37.0 → 10.0 TFLOP/s, 0.27×, with 16 → 24 warps on an SM ([all rungs]", text)
+        self.run_tool("--check")
+
+    def test_equal_or_unknown_warps_are_not_mentioned(self):
+        for slow, fast in ((16, 16), (16, ""), ("", 16), ("", "")):  # cublas has none
+            self.csv(HEADING + row("slow", 10, warps=slow) + row("fast one", 37, warps=fast))
+            self.run_tool()
+            text = " ".join(self.page.read_text(encoding="utf-8").split())
+            self.assertIn("10.0 → 37.0 TFLOP/s, 3.70× ([all rungs]", text)
+            self.assertNotIn("warps", text)
 
     def test_without_results_it_says_how_to_get_them(self):
         self.run_tool()

@@ -22,12 +22,6 @@ class WgmmaLaunchTest : public RuntimeTest {
  protected:
   /// Of the config that a record for the case has.
   Plan plan_of(const GemmCase& c, const WgmmaConfig& config, const LaunchConfig& launch = {2, false}) {
-    record(c, config, launch);
-    Plan plan = context().plan(c.described());
-    EXPECT_EQ(plan.config(), to_string(KernelConfig(config)));
-    return plan;
-  }
-  void record(const GemmCase& c, const WgmmaConfig& config, const LaunchConfig& launch) {
     Engine& engine = context(Policy::estimate).impl().engine();
     engine.database.add({.problem = c.described(),
                          .config = config,
@@ -35,6 +29,9 @@ class WgmmaLaunchTest : public RuntimeTest {
                          .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
                          .environment = context().impl().current().environment(),
                          .template_digest = engine.template_digest(config)});
+    Plan plan = context().plan(c.described());
+    EXPECT_EQ(plan.config(), to_string(KernelConfig(config)));
+    return plan;
   }
   void expect_right_by(const Plan& plan, const GemmCase& c) {
     expect_right(c, stream(), [&](const Operands& operands) { plan.launch(stream(), operands); });
@@ -176,13 +173,6 @@ TEST_F(WgmmaLaunchTest, WhatTheDriverDoesNotEncodeIsAnErrorAndNotRemembered) {
     EXPECT_EQ(encoded_by([&] { plan.launch(stream(), operands); }), nth == 1 ? 2u : 1u);
     expect_right_by(plan, c);
   }
-}
-
-TEST_F(WgmmaLaunchTest, CoordinatesBeyond32BitsTakeAnotherFamily) {
-  const GemmCase c = small_case(0x7fffffff, 16, 8);
-  record(c, kAlone, {2, false});
-  const Plan plan = context().plan(c.described());
-  EXPECT_FALSE(plan.config().starts_with("wgmma")) << plan.config();
 }
 
 TEST_F(WgmmaLaunchTest, NarrowerAlignmentTakesAnotherFamily) {

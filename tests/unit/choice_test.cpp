@@ -52,15 +52,20 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
   }
 }
 
-TEST(Choice, IsOfKernelsWhoseCoordinatesGoAsFarAsTheMatrices) {
+TEST(Choice, IsNothingForSizesThatKernelsCannotCount) {
   const Database database{DatabaseOptions{}};
-  const Problem huge = parse_problem("8x8x2147483640 nt f16 f32");
-  const auto choices = choose_on(kArch, huge, database);
-  ASSERT_FALSE(choices.empty());
-  for (const Choice& choice : choices) EXPECT_NE(family_of(choice.config).name, "wgmma") << to_string(choice);
-  const auto all = anchors(traits_of(huge), arch_limits(kArch));
-  EXPECT_TRUE(std::ranges::any_of(all, [](const KernelConfig& c) { return family_of(c).name == "wgmma"; }))
-      << "they would be picked from otherwise";
+  EXPECT_FALSE(choose_on(kArch, parse_problem("8x8x2147482623 nt f16 f32"), database).empty());
+  for (const char* text : {"8x8x2147482624 nt f16 f32", "8x2147483647x8 nt f16 f32", "2147483647x8x8 nn f32 f32",
+                           "1073741824x1073741824x8 nt f16 f32"}) {
+    const Problem huge = parse_problem(text);
+    try {
+      choose_on(kArch, huge, database);
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_supported);
+      EXPECT_THAT(error.what(), testing::HasSubstr(to_string(huge)));
+    }
+  }
 }
 
 TEST(Choice, AnExactRecordWins) {

@@ -30,12 +30,13 @@ TEST(LaunchShape, AGridHasABlockForEachTile) {
 
 TEST(LaunchShape, FitsGridsAndCoordinatesOf32Bits) {
   constexpr std::int64_t kMost = 0x7fffffff;
-  const LaunchShape by_threads = shape_of(MmaConfig{}), by_tensor = shape_of(WgmmaConfig{});
-  EXPECT_TRUE(by_threads.fits(8, 8, kMost));
-  EXPECT_FALSE(by_tensor.fits(8, 8, kMost));
-  EXPECT_TRUE(by_tensor.fits(8, 8, kMost - 1024));
-  EXPECT_TRUE(by_threads.fits(kMost, 8192, 8));
-  EXPECT_FALSE(by_threads.fits(kMost, 1 << 24, 8)) << "2^24 times 2^17 tiles";
+  for (const LaunchShape& shape : {shape_of(MmaConfig{}), shape_of(WgmmaConfig{})}) {
+    EXPECT_TRUE(shape.fits(8, 8, kMost - 1024));
+    EXPECT_FALSE(shape.fits(8, 8, kMost - 1023));
+    EXPECT_FALSE(shape.fits(8, kMost, 8));
+    EXPECT_TRUE(shape.fits(kMost - 1024, 8192, 8));
+    EXPECT_FALSE(shape.fits(kMost - 1024, 1 << 26, 8)) << "2^19 times 2^24 tiles and more";
+  }
 }
 
 TEST(LaunchShape, OrAsManyAsStay) {

@@ -62,10 +62,15 @@ struct FragmentCase {
   LdmatrixRecord (*load)(LdmatrixLane lane, int warp, int block, int k_step);
 };
 
-template <TileLayout kTile, bool kKMajor, int kWarps, int kMatrices>
+/// As the families walk them: by four matrices warps take 16-wide blocks in turn; by two, each has its 8-wide blocks
+/// side by side.
+constexpr int warp_step(int outer, int warps, int matrices) { return matrices == 4 ? 16 : outer / warps; }
+constexpr int block_step(int warps, int matrices) { return matrices == 4 ? 16 * warps : 8; }
+
+template <TileLayout kTile, bool kKMajor, int kWarpStep, int kBlockStep, int kMatrices>
 LdmatrixRecord load_fragment(LdmatrixLane lane, int warp, int block, int k_step) {
   u32 registers[kMatrices];
-  FragmentSource<kTile, kKMajor, kWarps, kMatrices>(lane, warp).load(registers, kShared, block, k_step);
+  FragmentSource<kTile, kKMajor, kWarpStep, kBlockStep, kMatrices>(lane, warp).load(registers, kShared, block, k_step);
   return recorder().ldmatrix;
 }
 
@@ -78,7 +83,8 @@ FragmentCase fragment_case() {
           kCase.warps,
           kBlockK,
           kMatrices,
-          load_fragment<kTile, kKMajor, kCase.warps, kMatrices>};
+          load_fragment<kTile, kKMajor, warp_step(kCase.outer, kCase.warps, kMatrices),
+                        block_step(kCase.warps, kMatrices), kMatrices>};
 }
 
 template <std::size_t... kIndex>
@@ -100,13 +106,12 @@ std::vector<FragmentCase> fragment_cases(std::index_sequence<kIndex...>) {
 void check_ldmatrix(const FragmentCase& c, LdmatrixLane (*lane_of)(int, bool), int warp, int block, int k_step,
                     std::set<u32>& read) {
   unsigned bank_groups = 0;
-  const int width = c.matrices / 2 * 8;
   for (int lane = 0; lane < c.matrices * 8; ++lane) {
     const LdmatrixLane at = lane_of(lane, c.k_major);
     const LdmatrixRecord found = c.load(at, warp, block, k_step);
-    const int block_index = warp + c.warps * block;
-    const int row = at.row + (c.k_major ? width * block_index : 16 * k_step);
-    const int chunk = at.chunk + (c.k_major ? 2 * k_step : width / 8 * block_index);
+    const int first = warp * warp_step(c.outer, c.warps, c.matrices) + block * block_step(c.warps, c.matrices);
+    const int row = at.row + (c.k_major ? first : 16 * k_step);
+    const int chunk = at.chunk + (c.k_major ? 2 * k_step : first / 8);
     const u32 offset = found.shared - kShared;
     ASSERT_EQ(offset, static_cast<u32>(c.tile.offset_bytes(row, chunk)))
         << "warp " << warp << " block " << block << " k-step " << k_step << " lane " << lane;

@@ -44,9 +44,18 @@ TEST(Refusal, NamesTheLimitOfAnSm) {
             "threads: 4 blocks of 512 are to be resident, an SM has room for 1536");
 }
 
+TEST(Refusal, CountsRegistersOfCopies) {
+  const FmaConfig config{.block_m = 256, .block_n = 128, .block_k = 64, .thread_m = 16, .stages = 2, .access = 4};
+  const GemmTraits f32{.element = DType::f32, .vec_a = 4, .vec_b = 4, .vec_d = 4};
+  EXPECT_EQ(of(config, "sm_90a", f32),
+            "registers: 128 for accumulators, 96 for copies and 48 for fragments leave too few for the rest, a thread "
+            "has 255 at most");
+}
+
 TEST(Refusal, NamesTheInstructions) {
   EXPECT_EQ(of(MmaConfig{.stages = 2}, "sm_75"), "instructions: sm_75 lacks cp.async and mma.m16n8k16");
   EXPECT_EQ(of(WgmmaConfig{.block_n = 128, .stages = 3}, "sm_80"), "instructions: sm_80 has no wgmma");
+  EXPECT_EQ(of(WgmmaConfig{}, "sm_80"), "instructions: sm_80 has no wgmma") << "nor shared memory enough";
 }
 
 TEST(Refusal, NamesWhatAFamilyHasNoKernelsFor) {
