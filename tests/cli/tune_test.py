@@ -134,7 +134,7 @@ class ReportTest(TuneCase):
         lines = [json.loads(line) for line in (self.path / "t.jsonl").read_text().splitlines()]
         self.assertIn("trace", lines[0])
         self.assertEqual(lines[0]["gpu"], "Stand-in H200")
-        self.assertEqual(sorted(lines[0]["templates"]), ["fma.cuh", "mma.cuh", "simt.cuh", "wgmma.cuh"])
+        self.assertEqual(sorted(lines[0]["templates"]), ["fma.cuh", "mma.cuh", "simt.cuh", "wgmma.cuh", "wmma.cuh"])
         self.assertIn("nvrtc", lines[0]["toolchain"])
         samples = [line for line in lines if "sample" in line]
         self.assertEqual({line["sample"].split()[0] for line in samples}, {"8x8x8", "8x16x8"})

@@ -27,8 +27,8 @@ namespace {
 class FakeMeasurer final : public Measurer {
  public:
   FakeMeasurer() {
-    gpu_.info = nominal_device("sm_90a");
-    gpu_.environment = {"Fictional FX-1000", "sm_90a", 99, "580.159", ""};
+    gpu_.info = nominal_device("sm_75");
+    gpu_.environment = {"Fictional FX-1000", "sm_75", 99, "580.159", ""};
   }
 
   const GpuFacts& gpu() const override { return gpu_; }
@@ -78,7 +78,7 @@ class FakeMeasurer final : public Measurer {
   GpuFacts gpu_;
 };
 
-/// Of f32, which has a menu of few kernels.
+/// On sm_75, which has a menu of few kernels for f16.
 class ExhaustiveTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -95,7 +95,7 @@ class ExhaustiveTest : public testing::Test {
     }
     options_.batch = 3;
     int i = 0;
-    for (const KernelConfig& config : candidates(traits_of(problem_), arch_limits("sm_90a"))) {
+    for (const KernelConfig& config : candidates(traits_of(problem_), arch_limits("sm_75"))) {
       names_.push_back(to_string(config));
       measurer_.us[names_.back()] = 100 + 10 * i++;
     }
@@ -138,7 +138,7 @@ class ExhaustiveTest : public testing::Test {
   inline static TemporaryDirectory* cache_ = nullptr;  // of cubins, so that each is compiled once
   TemporaryDirectory directory_;
   Engine engine_{context_options(), Engine::Records::none};
-  Problem problem_ = parse_problem("1024x1024x64 nn f32 f32");
+  Problem problem_ = parse_problem("1024x1024x64 nn f16 f32");
   FakeMeasurer measurer_;
   ExhaustiveOptions options_;
   std::vector<std::string> names_;  // from the fastest to the slowest
@@ -253,7 +253,7 @@ TEST_F(ExhaustiveTest, TheDigestDependsOnWhatTimesDependOn) {
   other = header();
   other.templates.begin()->second = std::string(64, '0');
   EXPECT_NE(exhaustive_digest(problem_, other), digest);
-  EXPECT_NE(exhaustive_digest(parse_problem("8x8x8 nn f32 f32"), header()), digest);
+  EXPECT_NE(exhaustive_digest(parse_problem("8x8x8 nn f16 f32"), header()), digest);
   EXPECT_FALSE(header().environment.toolchain.empty());
 }
 
