@@ -26,6 +26,10 @@ def has_nvrtc():
     return "missing" not in json.loads(found.stdout)["nvrtc"]
 
 
+def gpu():
+    return {"HOTGEMM_LIBCUDA": STANDIN, "HOTGEMM_STANDIN_ARCH": "75"}
+
+
 def sealed(body):
     """`body`, a JSON object without its brace, as hotgemm ends a line."""
     return f'{body},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'
@@ -45,8 +49,7 @@ class QualityTest(unittest.TestCase):
             self.environment["HOTGEMM_LIBNVRTC"] = os.environ["HOTGEMM_LIBNVRTC"]
         self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "cache")
         self.environment["HOTGEMM_CACHE_PATH"] = KERNELS
-        self.environment["HOTGEMM_LIBCUDA"] = STANDIN
-        self.environment["HOTGEMM_STANDIN_ARCH"] = "75"
+        self.environment.update(gpu())
         self.options = ["--jobs", "1", "--candidates", "3", "--scratch", "4M", "--budget", "60", "--hang-timeout", "60", "-q"]
 
     def words(self, flag, *more):
@@ -154,7 +157,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as kernels:
         KERNELS = kernels
         if HAS_NVRTC and STANDIN:
-            environment = {**os.environ, "HOTGEMM_CACHE_DIR": kernels, "HOTGEMM_LIBCUDA": STANDIN}
+            environment = {**os.environ, "HOTGEMM_CACHE_DIR": kernels, **gpu()}
             subprocess.run([COMMAND, "bench", "--exhaustive", *QualityTest.PROBLEM, "--scratch", "4M",
                             "--hang-timeout", "60", "-q"],
                            env=environment, stdout=subprocess.DEVNULL, timeout=300, check=True)
