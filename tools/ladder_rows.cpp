@@ -1,5 +1,6 @@
 #include "ladder_rows.hpp"
 
+#include "plan/candidates.hpp"
 #include "plan/launch_shape.hpp"
 #include "plan/model.hpp"
 #include "plan/refusal.hpp"
@@ -8,12 +9,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace hotgemm::command {
 namespace {
 
-LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const DeviceInfo& device) {
+/// `menu`: what the tuner tries.
+LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const DeviceInfo& device,
+                      const std::vector<KernelConfig>& menu) {
   LadderRow row{.entry = entry};
   if (entry.rung) row.launch = ladder_launch(*entry.rung, problem.n);
   row.swizzle = entry.rung && entry.rung->block_swizzle ? fmt::format("{}", swizzle_stride(problem.n)) : "NOOP";
@@ -30,7 +34,7 @@ LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const De
     row.launch = default_launch(*entry.config, problem, device);
     row.swizzle = to_string(row.launch);
   }
-  row.is_candidate = !is_rung_only(*entry.config, traits_of(problem), arch_limits(device.arch));
+  row.is_candidate = std::ranges::find(menu, *entry.config) != menu.end();
   row.roofline = roofline(entry.config, problem, device);
   row.blocks = launch_shape(*entry.config, traits_of(problem)).blocks(problem.m, problem.n, device.sm_count);
   return row;
@@ -57,8 +61,9 @@ void take(LadderRow& row, BuildResult& result, const GemmTraits& traits, const A
 }  // namespace
 
 std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceInfo& device) {
+  const std::vector<KernelConfig> menu = candidates(traits_of(problem.problem), arch_limits(device.arch));
   std::vector<LadderRow> rows;
-  for (const LadderEntry& entry : problem.entries) rows.push_back(planned_row(entry, problem.problem, device));
+  for (const LadderEntry& entry : problem.entries) rows.push_back(planned_row(entry, problem.problem, device, menu));
   return rows;
 }
 

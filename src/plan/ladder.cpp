@@ -1,6 +1,5 @@
 #include "plan/ladder.hpp"
 
-#include "plan/candidates.hpp"
 #include "plan/launch_shape.hpp"
 #include "plan/rung_table.hpp"
 
@@ -15,11 +14,6 @@ std::vector<Rung> find_rungs(std::string_view name) {
   std::ranges::copy_if(kRungs, std::back_inserter(found),
                        [&](const Rung& rung) { return rung.name == name || rung.label == name; });
   return found;
-}
-
-bool is_rung_only(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  const std::vector<KernelConfig> menu = candidates(traits, arch);
-  return std::ranges::find(menu, config) == menu.end();
 }
 
 std::int64_t swizzle_stride(std::int64_t n) {

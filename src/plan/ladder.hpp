@@ -30,9 +30,6 @@ std::span<const Rung> rungs();
 /// Those that are called `name`, or have it as their label.
 std::vector<Rung> find_rungs(std::string_view name);
 
-/// Whether the tuner never tries `config`: it may spill, and stands on the ladder for what it shows.
-bool is_rung_only(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
-
 /// Columns of a strip of the block swizzle: half of n, or a quarter of 4096 columns and more; n where that is too few.
 std::int64_t swizzle_stride(std::int64_t n);
 
