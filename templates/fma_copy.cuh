@@ -44,7 +44,7 @@ class FmaCopy {
       if (is_whole) {
         for_each_access([&](int i, int, u64 source, int) { load_global<kAccessBytes>(staged_[i], source); });
       } else {
-        for_each_access([&](int i, int, u64 source, int inside) { load_partial(staged_[i], source, inside); });
+        for_each_access([&](int i, int, u64 source, int left) { load_partial(staged_[i], source, left); });
       }
     }
     source_ += static_cast<u64>(tile_stride_);
@@ -58,8 +58,8 @@ class FmaCopy {
   }
 
  private:
-  /// Calls use(number, place in the tile, source, elements inside the matrix) for each of this thread's accesses; the
-  /// place is relative to its first.
+  /// Calls use(number, place in the tile, source, elements left to the matrix's edge) for each of this thread's
+  /// accesses; the place is relative to its first.
   template <class Use>
   HOTGEMM_DEVICE void for_each_access(Use&& use) const {
     u64 source = source_;
@@ -72,13 +72,11 @@ class FmaCopy {
         const int place = kTile.k_major ? kTile.offset_bytes(row_step, step) : kTile.offset_bytes(step, row_step);
         if (kTile.has_idle_threads() && row_ + row_step >= kTile.rows()) continue;
         use(pass * kTile.col_passes() + c, place, source + step * kElementBytes,
-            row_step < rows_left_ ? inside(cols_left_ - step) : 0);
+            row_step < rows_left_ ? cols_left_ - step : 0);
       }
       source += static_cast<u64>(pass_stride_);
     }
   }
-
-  static HOTGEMM_DEVICE int inside(int left) { return left < 0 ? 0 : left < kAccess ? left : kAccess; }
 
   /// The copies of a tile that crosses the matrix's edge. Not unrolled: their predicates would fill the main loop.
   HOTGEMM_DEVICE void issue_partial(u32 shared) const {
@@ -91,24 +89,23 @@ class FmaCopy {
       for (int c = 0; c < kTile.col_passes(); ++c) {
         const int step = c * kTile.col_step();
         const int place = kTile.k_major ? kTile.offset_bytes(row_step, step) : kTile.offset_bytes(step, row_step);
-        copy(shared + offset_ + place, source + step * kElementBytes,
-             row_step < rows_left_ ? inside(cols_left_ - step) : 0);
+        copy(shared + offset_ + place, source + step * kElementBytes, row_step < rows_left_ ? cols_left_ - step : 0);
       }
       source += static_cast<u64>(pass_stride_);
     }
   }
 
-  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
-    ptx::cp_async<kAccessBytes>(shared, global, valid_elements * kElementBytes);
+  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int left) {
+    ptx::cp_async<kAccessBytes>(shared, global, clamp(left, 0, kAccess) * kElementBytes);
   }
 
-  /// Of an access the first `inside` elements; the others are zero.
-  static HOTGEMM_DEVICE void load_partial(u32 (&words)[kWords], u64 source, int inside) {
+  /// Of an access the first `left` elements, none if negative; the others are zero.
+  static HOTGEMM_DEVICE void load_partial(u32 (&words)[kWords], u64 source, int left) {
 #pragma unroll
     for (int w = 0; w < kWords; ++w) words[w] = 0;
 #pragma unroll
     for (int e = 0; e < kAccess; ++e) {
-      if (e >= inside) continue;
+      if (e >= left) continue;
       u32 bits[1];
       load_global<kElementBytes>(bits, source + e * kElementBytes);
       words[e * kElementBytes / 4] |= bits[0] << (e * kElementBytes % 4 * 8);

@@ -117,26 +117,26 @@ class TileCopy {
     for (int c = 0; c < kColPasses; ++c) {
       const int step = c * kThreadsPerRow * kVec;
       const int col = col_ + step;
-      const int inside = left - step < 0 ? 0 : left - step < kVec ? left - step : kVec;
-      copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source + step * 2, inside);
+      copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source + step * 2, left - step);
     }
   }
 
-  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int valid_elements) {
+  /// One access, of which `left` elements lie inside the matrix: none if negative, and maybe more than it has.
+  static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int left) {
     if constexpr (kVec == 1) {
-      ptx::st_shared_b16(shared, valid_elements > 0 ? ptx::ld_global_b16(global) : u16{0});
+      ptx::st_shared_b16(shared, left > 0 ? ptx::ld_global_b16(global) : u16{0});
     } else if constexpr (!kAsync) {
-      if (valid_elements == kVec) {
+      if (left >= kVec) {
         u32 piece[kWordsOf<kVec * 2>];
         load_global<kVec * 2>(piece, global);
         store_shared<kVec * 2>(shared, piece);
       } else {
 #pragma unroll 1
         for (int e = 0; e < kVec; ++e)
-          ptx::st_shared_b16(shared + e * 2, e < valid_elements ? ptx::ld_global_b16(global + e * 2) : u16{0});
+          ptx::st_shared_b16(shared + e * 2, e < left ? ptx::ld_global_b16(global + e * 2) : u16{0});
       }
     } else {
-      ptx::cp_async<kVec * 2>(shared, global, valid_elements * 2);
+      ptx::cp_async<kVec * 2>(shared, global, clamp(left, 0, kVec) * 2);
     }
   }
 

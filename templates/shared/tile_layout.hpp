@@ -6,6 +6,7 @@ constexpr int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 constexpr int div_up(int a, int b) { return (a + b - 1) / b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
 constexpr int max_of(int a, int b) { return a > b ? a : b; }
+constexpr int clamp(int value, int low, int high) { return min_of(max_of(value, low), high); }
 
 inline constexpr int kChunkBytes = 16;  // what one thread of ldmatrix addresses, and cp.async copies at most
 inline constexpr int kBankGroups = 8;   // 128 bytes of shared-memory banks, in chunks

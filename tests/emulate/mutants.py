@@ -49,7 +49,7 @@ MUTANTS = {
         "is_inside ? (args_.k + kConfig.block_k - 1) / kConfig.block_k : 0"),
     "mma_inside_off_by_one": ("operand_tile.cuh", "return outers - outer >=", "return outers - outer + 1 >="),
     "mma_copy_clipped_late": (
-        "operand_tile.cuh", "left - step < kVec ? left - step : kVec", "left - step < kVec - 1 ? left - step : kVec"),
+        "operand_tile.cuh", "clamp(left, 0, kVec)", "clamp(left + 1, 0, kVec)"),
     "mma_rows_off_by_one": (
         "operand_tile.cuh", "pass * kRowsPerPass < rows_left_", "pass * kRowsPerPass <= rows_left_"),
     "mma_c_read_off_by_one": (
@@ -124,7 +124,7 @@ MUTANTS = {
     "fma_results_stored_too_wide": (
         "fma.cuh", "col(j) + kWidth <= args_.n", "col(j) + kWidth - 1 <= args_.n"),
     "fma_load_clipped_late": (
-        "fma_copy.cuh", "left < kAccess ? left : kAccess", "left < kAccess - 1 ? left : kAccess"),
+        "fma_copy.cuh", "if (e >= left) continue;", "if (e > left) continue;"),
     "fma_b_does_not_advance": (
         "fma_copy.cuh", "source_ += static_cast<u64>(tile_stride_);",
         "source_ += kTile.k_major ? static_cast<u64>(tile_stride_) : 0;"),
@@ -235,7 +235,7 @@ MUTANTS = {
     "wmma_registers_hold_one_piece": (
         "operand_tile.cuh", "use(pass * kColPasses + c, row,", "use(0, row,"),
     "wmma_partial_piece_taken_for_whole": (
-        "operand_tile.cuh", "      if (valid_elements == kVec) {\n", "      if (valid_elements > 0) {\n"),
+        "operand_tile.cuh", "      if (left >= kVec) {\n", "      if (left > 0) {\n"),
 }
 
 FAMILIES = ("simt", "fma", "mma", "wgmma", "wmma")
