@@ -74,7 +74,7 @@ class FmaAccumulators {
 #pragma unroll
       for (int s = 0; s < kCols; ++s) {
         const int j = i % 2 == 0 ? s : kCols - 1 - s;
-        sums_[i][j] += left[i] * right[j];
+        sums_[i][j] = ptx::fma_rn(left[i], right[j], sums_[i][j]);
       }
     }
   }

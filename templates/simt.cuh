@@ -80,7 +80,7 @@ class SimtGemm {
 #pragma unroll
       for (int i = 0; i < kConfig.thread_m; ++i) {
 #pragma unroll
-        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] += a[i] * b[j];
+        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] = ptx::fma_rn(a[i], b[j], accumulators_[i][j]);
       }
     }
   }
