@@ -13,11 +13,14 @@ namespace {
 
 // clang-format off
 constexpr WgmmaConfig kConfigs[] = {
-    {.block_m = 64,  .block_n = 64,  .consumers = 1, .one_tile = true, .stages = 3, .blocks_per_sm = 4},
+    {.block_m = 64,  .block_n = 64,  .consumers = 1, .one_tile = true, .stages = 3, .blocks_per_sm = 3},
     {.block_m = 128, .block_n = 128, .ping_pong = true, .stages = 5},
     {.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2},
 };
 // clang-format on
+static_assert(std::ranges::all_of(kConfigs, [](const WgmmaConfig& c) {
+  return is_legal(c, GemmTraits{}, *nearest_arch_limits(90));
+}));
 constexpr std::int64_t kSize = 512;
 constexpr std::size_t kProducts = 3;  // of a chain
 constexpr std::size_t kChains = 8;
