@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace hotgemm {
 namespace {
@@ -15,12 +16,13 @@ namespace {
 constexpr std::size_t kProblems = 20;
 constexpr double kIndistinct = 0.01;
 
-/// Every so manieth problem of the shape sets.
+/// Every so manieth problem of the shape sets, some of which hold the same one.
 std::vector<Problem> some_problems() {
   std::vector<Problem> all;
   for (const char* set : {"large", "medium", "skinny", "ragged", "deepk", "grid"}) {
     const std::vector<Problem> more = load_shapes(std::string(HOTGEMM_SOURCE_DIR "/docs/shapes/") + set + ".txt");
-    all.insert(all.end(), more.begin(), more.end());
+    std::ranges::copy_if(more, std::back_inserter(all),
+                         [&](const Problem& p) { return std::ranges::find(all, p) == all.end(); });
   }
   std::vector<Problem> some;
   for (std::size_t i = 0; i < kProblems; ++i) some.push_back(all[i * all.size() / kProblems]);
