@@ -6,6 +6,8 @@ constexpr int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 constexpr int div_up(int a, int b) { return (a + b - 1) / b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
 constexpr int max_of(int a, int b) { return a > b ? a : b; }
+/// Not to be compared with its limits on a GPU: for sm_90, ptxas 13.0 takes value <= high for clamp(value, 0, high) ==
+/// high (docs/notebook/ladder.md, 5).
 constexpr int clamp(int value, int low, int high) { return min_of(max_of(value, low), high); }
 
 inline constexpr int kChunkBytes = 16;  // what one thread of ldmatrix addresses, and cp.async copies at most
