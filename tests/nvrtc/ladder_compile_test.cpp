@@ -36,9 +36,7 @@ class LadderCompile : public CompileMatrix {
 
 TEST_F(LadderCompile, EveryRungWithinASecondAndAHalf) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr double kMostMs = 3000;
-#else
-  constexpr double kMostMs = 1500;
+  most_ms_ *= 2;
 #endif
   const std::vector<MatrixCase> cases = kernels("sm_90a");
   ASSERT_GE(cases.size(), 70U);
@@ -48,7 +46,7 @@ TEST_F(LadderCompile, EveryRungWithinASecondAndAHalf) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(cases[i].source.symbol);
     ASSERT_TRUE(built[i].cubin) << built[i].failure;
-    EXPECT_LE(built[i].cubin->compile_ms, kMostMs);
+    EXPECT_LE(least_ms(cases[i], built[i].cubin->compile_ms), most_ms_);
     EXPECT_LE(built[i].cubin->spill_bytes, 64) << "some words around the main loop, and not in it";
     EXPECT_LE((built[i].cubin->registers + 7) / 8 * 8 * cases[i].threads, arch_limits("sm_90a").registers_per_sm)
         << "it cannot be launched";
