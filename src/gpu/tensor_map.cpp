@@ -45,11 +45,12 @@ CUresult encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, Tens
     sizes[i] = spec.sizes[i];
     if (i > 0) strides[i - 1] = spec.strides[i];  // the driver is not told that of dimension 0
   }
+  // Promoted to 256 bytes, copies of rows that begin within a line take longer (docs/notebook/wgmma.md, 17).
   CUtensorMap encoded;
   const CUresult result = driver.cuTensorMapEncodeTiled(
       &encoded, data_type(spec.element), spec.rank, reinterpret_cast<void*>(spec.base), sizes.data(), strides.data(),
       spec.box.data(), kEachElement.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_mode(spec.swizzle),
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   static_assert(sizeof encoded == sizeof(TensorMap) && alignof(CUtensorMap) <= alignof(TensorMap));
   if (result == CUDA_SUCCESS) std::memcpy(map.bytes, &encoded, sizeof encoded);
   return result;
