@@ -1,8 +1,8 @@
-// wgmma_race_program MxNxK LAYOUT RASTERS CONFIG...: kernels of the `wgmma` family against cuBLAS, interleaved.
+// wgmma_race_program MxNxK LAYOUT MODE RASTERS CONFIG...: kernels of the `wgmma` family against cuBLAS, interleaved.
 //
-// RASTERS is a list such as r8m,r4n; a CONFIG is the numbers of WgmmaConfig's fields, in order. Prints
-// TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the fastest of
-// cuBLAS's default and all algorithms of cuBLASLt's heuristics; f16, f32 accumulation, N(0,1) data, cold L2.
+// MODE is eager or graph, RASTERS a list such as r8m,r4n; a CONFIG is the numbers of WgmmaConfig's fields, in order.
+// Prints TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the
+// fastest of cuBLAS's default and all algorithms of cuBLASLt's heuristics; f16, f32 accumulation, N(0,1) data, cold L2.
 
 #include "bench.hpp"
 #include "context_impl.hpp"
@@ -73,7 +73,8 @@ std::vector<WgmmaKernel> build(const Driver& driver, const std::vector<WgmmaConf
   return kernels;
 }
 
-int run(const Problem& problem, const std::vector<LaunchConfig>& rasters, const std::vector<WgmmaConfig>& configs) {
+int run(const Problem& problem, TimingMode mode, const std::vector<LaunchConfig>& rasters,
+        const std::vector<WgmmaConfig>& configs) {
   const Driver& driver = Driver::get();
   const PrimaryContext primary(driver, 0);
   ContextOptions options;
@@ -107,11 +108,12 @@ int run(const Problem& problem, const std::vector<LaunchConfig>& rasters, const 
   }
   for (const OperandSet& set : sets) check.fill_normal(problem, set, 1, stream.get());
   CublasBaseline cublas(driver);
-  contenders.push_back(fastest_baseline(driver, stream.get(), sets, problem, cublas, {}));
+  contenders.push_back(fastest_baseline(driver, stream.get(), sets, problem, cublas, {.mode = mode}));
   contenders.push_back(cublas.default_gemm(problem, sets, 1, 0));
   const std::size_t baseline = contenders.size() - 2;
 
   RaceOptions race_options;
+  race_options.mode = mode;
   race_options.sets = static_cast<int>(sets.size());
   race_options.rounds = 11;
   race_options.round_us = 4000;
@@ -134,7 +136,7 @@ int run(const Problem& problem, const std::vector<LaunchConfig>& rasters, const 
 int main(int argc, char** argv) {
   using namespace hotgemm;
   try {
-    if (argc < 5) throw std::runtime_error("usage: wgmma_race_program MxNxK LAYOUT RASTERS CONFIG...");
+    if (argc < 6) throw std::runtime_error("usage: wgmma_race_program MxNxK LAYOUT MODE RASTERS CONFIG...");
     const std::vector<std::string> sizes = split(argv[1], 'x');
     const std::string layout = argv[2];
     const Problem problem{.m = std::stoll(sizes.at(0)),
@@ -142,11 +144,14 @@ int main(int argc, char** argv) {
                           .k = std::stoll(sizes.at(2)),
                           .op_a = layout.at(0) == 't' ? Op::t : Op::n,
                           .op_b = layout.at(1) == 't' ? Op::t : Op::n};
+    const std::string mode_name = argv[3];
+    if (mode_name != "eager" && mode_name != "graph") throw std::runtime_error("MODE is eager or graph: " + mode_name);
+    const TimingMode mode = mode_name == "graph" ? TimingMode::graph : TimingMode::eager;
     std::vector<LaunchConfig> rasters;
-    for (const std::string& raster : split(argv[3], ',')) rasters.push_back(parse_launch(raster).value());
+    for (const std::string& raster : split(argv[4], ',')) rasters.push_back(parse_launch(raster).value());
     std::vector<WgmmaConfig> configs;
-    for (int i = 4; i < argc; ++i) configs.push_back(parse_wgmma(argv[i]));
-    return run(problem, rasters, configs);
+    for (int i = 5; i < argc; ++i) configs.push_back(parse_wgmma(argv[i]));
+    return run(problem, mode, rasters, configs);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
