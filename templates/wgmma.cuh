@@ -92,7 +92,8 @@ class WgmmaGemm {
     }
     // What the copy engine still reads must stay. All threads wait, or else the compiler serialises the products.
     if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();
-    if constexpr (kCluster > 1) meet();  // others may still arrive at this block's barriers
+    // Others may still arrive at this block's barriers, except where each waits for all that it is sent.
+    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();
   }
 
  private:
@@ -273,9 +274,9 @@ class WgmmaGemm {
       }
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();
-      if (tile > 0) {
+      if (tile > 0 && is_filled_again(tile - 1)) {
         release(previous.stage);
-        if (copies && tile - 1 + kStages < k_tiles_) {
+        if (copies) {
           await(empty(previous.stage), previous.parity);
           if (ptx::elect_sync()) copy_stage(previous.stage, m, n, tile - 1 + kStages);
         }
@@ -286,8 +287,11 @@ class WgmmaGemm {
     if constexpr (kConfig.ping_pong) end_turn(consumer);
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
-    if (k_tiles_ > 0) release(previous.stage);
+    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);
   }
+
+  /// Whether another k-tile comes to where k-tile `tile` is.
+  HOTGEMM_DEVICE bool is_filled_again(int tile) const { return !kConfig.one_tile || tile + kStages < k_tiles_; }
 
   static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kBlocksM]) {
 #pragma unroll

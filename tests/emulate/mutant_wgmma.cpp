@@ -16,6 +16,7 @@ constexpr GemmTraits kOuterMajor{.element = DType::bf16, .op_a = Op::t, .op_b = 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
+constexpr WgmmaConfig kOneTileBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 
@@ -29,6 +30,7 @@ const GemmKernel kKernels[] = {
     kernel<kWide, kCooperative>(),
     kernel<kKMajor, kPingPong>(),
     kernel<kTransposed, kOneTile>(),
+    kernel<kWide, kOneTileBelow>(),
     kernel<kOuterMajor, kBelow>(),
     kernel<kWide, kBeside>(),
 };

@@ -140,7 +140,8 @@ MUTANTS = {
         "wgmma.cuh", "await(full(cursor.stage), cursor.parity);", "await(full(cursor.stage), cursor.parity ^ 1);"),
     "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
     "wgmma_parity_does_not_turn": ("wgmma.cuh", "      parity ^= 1;\n", ""),
-    "wgmma_last_stage_not_released": ("wgmma.cuh", "    if (k_tiles_ > 0) release(previous.stage);\n", ""),
+    "wgmma_last_stage_not_released": (
+        "wgmma.cuh", "    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);\n", ""),
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
@@ -181,7 +182,10 @@ MUTANTS = {
     "wgmma_both_blocks_copy_the_same_part": ("wgmma.cuh", "static_cast<int>(rank_) * kBoxes * kRows;", "0;"),
     "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster)", "if (block < 1)"),
     "wgmma_no_meeting_at_end": (
-        "wgmma.cuh", "    if constexpr (kCluster > 1) meet();  // others may still arrive at this block's barriers\n", ""),
+        "wgmma.cuh", "    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();\n", ""),
+    "wgmma_arrives_at_block_that_may_have_ended": (
+        "wgmma.cuh", "    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);\n",
+        "    if (k_tiles_ > 0) release(previous.stage);\n"),
     # ---- family wgmma: ping-pong ----
     "wgmma_skipped_tiles_not_counted": ("wgmma.cuh", "        cursor.advance(static_cast<u32>(k_tiles_));\n", ""),
     "wgmma_skipped_passes_not_counted": ("wgmma.cuh", "    parity ^= stage / kStages & 1;\n", ""),

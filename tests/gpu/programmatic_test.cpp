@@ -14,6 +14,7 @@ namespace {
 // clang-format off
 constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 64,  .block_n = 64,  .consumers = 1, .one_tile = true, .stages = 3, .blocks_per_sm = 3},
+    {.block_m = 64,  .block_n = 128, .split_n = true, .one_tile = true, .stages = 6, .cluster_m = 2},
     {.block_m = 128, .block_n = 128, .ping_pong = true, .stages = 5},
     {.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2},
 };
