@@ -140,6 +140,7 @@ class Search {
     return {.mode = mode_,
             .rounds = rounds,
             .round_us = kRoundUs,
+            .warm_up_us = races_ == 0 && mode_ == TimingMode::eager ? kWarmUpUs : 0,
             .seed = options_.seed + static_cast<std::uint64_t>(races_),
             .abandon_ratio = kAbandonRatio,
             .deadline = deadline};

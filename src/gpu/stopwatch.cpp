@@ -51,6 +51,7 @@ class Race {
     if (options_.mode == TimingMode::graph) {
       for (Runner& runner : runners_) prepare(runner, [&] { capture_batch(runner); });
     }
+    warm_up();
     while (result_.rounds_done < options_.rounds && any_live() && time_for_a_round()) {
       run_round();
       abandon_slow();
@@ -178,15 +179,26 @@ class Race {
     return now >= options_.deadline || (options_.is_cancelled && options_.is_cancelled());
   }
 
+  double round_us() const {
+    double us = 0;
+    for (const Runner& runner : runners_) {
+      if (runner.live) us += runner.estimate_us * runner.launches;
+    }
+    return us;
+  }
+
   bool time_for_a_round() const {
     const auto now = std::chrono::steady_clock::now();
     if (is_over(now)) return false;
     if (result_.rounds_done == 0) return true;
-    double round_us = 0;
-    for (const Runner& runner : runners_) {
-      if (runner.live) round_us += runner.estimate_us * runner.launches;
-    }
-    return now + std::chrono::microseconds(static_cast<std::int64_t>(round_us)) < options_.deadline;
+    return now + std::chrono::microseconds(static_cast<std::int64_t>(round_us())) < options_.deadline;
+  }
+
+  /// Rounds whose samples are forgotten.
+  void warm_up() {
+    for (double us = 0; us < options_.warm_up_us && any_live() && time_for_a_round(); us += round_us()) run_round();
+    for (Runner& runner : runners_) runner.us->clear();
+    result_.rounds_done = 0;
   }
 
   void run_round() {

@@ -34,6 +34,7 @@ struct RaceOptions {
   int sets = 1;              ///< operand sets, at least 1; consecutive launches take consecutive sets
   int rounds = 7;            ///< at most; fewer when the deadline comes first
   double round_us = 2000;    ///< GPU time that each contender gets per round, but at least one launch (graph: 20)
+  double warm_up_us = 0;     ///< GPU time of rounds before the first, whose times are forgotten
   int max_launches = 4096;   ///< of one contender per round
   std::uint64_t seed = 1;    ///< of the order within rounds
   double abandon_ratio = 0;  ///< if positive, contenders slower than this times the best median so far are dropped
@@ -44,6 +45,10 @@ struct RaceOptions {
   std::function<void(std::size_t contender)> on_step;
   static constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);
 };
+
+/// A GPU that has idled begins at clocks that its power limit takes from it within tens of milliseconds; which of two
+/// kernels is faster may change with them.
+inline constexpr double kWarmUpUs = 100'000;
 
 /// The failure of a contender that the deadline left no time for.
 inline constexpr std::string_view kNoTimeLeft = "not timed: no time was left";

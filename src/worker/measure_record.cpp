@@ -116,7 +116,8 @@ CheckRequest decode_check(std::span<const std::byte> body, const Cubins& cubins)
 Request encode_race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) {
   FieldWriter fields;
   fields.add_number(with_baseline).add_number(static_cast<int>(options.mode)).add_number(options.rounds);
-  fields.add_number(options.round_us).add_number(options.max_launches).add_number(options.seed);
+  fields.add_number(options.round_us).add_number(options.warm_up_us);
+  fields.add_number(options.max_launches).add_number(options.seed);
   // The steady clock is the machine's: the same for all of its processes.
   fields.add_number(options.abandon_ratio).add_number(options.deadline.time_since_epoch().count());
   add_trials(fields, trials);
@@ -131,6 +132,7 @@ RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
   request.options.mode = static_cast<TimingMode>(fields.number<int>());
   request.options.rounds = fields.number<int>();
   request.options.round_us = fields.number<double>();
+  request.options.warm_up_us = fields.number<double>();
   request.options.max_launches = fields.number<int>();
   request.options.seed = fields.number<std::uint64_t>();
   request.options.abandon_ratio = fields.number<double>();

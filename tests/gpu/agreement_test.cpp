@@ -76,6 +76,7 @@ class Agreement : public GpuTest {
     RaceOptions options{.rounds = 41, .round_us = 1000, .seed = 3};
     const double us = median(measurer.race(trials, RaceOptions{.rounds = 1}, false).us[0]);
     options.mode = us < 20 ? TimingMode::graph : TimingMode::eager;
+    if (options.mode == TimingMode::eager) options.warm_up_us = kWarmUpUs;
     const RaceResult result = measurer.race(trials, options, false);
     return median_interval(paired_ratios(result.us[0], result.us[1]));
   }

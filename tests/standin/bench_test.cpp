@@ -61,6 +61,20 @@ TEST_F(BenchTest, LaunchesTakeTheSetsInTurn) {
   for (std::size_t i = 1; i < sets_used_.size(); ++i) EXPECT_EQ(sets_used_[i], (sets_used_[i - 1] + 1) % sets);
 }
 
+TEST_F(BenchTest, RoundsThatWarmUpAreForgotten) {
+  const auto launches = [&](double warm_up_us) {
+    RaceOptions warmed = options(TimingMode::eager);
+    warmed.warm_up_us = warm_up_us;
+    sets_used_.clear();
+    const RaceResult result = race(driver_, stream(), std::vector{contender("a", plan())}, warmed);
+    EXPECT_EQ(result.rounds_done, 3);
+    EXPECT_EQ(result.us[0].size(), 3u);
+    return sets_used_.size();
+  };
+  // Of 2 ms each: two timed launches of 1 ms, and as many untimed ones before them.
+  EXPECT_EQ(launches(20'000), launches(0) + 10 * 4);
+}
+
 TEST_F(BenchTest, AContenderThatFailsIsDroppedAlone) {
   const Contender bad{"bad", [](CUstream, int) { throw Error(ErrorCode::driver_error, "no such thing"); }};
   for (const TimingMode mode : {TimingMode::eager, TimingMode::graph}) {

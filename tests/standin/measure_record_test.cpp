@@ -52,6 +52,7 @@ TEST(MeasureRecordTest, ARaceArrivesAsItWas) {
   options.mode = TimingMode::graph;
   options.rounds = 5;
   options.round_us = 250;
+  options.warm_up_us = 125;
   options.max_launches = 99;
   options.seed = 3;
   options.abandon_ratio = 1.5;
@@ -61,6 +62,7 @@ TEST(MeasureRecordTest, ARaceArrivesAsItWas) {
     EXPECT_EQ(race.options.mode, TimingMode::graph);
     EXPECT_EQ(race.options.rounds, 5);
     EXPECT_EQ(race.options.round_us, 250);
+    EXPECT_EQ(race.options.warm_up_us, 125);
     EXPECT_EQ(race.options.max_launches, 99);
     EXPECT_EQ(race.options.seed, 3u);
     EXPECT_EQ(race.options.abandon_ratio, 1.5);
