@@ -75,9 +75,11 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void run() {
     if (thread_ == 0) make_barriers();
+    if (thread_ == kWarpSize) prefetch(args_.gemm.a, args_.prefetch_a);
+    if (thread_ == 2 * kWarpSize) prefetch(args_.gemm.b, args_.prefetch_b);
     ptx::griddepcontrol_launch_dependents();
     meet();
-    ptx::griddepcontrol_wait();  // from here on global memory may be touched
+    ptx::griddepcontrol_wait();  // from here on global memory may be read and written
     // By a shuffle the compiler learns that it is the same for a warp, and computes descriptors once for all lanes.
     const auto warpgroup =
         static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpgroupThreads), 0, 31, ~0u));
@@ -137,6 +139,17 @@ class WgmmaGemm {
     for (int tries = 0; !ptx::mbarrier_try_wait_parity(barrier, parity); ++tries) {
       if (tries == kTries) ptx::trap();
     }
+  }
+
+  /// This block's share of an operand's first `bytes`. No value is read, so that it may come before the kernel ahead
+  /// has written them.
+  static HOTGEMM_DEVICE void prefetch(u64 operand, int bytes) {
+    constexpr int kLineBytes = 128;
+    const int share = div_up(div_up(bytes, static_cast<int>(ptx::grid_size())), kLineBytes) * kLineBytes;
+    const i64 first = i64{ptx::block_index()} * share;
+    if (first >= bytes) return;
+    const int count = min_of(share, bytes - static_cast<int>(first));
+    ptx::cp_async_bulk_prefetch_l2(operand + static_cast<u64>(first), static_cast<u32>(count));
   }
 
   /// Calls use(m, n, turn) with the first row and column of each of this block's tiles, and how many came before it.

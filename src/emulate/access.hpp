@@ -28,6 +28,13 @@ void store_global(Instruction instruction, std::uint64_t address, const T& value
   thread.block->grid().memory.write(thread, instruction, address, &value, sizeof value);
 }
 
+/// Reads nothing, so that it need not wait for the kernel ahead.
+inline void prefetch_global(Instruction instruction, std::uint64_t address, std::uint32_t bytes) {
+  Thread& thread = this_thread();
+  count(thread, instruction);
+  thread.block->grid().memory.prefetch(thread, instruction, address, bytes);
+}
+
 /// red.global: new = combine(old, value), at once for all threads.
 template <class T, class Combine>
 void reduce_global(Instruction instruction, std::uint64_t address, T value, const Combine& combine) {

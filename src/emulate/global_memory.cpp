@@ -110,6 +110,16 @@ void Allocation::land(std::uint64_t address, const void* from, int bytes) {
   std::memcpy(bytes_.data() + (address - address_), from, static_cast<std::size_t>(bytes));
 }
 
+void Allocation::prefetch(const Thread& thread, Instruction instruction, std::uint64_t address,
+                          std::uint32_t bytes) const {
+  constexpr int kAlignment = 16;
+  const std::uint64_t end = address - address_ + bytes;
+  const auto padding = static_cast<std::uint64_t>(shape_.pitch_bytes - shape_.row_bytes);
+  const bool is_aligned = address % kAlignment == 0 && bytes % kAlignment == 0;
+  if (is_aligned && address >= address_ && end <= bytes_.size() - padding) return;
+  report_place(thread, instruction, is_aligned ? address : address | 1, kAlignment, static_cast<int>(bytes));
+}
+
 void Allocation::forget_accesses() { std::ranges::fill(cells_, GlobalCell{}); }
 
 std::string Allocation::element_name(std::uint64_t address) const {
@@ -192,6 +202,11 @@ bool GlobalMemory::begin_write(const Thread& thread, const Access& access, std::
 
 void GlobalMemory::land(std::uint64_t address, const void* from, int bytes) {
   allocations_[(address >> kWindowBits) - 1].land(address, from, bytes);
+}
+
+void GlobalMemory::prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes) {
+  const Allocation* const allocation = find(thread, instruction, address, static_cast<int>(bytes));
+  if (allocation != nullptr) allocation->prefetch(thread, instruction, address, bytes);
 }
 
 void GlobalMemory::forget_accesses() {

@@ -41,6 +41,8 @@ class Allocation {
   /// The same, done by somebody else for the thread. A null `from` leaves the bytes for `land`.
   bool write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
+  /// Nothing but a look at address and length, both in 16 bytes: from the first row to the last one.
+  void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes) const;
 
   /// A launch has ended: its accesses are ordered before those of the next.
   void forget_accesses();
@@ -84,6 +86,7 @@ class GlobalMemory {
   /// A copy engine's: `begin_write` for the thread that issues it, and `land` with the bytes if that returned true.
   bool begin_write(const Thread& thread, const Access& access, std::uint64_t address, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
+  void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes);
   void forget_accesses();
 
  private:

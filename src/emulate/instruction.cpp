@@ -45,6 +45,7 @@ constexpr std::string_view kNames[] = {
     "mbarrier.arrive.shared::cluster",
     "mbarrier.try_wait.parity",
     "prefetch.tensormap",
+    "cp.async.bulk.prefetch.L2",
     "cp.async.bulk.tensor load",
     "cp.async.bulk.tensor multicast",
     "cp.async.bulk.tensor store",

@@ -46,6 +46,7 @@ enum class Instruction : std::uint8_t {
   mbarrier_arrive_cluster,
   mbarrier_try_wait_parity,
   prefetch_tensormap,
+  bulk_prefetch_l2,
   bulk_tensor_load,
   bulk_tensor_multicast,
   bulk_tensor_store,

@@ -14,6 +14,12 @@ MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
   return map;
 }
 
+/// From the first element to the last one, in whole chunks of 16 bytes.
+std::uint64_t span_bytes(const TensorMapSpec& s) {
+  const std::uint64_t last_row = (s.sizes[1] - 1) * s.strides[1];
+  return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
+}
+
 }  // namespace
 
 TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const {
@@ -23,6 +29,13 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
   spec.sizes[1] = static_cast<std::uint64_t>(rows);
   spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
   return spec;
+}
+
+PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b) noexcept {
+  constexpr std::uint64_t kMost = 8 << 20;
+  const std::uint64_t of_a = span_bytes(a), of_b = span_bytes(b);
+  if (of_a > kMost || of_b > kMost || of_a + of_b > kMost) return {};
+  return {static_cast<int>(of_a), static_cast<int>(of_b)};
 }
 
 std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits) {

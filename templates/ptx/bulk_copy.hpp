@@ -14,6 +14,14 @@ HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
   HOTGEMM_PTX("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
+// ---- global to L2 ----
+
+/// cp.async.bulk.prefetch.L2: `bytes` from `address` on, both multiples of 16, will be read soon. A hint: of what
+/// memory holds, and of who may write to it, nothing changes.
+HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
+  HOTGEMM_PTX("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(address), "r"(bytes) : "memory");
+}
+
 // ---- global to shared: the box's bytes are counted at `barrier` ----
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {

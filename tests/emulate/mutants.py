@@ -183,6 +183,8 @@ MUTANTS = {
     "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster)", "if (block < 1)"),
     "wgmma_no_meeting_at_end": (
         "wgmma.cuh", "    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();\n", ""),
+    "wgmma_prefetches_beyond_operand": (
+        "wgmma.cuh", "min_of(share, bytes - static_cast<int>(first));", "share;"),
     "wgmma_arrives_at_block_that_may_have_ended": (
         "wgmma.cuh", "    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);\n",
         "    if (k_tiles_ > 0) release(previous.stage);\n"),

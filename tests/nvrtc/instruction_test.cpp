@@ -59,6 +59,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) hotgemm_instructions(const 
   ptx::barrier_cluster_wait();
   if (ptx::elect_sync()) {
     ptx::prefetch_tensormap(map);
+    ptx::cp_async_bulk_prefetch_l2(0x1000, 64);
     ptx::mbarrier_arrive_expect_tx(barrier, 4096);
     ptx::cp_async_bulk_tensor_2d_load(shared, map, 1, 2, barrier);
     ptx::cp_async_bulk_tensor_2d_load(shared, map, 1, 2, barrier, 0x1000000000000000);

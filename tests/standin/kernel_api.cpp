@@ -54,6 +54,7 @@ long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
 struct MapContents {
   unsigned long long address = 0;
   long long ld = 0;
+  unsigned long long bytes = 0;  ///< from the first element to the last one
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
                      const ExpectedBox& box, int rows, int cols) {
@@ -69,12 +70,23 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
          function, std::string("the tensor map of ") + name + " has other sizes");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
-  return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element)};
+  const auto row_bytes = static_cast<unsigned long long>(cols) * 2,
+             last_row = static_cast<unsigned long long>(rows - 1);
+  return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
+          last_row * found->strides[0] + row_bytes};
+}
+
+/// What a launch brings into L2 lies inside the operand, and only one that may begin early brings anything.
+void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const char* name, int bytes,
+                     const MapContents& operand) {
+  const bool is_inside = bytes >= 0 && bytes % 16 == 0 && static_cast<unsigned long long>(bytes) <= operand.bytes;
+  expect(ledger, is_inside && (bytes == 0 || shape.programmatic), function,
+         "prefetches " + std::to_string(bytes) + " bytes of " + name);
 }
 
 /// The arguments of a kernel that knows A and B by their tensor maps, at which it does not look with k = 0, and D by
 /// address and perhaps by tensor map.
-GemmArgs read_wgmma(Ledger& ledger, const Function& function, const WgmmaArgs& args) {
+GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
   MapContents a, b;
@@ -84,7 +96,10 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const WgmmaArgs& a
     b = read_map(ledger, function, "B", args.b, kernel.boxes->b, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k);
     gemm.lda = a.ld;
     gemm.ldb = b.ld;
+    expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");
   }
+  expect_prefetch(ledger, function, shape, "A", args.prefetch_a, a);
+  expect_prefetch(ledger, function, shape, "B", args.prefetch_b, b);
   gemm.a = a.address;
   gemm.b = b.address;
   if (kernel.boxes->d) {
@@ -137,7 +152,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
   }
   if (function.kernel.kind == KernelKind::gemm) {
     const GemmArgs args = function.kernel.gemm.boxes
-                              ? read_wgmma(ledger, function, *static_cast<const WgmmaArgs*>(params[0]))
+                              ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]))
                               : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args);
     return KernelNode{handle, args};

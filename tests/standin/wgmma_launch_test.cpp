@@ -141,7 +141,15 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
   };
   const Operands bare = operands_at(memory, 4096, 8192);
   const auto driver_calls = [&] {
-    WgmmaArgs args{.gemm = {.d = memory.get(), .ldd = 16, .m = 8, .n = 16, .k = 8, .alpha = 1, .raster_width = 2}};
+    WgmmaArgs args{.gemm = {.a = reinterpret_cast<std::uintptr_t>(bare.a),
+                            .b = reinterpret_cast<std::uintptr_t>(bare.b),
+                            .d = memory.get(),
+                            .ldd = 16,
+                            .m = 8,
+                            .n = 16,
+                            .k = 8,
+                            .alpha = 1,
+                            .raster_width = 2}};
     encode_tensor_map(driver_, kernel->maps->of_a(bare.a, 8, 8, bare.lda), args.a);
     encode_tensor_map(driver_, kernel->maps->of_b(bare.b, 16, 8, bare.ldb), args.b);
     encode_tensor_map(driver_, kernel->maps->d->of(bare.d, 8, 16, bare.ldd), args.d);

@@ -26,6 +26,20 @@ TEST(MatrixMap, IsOfTheMatrixAsStored) {
   EXPECT_EQ(b.box[1], 32u) << "the other block of the cluster copies the other half";
 }
 
+TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
+  const MatrixMaps maps = matrix_maps(WgmmaConfig{}, GemmTraits{.op_a = Op::n, .op_b = Op::n}).value();
+  const auto bytes = [&](std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda) {
+    return prefetch_bytes(maps.of_a(address(16), m, k, lda), maps.of_b(address(16), n, k, (n + 7) / 8 * 8));
+  };
+  EXPECT_EQ(bytes(100, 200, 64, 64), (PrefetchBytes{100 * 64 * 2, 64 * 200 * 2}));
+  EXPECT_EQ(bytes(100, 200, 60, 72), (PrefetchBytes{(99 * 72 + 60) * 2 / 16 * 16, 60 * 200 * 2}))
+      << "not what lies behind the last row, and whole chunks";
+  EXPECT_EQ(bytes(1, 1, 1, 8), PrefetchBytes{}) << "less than a chunk";
+  EXPECT_EQ(bytes(1024, 1024, 2048, 2048), (PrefetchBytes{4 << 20, 4 << 20}));
+  EXPECT_EQ(bytes(1025, 1024, 2048, 2048), PrefetchBytes{}) << "together more than 8 MiB";
+  EXPECT_EQ(bytes(0x7fffffff, 8, 0x7fffffff, 1 << 30), PrefetchBytes{});
+}
+
 TEST(MatrixMap, OnlyWgmmaHasThem) {
   EXPECT_FALSE(matrix_maps(MmaConfig{}, GemmTraits{}));
   EXPECT_FALSE(matrix_maps(WgmmaConfig{}, GemmTraits{.vec_d = 4})->d) << "the copy engine stores whole 16 bytes";

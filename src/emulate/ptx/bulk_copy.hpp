@@ -1,5 +1,6 @@
 #pragma once
 
+#include "emulate/access.hpp"
 #include "emulate/bulk_stores.hpp"
 #include "emulate/proxy_fence.hpp"
 #include "emulate/tensor_load.hpp"
@@ -12,6 +13,11 @@ namespace hotgemm::ptx {
 HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
   static_cast<void>(map);
   emulate::count(emulate::this_thread(), emulate::Instruction::prefetch_tensormap);
+}
+
+/// A hint, but not of memory that is somebody else's.
+HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
+  emulate::prefetch_global(emulate::Instruction::bulk_prefetch_l2, address, bytes);
 }
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
