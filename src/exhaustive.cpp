@@ -299,6 +299,7 @@ class Exhaustive {
     const RaceOptions options{.mode = is_short ? TimingMode::graph : TimingMode::eager,
                               .rounds = rounds,
                               .round_us = options_.round_us,
+                              .warm_up_us = is_short ? 0 : kWarmUpUs,
                               .seed = options_.seed + static_cast<std::uint64_t>(ranking_.races)};
     const RaceResult result = measurer_.race(trials_of(entries), options, false);
     for (std::size_t i = 0; i < entries.size(); ++i) {

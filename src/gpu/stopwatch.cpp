@@ -31,6 +31,12 @@ struct Runner {
   bool live = true;
 };
 
+using Clock = std::chrono::steady_clock;
+
+Clock::duration microseconds(double us) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(us));
+}
+
 class Race {
  public:
   Race(const Driver& driver, CUstream stream, std::span<const Contender> contenders, const RaceOptions& options)
@@ -78,7 +84,7 @@ class Race {
 
   void prepare(Runner& runner, const std::function<void()>& step) {
     if (!runner.live) return;
-    if (is_over(std::chrono::steady_clock::now())) {
+    if (is_over(Clock::now())) {
       *runner.failure = kNoTimeLeft;
       drop(runner);
     } else {
@@ -175,7 +181,7 @@ class Race {
     return std::any_of(runners_.begin(), runners_.end(), [](const Runner& runner) { return runner.live; });
   }
 
-  bool is_over(std::chrono::steady_clock::time_point now) const {
+  bool is_over(Clock::time_point now) const {
     return now >= options_.deadline || (options_.is_cancelled && options_.is_cancelled());
   }
 
@@ -187,16 +193,17 @@ class Race {
     return us;
   }
 
-  bool time_for_a_round() const {
-    const auto now = std::chrono::steady_clock::now();
-    if (is_over(now)) return false;
-    if (result_.rounds_done == 0) return true;
-    return now + std::chrono::microseconds(static_cast<std::int64_t>(round_us())) < options_.deadline;
+  bool has_time_for(double us) const {
+    const auto now = Clock::now();
+    return !is_over(now) && now + microseconds(us) < options_.deadline;
   }
 
-  /// Rounds whose samples are forgotten.
+  bool time_for_a_round() const { return result_.rounds_done == 0 ? !is_over(Clock::now()) : has_time_for(round_us()); }
+
+  /// Rounds whose samples are forgotten, as long as there is time for two more.
   void warm_up() {
-    for (double us = 0; us < options_.warm_up_us && any_live() && time_for_a_round(); us += round_us()) run_round();
+    const auto end = start_ + microseconds(options_.warm_up_us);
+    while (any_live() && Clock::now() < end && has_time_for(3 * round_us())) run_round();
     for (Runner& runner : runners_) runner.us->clear();
     result_.rounds_done = 0;
   }
@@ -245,6 +252,7 @@ class Race {
     }
   }
 
+  const Clock::time_point start_ = Clock::now();
   const Driver& driver_;
   CUstream stream_;
   const RaceOptions& options_;

@@ -34,7 +34,7 @@ struct RaceOptions {
   int sets = 1;              ///< operand sets, at least 1; consecutive launches take consecutive sets
   int rounds = 7;            ///< at most; fewer when the deadline comes first
   double round_us = 2000;    ///< GPU time that each contender gets per round, but at least one launch (graph: 20)
-  double warm_up_us = 0;     ///< GPU time of rounds before the first, whose times are forgotten
+  double warm_up_us = 0;     ///< after the start, in which rounds' times are forgotten
   int max_launches = 4096;   ///< of one contender per round
   std::uint64_t seed = 1;    ///< of the order within rounds
   double abandon_ratio = 0;  ///< if positive, contenders slower than this times the best median so far are dropped
@@ -46,8 +46,9 @@ struct RaceOptions {
   static constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);
 };
 
-/// A GPU that has idled begins at clocks that its power limit takes from it within tens of milliseconds; which of two
-/// kernels is faster may change with them.
+/// A GPU that has idled begins at clocks that its power limit takes from it within tens of milliseconds, and which of
+/// two kernels is faster may change with them (docs/notebook/search.md). Those that graphs are for do not come to the
+/// limit.
 inline constexpr double kWarmUpUs = 100'000;
 
 /// The failure of a contender that the deadline left no time for.
@@ -69,8 +70,8 @@ struct RaceResult {
 ///
 /// A contender that fails to launch is dropped and its failure told; one that is abandoned as too slow keeps the
 /// samples it has and is no failure. After the deadline no round starts, and none that by its estimate would end after
-/// it except the first. Throws Error{context_lost} when an error has made the context unusable, and other driver errors
-/// that are no contender's own.
+/// it except the first; what warms up leaves time for two. Throws Error{context_lost} when an error has made the
+/// context unusable, and other driver errors that are no contender's own.
 RaceResult race(const Driver& driver, CUstream stream, std::span<const Contender> contenders,
                 const RaceOptions& options);
 

@@ -62,17 +62,40 @@ TEST_F(BenchTest, LaunchesTakeTheSetsInTurn) {
 }
 
 TEST_F(BenchTest, RoundsThatWarmUpAreForgotten) {
-  const auto launches = [&](double warm_up_us) {
-    RaceOptions warmed = options(TimingMode::eager);
-    warmed.warm_up_us = warm_up_us;
+  RaceOptions warmed = options(TimingMode::eager);
+  const auto launches = [&] {
     sets_used_.clear();
     const RaceResult result = race(driver_, stream(), std::vector{contender("a", plan())}, warmed);
     EXPECT_EQ(result.rounds_done, 3);
     EXPECT_EQ(result.us[0].size(), 3u);
     return sets_used_.size();
   };
-  // Of 2 ms each: two timed launches of 1 ms, and as many untimed ones before them.
-  EXPECT_EQ(launches(20'000), launches(0) + 10 * 4);
+  const std::size_t cold = launches();
+  warmed.warm_up_us = 20'000;
+  EXPECT_GT(launches(), cold);
+  warmed.warm_up_us = 0;
+  warmed.round_us = 100'000;
+  const std::size_t cold_and_long = launches();
+  warmed.warm_up_us = 3.6e9;
+  warmed.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  EXPECT_GT(launches(), cold_and_long) << "until only as much is left as two rounds take";
+  warmed.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(290);
+  EXPECT_EQ(launches(), cold_and_long) << "with another round there were no time for two";
+}
+
+TEST_F(BenchTest, WhatFailsWhileItWarmsUpHasNoSamples) {
+  RaceOptions warmed = options(TimingMode::eager);
+  warmed.warm_up_us = 20'000;
+  int left = 20;
+  const Contender bad{"bad", [&](CUstream, int) {
+                        if (--left == 0) throw Error(ErrorCode::driver_error, "no such thing");
+                      }};
+  const RaceResult result = race(driver_, stream(), std::vector{bad, contender("good", plan())}, warmed);
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(result.failures[0], "no such thing");
+  ASSERT_EQ(result.us[0].size(), 3u);
+  EXPECT_THAT(result.us[0], testing::Each(testing::IsNan()));
+  EXPECT_THAT(result.us[1], testing::Each(testing::DoubleNear(1000, 0.1)));
 }
 
 TEST_F(BenchTest, AContenderThatFailsIsDroppedAlone) {

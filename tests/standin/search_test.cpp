@@ -50,6 +50,7 @@ class FakeMeasurer final : public Measurer {
       ++result.rounds_done;
     }
     entries_raced.push_back(trials.size());
+    warm_ups_us.push_back(options.warm_up_us);
     --time_left;
     return result;
   }
@@ -63,6 +64,7 @@ class FakeMeasurer final : public Measurer {
   int time_left = 1000;  // races until the deadline
   std::vector<std::string> checked;
   std::vector<std::size_t> entries_raced;
+  std::vector<double> warm_ups_us;
   int ended = 0;
 
  private:
@@ -127,6 +129,17 @@ TEST_F(SearchTest, HalvesTheField) {
   EXPECT_EQ(std::vector(gpu_.entries_raced.begin(), gpu_.entries_raced.begin() + 3),
             (std::vector<std::size_t>{20, 10, 5}));
   EXPECT_EQ(gpu_.entries_raced.back(), 3u);
+}
+
+TEST_F(SearchTest, TheFirstRaceOfLongKernelsWarmsUp) {
+  search(candidates(20));
+  ASSERT_GE(gpu_.warm_ups_us.size(), 2u);
+  EXPECT_EQ(gpu_.warm_ups_us.front(), kWarmUpUs);
+  EXPECT_THAT(std::span(gpu_.warm_ups_us).subspan(1), testing::Each(0));
+  gpu_.warm_ups_us.clear();
+  problem_.m = problem_.n = problem_.k = 256;
+  search(candidates(20));
+  EXPECT_THAT(gpu_.warm_ups_us, testing::Each(0));
 }
 
 TEST_F(SearchTest, WithinATieTheEarlierNameWinsWhateverTheNoise) {
