@@ -24,6 +24,7 @@
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
+#include "shared/byte_share.hpp"
 #include "shared/tile_order.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_epilogue.cuh"
@@ -94,8 +95,9 @@ class WgmmaGemm {
     }
     // What the copy engine still reads must stay. All threads wait, or else the compiler serialises the products.
     if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();
-    // Others may still arrive at this block's barriers, except where each waits for all that it is sent.
+    // A block ends when its neighbours have all that it sends them, and it has what they send.
     if constexpr (kCluster > 1 && !kConfig.one_tile) meet();
+    if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_wait();
   }
 
  private:
@@ -143,13 +145,9 @@ class WgmmaGemm {
 
   /// This block's share of an operand's first `bytes`. No value is read, so that it may come before the kernel ahead
   /// has written them.
-  static HOTGEMM_DEVICE void prefetch(u64 operand, int bytes) {
-    constexpr int kLineBytes = 128;
-    const int share = div_up(div_up(bytes, static_cast<int>(ptx::grid_size())), kLineBytes) * kLineBytes;
-    const i64 first = i64{ptx::block_index()} * share;
-    if (first >= bytes) return;
-    const int count = min_of(share, bytes - static_cast<int>(first));
-    ptx::cp_async_bulk_prefetch_l2(operand + static_cast<u64>(first), static_cast<u32>(count));
+  static HOTGEMM_DEVICE void prefetch(u64 operand, u32 bytes) {
+    const ByteShare share = byte_share(bytes, ptx::grid_size(), ptx::block_index());
+    if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);
   }
 
   /// Calls use(m, n, turn) with the first row and column of each of this block's tiles, and how many came before it.
@@ -287,7 +285,7 @@ class WgmmaGemm {
       }
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();
-      if (tile > 0 && is_filled_again(tile - 1)) {
+      if (tile > 0 && is_given_back(tile - 1)) {
         release(previous.stage);
         if (copies) {
           await(empty(previous.stage), previous.parity);
@@ -300,11 +298,13 @@ class WgmmaGemm {
     if constexpr (kConfig.ping_pong) end_turn(consumer);
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
-    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);
+    if (k_tiles_ > 0 && is_given_back(k_tiles_ - 1)) release(previous.stage);
+    // The block has all that its neighbours send it: what they copy, and, since it has copied after them, arrivals.
+    if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
   }
 
-  /// Whether another k-tile comes to where k-tile `tile` is.
-  HOTGEMM_DEVICE bool is_filled_again(int tile) const { return !kConfig.one_tile || tile + kStages < k_tiles_; }
+  /// Blocks that stay give back every stage, one-tile blocks those that another k-tile comes to.
+  HOTGEMM_DEVICE bool is_given_back(int tile) const { return !kConfig.one_tile || tile + kStages < k_tiles_; }
 
   static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kBlocksM]) {
 #pragma unroll

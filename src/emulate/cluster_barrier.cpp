@@ -4,16 +4,17 @@
 
 namespace hotgemm::emulate {
 
-void ClusterBarrier::arrive(Thread& thread) {
-  count(thread, Instruction::barrier_cluster_arrive);
+void ClusterBarrier::arrive(Thread& thread, Instruction instruction) {
+  count(thread, instruction);
   if (thread.cluster_arrivals != thread.cluster_waits) {
     report(thread, {.hazard = Hazard::bad_operand,
-                    .instruction = Instruction::barrier_cluster_arrive,
+                    .instruction = instruction,
                     .detail = "the thread has arrived before and has not waited since"});
     return;
   }
   ++thread.cluster_arrivals;
-  arrivals_.push_back(thread.arrive());
+  const bool is_relaxed = instruction == Instruction::barrier_cluster_arrive_relaxed;
+  arrivals_.push_back(is_relaxed ? Arrival{thread.block->cluster().nothing_seen(), thread.id, 0} : thread.arrive());
   --missing_;
   end_phase_if_complete(thread);
 }

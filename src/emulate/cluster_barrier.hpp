@@ -12,7 +12,8 @@ class ClusterBarrier {
  public:
   explicit ClusterBarrier(std::size_t threads) : living_(threads), missing_(threads) {}
 
-  void arrive(Thread& thread);
+  /// By barrier.cluster.arrive, or by the relaxed one, from which nobody learns what the thread has seen.
+  void arrive(Thread& thread, Instruction instruction);
   /// Suspends the thread until all have come.
   void wait(Thread& thread);
   /// `thread` has ended; nobody waits for it any longer.

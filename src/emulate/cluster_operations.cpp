@@ -25,7 +25,12 @@ std::uint32_t mapa(std::uint32_t shared, std::uint32_t rank) {
 
 void barrier_cluster_arrive() {
   Thread& thread = this_thread();
-  thread.block->cluster().barrier().arrive(thread);
+  thread.block->cluster().barrier().arrive(thread, Instruction::barrier_cluster_arrive);
+}
+
+void barrier_cluster_arrive_relaxed() {
+  Thread& thread = this_thread();
+  thread.block->cluster().barrier().arrive(thread, Instruction::barrier_cluster_arrive_relaxed);
 }
 
 void barrier_cluster_wait() {

@@ -44,7 +44,7 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// What each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args) {
+std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args, std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
@@ -56,7 +56,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
     with_maps.a = encode(a);
     with_maps.b = encode(b);
-    const PrefetchBytes bytes = prefetch_bytes(a, b);  // as in a programmatic launch
+    const PrefetchBytes bytes = prefetch_bytes(a, b, blocks);  // as in a programmatic launch
     with_maps.prefetch_a = bytes.a;
     with_maps.prefetch_b = bytes.b;
   }
@@ -92,8 +92,9 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                       .raster_width = c.launch.raster_width,
                       .raster_along_n = c.launch.raster_along_n ? 1 : 0};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
-  const std::function<void()> run_thread = thread_body(kernel, args);
-  run.report = device.launch({.blocks = static_cast<std::uint32_t>(shape.blocks(p.m, p.n, kSmCount)),
+  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount);
+  const std::function<void()> run_thread = thread_body(kernel, args, blocks);
+  run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),
                               .threads_per_block = shape.threads,
                               .shared_bytes = shape.smem_bytes,
                               .blocks_per_cluster = static_cast<std::uint32_t>(shape.cluster),

@@ -37,7 +37,7 @@ bool Allocation::is_valid(const Thread& thread, Instruction instruction, std::ui
       at % pitch + static_cast<unsigned>(bytes) <= static_cast<std::uint64_t>(shape_.row_bytes)) {
     return true;
   }
-  report_place(thread, instruction, address, alignment, bytes);
+  report_place(thread, is_aligned ? Hazard::out_of_bounds : Hazard::misaligned, instruction, address, bytes);
   return false;
 }
 
@@ -116,8 +116,10 @@ void Allocation::prefetch(const Thread& thread, Instruction instruction, std::ui
   const std::uint64_t end = address - address_ + bytes;
   const auto padding = static_cast<std::uint64_t>(shape_.pitch_bytes - shape_.row_bytes);
   const bool is_aligned = address % kAlignment == 0 && bytes % kAlignment == 0;
-  if (is_aligned && address >= address_ && end <= bytes_.size() - padding) return;
-  report_place(thread, instruction, is_aligned ? address : address | 1, kAlignment, static_cast<int>(bytes));
+  const bool is_inside = address >= address_ && end + padding <= bytes_.size();
+  if (is_aligned && is_inside) return;
+  report_place(thread, is_aligned ? Hazard::out_of_bounds : Hazard::misaligned, instruction, address,
+               static_cast<int>(bytes));
 }
 
 void Allocation::forget_accesses() { std::ranges::fill(cells_, GlobalCell{}); }
@@ -132,16 +134,14 @@ std::string Allocation::element_name(std::uint64_t address) const {
                      shape_.row_bytes);
 }
 
-void Allocation::report_place(const Thread& thread, Instruction instruction, std::uint64_t address, int alignment,
+void Allocation::report_place(const Thread& thread, Hazard hazard, Instruction instruction, std::uint64_t address,
                               int bytes) const {
-  Finding finding{.hazard = Hazard::misaligned,
+  report(thread, {.hazard = hazard,
                   .instruction = instruction,
                   .place = shape_.name,
                   .address = address,
                   .bytes = bytes,
-                  .detail = element_name(address)};
-  if (address % static_cast<unsigned>(alignment) == 0) finding.hazard = Hazard::out_of_bounds;
-  report(thread, finding);
+                  .detail = element_name(address)});
 }
 
 void Allocation::report_conflict(const Thread& thread, Instruction instruction, std::uint64_t address, int bytes,

@@ -41,7 +41,7 @@ class Allocation {
   /// The same, done by somebody else for the thread. A null `from` leaves the bytes for `land`.
   bool write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
-  /// Nothing but a look at address and length, both in 16 bytes: from the first row to the last one.
+  /// Nothing but a look: multiples of 16 bytes, from the first row to the last one, and between rows.
   void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes) const;
 
   /// A launch has ended: its accesses are ordered before those of the next.
@@ -61,7 +61,7 @@ class Allocation {
   }
   bool is_valid(const Thread& thread, Instruction instruction, std::uint64_t address, int alignment, int bytes) const;
   bool conflicts(const Thread& thread, Instruction instruction, const Touch& touch) const;
-  void report_place(const Thread& thread, Instruction instruction, std::uint64_t address, int alignment,
+  void report_place(const Thread& thread, Hazard hazard, Instruction instruction, std::uint64_t address,
                     int bytes) const;
   void report_conflict(const Thread& thread, Instruction instruction, std::uint64_t address, int bytes,
                        const Touch& touch, const char* did) const;

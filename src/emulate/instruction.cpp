@@ -36,6 +36,7 @@ constexpr std::string_view kNames[] = {
     "bar.sync",
     "bar.arrive",
     "barrier.cluster.arrive",
+    "barrier.cluster.arrive.relaxed",
     "barrier.cluster.wait",
     "mapa",
     "mbarrier.init",

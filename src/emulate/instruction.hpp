@@ -37,6 +37,7 @@ enum class Instruction : std::uint8_t {
   bar_sync,
   bar_arrive,
   barrier_cluster_arrive,
+  barrier_cluster_arrive_relaxed,
   barrier_cluster_wait,
   mapa,
   mbarrier_init,

@@ -92,7 +92,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     result = find_or_encode(driver, a, last_a, with_maps.a);
     if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, last_b, with_maps.b);
     if (launch.programmatic) {  // while the kernel ahead ends
-      const PrefetchBytes bytes = prefetch_bytes(a, b);
+      const PrefetchBytes bytes = prefetch_bytes(a, b, blocks);
       with_maps.prefetch_a = bytes.a;
       with_maps.prefetch_b = bytes.b;
     }

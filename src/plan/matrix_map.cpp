@@ -1,5 +1,7 @@
 #include "plan/matrix_map.hpp"
 
+#include <algorithm>
+
 namespace hotgemm {
 namespace {
 
@@ -20,6 +22,9 @@ std::uint64_t span_bytes(const TensorMapSpec& s) {
   return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
 }
 
+/// Whether rows are further apart than twice their length.
+bool is_sparse(const TensorMapSpec& s) { return s.sizes[1] > 1 && s.strides[1] > 2 * s.sizes[0] * s.strides[0]; }
+
 }  // namespace
 
 TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const {
@@ -31,11 +36,13 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
   return spec;
 }
 
-PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b) noexcept {
-  constexpr std::uint64_t kMost = 8 << 20;
+PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept {
+  constexpr std::uint64_t kMost = 8 << 20, kMostOfBlock = 64 << 10;
+  if (is_sparse(a) || is_sparse(b)) return {};
   const std::uint64_t of_a = span_bytes(a), of_b = span_bytes(b);
-  if (of_a > kMost || of_b > kMost || of_a + of_b > kMost) return {};
-  return {static_cast<int>(of_a), static_cast<int>(of_b)};
+  const std::uint64_t most = std::min(kMost, static_cast<std::uint64_t>(blocks) * kMostOfBlock);
+  if (of_a > most || of_b > most || of_a + of_b > most) return {};
+  return {static_cast<unsigned>(of_a), static_cast<unsigned>(of_b)};
 }
 
 std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits) {

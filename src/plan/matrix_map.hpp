@@ -28,15 +28,15 @@ struct MatrixMaps {
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
 };
 
-/// What blocks want in L2 before they begin: WgmmaArgs::prefetch_a and prefetch_b.
+/// What blocks want in L2 early: WgmmaArgs::prefetch_a and prefetch_b.
 struct PrefetchBytes {
-  int a = 0;
-  int b = 0;
+  unsigned a = 0;
+  unsigned b = 0;
   friend bool operator==(const PrefetchBytes&, const PrefetchBytes&) = default;
 };
-/// All of both operands, or nothing of them where that is more than 8 MiB: larger ones come faster in the order in
-/// which tiles need them (docs/notebook/wgmma.md, 19).
-PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b) noexcept;
+/// All of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`, or as much again
+/// lies between rows: then they come faster in the order in which tiles need them (docs/notebook/wgmma.md, 19).
+PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept;
 
 /// nullopt for families that do not copy by tensor.
 std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits);

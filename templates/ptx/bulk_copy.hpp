@@ -3,9 +3,9 @@
 #include "ptx/device.hpp"
 #include "shared/tensor_map.hpp"
 
-// Copies of boxes between a tensor in global memory and shared memory, made by one thread and done by the copy engine.
-// Coordinates are those of the box's first element, x along the contiguous dimension; what lies outside of the tensor
-// is read as zero and not written. sm_90 and later.
+// What one thread has the copy engine do: copies of boxes between a tensor in global memory and shared memory, and
+// prefetches. Coordinates are those of the box's first element, x along the contiguous dimension; what lies outside of
+// the tensor is read as zero and not written. sm_90 and later.
 
 namespace hotgemm::ptx {
 

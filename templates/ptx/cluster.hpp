@@ -22,6 +22,10 @@ HOTGEMM_DEVICE u32 mapa(u32 shared, u32 rank) {
 
 /// Comes to the barrier of all threads of the cluster and goes on; what was written before is seen after the wait.
 HOTGEMM_DEVICE void barrier_cluster_arrive() { HOTGEMM_PTX("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+/// The same, but of what was written nothing is said.
+HOTGEMM_DEVICE void barrier_cluster_arrive_relaxed() {
+  HOTGEMM_PTX("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 HOTGEMM_DEVICE void barrier_cluster_wait() { HOTGEMM_PTX("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 }  // namespace hotgemm::ptx

@@ -16,8 +16,8 @@ struct WgmmaArgs {
   TensorMap b;
   TensorMap d;
   GemmArgs gemm;
-  int prefetch_a;  ///< bytes from A's first element on, a multiple of 16, that blocks want in L2 before they begin
-  int prefetch_b;  ///< the same of B
+  unsigned prefetch_a;  ///< bytes from A's first element on, a multiple of 16, that blocks want in L2 early
+  unsigned prefetch_b;  ///< the same of B
 };
 
 /// Elements of a box: x along the contiguous dimension of the matrix as stored.

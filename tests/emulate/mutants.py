@@ -141,7 +141,7 @@ MUTANTS = {
     "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
     "wgmma_parity_does_not_turn": ("wgmma.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
-        "wgmma.cuh", "    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);\n", ""),
+        "wgmma.cuh", "    if (k_tiles_ > 0 && is_given_back(k_tiles_ - 1)) release(previous.stage);\n", ""),
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
@@ -184,10 +184,11 @@ MUTANTS = {
     "wgmma_no_meeting_at_end": (
         "wgmma.cuh", "    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();\n", ""),
     "wgmma_prefetches_beyond_operand": (
-        "wgmma.cuh", "min_of(share, bytes - static_cast<int>(first));", "share;"),
+        "shared/byte_share.hpp", "left < share ? left : share};", "share};"),
     "wgmma_arrives_at_block_that_may_have_ended": (
-        "wgmma.cuh", "    if (!kConfig.one_tile && k_tiles_ > 0) release(previous.stage);\n",
+        "wgmma.cuh", "    if (k_tiles_ > 0 && is_given_back(k_tiles_ - 1)) release(previous.stage);\n",
         "    if (k_tiles_ > 0) release(previous.stage);\n"),
+    "wgmma_gives_back_a_stage_too_many": ("wgmma.cuh", "tile + kStages < k_tiles_; }", "tile + kStages <= k_tiles_; }"),
     # ---- family wgmma: ping-pong ----
     "wgmma_skipped_tiles_not_counted": ("wgmma.cuh", "        cursor.advance(static_cast<u32>(k_tiles_));\n", ""),
     "wgmma_skipped_passes_not_counted": ("wgmma.cuh", "    parity ^= stage / kStages & 1;\n", ""),

@@ -57,6 +57,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) hotgemm_instructions(const 
   ptx::fence_mbarrier_init();
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
+  ptx::barrier_cluster_arrive_relaxed();
+  ptx::barrier_cluster_wait();
   if (ptx::elect_sync()) {
     ptx::prefetch_tensormap(map);
     ptx::cp_async_bulk_prefetch_l2(0x1000, 64);

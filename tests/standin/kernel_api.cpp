@@ -55,6 +55,7 @@ struct MapContents {
   unsigned long long address = 0;
   long long ld = 0;
   unsigned long long bytes = 0;  ///< from the first element to the last one
+  bool is_dense = true;          ///< rows are no further apart than twice their length
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
                      const ExpectedBox& box, int rows, int cols) {
@@ -73,15 +74,18 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   const auto row_bytes = static_cast<unsigned long long>(cols) * 2,
              last_row = static_cast<unsigned long long>(rows - 1);
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
-          last_row * found->strides[0] + row_bytes};
+          last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};
 }
 
-/// What a launch brings into L2 lies inside the operand, and only one that may begin early brings anything.
-void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const char* name, int bytes,
-                     const MapContents& operand) {
-  const bool is_inside = bytes >= 0 && bytes % 16 == 0 && static_cast<unsigned long long>(bytes) <= operand.bytes;
-  expect(ledger, is_inside && (bytes == 0 || shape.programmatic), function,
-         "prefetches " + std::to_string(bytes) + " bytes of " + name);
+/// A launch that may begin early brings small operands into L2, in whole chunks of 16 bytes; others nothing.
+void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
+                     const MapContents& a, const MapContents& b) {
+  const bool is_small = a.bytes + b.bytes <= 64 << 10 && a.is_dense && b.is_dense;
+  const bool brings = shape.programmatic && (args.prefetch_a > 0 || is_small);
+  expect(ledger,
+         args.prefetch_a == (brings ? a.bytes / 16 * 16 : 0) && args.prefetch_b == (brings ? b.bytes / 16 * 16 : 0),
+         function,
+         "prefetches " + std::to_string(args.prefetch_a) + " and " + std::to_string(args.prefetch_b) + " bytes");
 }
 
 /// The arguments of a kernel that knows A and B by their tensor maps, at which it does not look with k = 0, and D by
@@ -98,8 +102,7 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
     gemm.ldb = b.ld;
     expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");
   }
-  expect_prefetch(ledger, function, shape, "A", args.prefetch_a, a);
-  expect_prefetch(ledger, function, shape, "B", args.prefetch_b, b);
+  expect_prefetch(ledger, function, shape, args, a, b);
   gemm.a = a.address;
   gemm.b = b.address;
   if (kernel.boxes->d) {
