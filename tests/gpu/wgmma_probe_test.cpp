@@ -136,9 +136,10 @@ class WgmmaProbe : public GpuTest {
                    "launch a probe");
     driver().check(driver().cuStreamSynchronize(stream()), "run a probe");
   }
-  static DeviceBuffer upload(const Bits& bits) {
+  /// In the stream of the launches: a copy of little pageable memory returns before it has arrived.
+  DeviceBuffer upload(const Bits& bits) const {
     DeviceBuffer buffer(driver(), bits.size() * 2);
-    driver().check(driver().cuMemcpyHtoD(buffer.get(), bits.data(), bits.size() * 2), "upload");
+    driver().check(driver().cuMemcpyHtoDAsync(buffer.get(), bits.data(), bits.size() * 2, stream()), "upload");
     return buffer;
   }
   static Bits download(const DeviceBuffer& buffer) {
