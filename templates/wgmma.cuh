@@ -76,8 +76,8 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void run() {
     if (thread_ == 0) make_barriers();
-    if (thread_ == kWarpSize) prefetch(args_.gemm.a, args_.prefetch_a);
-    if (thread_ == 2 * kWarpSize) prefetch(args_.gemm.b, args_.prefetch_b);
+    if (thread_ == kWarpSize) prefetch(args_.gemm.a, args_.prefetch.a);
+    if (thread_ == 2 * kWarpSize) prefetch(args_.gemm.b, args_.prefetch.b);
     ptx::griddepcontrol_launch_dependents();
     meet();
     ptx::griddepcontrol_wait();  // from here on global memory may be read and written
@@ -184,7 +184,7 @@ class WgmmaGemm {
   /// By one thread, into a stage that nobody reads any more.
   HOTGEMM_DEVICE void copy_stage(u32 stage, int m, int n, int tile) const {
     const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, kStageBytes);
+    ptx::mbarrier_arrive_expect_tx(barrier, args_.stage_bytes);
     const u32 shared = shared_ + stage * kStageBytes;
     const int k = tile * kConfig.block_k;
     // Blocks beside each other share A, those below each other B.

@@ -84,18 +84,15 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
   if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, stream);
-  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args, .prefetch_a = 0, .prefetch_b = 0};
+  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args, .prefetch = {}, .stage_bytes = 0};
   const MatrixMaps& maps = *kernel.maps;
   CUresult result = CUDA_SUCCESS;
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
     result = find_or_encode(driver, a, last_a, with_maps.a);
     if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, last_b, with_maps.b);
-    if (launch.programmatic) {  // while the kernel ahead ends
-      const PrefetchBytes bytes = prefetch_bytes(a, b, blocks);
-      with_maps.prefetch_a = bytes.a;
-      with_maps.prefetch_b = bytes.b;
-    }
+    if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // while the kernel ahead ends
+    with_maps.stage_bytes = maps.stage_bytes(a, b);
   }
   if (result == CUDA_SUCCESS && maps.d)
     result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), last_d, with_maps.d);

@@ -11,6 +11,7 @@ namespace hotgemm {
 /// The tensor map of a matrix, as far as config and traits fix it.
 struct MatrixMap {
   TensorMapSpec fixed;  ///< without address, sizes and the stride of rows
+  int tile_bytes;       ///< that the copies of a tile bring
 
   /// Of the matrix as stored at `base`.
   TensorMapSpec of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const;
@@ -24,18 +25,18 @@ struct MatrixMaps {
   bool a_is_k_major;
   bool b_is_k_major;
 
+  /// With boxes no taller than the matrix where its rows are m's, or n's. The copy engine takes longer for a row beyond
+  /// the matrix than for one of it (docs/notebook/wgmma.md, 20), and what is left out of the tile would only have been
+  /// multiplied into rows, or columns, beyond D's edge. Rows along k must be zeros there.
   TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const;
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
+  /// WgmmaArgs::stage_bytes, with such maps.
+  unsigned stage_bytes(const TensorMapSpec& of_a, const TensorMapSpec& of_b) const;
 };
 
-/// What blocks want in L2 early: WgmmaArgs::prefetch_a and prefetch_b.
-struct PrefetchBytes {
-  unsigned a = 0;
-  unsigned b = 0;
-  friend bool operator==(const PrefetchBytes&, const PrefetchBytes&) = default;
-};
-/// All of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`, or as much again
-/// lies between rows: then they come faster in the order in which tiles need them (docs/notebook/wgmma.md, 19).
+/// WgmmaArgs::prefetch: all of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`,
+/// or as much again lies between rows: then they come faster in the order in which tiles need them
+/// (docs/notebook/wgmma.md, 19).
 PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept;
 
 /// nullopt for families that do not copy by tensor.

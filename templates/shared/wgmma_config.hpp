@@ -9,6 +9,13 @@
 
 namespace hotgemm {
 
+/// Bytes from an operand's first element on, multiples of 16, that blocks want in L2 early.
+struct PrefetchBytes {
+  unsigned a;
+  unsigned b;
+  friend constexpr bool operator==(const PrefetchBytes&, const PrefetchBytes&) = default;
+};
+
 /// The parameter of a `wgmma` kernel: tensor maps, whose boxes the config states, and the rest as other families have
 /// it. That of D is used where the config stores in bulk.
 struct WgmmaArgs {
@@ -16,8 +23,8 @@ struct WgmmaArgs {
   TensorMap b;
   TensorMap d;
   GemmArgs gemm;
-  unsigned prefetch_a;  ///< bytes from A's first element on, a multiple of 16, that blocks want in L2 early
-  unsigned prefetch_b;  ///< the same of B
+  PrefetchBytes prefetch;
+  unsigned stage_bytes;  ///< that copies bring: less than a stage holds where a matrix has fewer rows than a box
 };
 
 /// Elements of a box: x along the contiguous dimension of the matrix as stored.

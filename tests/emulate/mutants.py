@@ -145,7 +145,7 @@ MUTANTS = {
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", "mbarrier_arrive_expect_tx(barrier, kStageBytes)",
+        "wgmma.cuh", "mbarrier_arrive_expect_tx(barrier, args_.stage_bytes)",
         "mbarrier_arrive_expect_tx(barrier, kTileA.bytes())"),
     "wgmma_first_consumer_frees_a_stage": (
         "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",

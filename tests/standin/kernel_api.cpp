@@ -56,6 +56,7 @@ struct MapContents {
   long long ld = 0;
   unsigned long long bytes = 0;  ///< from the first element to the last one
   bool is_dense = true;          ///< rows are no further apart than twice their length
+  std::uint32_t tile_bytes = 0;  ///< that the boxes of a tile bring
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
                      const ExpectedBox& box, int rows, int cols) {
@@ -69,23 +70,23 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
          function, std::string("the tensor map of ") + name + " has other sizes");
-  expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
+  expect(ledger, found->box[0] == box.x && found->box[1] == box.rows(rows) && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
   const auto row_bytes = static_cast<unsigned long long>(cols) * 2,
              last_row = static_cast<unsigned long long>(rows - 1);
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
-          last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};
+          last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes,
+          box.tile_bytes / box.y * box.rows(rows)};
 }
 
 /// A launch that may begin early brings small operands into L2, in whole chunks of 16 bytes; others nothing.
 void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
                      const MapContents& a, const MapContents& b) {
   const bool is_small = a.bytes + b.bytes <= 64 << 10 && a.is_dense && b.is_dense;
-  const bool brings = shape.programmatic && (args.prefetch_a > 0 || is_small);
-  expect(ledger,
-         args.prefetch_a == (brings ? a.bytes / 16 * 16 : 0) && args.prefetch_b == (brings ? b.bytes / 16 * 16 : 0),
-         function,
-         "prefetches " + std::to_string(args.prefetch_a) + " and " + std::to_string(args.prefetch_b) + " bytes");
+  const auto [of_a, of_b] = args.prefetch;
+  const bool brings = shape.programmatic && (of_a > 0 || is_small);
+  expect(ledger, of_a == (brings ? a.bytes / 16 * 16 : 0) && of_b == (brings ? b.bytes / 16 * 16 : 0), function,
+         "prefetches " + std::to_string(of_a) + " and " + std::to_string(of_b) + " bytes");
 }
 
 /// The arguments of a kernel that knows A and B by their tensor maps, at which it does not look with k = 0, and D by
@@ -101,6 +102,8 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
     gemm.lda = a.ld;
     gemm.ldb = b.ld;
     expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");
+    expect(ledger, args.stage_bytes == a.tile_bytes + b.tile_bytes, function,
+           "awaits " + std::to_string(args.stage_bytes) + " bytes for each k-tile");
   }
   expect_prefetch(ledger, function, shape, args, a, b);
   gemm.a = a.address;

@@ -150,8 +150,10 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
                             .k = 8,
                             .alpha = 1,
                             .raster_width = 2}};
-    encode_tensor_map(driver_, kernel->maps->of_a(bare.a, 8, 8, bare.lda), args.a);
-    encode_tensor_map(driver_, kernel->maps->of_b(bare.b, 16, 8, bare.ldb), args.b);
+    const TensorMapSpec a = kernel->maps->of_a(bare.a, 8, 8, bare.lda), b = kernel->maps->of_b(bare.b, 16, 8, bare.ldb);
+    args.stage_bytes = kernel->maps->stage_bytes(a, b);
+    encode_tensor_map(driver_, a, args.a);
+    encode_tensor_map(driver_, b, args.b);
     encode_tensor_map(driver_, kernel->maps->d->of(bare.d, 8, 16, bare.ldd), args.d);
     void* parameters[] = {&args};
     driver_.cuLaunchKernel(kernel->kernel.function(), 1, 1, 1, static_cast<unsigned>(kernel->shape.threads), 1, 1,

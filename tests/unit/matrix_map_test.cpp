@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace hotgemm {
 namespace {
 
@@ -17,13 +19,28 @@ TEST(MatrixMap, IsOfTheMatrixAsStored) {
   EXPECT_EQ(a.sizes[1], 100u);
   EXPECT_EQ(a.strides[1], 416u);
   EXPECT_EQ(a.box[0], 64u);
-  EXPECT_EQ(a.box[1], 128u);
+  EXPECT_EQ(a.box[1], 100u);
   const TensorMapSpec b = maps.of_b(address(16), 300, 200, 304);
   EXPECT_EQ(b.sizes[0], 300u) << "n is contiguous";
   EXPECT_EQ(b.sizes[1], 200u);
   EXPECT_EQ(b.strides[1], 608u);
   EXPECT_EQ(b.box[0], 64u);
   EXPECT_EQ(b.box[1], 32u) << "the other block of the cluster copies the other half";
+}
+
+TEST(MatrixMap, BoxesAreNoTallerThanAMatrixWhoseRowsAreNotAlongK) {
+  const WgmmaConfig config{.block_m = 128, .block_n = 64, .cluster_m = 2};  // B's slabs in two halves
+  const auto boxes = [&](Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k) {
+    const MatrixMaps maps = matrix_maps(config, GemmTraits{.op_a = op_a, .op_b = op_b}).value();
+    const TensorMapSpec a = maps.of_a(address(16), m, k, 4096), b = maps.of_b(address(16), n, k, 4096);
+    return std::tuple(a.box[1], b.box[1], maps.stage_bytes(a, b));
+  };
+  constexpr int kRow = 64 * 2;
+  EXPECT_EQ(boxes(Op::n, Op::t, 128, 64, 64), std::tuple(128u, 32u, (128u + 64) * kRow));
+  EXPECT_EQ(boxes(Op::n, Op::t, 129, 33, 1), std::tuple(128u, 32u, (128u + 64) * kRow)) << "zeros along k";
+  EXPECT_EQ(boxes(Op::n, Op::t, 5, 3, 64), std::tuple(5u, 3u, (5u + 2 * 3) * kRow)) << "both halves are as short";
+  EXPECT_EQ(boxes(Op::n, Op::t, 1, 32, 64), std::tuple(1u, 32u, (1u + 64) * kRow));
+  EXPECT_EQ(boxes(Op::t, Op::n, 5, 3, 1), std::tuple(64u, 32u, (128u + 64) * kRow)) << "rows along k";
 }
 
 TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
