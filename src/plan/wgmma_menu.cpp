@@ -58,6 +58,8 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
     {Schedule::one_tile,         1,  64,  32,  64, 32},
     {Schedule::one_tile,         2, 128,  64, 128, 64},
+    {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
+    {Schedule::cooperative,      1,  64,  32,  32, 32},
     {Schedule::cooperative,      1,  64,  64, 256, 64},
     {Schedule::cooperative,      2, 128,  64, 256, 64},
     {Schedule::cooperative,      2, 256,  64, 128, 64},
@@ -71,6 +73,7 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
 constexpr int kMostStages = 16;
 /// A k-tile of 128 halves what waiting for it costs; large tiles have too few stages left.
 constexpr int kDeepTileExtent = 192;
+constexpr int kNarrowAnchorExtent = 96;  // where it always pays
 
 constexpr const ArchLimits& hopper() { return *find_arch_limits(90); }
 
@@ -159,11 +162,12 @@ std::vector<WgmmaConfig> wgmma_anchors() {
   std::vector<WgmmaConfig> anchors;
   for (const WgmmaTiles& tiles : kWgmmaAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
+      if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
       config.stages = deepest(config, GemmTraits{});
       anchors.push_back(config);
-      // Large tiles also in pairs that share the wider side.
+      // All but small tiles also in pairs that share the wider side.
       (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
-      if (config.block_m * config.block_n >= 128 * 128 && is_legal(config, GemmTraits{}, hopper())) {
+      if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
         anchors.push_back(config);
       }
     });

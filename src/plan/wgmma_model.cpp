@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 
 namespace hotgemm {
 namespace {
@@ -12,22 +14,29 @@ namespace {
 // docs/kernels/wgmma.md.
 constexpr double kSustained = 0.85;  // of the tensor cores' nominal rate: what power leaves on random data
 constexpr double kSharedBytes = 128;
-constexpr double kWriteShare = 0.5;         // a byte that a copy writes to shared memory costs this much of one read
-constexpr double kL2Bytes = 64;             // for one SM
-constexpr double kL2TotalBytes = 6154;      // for all
-constexpr double kBoxRowCycles = 1;         // the copy engine's pace: a row of a box, however short
-constexpr double kLatencyCycles = 1000;     // from a copy's issue to its data, out of DRAM
-constexpr double kWaitCycles = 20;          // a k-tile's waits and fences, where no other warpgroup multiplies
-constexpr double kUnboundShare = 0.05;      // of what does not bind: contention and power
-constexpr double kBlockCycles = 1080;       // a block's first products wait for its first copies (0.59 us)
-constexpr double kPersistentCycles = 2500;  // the same where a producer starts first (1.38 us)
-constexpr double kTurnoverCycles = 3000;    // between a block's end and the next one's start on its SM
-constexpr double kTileCycles = 1000;        // until all consumers are done with one tile and into the next
-constexpr double kClusterSaves = 0.5;       // of the bytes shared: L2 answers neighbours together without a cluster too
-constexpr double kClusterCycles = 600;      // blocks that start together wait for each other
-constexpr double kClusterShare = 0.02;      // and so do their pipelines
-constexpr double kStoreBytes = 24;          // of D and C, by two warpgroups
-constexpr double kEpilogueCycles = 400;     // until the first store
+constexpr double kWriteShare = 0.5;        // a byte that a copy writes to shared memory costs this much of one read
+constexpr double kCopyBytes = 78;          // the copy engine's pace, whose rows of a box take
+constexpr double kRowCycles = 1.05;        // so much at least,
+constexpr double kLineCycles = 1;          // so much more where they cross into another line,
+constexpr double kSectorCycles = 1;        // and so much where they begin within a sector
+constexpr double kL2TotalBytes = 9000;     // for all SMs: L2 answers neighbours that ask for the same together
+constexpr double kLatencyCycles = 1200;    // from a copy's issue to its data, out of DRAM
+constexpr double kHeldStages = 0.8;        // that are being read, so that no copy is on its way to them
+constexpr double kWaitCycles = 10;         // a k-tile's waits and fences, where no other warpgroup multiplies
+constexpr double kOneTileCycles = 270;     // a k-tile's least, where who multiplies copies
+constexpr double kUnboundShare = 0.02;     // of what does not bind: contention and power
+constexpr double kBlockCycles = 300;       // a block's first products wait for its first copies
+constexpr double kPersistentCycles = 500;  // the same where a producer starts first
+constexpr double kTurnoverCycles = 1500;   // between a block's end and the next one's start on its SM
+constexpr double kTileCycles = 300;        // until all consumers are done with one tile and into the next
+constexpr double kClusterSaves = 0.5;      // of the bytes shared: L2 answers neighbours together without a cluster too
+constexpr double kClusterCycles = 600;     // blocks that start together wait for each other
+constexpr double kClusterShare = 0.02;     // and so do their pipelines
+constexpr double kStoreBytes = 64;         // of D and C, by two warpgroups
+constexpr double kEpilogueCycles = 100;    // until the first store
+
+constexpr int kLineBytes = 128;
+constexpr int kSectorBytes = 32;
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
@@ -64,23 +73,36 @@ double shared_cycles(const WgmmaConfig& c) {
   return (read + kWriteShare * c.stage_bytes()) / kSharedBytes;
 }
 
-/// Of L2, which is not asked for what lies beyond the matrices, and of the copy engine, for which the short rows of a
-/// narrow swizzle are many.
+/// Of the copy engine, for a k-tile of an operand that as many blocks share. Rows of the matrix are taken to follow
+/// each other as closely as tensor maps allow.
+double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers) {
+  const int width = tile.slab_elements() * 2;
+  const std::int64_t pitch = ((tile.k_major ? k : extent) + 7) / 8 * 16;
+  const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of it
+  const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
+  const double row = std::max(kRowCycles, width / kCopyBytes) + lines * kLineCycles + sectors * kSectorCycles;
+  const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
+  return rows * tile.slabs() * row * (1 - kClusterSaves * (1 - 1.0 / sharers));
+}
+
+/// Of the copy engine and of L2, which is not asked for what lies beyond the matrices.
 double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, double sms) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
   const double asked = (m + n - kClusterSaves * saved) * c.block_k * 2;
-  const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
-  const double rows = a.rows() * a.slabs() + b.rows() * b.slabs();
-  return std::max(asked / std::min(kL2Bytes, kL2TotalBytes / sms), rows * kBoxRowCycles);
+  const double engine =
+      engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n) + engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m);
+  return std::max(engine, asked / (kL2TotalBytes / sms));
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles, others running beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, const Waves& waves, double k_tiles) {
   const double tensor = tensor_cycles(c), shared = shared_cycles(c), copy = copy_cycles(c, t, p, waves.sms);
-  const double in_flight = std::clamp<double>(k_tiles, 1, c.stages) * waves.concurrent;
-  const double bound = std::max({tensor, shared, copy, kLatencyCycles / in_flight});
+  const double in_flight = k_tiles <= c.stages ? std::max(k_tiles, 1.0) : c.stages - kHeldStages;
+  const double latency = (kLatencyCycles + copy) / (in_flight * waves.concurrent);
+  const double issue = c.one_tile ? kOneTileCycles / waves.concurrent : 0;
+  const double bound = std::max({tensor, shared, copy, latency, issue});
   const double waits = kWaitCycles / (c.readers() * waves.concurrent);
   return (bound + kUnboundShare * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + kClusterShare : 1) + waits;
 }

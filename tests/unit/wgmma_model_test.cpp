@@ -58,7 +58,7 @@ TEST(WgmmaModel, MoreWorkIsNotPredictedFaster) {
   const std::vector<WgmmaConfig> menu = wgmma_menu(GemmTraits{.op_b = Op::t});
   for (std::size_t i = 0; i < menu.size(); i += 7) {
     double last_m = 0, last_n = 0, last_k = 0;
-    for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
+    for (std::int64_t size = 64; size <= 20000; size = size * 5 / 4 / 64 * 64 + 64) {  // rows of whole lines
       const double by_m = us(menu[i], sized(size, 1024, 512));
       const double by_n = us(menu[i], sized(1024, size, 512));
       const double by_k = us(menu[i], sized(1024, 1024, size));
@@ -84,9 +84,22 @@ TEST(WgmmaModel, ATileBeyondAWaveCostsAsMuchAsAWave) {
   EXPECT_DOUBLE_EQ(us(cluster, sized(128, 1024, 4096)), us(cluster, sized(256, 1024, 4096)));
 }
 
-TEST(WgmmaModel, AClusterSavesWhereL2Binds) {
+TEST(WgmmaModel, RowsThatBeginWithinALineAreSlowerToCopy) {
+  const WgmmaConfig small{.block_m = 64, .block_n = 64, .one_tile = true, .stages = 8};
+  const auto by_row = [&](std::int64_t k) { return us(small, sized(1024, 1024, k)); };
+  EXPECT_GT(by_row(8192 - 32), by_row(8192)) << "whole sectors";
+  EXPECT_GT(by_row(8192 - 8), by_row(8192 - 32));
+}
+
+TEST(WgmmaModel, RowsBeyondTheMatrixAreNotCopied) {
+  const WgmmaConfig narrow{.block_m = 64, .block_n = 32, .consumers = 1, .stages = 16};
+  EXPECT_LT(us(narrow, sized(1, 4096, 4096)), 0.95 * us(narrow, sized(64, 4096, 4096)));
+}
+
+TEST(WgmmaModel, AClusterSavesWhereCopiesBind) {
   const Problem large = sized(8192, 8192, 8192);
-  EXPECT_LT(us(with_cluster(kPingPong, 2, 1), large), us(kPingPong, large));
+  const WgmmaConfig small{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 12};
+  EXPECT_LT(us(with_cluster(small, 2, 1), large), us(small, large));
   const WgmmaConfig wide{.block_m = 256, .block_n = 192, .stages = 3};
   EXPECT_GE(us(with_cluster(wide, 2, 1), large), us(wide, large)) << "a large tile asks for little";
   // What is shared is the wider side.
@@ -106,6 +119,14 @@ TEST(WgmmaModel, APersistentBlockPaysFromTheThirdTileOn) {
   const std::int64_t sms = h200().sm_count;
   EXPECT_LT(us(kOneTile, sized(sms * 128, 128, 1024)), us(kCooperative, sized(sms * 128, 128, 1024)));
   EXPECT_GT(us(kOneTile, sized(4 * sms * 128, 128, 1024)), us(kCooperative, sized(4 * sms * 128, 128, 1024)));
+}
+
+TEST(WgmmaModel, AProducerPaysWhereManyKTilesAreSmall) {
+  const WgmmaConfig alone{.block_m = 64, .block_n = 16, .consumers = 1, .one_tile = true, .stages = 16};
+  WgmmaConfig fed = alone;
+  fed.one_tile = false;
+  EXPECT_LT(us(fed, sized(64, 1280, 8192)), us(alone, sized(64, 1280, 8192)));
+  EXPECT_GT(us(fed, sized(64, 1280, 256)), us(alone, sized(64, 1280, 256)));
 }
 
 TEST(WgmmaModel, NarrowInstructionsAreSlow) {
