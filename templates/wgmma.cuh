@@ -119,10 +119,17 @@ class WgmmaGemm {
     }
     ptx::fence_mbarrier_init();
     if (k_tiles_ > 0) {  // or else there are no maps of A and B
-      ptx::prefetch_tensormap(args_.a);
-      ptx::prefetch_tensormap(args_.b);
+      prefetch_maps<kTileA, kConfig.cluster_n>(args_.a, args_.a_rest, args_.gemm.m);
+      prefetch_maps<kTileB, kConfig.cluster_m>(args_.b, args_.b_rest, args_.gemm.n);
     }
     if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::prefetch_tensormap(args_.d);
+  }
+
+  template <WgmmaTile kTile, int kSharers>
+  static HOTGEMM_DEVICE void prefetch_maps(const TensorMap& whole, const TensorMap& rest, int extent) {
+    constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
+    if (!kTile.k_major || extent >= kRows) ptx::prefetch_tensormap(whole);
+    if (kTile.k_major && extent % kRows != 0) ptx::prefetch_tensormap(rest);
   }
 
   /// All threads of block or cluster.
@@ -184,18 +191,29 @@ class WgmmaGemm {
   /// By one thread, into a stage that nobody reads any more.
   HOTGEMM_DEVICE void copy_stage(u32 stage, int m, int n, int tile) const {
     const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, args_.stage_bytes);
+    ptx::mbarrier_arrive_expect_tx(barrier, bytes<kTileA>(m, args_.gemm.m) + bytes<kTileB>(n, args_.gemm.n));
     const u32 shared = shared_ + stage * kStageBytes;
     const int k = tile * kConfig.block_k;
     // Blocks beside each other share A, those below each other B.
-    copy<kTileA, kConfig.cluster_n>(shared, args_.a, m, k, barrier);
-    copy<kTileB, kConfig.cluster_m>(shared + kTileA.bytes(), args_.b, n, k, barrier);
+    copy<kTileA, kConfig.cluster_n>(shared, args_.a, args_.a_rest, m, args_.gemm.m, k, barrier);
+    copy<kTileB, kConfig.cluster_m>(shared + kTileA.bytes(), args_.b, args_.b_rest, n, args_.gemm.n, k, barrier);
+  }
+
+  /// What copies of the operand's tile bring that begins at `outer`, of `extent`. The copy engine takes longer for a
+  /// row beyond the matrix than for one of it. Where such rows are m's or n's they are left out, and what was there
+  /// before is multiplied into rows or columns that D does not have; where they are k's, they must be zeros.
+  template <WgmmaTile kTile>
+  static HOTGEMM_DEVICE u32 bytes(int outer, int extent) {
+    if constexpr (!kTile.k_major) return kTile.bytes();
+    const int rows = min_of(extent - outer, kTile.rows());
+    return static_cast<u32>(max_of(rows, 0) * kTile.slabs() * kTile.swizzle_bytes);
   }
 
   /// The tile that begins at `outer`, `k`, slab by slab; of one that kSharers blocks share, this block's rows of each
   /// slab, to all of them.
   template <WgmmaTile kTile, int kSharers>
-  HOTGEMM_DEVICE void copy(u32 shared, const TensorMap& map, int outer, int k, u32 barrier) const {
+  HOTGEMM_DEVICE void copy(u32 shared, const TensorMap& whole, const TensorMap& rest, int outer, int extent, int k,
+                           u32 barrier) const {
     constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
     constexpr int kBoxes = kTile.rows() / kSharers / kRows;
     const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
@@ -206,6 +224,9 @@ class WgmmaGemm {
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
         const int row = first + i * kRows, column = slab * kTile.slab_elements();
+        const int left = kTile.k_major ? extent - outer - row : kRows;
+        if (left <= 0) continue;
+        const TensorMap& map = left < kRows ? rest : whole;
         copy_box<kSharers>(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
                            kTile.k_major ? k + column : outer + column, kTile.k_major ? outer + row : k + row, barrier);
       }

@@ -50,14 +50,16 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
   }
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
-  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args, .prefetch = {}, .stage_bytes = 0};
+  WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda);
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
-    with_maps.a = encode(a);
-    with_maps.b = encode(b);
+    const BoxMaps boxes_a = maps.boxes_of_a(a), boxes_b = maps.boxes_of_b(b);
+    if (boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
+    if (boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
+    if (boxes_b.whole) with_maps.b = encode(*boxes_b.whole);
+    if (boxes_b.rest) with_maps.b_rest = encode(*boxes_b.rest);
     with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as in a programmatic launch
-    with_maps.stage_bytes = maps.stage_bytes(a, b);
   }
   if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
   return [with_maps, run = std::get<void (*)(const WgmmaArgs&)>(kernel.run)] { run(with_maps); };

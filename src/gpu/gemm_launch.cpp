@@ -13,7 +13,9 @@ struct EncodedMap {
   TensorMap map;
 };
 thread_local constinit EncodedMap last_a;
+thread_local constinit EncodedMap last_a_rest;
 thread_local constinit EncodedMap last_b;
+thread_local constinit EncodedMap last_b_rest;
 thread_local constinit EncodedMap last_d;
 
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, EncodedMap& last, TensorMap& map) noexcept {
@@ -84,18 +86,22 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
   if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, stream);
-  WgmmaArgs with_maps{.a = {}, .b = {}, .d = {}, .gemm = args, .prefetch = {}, .stage_bytes = 0};
+  WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
   const MatrixMaps& maps = *kernel.maps;
   CUresult result = CUDA_SUCCESS;
+  const auto add = [&](const std::optional<TensorMapSpec>& spec, EncodedMap& last, TensorMap& map) {
+    if (spec && result == CUDA_SUCCESS) result = find_or_encode(driver, *spec, last, map);
+  };
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
-    result = find_or_encode(driver, a, last_a, with_maps.a);
-    if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, last_b, with_maps.b);
+    const BoxMaps boxes_a = maps.boxes_of_a(a), boxes_b = maps.boxes_of_b(b);
+    add(boxes_a.whole, last_a, with_maps.a);
+    add(boxes_a.rest, last_a_rest, with_maps.a_rest);
+    add(boxes_b.whole, last_b, with_maps.b);
+    add(boxes_b.rest, last_b_rest, with_maps.b_rest);
     if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // while the kernel ahead ends
-    with_maps.stage_bytes = maps.stage_bytes(a, b);
   }
-  if (result == CUDA_SUCCESS && maps.d)
-    result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), last_d, with_maps.d);
+  if (maps.d) add(maps.d->of(o.d, m, n, o.ldd), last_d, with_maps.d);
   if (result != CUDA_SUCCESS) return result;
   return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, stream);
 }

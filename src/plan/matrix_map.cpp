@@ -9,8 +9,8 @@ TensorSwizzle swizzle_of(int bytes) {
   return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
 }
 
-MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, int tile_bytes) {
-  MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}, .tile_bytes = tile_bytes};
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
+  MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
   map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
   map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
   return map;
@@ -22,9 +22,14 @@ std::uint64_t span_bytes(const TensorMapSpec& s) {
   return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
 }
 
-TensorMapSpec no_taller_than_matrix(TensorMapSpec spec) {
-  spec.box[1] = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.box[1], spec.sizes[1]));
-  return spec;
+BoxMaps boxes_of(const TensorMapSpec& spec) {
+  BoxMaps boxes;
+  if (spec.sizes[1] >= spec.box[1]) boxes.whole = spec;
+  if (const auto rest = static_cast<std::uint32_t>(spec.sizes[1] % spec.box[1]); rest > 0) {
+    boxes.rest = spec;
+    boxes.rest->box[1] = rest;
+  }
+  return boxes;
 }
 
 /// Whether rows are further apart than twice their length.
@@ -54,29 +59,27 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
-  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, a.bytes()),
-                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element, b.bytes()),
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major};
-  if (wgmma->stores_in_bulk(traits)) {
-    maps.d = map_of(wgmma->d_box(), WgmmaConfig::kStoreCols * 2, traits.element, wgmma->block_m * wgmma->block_n * 2);
-  }
+  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(), WgmmaConfig::kStoreCols * 2, traits.element);
   return maps;
 }
 
 TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const {
-  return a_is_k_major ? no_taller_than_matrix(a.of(base, m, k, ld)) : a.of(base, k, m, ld);
+  return a_is_k_major ? a.of(base, m, k, ld) : a.of(base, k, m, ld);
 }
 TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const {
-  return b_is_k_major ? no_taller_than_matrix(b.of(base, n, k, ld)) : b.of(base, k, n, ld);
+  return b_is_k_major ? b.of(base, n, k, ld) : b.of(base, k, n, ld);
 }
 
-unsigned MatrixMaps::stage_bytes(const TensorMapSpec& of_a, const TensorMapSpec& of_b) const {
-  const auto arriving = [](const MatrixMap& map, const TensorMapSpec& spec) {
-    return static_cast<unsigned>(map.tile_bytes) / map.fixed.box[1] * spec.box[1];
-  };
-  return arriving(a, of_a) + arriving(b, of_b);
+BoxMaps MatrixMaps::boxes_of_a(const TensorMapSpec& of_a) const {
+  return a_is_k_major ? boxes_of(of_a) : BoxMaps{of_a, {}};
+}
+BoxMaps MatrixMaps::boxes_of_b(const TensorMapSpec& of_b) const {
+  return b_is_k_major ? boxes_of(of_b) : BoxMaps{of_b, {}};
 }
 
 }  // namespace hotgemm

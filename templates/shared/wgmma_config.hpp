@@ -17,14 +17,16 @@ struct PrefetchBytes {
 };
 
 /// The parameter of a `wgmma` kernel: tensor maps, whose boxes the config states, and the rest as other families have
-/// it. That of D is used where the config stores in bulk.
+/// it. That of D is used where the config stores in bulk; `rest`, of an operand whose rows are m's or n's, where whole
+/// boxes leave some of them over: its boxes have as many.
 struct WgmmaArgs {
   TensorMap a;
+  TensorMap a_rest;
   TensorMap b;
+  TensorMap b_rest;
   TensorMap d;
   GemmArgs gemm;
   PrefetchBytes prefetch;
-  unsigned stage_bytes;  ///< that copies bring: less than a stage holds where a matrix has fewer rows than a box
 };
 
 /// Elements of a box: x along the contiguous dimension of the matrix as stored.

@@ -145,8 +145,10 @@ MUTANTS = {
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", "mbarrier_arrive_expect_tx(barrier, args_.stage_bytes)",
-        "mbarrier_arrive_expect_tx(barrier, kTileA.bytes())"),
+        "wgmma.cuh", "mbarrier_arrive_expect_tx(barrier, bytes<kTileA>(m, args_.gemm.m) + bytes<kTileB>(n, args_.gemm.n))",
+        "mbarrier_arrive_expect_tx(barrier, bytes<kTileA>(m, args_.gemm.m))"),
+    "wgmma_last_rows_by_whole_boxes": ("wgmma.cuh", "left < kRows ? rest : whole", "whole"),
+    "wgmma_last_rows_left_out": ("wgmma.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
     "wgmma_first_consumer_frees_a_stage": (
         "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",
         "ptx::mbarrier_init(empty(stage), kCluster);"),

@@ -56,7 +56,6 @@ struct MapContents {
   long long ld = 0;
   unsigned long long bytes = 0;  ///< from the first element to the last one
   bool is_dense = true;          ///< rows are no further apart than twice their length
-  std::uint32_t tile_bytes = 0;  ///< that the boxes of a tile bring
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
                      const ExpectedBox& box, int rows, int cols) {
@@ -70,13 +69,27 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
          function, std::string("the tensor map of ") + name + " has other sizes");
-  expect(ledger, found->box[0] == box.x && found->box[1] == box.rows(rows) && found->swizzle == box.swizzle, function,
+  expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
   const auto row_bytes = static_cast<unsigned long long>(cols) * 2,
              last_row = static_cast<unsigned long long>(rows - 1);
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
-          last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes,
-          box.tile_bytes / box.y * box.rows(rows)};
+          last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};
+}
+
+/// Of A or B: the map of whole boxes, and that of boxes with the rows that those leave over.
+MapContents read_maps(Ledger& ledger, const Function& function, const char* name, const TensorMap& whole,
+                      const TensorMap& rest, ExpectedBox box, int rows, int cols) {
+  const std::uint32_t left = box.leaves_rest ? static_cast<std::uint32_t>(rows) % box.y : 0;
+  const bool has_whole = !box.leaves_rest || static_cast<std::uint32_t>(rows) >= box.y;
+  std::optional<MapContents> contents;
+  if (has_whole) contents = read_map(ledger, function, name, whole, box, rows, cols);
+  if (left == 0) return *contents;
+  box.y = left;
+  const MapContents of_rest = read_map(ledger, function, name, rest, box, rows, cols);
+  expect(ledger, !contents || (contents->address == of_rest.address && contents->ld == of_rest.ld), function,
+         std::string("the two maps of ") + name + " are of different matrices");
+  return of_rest;
 }
 
 /// A launch that may begin early brings small operands into L2, in whole chunks of 16 bytes; others nothing.
@@ -97,13 +110,13 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   MapContents a, b;
   if (gemm.k > 0) {
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
-    a = read_map(ledger, function, "A", args.a, kernel.boxes->a, a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m);
-    b = read_map(ledger, function, "B", args.b, kernel.boxes->b, b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k);
+    a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.boxes->a, a_as_is ? gemm.m : gemm.k,
+                  a_as_is ? gemm.k : gemm.m);
+    b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.boxes->b, b_as_is ? gemm.k : gemm.n,
+                  b_as_is ? gemm.n : gemm.k);
     gemm.lda = a.ld;
     gemm.ldb = b.ld;
     expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");
-    expect(ledger, args.stage_bytes == a.tile_bytes + b.tile_bytes, function,
-           "awaits " + std::to_string(args.stage_bytes) + " bytes for each k-tile");
   }
   expect_prefetch(ledger, function, shape, args, a, b);
   gemm.a = a.address;

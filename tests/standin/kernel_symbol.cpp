@@ -109,8 +109,7 @@ ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
   const CUtensorMapSwizzle swizzle = tile.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                      : tile.swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                                 : CU_TENSOR_MAP_SWIZZLE_32B;
-  return {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y), swizzle,
-          static_cast<std::uint32_t>(tile.outer * tile.block_k * 2), tile.k_major};
+  return {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y), swizzle, tile.k_major};
 }
 
 /// What families have beside tile, threads and shared memory.

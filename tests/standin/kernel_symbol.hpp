@@ -5,7 +5,6 @@
 
 #include <cuda.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,10 +16,7 @@ namespace hotgemm::standin {
 struct ExpectedBox {
   std::uint32_t x, y;
   CUtensorMapSwizzle swizzle;
-  std::uint32_t tile_bytes = 0;  ///< that boxes of this height bring together; 0 for a box of D
-  bool is_cut = false;           ///< to the rows of a matrix that has fewer
-
-  std::uint32_t rows(int of_matrix) const { return is_cut ? std::min(y, static_cast<std::uint32_t>(of_matrix)) : y; }
+  bool leaves_rest = false;  ///< rows for which there is another map
 };
 struct ExpectedBoxes {
   ExpectedBox a, b;

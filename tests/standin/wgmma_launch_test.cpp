@@ -151,8 +151,7 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
                             .alpha = 1,
                             .raster_width = 2}};
     const TensorMapSpec a = kernel->maps->of_a(bare.a, 8, 8, bare.lda), b = kernel->maps->of_b(bare.b, 16, 8, bare.ldb);
-    args.stage_bytes = kernel->maps->stage_bytes(a, b);
-    encode_tensor_map(driver_, a, args.a);
+    encode_tensor_map(driver_, kernel->maps->boxes_of_a(a).rest.value(), args.a_rest);
     encode_tensor_map(driver_, b, args.b);
     encode_tensor_map(driver_, kernel->maps->d->of(bare.d, 8, 16, bare.ldd), args.d);
     void* parameters[] = {&args};

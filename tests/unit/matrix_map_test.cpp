@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tuple>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -19,7 +19,7 @@ TEST(MatrixMap, IsOfTheMatrixAsStored) {
   EXPECT_EQ(a.sizes[1], 100u);
   EXPECT_EQ(a.strides[1], 416u);
   EXPECT_EQ(a.box[0], 64u);
-  EXPECT_EQ(a.box[1], 100u);
+  EXPECT_EQ(a.box[1], 128u);
   const TensorMapSpec b = maps.of_b(address(16), 300, 200, 304);
   EXPECT_EQ(b.sizes[0], 300u) << "n is contiguous";
   EXPECT_EQ(b.sizes[1], 200u);
@@ -28,19 +28,26 @@ TEST(MatrixMap, IsOfTheMatrixAsStored) {
   EXPECT_EQ(b.box[1], 32u) << "the other block of the cluster copies the other half";
 }
 
-TEST(MatrixMap, BoxesAreNoTallerThanAMatrixWhoseRowsAreNotAlongK) {
+TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
   const WgmmaConfig config{.block_m = 128, .block_n = 64, .cluster_m = 2};  // B's slabs in two halves
+  const auto rows = [](const BoxMaps& boxes) {
+    return std::pair(boxes.whole ? boxes.whole->box[1] : 0u, boxes.rest ? boxes.rest->box[1] : 0u);
+  };
   const auto boxes = [&](Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k) {
     const MatrixMaps maps = matrix_maps(config, GemmTraits{.op_a = op_a, .op_b = op_b}).value();
-    const TensorMapSpec a = maps.of_a(address(16), m, k, 4096), b = maps.of_b(address(16), n, k, 4096);
-    return std::tuple(a.box[1], b.box[1], maps.stage_bytes(a, b));
+    return std::pair(rows(maps.boxes_of_a(maps.of_a(address(16), m, k, 4096))),
+                     rows(maps.boxes_of_b(maps.of_b(address(16), n, k, 4096))));
   };
-  constexpr int kRow = 64 * 2;
-  EXPECT_EQ(boxes(Op::n, Op::t, 128, 64, 64), std::tuple(128u, 32u, (128u + 64) * kRow));
-  EXPECT_EQ(boxes(Op::n, Op::t, 129, 33, 1), std::tuple(128u, 32u, (128u + 64) * kRow)) << "zeros along k";
-  EXPECT_EQ(boxes(Op::n, Op::t, 5, 3, 64), std::tuple(5u, 3u, (5u + 2 * 3) * kRow)) << "both halves are as short";
-  EXPECT_EQ(boxes(Op::n, Op::t, 1, 32, 64), std::tuple(1u, 32u, (1u + 64) * kRow));
-  EXPECT_EQ(boxes(Op::t, Op::n, 5, 3, 1), std::tuple(64u, 32u, (128u + 64) * kRow)) << "rows along k";
+  EXPECT_EQ(boxes(Op::n, Op::t, 256, 64, 64), std::pair(std::pair(128u, 0u), std::pair(32u, 0u)));
+  EXPECT_EQ(boxes(Op::n, Op::t, 129, 63, 1), std::pair(std::pair(128u, 1u), std::pair(32u, 31u)));
+  EXPECT_EQ(boxes(Op::n, Op::t, 5, 31, 64), std::pair(std::pair(0u, 5u), std::pair(0u, 31u)));
+  EXPECT_EQ(boxes(Op::t, Op::n, 5, 3, 1), std::pair(std::pair(64u, 0u), std::pair(32u, 0u))) << "rows along k";
+
+  const MatrixMaps maps = matrix_maps(config, GemmTraits{.op_a = Op::n, .op_b = Op::t}).value();
+  TensorMapSpec a = maps.of_a(address(16), 200, 100, 104);
+  const TensorMapSpec rest = maps.boxes_of_a(a).rest.value();
+  a.box[1] = 72;
+  EXPECT_EQ(rest, a) << "of the same matrix";
 }
 
 TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
