@@ -158,8 +158,8 @@ class WgmmaGemm {
   }
 
   /// Calls use(m, n, turn) with the first row and column of each of this block's tiles, and how many came before it.
-  /// Clusters take groups of tiles in raster order; where a group reaches beyond D, so may a block's tile, and all of
-  /// it is zeros that nobody stores.
+  /// Clusters take groups of tiles in raster order; where a group reaches beyond D, so may a block's tile, which
+  /// nobody stores.
   template <class Use>
   HOTGEMM_DEVICE void for_each_tile(Use&& use) const {
     const u32 groups = tiles_m_ * tiles_n_;
@@ -191,7 +191,7 @@ class WgmmaGemm {
   /// By one thread, into a stage that nobody reads any more.
   HOTGEMM_DEVICE void copy_stage(u32 stage, int m, int n, int tile) const {
     const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, bytes<kTileA>(m, args_.gemm.m) + bytes<kTileB>(n, args_.gemm.n));
+    ptx::mbarrier_arrive_expect_tx(barrier, tile_bytes<kTileA>(m, args_.gemm.m) + tile_bytes<kTileB>(n, args_.gemm.n));
     const u32 shared = shared_ + stage * kStageBytes;
     const int k = tile * kConfig.block_k;
     // Blocks beside each other share A, those below each other B.
@@ -199,11 +199,11 @@ class WgmmaGemm {
     copy<kTileB, kConfig.cluster_m>(shared + kTileA.bytes(), args_.b, args_.b_rest, n, args_.gemm.n, k, barrier);
   }
 
-  /// What copies of the operand's tile bring that begins at `outer`, of `extent`. The copy engine takes longer for a
-  /// row beyond the matrix than for one of it. Where such rows are m's or n's they are left out, and what was there
-  /// before is multiplied into rows or columns that D does not have; where they are k's, they must be zeros.
+  /// Bytes that come for the operand's tile at `outer`. The copy engine takes longer for a row beyond the matrix than
+  /// for one of it. Where such rows are m's or n's they are left out, and what was there before is multiplied into rows
+  /// or columns that D does not have; where they are k's, they must be zeros.
   template <WgmmaTile kTile>
-  static HOTGEMM_DEVICE u32 bytes(int outer, int extent) {
+  static HOTGEMM_DEVICE u32 tile_bytes(int outer, int extent) {
     if constexpr (!kTile.k_major) return kTile.bytes();
     const int rows = min_of(extent - outer, kTile.rows());
     return static_cast<u32>(max_of(rows, 0) * kTile.slabs() * kTile.swizzle_bytes);

@@ -43,11 +43,11 @@ void SharedMemory::end_bulk_write(std::uint32_t address, const void* from, const
 }
 
 void SharedMemory::begin_async_read(const Thread& thread, std::uint32_t address, const AsyncSight& sight,
-                                    const Access& access, bool unwritten) {
+                                    const Access& access, Unwritten unwritten) {
   if (!is_valid(thread, access.instruction, address, kChunk)) return;
   bool is_good = true;
   for (Cell* c = cell(address); c != cell(address) + kChunk / kCellBytes; ++c) {
-    const bool is_left_out = unwritten && !c->is_written;
+    const bool is_left_out = unwritten == Unwritten::is_nan && !c->is_written;
     is_good = is_good && (is_left_out || (c->is_written && !c->is_in_flight && sight(c->writer)));
     c->note_read(sight, access);
   }

@@ -96,9 +96,10 @@ class SharedMemory {
   /// The bytes arrive, as a write of `access`.
   void end_bulk_write(std::uint32_t address, const void* from, const Access& access);
   /// `thread` issues something that will read from here as `access`, at any moment until that is waited for.
-  /// Where it may be `unwritten`, what nobody wrote is no finding: it is NaN, and so is all that it enters.
+  /// What nobody wrote is a finding, or NaN, and so is all that it enters.
+  enum class Unwritten { is_found, is_nan };
   void begin_async_read(const Thread& thread, std::uint32_t address, const AsyncSight& sight, const Access& access,
-                        bool unwritten = false);
+                        Unwritten unwritten = Unwritten::is_found);
   /// It reads. Who wrote it has been looked at; what cannot be read is all bits set.
   void fetch(std::uint32_t address, void* to) const;
 

@@ -156,7 +156,8 @@ void Warpgroup::begin_reads(Thread& thread, const WgmmaOperands& first, std::siz
     for (u32 outer = 0; outer < static_cast<u32>(outers); outer += step_outer) {
       for (u32 k = 0; k < WgmmaOperand::kK; k += step_k) {
         // Copies may leave out rows that lie beyond the matrix; NaNs in D show if they have left out others.
-        block_.shared().begin_async_read(thread, operand.chunk(outer, k), sight, access, true);
+        block_.shared().begin_async_read(thread, operand.chunk(outer, k), sight, access,
+                                         SharedMemory::Unwritten::is_nan);
       }
     }
   };

@@ -94,7 +94,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   };
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
-    const BoxMaps boxes_a = maps.boxes_of_a(a), boxes_b = maps.boxes_of_b(b);
+    const BoxMaps boxes_a = maps.box_maps_a(a), boxes_b = maps.box_maps_b(b);
     add(boxes_a.whole, last_a, with_maps.a);
     add(boxes_a.rest, last_a_rest, with_maps.a_rest);
     add(boxes_b.whole, last_b, with_maps.b);

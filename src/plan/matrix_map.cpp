@@ -22,7 +22,7 @@ std::uint64_t span_bytes(const TensorMapSpec& s) {
   return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
 }
 
-BoxMaps boxes_of(const TensorMapSpec& spec) {
+BoxMaps box_maps(const TensorMapSpec& spec) {
   BoxMaps boxes;
   if (spec.sizes[1] >= spec.box[1]) boxes.whole = spec;
   if (const auto rest = static_cast<std::uint32_t>(spec.sizes[1] % spec.box[1]); rest > 0) {
@@ -75,11 +75,11 @@ TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k,
   return b_is_k_major ? b.of(base, n, k, ld) : b.of(base, k, n, ld);
 }
 
-BoxMaps MatrixMaps::boxes_of_a(const TensorMapSpec& of_a) const {
-  return a_is_k_major ? boxes_of(of_a) : BoxMaps{of_a, {}};
+BoxMaps MatrixMaps::box_maps_a(const TensorMapSpec& of_a) const {
+  return a_is_k_major ? box_maps(of_a) : BoxMaps{of_a, {}};
 }
-BoxMaps MatrixMaps::boxes_of_b(const TensorMapSpec& of_b) const {
-  return b_is_k_major ? boxes_of(of_b) : BoxMaps{of_b, {}};
+BoxMaps MatrixMaps::box_maps_b(const TensorMapSpec& of_b) const {
+  return b_is_k_major ? box_maps(of_b) : BoxMaps{of_b, {}};
 }
 
 }  // namespace hotgemm

@@ -33,8 +33,8 @@ struct MatrixMaps {
 
   TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const;
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
-  BoxMaps boxes_of_a(const TensorMapSpec& a) const;
-  BoxMaps boxes_of_b(const TensorMapSpec& b) const;
+  BoxMaps box_maps_a(const TensorMapSpec& of_a) const;
+  BoxMaps box_maps_b(const TensorMapSpec& of_b) const;
 };
 
 /// WgmmaArgs::prefetch: all of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`,

@@ -73,7 +73,7 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
 constexpr int kMostStages = 16;
 /// A k-tile of 128 halves what waiting for it costs; large tiles have too few stages left.
 constexpr int kDeepTileExtent = 192;
-constexpr int kNarrowAnchorExtent = 96;  // where it always pays
+constexpr int kNarrowAnchorExtent = 96;  // up to which anchors have it
 
 constexpr const ArchLimits& hopper() { return *find_arch_limits(90); }
 

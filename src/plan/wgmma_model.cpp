@@ -15,21 +15,21 @@ namespace {
 constexpr double kSustained = 0.85;  // of the tensor cores' nominal rate: what power leaves on random data
 constexpr double kSharedBytes = 128;
 constexpr double kWriteShare = 0.5;        // a byte that a copy writes to shared memory costs this much of one read
-constexpr double kCopyBytes = 78;          // the copy engine's pace, whose rows of a box take
-constexpr double kRowCycles = 1.05;        // so much at least,
-constexpr double kLineCycles = 1;          // so much more where they cross into another line,
-constexpr double kSectorCycles = 1;        // and so much where they begin within a sector
+constexpr double kCopyBytes = 78;          // the copy engine's pace
+constexpr double kRowCycles = 1.05;        // the least that it takes for a row of a box
+constexpr double kLineCycles = 1;          // more for a row that crosses into another line
+constexpr double kSectorCycles = 1;        // more for a row that begins within a sector
 constexpr double kL2TotalBytes = 9000;     // for all SMs: L2 answers neighbours that ask for the same together
 constexpr double kLatencyCycles = 1200;    // from a copy's issue to its data, out of DRAM
 constexpr double kHeldStages = 0.8;        // that are being read, so that no copy is on its way to them
 constexpr double kWaitCycles = 10;         // a k-tile's waits and fences, where no other warpgroup multiplies
 constexpr double kOneTileCycles = 270;     // a k-tile's least, where who multiplies copies
 constexpr double kUnboundShare = 0.02;     // of what does not bind: contention and power
-constexpr double kBlockCycles = 300;       // a block's first products wait for its first copies
-constexpr double kPersistentCycles = 500;  // the same where a producer starts first
+constexpr double kBlockCycles = 300;       // a block's start, beside its first copies
+constexpr double kPersistentCycles = 500;  // the same with a producer
 constexpr double kTurnoverCycles = 1500;   // between a block's end and the next one's start on its SM
 constexpr double kTileCycles = 300;        // until all consumers are done with one tile and into the next
-constexpr double kClusterSaves = 0.5;      // of the bytes shared: L2 answers neighbours together without a cluster too
+constexpr double kClusterSaves = 0.5;      // of what a block copies for its neighbour too, for the engine and for L2
 constexpr double kClusterCycles = 600;     // blocks that start together wait for each other
 constexpr double kClusterShare = 0.02;     // and so do their pipelines
 constexpr double kStoreBytes = 64;         // of D and C, by two warpgroups
@@ -99,8 +99,9 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, 
 /// Cycles that an SM needs for a k-tile of one of its tiles, others running beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, const Waves& waves, double k_tiles) {
   const double tensor = tensor_cycles(c), shared = shared_cycles(c), copy = copy_cycles(c, t, p, waves.sms);
-  const double in_flight = k_tiles <= c.stages ? std::max(k_tiles, 1.0) : c.stages - kHeldStages;
-  const double latency = (kLatencyCycles + copy) / (in_flight * waves.concurrent);
+  // The first copies come together after one latency, the others in turns of as many as are on their way at once.
+  const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - kHeldStages);
+  const double latency = (kLatencyCycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
   const double issue = c.one_tile ? kOneTileCycles / waves.concurrent : 0;
   const double bound = std::max({tensor, shared, copy, latency, issue});
   const double waits = kWaitCycles / (c.readers() * waves.concurrent);

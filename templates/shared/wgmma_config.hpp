@@ -17,8 +17,8 @@ struct PrefetchBytes {
 };
 
 /// The parameter of a `wgmma` kernel: tensor maps, whose boxes the config states, and the rest as other families have
-/// it. That of D is used where the config stores in bulk; `rest`, of an operand whose rows are m's or n's, where whole
-/// boxes leave some of them over: its boxes have as many.
+/// it. `a` and `b` have whole boxes. `a_rest` and `b_rest` have boxes of the rows that whole ones leave over, where
+/// rows are m's or n's. `d` is for configs that store in bulk. A map that no copy takes is not encoded.
 struct WgmmaArgs {
   TensorMap a;
   TensorMap a_rest;

@@ -136,8 +136,15 @@ class WarmCall {
                   .raster_along_n = 0};
     if (kernel_->maps) {
       const MatrixMaps& maps = *kernel_->maps;
-      args_.a = encode_tensor_map(driver_, maps.of_a(operands_.a, kSize, kSize, set.lda));
-      args_.b = encode_tensor_map(driver_, maps.of_b(operands_.b, kSize, kSize, set.ldb));
+      const auto add = [&](const std::optional<TensorMapSpec>& spec, TensorMap& map) {
+        if (spec) map = encode_tensor_map(driver_, *spec);
+      };
+      const BoxMaps a = maps.box_maps_a(maps.of_a(operands_.a, kSize, kSize, set.lda));
+      const BoxMaps b = maps.box_maps_b(maps.of_b(operands_.b, kSize, kSize, set.ldb));
+      add(a.whole, args_.a);
+      add(a.rest, args_.a_rest);
+      add(b.whole, args_.b);
+      add(b.rest, args_.b_rest);
       if (maps.d) args_.d = encode_tensor_map(driver_, maps.d->of(operands_.d, kSize, kSize, set.ldd));
     }
   }

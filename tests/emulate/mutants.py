@@ -145,10 +145,12 @@ MUTANTS = {
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", "mbarrier_arrive_expect_tx(barrier, bytes<kTileA>(m, args_.gemm.m) + bytes<kTileB>(n, args_.gemm.n))",
-        "mbarrier_arrive_expect_tx(barrier, bytes<kTileA>(m, args_.gemm.m))"),
-    "wgmma_last_rows_by_whole_boxes": ("wgmma.cuh", "left < kRows ? rest : whole", "whole"),
+        "wgmma.cuh", " + tile_bytes<kTileB>(n, args_.gemm.n));", ");"),
+    "wgmma_last_rows_by_whole_boxes": ("wgmma.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
     "wgmma_last_rows_left_out": ("wgmma.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
+    "wgmma_awaits_less_than_nothing": ("wgmma.cuh", "max_of(rows, 0) *", "rows *"),
+    "wgmma_prefetches_a_map_that_is_not_there": (
+        "wgmma.cuh", "if (kTile.k_major && extent % kRows != 0)", "if (kTile.k_major)"),
     "wgmma_first_consumer_frees_a_stage": (
         "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",
         "ptx::mbarrier_init(empty(stage), kCluster);"),

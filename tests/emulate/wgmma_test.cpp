@@ -7,6 +7,7 @@
 #include "emulate/tensor_map.hpp"
 #include "wgmma_descriptor.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -152,9 +153,10 @@ u64 descriptor(u32 address, u32 leading, u32 stride) {
 u64 descriptor_a() { return descriptor(kA, 64 * 16, 128); }
 u64 descriptor_b() { return descriptor(kB, kN * 16, 128); }
 
+/// The first `rows` of it.
 template <class Value>
-void write_operand(u32 shared, int outers, bool is_k_major, const Value& value) {
-  for (int at = thread_index(); at < outers * 16; at += 128) {
+void write_operand(u32 shared, int outers, bool is_k_major, const Value& value, int rows = 64) {
+  for (int at = thread_index(); at < std::min(outers, rows) * 16; at += 128) {
     const int outer = at / 16, k = at % 16;
     ptx::st_shared_b16(shared + place(outer, k, is_k_major, static_cast<u32>(outers) * 16),
                        bits_of(value(outer, k), false));
@@ -195,6 +197,32 @@ TEST_F(WgmmaHazards, OperandsNeedNoSwizzle) {
   expect_product_without_swizzle<true, false>();
   expect_product_without_swizzle<false, true>();
   expect_product_without_swizzle<false, false>();
+}
+
+/// Copies leave out rows beyond the matrix.
+TEST_F(WgmmaHazards, WhatNobodyWroteIsNan) {
+  constexpr int kRows = 37;
+  expect_good(
+      [] {
+        write_operand(kA, 64, true, a_value, kRows);
+        write_operand(kB, kN, true, b_value);
+        ptx::fence_proxy_async();
+        bar_sync();
+        float d[kN / 2];
+        ptx::wgmma_fence();
+        Small<>::mma_async(d, descriptor_a(), descriptor_b(), false);
+        ptx::wgmma_commit_group();
+        ptx::wgmma_wait_group<0>();
+        for (int i = 0; i < kN / 2; ++i) {
+          const int row = row_of(thread_index(), i), col = col_of(thread_index(), i);
+          if (row < kRows) {
+            EXPECT_EQ(d[i], static_cast<float>(product(row, col, 16)));
+          } else {
+            EXPECT_TRUE(std::isnan(d[i])) << row;
+          }
+        }
+      },
+      kBlock);
 }
 
 TEST_F(WgmmaHazards, AccumulatorsArePoisonUntilTheWaitForTheirGroup) {

@@ -33,7 +33,7 @@ TEST_F(PlanTest, SaysWhatItIs) {
   }
 }
 
-TEST_F(PlanTest, LaunchesWithOneDriverCall) {
+TEST_F(PlanTest, WarmLaunchesAreOneDriverCall) {
   const GemmCase c = small_case();
   const Plan plan = context(Policy::estimate).plan(c.described());
   expect_right(c, stream(), [&](const Operands& operands) {

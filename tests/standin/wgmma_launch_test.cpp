@@ -91,6 +91,8 @@ TEST_F(WgmmaLaunchTest, MapsAreEncodedWhenOperandsChange) {
   EXPECT_EQ(encoded_by([&] { plan.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 1u) << "D is elsewhere";
   const Plan other = plan_of(small_case(16), kAlone);  // another m: of A and D
   EXPECT_EQ(encoded_by([&] { other.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 2u);
+  const Plan tall = plan_of(small_case(72), kAlone);  // whole boxes of A and eight rows more; D is another, too
+  EXPECT_EQ(encoded_by([&] { tall.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 3u);
 }
 
 TEST_F(WgmmaLaunchTest, EachThreadHasMapsOfItsOwn) {
@@ -151,7 +153,7 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
                             .alpha = 1,
                             .raster_width = 2}};
     const TensorMapSpec a = kernel->maps->of_a(bare.a, 8, 8, bare.lda), b = kernel->maps->of_b(bare.b, 16, 8, bare.ldb);
-    encode_tensor_map(driver_, kernel->maps->boxes_of_a(a).rest.value(), args.a_rest);
+    encode_tensor_map(driver_, kernel->maps->box_maps_a(a).rest.value(), args.a_rest);
     encode_tensor_map(driver_, b, args.b);
     encode_tensor_map(driver_, kernel->maps->d->of(bare.d, 8, 16, bare.ldd), args.d);
     void* parameters[] = {&args};

@@ -58,10 +58,10 @@ TEST(WgmmaModel, MoreWorkIsNotPredictedFaster) {
   const std::vector<WgmmaConfig> menu = wgmma_menu(GemmTraits{.op_b = Op::t});
   for (std::size_t i = 0; i < menu.size(); i += 7) {
     double last_m = 0, last_n = 0, last_k = 0;
-    for (std::int64_t size = 64; size <= 20000; size = size * 5 / 4 / 64 * 64 + 64) {  // rows of whole lines
+    for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
       const double by_m = us(menu[i], sized(size, 1024, 512));
       const double by_n = us(menu[i], sized(1024, size, 512));
-      const double by_k = us(menu[i], sized(1024, 1024, size));
+      const double by_k = us(menu[i], sized(1024, 1024, (size + 63) / 64 * 64));  // of rows of whole lines
       ASSERT_GE(by_m, last_m * 0.9999) << to_string(KernelConfig(menu[i])) << " m " << size;
       ASSERT_GE(by_n, last_n * 0.9999) << to_string(KernelConfig(menu[i])) << " n " << size;
       ASSERT_GE(by_k, last_k * 0.9999) << to_string(KernelConfig(menu[i])) << " k " << size;
@@ -88,12 +88,12 @@ TEST(WgmmaModel, RowsThatBeginWithinALineAreSlowerToCopy) {
   const WgmmaConfig small{.block_m = 64, .block_n = 64, .one_tile = true, .stages = 8};
   const auto by_row = [&](std::int64_t k) { return us(small, sized(1024, 1024, k)); };
   EXPECT_GT(by_row(8192 - 32), by_row(8192)) << "whole sectors";
-  EXPECT_GT(by_row(8192 - 8), by_row(8192 - 32));
+  EXPECT_GT(by_row(8192 - 8), 1.25 * by_row(8192 - 32)) << "more than by its lines";
 }
 
 TEST(WgmmaModel, RowsBeyondTheMatrixAreNotCopied) {
   const WgmmaConfig narrow{.block_m = 64, .block_n = 32, .consumers = 1, .stages = 16};
-  EXPECT_LT(us(narrow, sized(1, 4096, 4096)), 0.95 * us(narrow, sized(64, 4096, 4096)));
+  EXPECT_LT(us(narrow, sized(1, 4096, 4096)), 0.87 * us(narrow, sized(64, 4096, 4096)));
 }
 
 TEST(WgmmaModel, AClusterSavesWhereCopiesBind) {

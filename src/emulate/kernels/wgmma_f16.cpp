@@ -3,7 +3,7 @@
 namespace hotgemm::emulate {
 
 std::span<const GemmKernel> wgmma_f16_kernels() {
-  static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f32, 1, 9>();
+  static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f32, 1, 10>();
   return kernels;
 }
 

@@ -24,6 +24,7 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 2, .one_tile = true, .stages = 2, .cluster_n = 2},
     {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 2, .cluster_m = 2},
     {.block_m = 256, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 2},
+    {.block_m = 320, .block_n = 64, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2},
 };
 /// Width of access to C and D, and whether C is read; a config gets them in turn, layout by layout.
 struct WgmmaAccess {

@@ -9,10 +9,11 @@
 
 namespace hotgemm::ptx {
 
-/// A hint: it does not matter what is there.
+/// A hint, but of a tensor map.
 HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
-  static_cast<void>(map);
-  emulate::count(emulate::this_thread(), emulate::Instruction::prefetch_tensormap);
+  emulate::Thread& thread = emulate::this_thread();
+  emulate::count(thread, emulate::Instruction::prefetch_tensormap);
+  static_cast<void>(emulate::tensor_of(thread, emulate::Instruction::prefetch_tensormap, map));
 }
 
 /// A hint, but not of memory that is somebody else's.
