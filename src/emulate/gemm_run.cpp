@@ -54,7 +54,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda);
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
-    const BoxMaps boxes_a = maps.box_maps_a(a), boxes_b = maps.box_maps_b(b);
+    const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major), boxes_b = box_maps(b, maps.b_is_k_major);
     if (boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
     if (boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
     if (boxes_b.whole) with_maps.b = encode(*boxes_b.whole);

@@ -95,9 +95,9 @@ class SharedMemory {
   bool begin_bulk_write(const Thread& thread, Instruction instruction, std::uint32_t address, const AsyncSight& sight);
   /// The bytes arrive, as a write of `access`.
   void end_bulk_write(std::uint32_t address, const void* from, const Access& access);
-  /// `thread` issues something that will read from here as `access`, at any moment until that is waited for.
-  /// What nobody wrote is a finding, or NaN, and so is all that it enters.
+  /// What a read of bytes that nobody wrote is: a finding, or NaN, as is then all that it enters.
   enum class Unwritten { is_found, is_nan };
+  /// `thread` issues something that will read from here as `access`, at any moment until that is waited for.
   void begin_async_read(const Thread& thread, std::uint32_t address, const AsyncSight& sight, const Access& access,
                         Unwritten unwritten = Unwritten::is_found);
   /// It reads. Who wrote it has been looked at; what cannot be read is all bits set.

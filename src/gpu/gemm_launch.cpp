@@ -7,24 +7,26 @@ namespace {
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
-/// What a thread encoded last. Who calls again with the same matrix, as with weights, is served from it.
-struct EncodedMap {
+/// What a thread encoded last of a matrix. Who calls again with the same one, as with weights, is served from it.
+struct EncodedMaps {
   TensorMapSpec spec;
-  TensorMap map;
+  bool is_k_major = false;
+  TensorMap whole;
+  TensorMap rest;
 };
-thread_local constinit EncodedMap last_a;
-thread_local constinit EncodedMap last_a_rest;
-thread_local constinit EncodedMap last_b;
-thread_local constinit EncodedMap last_b_rest;
-thread_local constinit EncodedMap last_d;
+thread_local constinit EncodedMaps last_a;
+thread_local constinit EncodedMaps last_b;
+thread_local constinit EncodedMaps last_d;
 
-CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, EncodedMap& last, TensorMap& map) noexcept {
-  if (spec == last.spec) {
-    map = last.map;
-    return CUDA_SUCCESS;
-  }
-  const CUresult result = encode_tensor_map(driver, spec, map);
-  if (result == CUDA_SUCCESS) last = {spec, map};
+/// Leaves the maps of `spec` in `last`.
+CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, EncodedMaps& last) noexcept {
+  if (spec == last.spec && is_k_major == last.is_k_major) return CUDA_SUCCESS;
+  EncodedMaps maps{.spec = spec, .is_k_major = is_k_major, .whole = {}, .rest = {}};
+  const BoxMaps boxes = box_maps(spec, is_k_major);
+  CUresult result = CUDA_SUCCESS;
+  if (boxes.whole) result = encode_tensor_map(driver, *boxes.whole, maps.whole);
+  if (boxes.rest && result == CUDA_SUCCESS) result = encode_tensor_map(driver, *boxes.rest, maps.rest);
+  if (result == CUDA_SUCCESS) last = maps;
   return result;
 }
 
@@ -89,19 +91,20 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
   const MatrixMaps& maps = *kernel.maps;
   CUresult result = CUDA_SUCCESS;
-  const auto add = [&](const std::optional<TensorMapSpec>& spec, EncodedMap& last, TensorMap& map) {
-    if (spec && result == CUDA_SUCCESS) result = find_or_encode(driver, *spec, last, map);
-  };
   if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
-    const BoxMaps boxes_a = maps.box_maps_a(a), boxes_b = maps.box_maps_b(b);
-    add(boxes_a.whole, last_a, with_maps.a);
-    add(boxes_a.rest, last_a_rest, with_maps.a_rest);
-    add(boxes_b.whole, last_b, with_maps.b);
-    add(boxes_b.rest, last_b_rest, with_maps.b_rest);
+    result = find_or_encode(driver, a, maps.a_is_k_major, last_a);
+    if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, maps.b_is_k_major, last_b);
+    with_maps.a = last_a.whole;
+    with_maps.a_rest = last_a.rest;
+    with_maps.b = last_b.whole;
+    with_maps.b_rest = last_b.rest;
     if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // while the kernel ahead ends
   }
-  if (maps.d) add(maps.d->of(o.d, m, n, o.ldd), last_d, with_maps.d);
+  if (maps.d && result == CUDA_SUCCESS) {
+    result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), false, last_d);
+    with_maps.d = last_d.whole;
+  }
   if (result != CUDA_SUCCESS) return result;
   return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, stream);
 }

@@ -22,16 +22,6 @@ std::uint64_t span_bytes(const TensorMapSpec& s) {
   return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
 }
 
-BoxMaps box_maps(const TensorMapSpec& spec) {
-  BoxMaps boxes;
-  if (spec.sizes[1] >= spec.box[1]) boxes.whole = spec;
-  if (const auto rest = static_cast<std::uint32_t>(spec.sizes[1] % spec.box[1]); rest > 0) {
-    boxes.rest = spec;
-    boxes.rest->box[1] = rest;
-  }
-  return boxes;
-}
-
 /// Whether rows are further apart than twice their length.
 bool is_sparse(const TensorMapSpec& s) { return s.sizes[1] > 1 && s.strides[1] > 2 * s.sizes[0] * s.strides[0]; }
 
@@ -44,6 +34,17 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
   spec.sizes[1] = static_cast<std::uint64_t>(rows);
   spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
   return spec;
+}
+
+BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept {
+  if (!is_k_major) return {.whole = spec, .rest = std::nullopt};
+  BoxMaps boxes;
+  if (spec.sizes[1] >= spec.box[1]) boxes.whole = spec;
+  if (const auto rest = static_cast<std::uint32_t>(spec.sizes[1] % spec.box[1]); rest > 0) {
+    boxes.rest = spec;
+    boxes.rest->box[1] = rest;
+  }
+  return boxes;
 }
 
 PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept {
@@ -73,13 +74,6 @@ TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k,
 }
 TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const {
   return b_is_k_major ? b.of(base, n, k, ld) : b.of(base, k, n, ld);
-}
-
-BoxMaps MatrixMaps::box_maps_a(const TensorMapSpec& of_a) const {
-  return a_is_k_major ? box_maps(of_a) : BoxMaps{of_a, {}};
-}
-BoxMaps MatrixMaps::box_maps_b(const TensorMapSpec& of_b) const {
-  return b_is_k_major ? box_maps(of_b) : BoxMaps{of_b, {}};
 }
 
 }  // namespace hotgemm

@@ -17,11 +17,14 @@ struct MatrixMap {
 };
 
 /// The maps that copies of an operand take, each nullopt where none does: with whole boxes, and with boxes of the rows
-/// that those leave over. Rows along k are filled up with zeros instead.
+/// that those leave over.
 struct BoxMaps {
   std::optional<TensorMapSpec> whole;
   std::optional<TensorMapSpec> rest;
 };
+/// Of the operand that `spec` maps. Rows of one that is not k-major are k's: beyond the last one there must be zeros,
+/// as whole boxes bring them.
+BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept;
 
 /// The tensor maps of a kernel.
 struct MatrixMaps {
@@ -33,8 +36,6 @@ struct MatrixMaps {
 
   TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const;
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
-  BoxMaps box_maps_a(const TensorMapSpec& of_a) const;
-  BoxMaps box_maps_b(const TensorMapSpec& of_b) const;
 };
 
 /// WgmmaArgs::prefetch: all of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`,

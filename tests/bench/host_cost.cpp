@@ -139,8 +139,8 @@ class WarmCall {
       const auto add = [&](const std::optional<TensorMapSpec>& spec, TensorMap& map) {
         if (spec) map = encode_tensor_map(driver_, *spec);
       };
-      const BoxMaps a = maps.box_maps_a(maps.of_a(operands_.a, kSize, kSize, set.lda));
-      const BoxMaps b = maps.box_maps_b(maps.of_b(operands_.b, kSize, kSize, set.ldb));
+      const BoxMaps a = box_maps(maps.of_a(operands_.a, kSize, kSize, set.lda), maps.a_is_k_major);
+      const BoxMaps b = box_maps(maps.of_b(operands_.b, kSize, kSize, set.ldb), maps.b_is_k_major);
       add(a.whole, args_.a);
       add(a.rest, args_.a_rest);
       add(b.whole, args_.b);

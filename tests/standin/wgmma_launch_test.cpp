@@ -95,6 +95,17 @@ TEST_F(WgmmaLaunchTest, MapsAreEncodedWhenOperandsChange) {
   EXPECT_EQ(encoded_by([&] { tall.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 3u);
 }
 
+TEST_F(WgmmaLaunchTest, TheSameMatrixTransposedHasOtherMaps) {
+  GemmCase transposed = small_case();
+  transposed.problem.op_a = Op::t;
+  const Plan as_is = plan_of(small_case(), kAlone), other = plan_of(transposed, kAlone);
+  const DeviceBuffer memory = buffer();
+  const Operands operands = operands_at(memory, 4096, 8192);  // A is 8 x 8
+  as_is.launch(stream(), operands);
+  EXPECT_EQ(encoded_by([&] { other.launch(stream(), operands); }), 1u) << "whole boxes, filled up with zeros";
+  EXPECT_EQ(encoded_by([&] { as_is.launch(stream(), operands); }), 1u) << "boxes of eight rows";
+}
+
 TEST_F(WgmmaLaunchTest, EachThreadHasMapsOfItsOwn) {
   const Plan plan = plan_of(small_case(), kAlone);
   const DeviceBuffer memory = buffer();
@@ -153,7 +164,7 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
                             .alpha = 1,
                             .raster_width = 2}};
     const TensorMapSpec a = kernel->maps->of_a(bare.a, 8, 8, bare.lda), b = kernel->maps->of_b(bare.b, 16, 8, bare.ldb);
-    encode_tensor_map(driver_, kernel->maps->box_maps_a(a).rest.value(), args.a_rest);
+    encode_tensor_map(driver_, box_maps(a, true).rest.value(), args.a_rest);
     encode_tensor_map(driver_, b, args.b);
     encode_tensor_map(driver_, kernel->maps->d->of(bare.d, 8, 16, bare.ldd), args.d);
     void* parameters[] = {&args};

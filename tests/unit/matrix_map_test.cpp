@@ -35,8 +35,8 @@ TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
   };
   const auto boxes = [&](Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k) {
     const MatrixMaps maps = matrix_maps(config, GemmTraits{.op_a = op_a, .op_b = op_b}).value();
-    return std::pair(rows(maps.box_maps_a(maps.of_a(address(16), m, k, 4096))),
-                     rows(maps.box_maps_b(maps.of_b(address(16), n, k, 4096))));
+    return std::pair(rows(box_maps(maps.of_a(address(16), m, k, 4096), maps.a_is_k_major)),
+                     rows(box_maps(maps.of_b(address(16), n, k, 4096), maps.b_is_k_major)));
   };
   EXPECT_EQ(boxes(Op::n, Op::t, 256, 64, 64), std::pair(std::pair(128u, 0u), std::pair(32u, 0u)));
   EXPECT_EQ(boxes(Op::n, Op::t, 129, 63, 1), std::pair(std::pair(128u, 1u), std::pair(32u, 31u)));
@@ -45,7 +45,7 @@ TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
 
   const MatrixMaps maps = matrix_maps(config, GemmTraits{.op_a = Op::n, .op_b = Op::t}).value();
   TensorMapSpec a = maps.of_a(address(16), 200, 100, 104);
-  const TensorMapSpec rest = maps.box_maps_a(a).rest.value();
+  const TensorMapSpec rest = box_maps(a, maps.a_is_k_major).rest.value();
   a.box[1] = 72;
   EXPECT_EQ(rest, a) << "of the same matrix";
 }
