@@ -1,7 +1,7 @@
 # format, format-check, tidy: over the files that git would track.
 
 file(GLOB_RECURSE code_files CONFIGURE_DEPENDS include/*.hpp src/*.hpp src/*.cpp templates/*.hpp templates/*.cuh
-     tests/*.hpp tests/*.cpp tools/*.cpp tools/*.hpp examples/*.cpp examples/*.c)
+     tests/*.hpp tests/*.cpp tools/command/*.cpp tools/command/*.hpp examples/*.cpp examples/*.c)
 
 find_program(HOTGEMM_CLANG_FORMAT NAMES clang-format)
 if(HOTGEMM_CLANG_FORMAT AND code_files)

@@ -44,7 +44,7 @@ function(hotgemm_emulated_kernel_options target templates)
     target_compile_options(${target} PRIVATE -mfma)
   endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${HOTGEMM_GENERATED_INCLUDE_DIR}
-                                               ${PROJECT_SOURCE_DIR}/src ${templates} ${templates}/shared)
+                                               ${PROJECT_SOURCE_DIR}/src ${templates})
 endfunction()
 
 hotgemm_link_templates(${HOTGEMM_EMULATED_TEMPLATES})

@@ -1,10 +1,10 @@
 #include "context_impl.hpp"
 
-#include "fork_guard.hpp"
-#include "log.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
-#include "validate.hpp"
+#include "base/fork_guard.hpp"
+#include "base/log.hpp"
+#include "config/render.hpp"
+#include "config/traits.hpp"
+#include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -35,10 +35,10 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   if (problem.m == 0 || problem.n == 0) return;
   problem = describe(problem, operands);
   DeviceState& device = impl_->current();
-  const PlanTable::Entry* entry = device.plans().find(plan_key(problem));
+  const PlanTable::Slot* slot = device.plans().find(plan_key(problem));
   const Policy policy = impl_->options().policy;
-  if (entry != nullptr && (!entry->is_provisional || policy != Policy::tune)) {
-    entry->plan->launch(stream, problem, operands);
+  if (slot != nullptr && (!slot->is_provisional || policy != Policy::tune)) {
+    slot->plan->launch(stream, problem, operands);
   } else {
     impl_->find_or_plan(device, problem, policy, stream)->launch(stream, problem, operands);
   }
@@ -75,10 +75,7 @@ Context::Impl::~Impl() {
 DeviceState& Context::Impl::current() {
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   const Driver& driver = Driver::get();
-  unsigned long long id = 0;
-  if (const CUresult result = driver.cuCtxGetId(nullptr, &id); result != CUDA_SUCCESS) {
-    driver.fail(result, "find the current CUDA context");
-  }
+  const unsigned long long id = current_context_id(driver);
   const auto find = [&]() -> Node* {
     Node* node = devices_.load(std::memory_order_acquire);
     while (node != nullptr && node->state.context_id() != id) node = node->next;
@@ -88,7 +85,7 @@ DeviceState& Context::Impl::current() {
   const std::lock_guard lock(mutex_);
   if (Node* node = find()) return node->state;
   watch_for_fork();
-  Node* node = new Node{DeviceState(driver, engine_, id), devices_.load()};
+  Node* node = new Node{DeviceState(driver, engine_), devices_.load()};
   devices_.store(node, std::memory_order_release);
   return node->state;
 }
@@ -97,13 +94,13 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
                                                             Stream stream) {
   const PlanKey key = plan_key(problem);
   const DeviceState::Flight flight(device, key);
-  const PlanTable::Entry* entry = device.plans().find(key);
+  const PlanTable::Slot* slot = device.plans().find(key);
 
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const Driver& driver = device.driver();
   driver.check(driver.cuStreamIsCapturing(stream, &status), "ask whether the stream is being captured");
   const bool is_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
-  if (entry != nullptr && (!entry->is_provisional || is_capturing || policy != Policy::tune)) return entry->plan;
+  if (slot != nullptr && (!slot->is_provisional || is_capturing || policy != Policy::tune)) return slot->plan;
 
   std::shared_ptr<const PlanImpl> plan;
   const bool is_recorded = engine_.database.find(problem, device.query()).has_value();

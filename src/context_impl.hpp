@@ -1,8 +1,9 @@
 #pragma once
 
-#include "device_state.hpp"
-#include "engine.hpp"
-#include "tune.hpp"
+#include "context_impl.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/engine.hpp"
+#include "tune/tune.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -45,5 +46,13 @@ class Context::Impl {
   std::mutex mutex_;
   std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0};
 };
+
+/// The door to the inside of a Context, which is not part of the API.
+struct ContextAccess {
+  static Context::Impl& impl(Context& context) { return *context.impl_; }
+};
+
+/// The inside of `context`, for the command and the tests.
+inline auto& impl_of(Context& context) { return ContextAccess::impl(context); }
 
 }  // namespace hotgemm

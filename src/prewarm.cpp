@@ -1,7 +1,7 @@
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "context_impl.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
-#include "validate.hpp"
+#include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
 

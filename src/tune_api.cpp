@@ -1,6 +1,6 @@
+#include "config/traits.hpp"
 #include "context_impl.hpp"
-#include "plan/traits.hpp"
-#include "validate.hpp"
+#include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
 

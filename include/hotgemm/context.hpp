@@ -135,11 +135,9 @@ class Context {
 
   Stats stats() const;
 
-  class Impl;
-  /// For hotgemm's own command and tests.
-  Impl& impl() { return *impl_; }
-
  private:
+  class Impl;
+  friend struct ContextAccess;  // for the project's own command and tests
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,8 +1,8 @@
 #include "emulate/gemm_case.hpp"
 
+#include "config/error_gate.hpp"
 #include "emulate/number.hpp"
 #include "emulate/random.hpp"
-#include "error_gate.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gemm_args.hpp"
-#include "plan/kernel_config.hpp"
+#include "config/kernel_config.hpp"
+#include "shared/gemm_args.hpp"
 
 #include <span>
 #include <string_view>

@@ -1,9 +1,9 @@
 #include "emulate/gemm_run.hpp"
 
+#include "config/launch_shape.hpp"
+#include "config/matrix_map.hpp"
+#include "config/traits.hpp"
 #include "emulate/tensor_map.hpp"
-#include "plan/launch_shape.hpp"
-#include "plan/matrix_map.hpp"
-#include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
 

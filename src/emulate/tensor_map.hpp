@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/tensor_map_spec.hpp"
+#include "config/tensor_map_spec.hpp"
 #include "shared/tensor_map.hpp"
 
 #include <cstdint>

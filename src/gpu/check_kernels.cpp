@@ -1,6 +1,6 @@
 #include "gpu/check_kernels.hpp"
 
-#include "plan/render.hpp"
+#include "config/render.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "check_data.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "gpu/loaded_kernel.hpp"
 #include "gpu/operand_pool.hpp"
+#include "shared/check_data.hpp"
 
 #include <hotgemm/types.hpp>
 

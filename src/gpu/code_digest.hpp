@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <cstdint>
 #include <optional>

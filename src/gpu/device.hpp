@@ -1,8 +1,8 @@
 #pragma once
 
+#include "config/device_info.hpp"
 #include "gpu/driver.hpp"
-#include "plan/device_info.hpp"
-#include "plan/tuning_record.hpp"
+#include "records/tuning_record.hpp"
 
 namespace hotgemm {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "gemm_args.hpp"
+#include "config/kernel_config.hpp"
+#include "config/launch_shape.hpp"
+#include "config/matrix_map.hpp"
 #include "gpu/loaded_kernel.hpp"
-#include "plan/kernel_config.hpp"
-#include "plan/launch_shape.hpp"
-#include "plan/matrix_map.hpp"
+#include "shared/gemm_args.hpp"
 
 #include <hotgemm/types.hpp>
 

@@ -1,6 +1,6 @@
 #include "gpu/kernel_builder.hpp"
 
-#include "gpu/cores.hpp"
+#include "base/cores.hpp"
 #include "gpu/nvrtc.hpp"
 
 #include <hotgemm/error.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "gpu/binary_cache.hpp"
-#include "plan/kernel_source.hpp"
-#include "plan/template_bundle.hpp"
+#include "cache/binary_cache.hpp"
+#include "config/kernel_source.hpp"
+#include "config/template_bundle.hpp"
 
 #include <functional>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "config/kernel_source.hpp"
 #include "gpu/driver.hpp"
-#include "plan/kernel_source.hpp"
 
 namespace hotgemm {
 

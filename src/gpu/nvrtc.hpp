@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plan/kernel_source.hpp"
-#include "plan/template_bundle.hpp"
+#include "config/kernel_source.hpp"
+#include "config/template_bundle.hpp"
 
 #include <nvrtc.h>
 

@@ -1,7 +1,7 @@
 #include "gpu/stopwatch.hpp"
 
+#include "base/statistics.hpp"
 #include "gpu/stream.hpp"
-#include "plan/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "config/tensor_map_spec.hpp"
 #include "gpu/driver.hpp"
-#include "plan/tensor_map_spec.hpp"
 #include "shared/tensor_map.hpp"
 
 namespace hotgemm {

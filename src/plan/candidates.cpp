@@ -1,8 +1,8 @@
 #include "plan/candidates.hpp"
 
+#include "config/launch_shape.hpp"
+#include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
-#include "plan/launch_shape.hpp"
-#include "plan/traits.hpp"
 #include "plan/wgmma_menu.hpp"
 
 #include <algorithm>

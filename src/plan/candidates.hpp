@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/kernel_config.hpp"
+#include "config/kernel_config.hpp"
 
 #include <hotgemm/types.hpp>
 

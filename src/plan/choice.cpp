@@ -1,9 +1,9 @@
 #include "plan/choice.hpp"
 
+#include "config/launch_shape.hpp"
+#include "config/traits.hpp"
 #include "plan/candidates.hpp"
-#include "plan/launch_shape.hpp"
 #include "plan/model.hpp"
-#include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
 

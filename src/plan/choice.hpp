@@ -1,8 +1,8 @@
 #pragma once
 
-#include "plan/database.hpp"
-#include "plan/device_info.hpp"
-#include "plan/kernel_config.hpp"
+#include "config/device_info.hpp"
+#include "config/kernel_config.hpp"
+#include "records/database.hpp"
 
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>

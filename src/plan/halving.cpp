@@ -1,6 +1,6 @@
 #include "plan/halving.hpp"
 
-#include "plan/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,34 +21,34 @@ std::size_t incumbent_of(std::span<const double> medians) {
 
 }  // namespace
 
-std::vector<Placing> placings(std::span<const std::vector<double>> us) {
+std::vector<RankedContender> rank_contenders(std::span<const std::vector<double>> us) {
   std::vector<double> medians;
   for (const std::vector<double>& samples : us) medians.push_back(median(samples));
   const std::size_t incumbent = incumbent_of(medians);
-  std::vector<Placing> placed;
+  std::vector<RankedContender> placed;
   for (std::size_t i = 0; i < us.size(); ++i) {
     if (std::isnan(medians[i])) continue;
     const double paired = median(paired_ratios(us[i], us[incumbent]));
     placed.push_back({i, std::isnan(paired) ? medians[i] / medians[incumbent] : paired});
   }
-  std::ranges::stable_sort(placed, {}, &Placing::ratio);
+  std::ranges::stable_sort(placed, {}, &RankedContender::ratio);
   return placed;
 }
 
-std::size_t survivors(std::span<const Placing> placed, std::size_t least, double drop_ratio) {
+std::size_t survivors(std::span<const RankedContender> placed, std::size_t least, double drop_ratio) {
   const std::size_t most = std::min(std::max((placed.size() + 1) / 2, least), placed.size());
   std::size_t count = 0;
   while (count < most && placed[count].ratio <= placed.front().ratio * drop_ratio) ++count;
   return count;
 }
 
-std::size_t tied(std::span<const Placing> placed) {
+std::size_t tied(std::span<const RankedContender> placed) {
   std::size_t count = 0;
   while (count < placed.size() && placed[count].ratio <= placed.front().ratio * (1 + kTie)) ++count;
   return count;
 }
 
-bool is_decided(std::span<const std::vector<double>> us, std::span<const Placing> placed) {
+bool is_decided(std::span<const std::vector<double>> us, std::span<const RankedContender> placed) {
   for (std::size_t i = 1; i < placed.size(); ++i) {
     const Interval ratio = median_interval(paired_ratios(us[placed[i].contender], us[placed[0].contender]));
     const bool is_slower = ratio.low > 1 + kTie;

@@ -1,7 +1,7 @@
 #include "plan/model.hpp"
 
-#include "plan/launch_shape.hpp"
-#include "plan/traits.hpp"
+#include "config/launch_shape.hpp"
+#include "config/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plan/device_info.hpp"
-#include "plan/kernel_config.hpp"
+#include "config/device_info.hpp"
+#include "config/kernel_config.hpp"
 
 #include <hotgemm/types.hpp>
 

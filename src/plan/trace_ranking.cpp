@@ -1,6 +1,6 @@
 #include "plan/trace_ranking.hpp"
 
-#include "plan/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,24 +12,24 @@ namespace hotgemm {
 
 namespace {
 
-using Round = std::pair<int, int>;                               // race, round
-using Samples = std::map<Entrant, std::map<Round, double>>;      // the last one of a round counts
-using Twins = std::vector<std::pair<std::string, std::string>>;  // a config, and the one that was timed for it
+using Round = std::pair<int, int>;                                 // race, round
+using Samples = std::map<CandidateName, std::map<Round, double>>;  // the last one of a round counts
+using Twins = std::vector<std::pair<std::string, std::string>>;    // a config, and the one that was timed for it
 
 /// What the lines of one problem say.
 struct Contents {
   Samples samples;
   Twins twins;
-  std::vector<Entrant> in_order;  // by first sample
+  std::vector<CandidateName> in_order;  // by first sample
 };
 
 Contents contents_of(std::span<const TraceLine> lines, std::string_view problem, TraceRanking& ranking) {
   Contents contents;
   for (const TraceLine& line : lines) {
     if (const auto* sample = std::get_if<TraceSample>(&line); sample != nullptr && sample->problem == problem) {
-      const Entrant entrant{sample->config, sample->launch};
-      const auto [place, is_new] = contents.samples.try_emplace(entrant);
-      if (is_new) contents.in_order.push_back(entrant);
+      const CandidateName name{sample->config, sample->launch};
+      const auto [place, is_new] = contents.samples.try_emplace(name);
+      if (is_new) contents.in_order.push_back(name);
       place->second[{sample->race, sample->round}] = sample->us;
       ranking.races = std::max(ranking.races, sample->race + 1);
     } else if (const auto* rejection = std::get_if<TraceRejection>(&line);
@@ -50,22 +50,22 @@ std::size_t races_of(const std::map<Round, double>& samples) {
 
 void choose_reference(const Contents& contents, TraceRanking& ranking) {
   std::size_t most = 0;
-  for (const Entrant& entrant : contents.in_order) {
-    if (ranking.rejected.contains(entrant.config)) continue;
-    const std::size_t races = races_of(contents.samples.at(entrant));
+  for (const CandidateName& name : contents.in_order) {
+    if (ranking.rejected.contains(name.config)) continue;
+    const std::size_t races = races_of(contents.samples.at(name));
     if (races <= most) continue;
     most = races;
-    ranking.reference = entrant;
+    ranking.reference = name;
   }
 }
 
 void add_twins(const Twins& twins, TraceRanking& ranking) {
-  std::vector<RankedEntrant> added;
+  std::vector<RankedCandidate> added;
   for (const auto& [config, same_as] : twins) {
     if (ranking.rejected.contains(same_as)) ranking.rejected.insert(config);
-    for (const RankedEntrant& entry : ranking.entries) {
-      if (entry.entrant.config == same_as && ranking.find({config, entry.entrant.launch}) == nullptr) {
-        added.push_back({{config, entry.entrant.launch}, entry.ratio, entry.rounds});
+    for (const RankedCandidate& entry : ranking.entries) {
+      if (entry.name.config == same_as && ranking.find({config, entry.name.launch}) == nullptr) {
+        added.push_back({{config, entry.name.launch}, entry.ratio, entry.rounds});
         ranking.twins.insert(config);
       }
     }
@@ -75,17 +75,17 @@ void add_twins(const Twins& twins, TraceRanking& ranking) {
 
 }  // namespace
 
-const RankedEntrant* TraceRanking::find(const Entrant& entrant) const {
-  const auto found = std::ranges::find(entries, entrant, &RankedEntrant::entrant);
+const RankedCandidate* TraceRanking::find(const CandidateName& name) const {
+  const auto found = std::ranges::find(entries, name, &RankedCandidate::name);
   return found == entries.end() ? nullptr : &*found;
 }
 
 int TraceRanking::place(const std::string& config) const {
-  const auto own = std::ranges::find_if(entries, [&](const auto& e) { return e.entrant.config == config; });
+  const auto own = std::ranges::find_if(entries, [&](const auto& e) { return e.name.config == config; });
   if (own == entries.end()) return 0;
   std::set<std::string> faster;
   for (auto at = entries.begin(); at != own; ++at) {
-    if (at->ratio < own->ratio) faster.insert(at->entrant.config);
+    if (at->ratio < own->ratio) faster.insert(at->name.config);
   }
   return static_cast<int>(faster.size()) + 1;
 }
@@ -99,27 +99,27 @@ TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view probl
     std::vector<double> reference_us;
     for (const auto& [round, us] : reference) reference_us.push_back(us);
     ranking.reference_us = median(reference_us);
-    for (const Entrant& entrant : contents.in_order) {
-      if (ranking.rejected.contains(entrant.config)) continue;
+    for (const CandidateName& name : contents.in_order) {
+      if (ranking.rejected.contains(name.config)) continue;
       std::vector<double> ratios;
-      for (const auto& [round, us] : contents.samples.at(entrant)) {
+      for (const auto& [round, us] : contents.samples.at(name)) {
         if (const auto beside = reference.find(round); beside != reference.end()) ratios.push_back(us / beside->second);
       }
-      if (!ratios.empty()) ranking.entries.push_back({entrant, median(ratios), static_cast<int>(ratios.size())});
+      if (!ratios.empty()) ranking.entries.push_back({name, median(ratios), static_cast<int>(ratios.size())});
     }
   }
   add_twins(contents.twins, ranking);
-  std::ranges::stable_sort(ranking.entries, {}, &RankedEntrant::ratio);
-  for (const RankedEntrant& entry : ranking.entries) ranking.timed.insert(entry.entrant.config);
+  std::ranges::stable_sort(ranking.entries, {}, &RankedCandidate::ratio);
+  for (const RankedCandidate& entry : ranking.entries) ranking.timed.insert(entry.name.config);
   return ranking;
 }
 
-double regret_of_first(const TraceRanking& ranking, std::span<const Entrant> order, std::size_t count) {
+double regret_of_first(const TraceRanking& ranking, std::span<const CandidateName> order, std::size_t count) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   double best_of_first = kNone;
   double best = kNone;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const RankedEntrant* entry = ranking.find(order[i]);
+    const RankedCandidate* entry = ranking.find(order[i]);
     if (entry == nullptr) continue;
     best = std::min(best, entry->ratio);
     if (i < count) best_of_first = std::min(best_of_first, entry->ratio);

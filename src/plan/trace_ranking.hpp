@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/trace.hpp"
+#include "records/trace.hpp"
 
 #include <cstddef>
 #include <set>
@@ -15,31 +15,31 @@
 namespace hotgemm {
 
 /// A config with a raster, both by name.
-struct Entrant {
+struct CandidateName {
   std::string config;
   std::string launch;
-  friend auto operator<=>(const Entrant&, const Entrant&) = default;
+  friend auto operator<=>(const CandidateName&, const CandidateName&) = default;
 };
 
-struct RankedEntrant {
-  Entrant entrant;
+struct RankedCandidate {
+  CandidateName name;
   double ratio = 1;  ///< its time / the reference's: the median over the rounds that both ran
   int rounds = 0;    ///< that both ran
 };
 
 struct TraceRanking {
-  Entrant reference;                   ///< what ran in the most races and was not rejected; no names if there is none
-  double reference_us = 0;             ///< the median of all its samples
-  std::vector<RankedEntrant> entries;  ///< what ran beside the reference and was not rejected, fastest first
-  std::set<std::string> timed;         ///< configs of entries
-  std::set<std::string> twins;         ///< configs of entries that another was timed for
-  std::set<std::string> rejected;      ///< configs
-  int races = 0;                       ///< the number of the next race
+  CandidateName reference;               ///< what ran in the most races and was not rejected; no names if there is none
+  double reference_us = 0;               ///< the median of all its samples
+  std::vector<RankedCandidate> entries;  ///< what ran beside the reference and was not rejected, fastest first
+  std::set<std::string> timed;           ///< configs of entries
+  std::set<std::string> twins;           ///< configs of entries that another was timed for
+  std::set<std::string> rejected;        ///< configs
+  int races = 0;                         ///< the number of the next race
 
   /// Of an entry, by its ratio.
-  double us(const RankedEntrant& entry) const { return entry.ratio * reference_us; }
+  double us(const RankedCandidate& entry) const { return entry.ratio * reference_us; }
   /// nullptr if it was not timed.
-  const RankedEntrant* find(const Entrant& entrant) const;
+  const RankedCandidate* find(const CandidateName& name) const;
   /// 1 + the number of configs that are faster, each by its fastest raster; 0 if it was not timed.
   int place(const std::string& config) const;
 };
@@ -49,6 +49,6 @@ TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view probl
 
 /// By how much the fastest of the first `count` of `order` is slower than the fastest of all of them: 0.02 is two
 /// percent. NaN if none of the first was timed.
-double regret_of_first(const TraceRanking& ranking, std::span<const Entrant> order, std::size_t count);
+double regret_of_first(const TraceRanking& ranking, std::span<const CandidateName> order, std::size_t count);
 
 }  // namespace hotgemm

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/device_info.hpp"
+#include "config/device_info.hpp"
 #include "shared/wgmma_config.hpp"
 
 #include <hotgemm/types.hpp>

@@ -1,6 +1,6 @@
 #include "worker/child_process.hpp"
 
-#include "log.hpp"
+#include "base/log.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/file_descriptor.hpp"
+#include "base/file_descriptor.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "measurer.hpp"
+#include "tune/measurer.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,8 +1,9 @@
 #include "worker/measure_worker.hpp"
 
-#include "context_impl.hpp"
-#include "device_measurer.hpp"
 #include "gpu/device.hpp"
+#include "runtime/device_state.hpp"
+#include "runtime/engine.hpp"
+#include "tune/device_measurer.hpp"
 #include "worker/measure_record.hpp"
 #include "worker/mps_guard.hpp"
 #include "worker/parent_link.hpp"
@@ -89,8 +90,9 @@ class MeasureWorker {
     const Driver& driver = Driver::get();
     if (!options_.allow_mps) refuse_other_mps_clients(driver, options_.device);
     cuda_.emplace(driver, options_.device);
-    context_.emplace(options_.context);
-    measurer_.emplace(context_->impl().current(), [this](std::size_t trial) { announce(trial); });
+    engine_.emplace(options_.context);
+    state_.emplace(driver, *engine_);
+    measurer_.emplace(*state_, [this](std::size_t trial) { announce(trial); });
     send(encode_facts(measurer_->gpu()));
     send_done();
   }
@@ -150,7 +152,8 @@ class MeasureWorker {
   const MeasureWorkerOptions& options_;
   ParentLink link_;
   std::optional<PrimaryContext> cuda_;
-  std::optional<Context> context_;
+  std::optional<Engine> engine_;
+  std::optional<DeviceState> state_;
   std::optional<DeviceMeasurer> measurer_;
   Cubins cubins_;
   bool checking_ = false;

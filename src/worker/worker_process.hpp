@@ -1,8 +1,8 @@
 #pragma once
 
 #include "worker/child_process.hpp"
+#include "worker/isolated_measurer.hpp"
 #include "worker/measure_record.hpp"
-#include "worker/worker_measurer.hpp"
 
 #include <cstdint>
 #include <functional>

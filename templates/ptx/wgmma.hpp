@@ -3,7 +3,7 @@
 #include "ptx/device.hpp"
 
 // What stands around wgmma.mma_async, sm_90a. The instruction itself has an operand list as long as N is large: its
-// wrapper is rendered for each kernel (src/plan/wgmma_instruction.hpp).
+// wrapper is rendered for each kernel (src/config/wgmma_instruction.hpp).
 
 namespace hotgemm::ptx {
 

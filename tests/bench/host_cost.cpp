@@ -5,6 +5,9 @@
 // region. A batch of bare cuLaunchKernel calls of the same kernel runs beside every batch, so that the difference is
 // paired: `raw_ns` is its time per call, `over_raw_ns` the median difference.
 
+#include "base/statistics.hpp"
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/device.hpp"
@@ -13,9 +16,6 @@
 #include "gpu/operand_pool.hpp"
 #include "gpu/stream.hpp"
 #include "gpu/tensor_map.hpp"
-#include "plan/render.hpp"
-#include "plan/statistics.hpp"
-#include "plan/traits.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
@@ -90,7 +90,7 @@ class WarmCall {
   static Plan plan_of(Context& context, const Problem& problem, bool has_maps) {
     if (!has_maps) return context.plan(problem);
     const WgmmaConfig config{.block_m = 64, .block_n = 64, .consumers = 1, .one_tile = true};
-    auto& impl = context.impl();
+    auto& impl = impl_of(context);
     impl.engine().database.add({.problem = problem,
                                 .config = config,
                                 .launch = {},
@@ -111,8 +111,8 @@ class WarmCall {
         operands_(OperandPool::operands(pool_.sets().front(), 1, 0)),
         elsewhere_(OperandPool::operands(pool_.sets().at(1), 1, 0)),
         plan_(plan_of(context_, problem_, has_maps)) {
-    DeviceState& state = context_.impl().current();
-    Engine& engine = context_.impl().engine();
+    DeviceState& state = impl_of(context_).current();
+    Engine& engine = impl_of(context_).engine();
     const KernelConfig config = parse_config(plan_.config()).value();
     const GemmTraits traits = traits_of(problem_);
     const BuildResult built = engine.builder.build(render(config, traits, state.info().arch, engine.bundle));

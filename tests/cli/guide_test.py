@@ -127,7 +127,7 @@ class GuideTest(unittest.TestCase):
                 self.assertIn(f"({page.name})", index)
 
     def test_rungs_and_files_that_the_guide_names_exist(self):
-        table = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/plan").glob("*.?pp")))
+        table = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/ladder").glob("*.?pp")))
         for page in sorted((ROOT / "docs/guide").glob("*.md")):
             text = page.read_text(encoding="utf-8")
             markers = re.findall(r"<!-- gain: (.+?) -> (.+?) -->", text)

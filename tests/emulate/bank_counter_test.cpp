@@ -1,9 +1,9 @@
 #include "emulate/bank_counter.hpp"
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
+#include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
-#include "plan/traits.hpp"
 
 #include <algorithm>
 #include <array>

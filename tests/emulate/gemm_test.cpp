@@ -1,9 +1,9 @@
 // The kernels of the library on the emulated device: right results, and nothing that no kernel may do.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
+#include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
-#include "plan/traits.hpp"
 
 #include <gtest/gtest.h>
 

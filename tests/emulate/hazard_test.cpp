@@ -1,6 +1,6 @@
 // Each thing that no kernel may do is found, with every seed, and what is right is not.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include <set>
 

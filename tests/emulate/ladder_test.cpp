@@ -1,10 +1,10 @@
 // Every rung of the ladder on the emulated device: right results, and nothing that no kernel may do.
 
-#include "plan/ladder.hpp"
-#include "device_fixture.hpp"
+#include "ladder/ladder.hpp"
+#include "emulate/device_fixture.hpp"
 
+#include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
-#include "plan/traits.hpp"
 
 #include <gtest/gtest.h>
 

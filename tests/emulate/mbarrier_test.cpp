@@ -1,6 +1,6 @@
 // Barriers in shared memory and barriers of a cluster: what they wait for, what they order, and what may not be done.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include <set>
 #include <string>

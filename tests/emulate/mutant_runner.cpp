@@ -3,7 +3,7 @@
 // once per mutant of the family.
 
 #include "emulate/gemm_run.hpp"
-#include "mutant_kernels.hpp"
+#include "emulate/mutant_kernels.hpp"
 
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "mutant_kernels.hpp"
+#include "emulate/mutant_kernels.hpp"
 
 #include "emulate/emulated_wgmma.hpp"
 

@@ -1,6 +1,6 @@
 // Copies of boxes between global and shared memory: where each element goes, and what must be waited for.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include "emulate/tensor_map.hpp"
 

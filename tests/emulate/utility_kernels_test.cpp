@@ -2,7 +2,7 @@
 
 #include "emulate/kernels/utility_kernels.hpp"
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include "emulate/gemm_case.hpp"
 #include "unit/plan_fixture.hpp"

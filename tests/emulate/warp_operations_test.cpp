@@ -1,6 +1,6 @@
 // Instructions of a whole warp, element by element.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include "emulate/number.hpp"
 

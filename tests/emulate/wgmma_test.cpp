@@ -1,11 +1,11 @@
 // wgmma.mma_async: what it multiplies, element by element, and what must lie around it.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include "emulate/emulated_wgmma.hpp"
 #include "emulate/number.hpp"
 #include "emulate/tensor_map.hpp"
-#include "wgmma_descriptor.hpp"
+#include "shared/wgmma_descriptor.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // wmma.*: every shape, order and type, and what the twins must find.
 
-#include "device_fixture.hpp"
+#include "emulate/device_fixture.hpp"
 
 #include "emulate/number.hpp"
 

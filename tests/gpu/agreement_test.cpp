@@ -1,10 +1,11 @@
 // Whether tuning is a matter of luck: the same problems tuned twice, and where the picks differ, raced once more.
 
-#include "gpu_fixture.hpp"
+#include "context_impl.hpp"
+#include "gpu/gpu_fixture.hpp"
 
-#include "device_measurer.hpp"
-#include "plan/shapes.hpp"
-#include "plan/statistics.hpp"
+#include "base/statistics.hpp"
+#include "config/shapes.hpp"
+#include "tune/device_measurer.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -65,8 +66,8 @@ class Agreement : public GpuTest {
   /// Of the first pick's time to the second's.
   Interval ratio_of(const Problem& problem, const Pick& first, const Pick& second) {
     Context context(options_for(Policy::tune, cache(1)));
-    Engine& engine = context.impl().engine();
-    DeviceMeasurer measurer(context.impl().current());
+    Engine& engine = impl_of(context).engine();
+    DeviceMeasurer measurer(impl_of(context).current());
     measurer.begin(problem, {.scratch_bytes = std::int64_t{8} << 30, .seed = 3});
     std::vector<Trial> trials;
     for (const Pick& pick : {first, second}) {

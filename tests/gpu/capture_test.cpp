@@ -1,6 +1,6 @@
 // Calls on a stream that is being captured.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include <utility>
 

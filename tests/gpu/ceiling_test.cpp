@@ -1,10 +1,11 @@
 // The kernels that measure the tensor cores' rate multiply what they say.
 
-#include "gpu_fixture.hpp"
+#include "context_impl.hpp"
+#include "gpu/gpu_fixture.hpp"
 
-#include "ceiling_args.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/loaded_kernel.hpp"
+#include "shared/ceiling_args.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class CeilingOnGpu : public GpuTest {
     return instruction == CeilingInstruction::wgmma ? limits.has_wgmma : limits.has_cp_async;
   }
   LoadedKernel load(const CeilingKind& kind) const {
-    Engine& engine = gpu().context().impl().engine();
+    Engine& engine = impl_of(gpu().context()).engine();
     return {driver(), *engine.builder.build(render_ceiling(kind, gpu().arch(), engine.bundle)).cubin,
             ceiling_shared_bytes(kind.instruction)};
   }

@@ -1,6 +1,6 @@
 // The digest of operands' memory, on the device.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"

@@ -1,6 +1,6 @@
 // Many threads, streams and Contexts; fork.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

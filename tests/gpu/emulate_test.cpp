@@ -3,11 +3,11 @@
 
 #if defined(HOTGEMM_HAS_EMULATED_DEVICE)
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
+#include "config/device_info.hpp"
 #include "emulate/gemm_run.hpp"
 #include "gpu/device_buffer.hpp"
-#include "plan/device_info.hpp"
 
 #include <cstdint>
 #include <vector>

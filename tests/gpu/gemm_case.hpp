@@ -1,7 +1,7 @@
 #pragma once
 
-#include "error_gate.hpp"
-#include "guarded_matrix.hpp"
+#include "config/error_gate.hpp"
+#include "gpu/guarded_matrix.hpp"
 
 #include <hotgemm/context.hpp>
 

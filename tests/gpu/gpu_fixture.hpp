@@ -1,12 +1,12 @@
 #pragma once
 
-#include "gemm_case.hpp"
+#include "gpu/gemm_case.hpp"
 
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "gpu/device.hpp"
 #include "gpu/stream.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
@@ -84,7 +84,7 @@ class Gpu {
 
   const Driver& driver() const { return driver_; }
   Context& context() { return context_; }
-  DeviceState& state() { return context_.impl().current(); }
+  DeviceState& state() { return impl_of(context_).current(); }
   const std::string& arch() { return state().info().arch; }
   std::size_t free_bytes() const {
     std::size_t free = 0, total = 0;
@@ -94,7 +94,7 @@ class Gpu {
 
   /// Builds what is not in the cache, all at once, and loads. Throws std::runtime_error with the compiler's log.
   std::vector<Kernel> kernels(std::span<const KernelRequest> requests) {
-    Engine& engine = context_.impl().engine();
+    Engine& engine = impl_of(context_).engine();
     std::map<std::string, std::size_t> place;  // by symbol
     std::vector<KernelSource> sources;
     std::vector<std::size_t> source_of;

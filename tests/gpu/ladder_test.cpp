@@ -1,8 +1,8 @@
 // Every rung of the ladder on a GPU: exact on integers, over sizes that are no multiple of any tile.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
-#include "plan/ladder.hpp"
+#include "ladder/ladder.hpp"
 
 #include <set>
 #include <string>

@@ -1,6 +1,6 @@
 // Matrices of more than 2^31 elements, and offsets of more than 2^31.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"

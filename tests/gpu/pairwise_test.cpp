@@ -1,4 +1,4 @@
-#include "pairwise.hpp"
+#include "gpu/pairwise.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,12 @@
 // Faults planted in candidates, by editing a copy of the templates: `hotgemm tune` ends with the right winner, and says
 // what happened to each.
 
-#include "gpu_fixture.hpp"
+#include "context_impl.hpp"
+#include "gpu/gpu_fixture.hpp"
 
-#include "candidate.hpp"
+#include "config/shapes.hpp"
 #include "gpu/device.hpp"
-#include "plan/shapes.hpp"
+#include "tune/candidate.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -95,7 +96,7 @@ class PlantedTest : public GpuTest, public testing::WithParamInterface<Victim> {
 
   /// The candidates of the family, without `winner` and whatever has its machine code.
   std::vector<KernelConfig> victims(const std::string& winner) {
-    Engine& engine = gpu().context().impl().engine();
+    Engine& engine = impl_of(gpu().context()).engine();
     const Problem problem = with_packed_alignment({.m = 1024, .n = GetParam().n, .k = 1024});
     const DeviceInfo device = query_device(driver(), 0);
     std::vector<Candidate> rows = pick_candidates(problem, device, kCandidates);

@@ -1,6 +1,7 @@
 // A prewarmed cache, and the first result of a process. The times are asserted on a GPU, not under a checker.
 
-#include "gpu_fixture.hpp"
+#include "context_impl.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include "plan/candidates.hpp"
 
@@ -65,7 +66,7 @@ class Prewarm : public GpuTest {
   /// kRecords classes that no test asks for, from this GPU.
   void add_records() {
     Context context(options_for(Policy::estimate, cache_directory()));
-    Engine& engine = context.impl().engine();
+    Engine& engine = impl_of(context).engine();
     const Environment environment = gpu().state().environment();
     const std::vector<KernelConfig> configs = anchors(GemmTraits{}, arch_limits(gpu().arch()));
     for (int i = 0; i < kRecords; ++i) {

@@ -1,7 +1,7 @@
 // Kernels that begin before what precedes them has ended: each waits by itself for what it reads, and for whoever still
 // reads what it writes.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include <algorithm>
 #include <functional>

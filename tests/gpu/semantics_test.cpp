@@ -1,6 +1,6 @@
 // What a call promises, through the public API.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 namespace hotgemm {
 namespace {

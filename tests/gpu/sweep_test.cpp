@@ -1,10 +1,10 @@
 // Kernels, chosen by their configs, over sizes, layouts, types, places and scalars.
 
-#include "gpu_fixture.hpp"
-#include "pairwise.hpp"
-#include "test_configs.hpp"
+#include "gpu/gpu_fixture.hpp"
+#include "gpu/pairwise.hpp"
+#include "gpu/test_configs.hpp"
 
-#include "plan/device_info.hpp"
+#include "config/device_info.hpp"
 
 #include <algorithm>
 #include <cstdint>

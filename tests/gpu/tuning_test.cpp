@@ -1,6 +1,6 @@
 // Calls that tune.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"

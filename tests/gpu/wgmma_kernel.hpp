@@ -1,8 +1,8 @@
 #pragma once
 
+#include "config/render.hpp"
 #include "gpu/gemm_launch.hpp"
 #include "gpu/nvrtc.hpp"
-#include "plan/render.hpp"
 
 #include <hotgemm/types.hpp>
 

@@ -1,13 +1,13 @@
 // The copy engine and wgmma do what templates/shared/wgmma_descriptor.hpp says. A wrong descriptor makes no fault but
 // plausible numbers, so operands hold their own row, column or k, and results are compared exactly.
 
-#include "gpu_fixture.hpp"
+#include "gpu/gpu_fixture.hpp"
 
+#include "config/wgmma_instruction.hpp"
 #include "gpu/nvrtc.hpp"
 #include "gpu/tensor_map.hpp"
-#include "plan/wgmma_instruction.hpp"
+#include "shared/wgmma_descriptor.hpp"
 #include "standin/element.hpp"
-#include "wgmma_descriptor.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,13 +4,13 @@
 // Prints TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the
 // fastest of cuBLAS's default and all algorithms of cuBLASLt's heuristics; f16, f32 accumulation, N(0,1) data, cold L2.
 
-#include "bench.hpp"
+#include "base/statistics.hpp"
+#include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "gpu/operand_pool.hpp"
 #include "gpu/stream.hpp"
-#include "plan/statistics.hpp"
-#include "plan/traits.hpp"
-#include "wgmma_kernel.hpp"
+#include "gpu/wgmma_kernel.hpp"
+#include "tune/bench.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
@@ -80,7 +80,7 @@ int run(const Problem& problem, TimingMode mode, const std::vector<LaunchConfig>
   ContextOptions options;
   options.policy = Policy::estimate;
   Context context(options);
-  DeviceState& state = context.impl().current();
+  DeviceState& state = impl_of(context).current();
   const OwnedStream stream(driver);
   const OperandPool pool(driver, problem, state.info().l2_bytes, std::int64_t{4} << 30);
   const std::vector<OperandSet>& sets = pool.sets();

@@ -1,7 +1,7 @@
 // The `wgmma` family on exact data: ragged shapes, all layouts, clusters, more tiles than blocks.
 
-#include "gpu_fixture.hpp"
-#include "wgmma_kernel.hpp"
+#include "gpu/gpu_fixture.hpp"
+#include "gpu/wgmma_kernel.hpp"
 
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"

@@ -1,10 +1,10 @@
-#include "nvrtc_fixture.hpp"
+#include "nvrtc/nvrtc_fixture.hpp"
 
 #include "gpu/code_digest.hpp"
 
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "gpu/nvrtc.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
 

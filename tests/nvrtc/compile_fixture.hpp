@@ -1,10 +1,10 @@
 #pragma once
 
-#include "nvrtc_fixture.hpp"
+#include "nvrtc/nvrtc_fixture.hpp"
 
+#include "config/render.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "gpu/nvrtc.hpp"
-#include "plan/render.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-#include "compile_fixture.hpp"
+#include "nvrtc/compile_fixture.hpp"
 
+#include "config/traits.hpp"
 #include "gpu/build_id.hpp"
-#include "plan/traits.hpp"
 
 #include <hotgemm/error.hpp>
 

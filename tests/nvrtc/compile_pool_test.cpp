@@ -1,11 +1,11 @@
-#include "nvrtc_fixture.hpp"
+#include "nvrtc/nvrtc_fixture.hpp"
 
 #include "worker/compile_pool.hpp"
 
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "gpu/nvrtc.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

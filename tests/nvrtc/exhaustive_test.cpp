@@ -1,10 +1,10 @@
-#include "exhaustive.hpp"
+#include "tune/exhaustive.hpp"
 
+#include "config/traits.hpp"
 #include "gpu/nvrtc.hpp"
 #include "plan/candidates.hpp"
-#include "plan/traits.hpp"
-#include "quality.hpp"
-#include "trace_header.hpp"
+#include "tune/quality.hpp"
+#include "tune/trace_header.hpp"
 #include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
@@ -121,7 +121,7 @@ class ExhaustiveTest : public testing::Test {
 
   /// Measures, or goes on with what an earlier call began.
   ExhaustiveResult measure(const ExhaustiveObserver& observer = {}) {
-    KeptTrace trace(kept(), "t", header());
+    ResumableTrace trace(kept(), "t", header());
     return measure_every_config(engine_, measurer_, problem_, trace, options_, observer);
   }
 
@@ -129,8 +129,8 @@ class ExhaustiveTest : public testing::Test {
 
   std::vector<std::string> order(const TraceRanking& ranking) const {
     std::vector<std::string> configs;
-    for (const RankedEntrant& entry : ranking.entries) {
-      if (std::ranges::find(configs, entry.entrant.config) == configs.end()) configs.push_back(entry.entrant.config);
+    for (const RankedCandidate& entry : ranking.entries) {
+      if (std::ranges::find(configs, entry.name.config) == configs.end()) configs.push_back(entry.name.config);
     }
     return configs;
   }
@@ -148,14 +148,14 @@ TEST_F(ExhaustiveTest, FindsTheOrderWhateverTheClocksDoBetweenRaces) {
   const ExhaustiveResult result = measure();
   EXPECT_TRUE(result.is_complete);
   EXPECT_EQ(order(result.ranking), names_);
-  EXPECT_EQ(result.ranking.entries.front().entrant, (Entrant{names_[0], "r2n"}));
+  EXPECT_EQ(result.ranking.entries.front().name, (CandidateName{names_[0], "r2n"}));
   EXPECT_EQ(result.menu.size(), 8u);
   EXPECT_EQ(measurer_.begun, 1);
   EXPECT_EQ(measurer_.ended, 1);
-  for (const RankedEntrant& entry : result.ranking.entries) EXPECT_GE(entry.rounds, options_.rounds);
+  for (const RankedCandidate& entry : result.ranking.entries) EXPECT_GE(entry.rounds, options_.rounds);
   std::set<std::string> with_rasters;
-  for (const RankedEntrant& entry : result.ranking.entries) {
-    if (entry.entrant.launch == "r2n") with_rasters.insert(entry.entrant.config);
+  for (const RankedCandidate& entry : result.ranking.entries) {
+    if (entry.name.launch == "r2n") with_rasters.insert(entry.name.config);
   }
   EXPECT_EQ(with_rasters, (std::set<std::string>{names_[0], names_[1], names_[2]}));
 }
@@ -173,7 +173,7 @@ TEST_F(ExhaustiveTest, ACompleteTraceIsReusedWithoutTheGpu) {
 TEST_F(ExhaustiveTest, GoesOnWhereItWasInterrupted) {
   const int races_of_one_go = [&] {
     FakeMeasurer whole = measurer_;
-    KeptTrace trace({}, "t", header());
+    ResumableTrace trace({}, "t", header());
     measure_every_config(engine_, whole, problem_, trace, options_);
     return whole.races;
   }();
@@ -204,12 +204,12 @@ TEST_F(ExhaustiveTest, WrongOnesAreRowsAndRemembered) {
   const ExhaustiveResult result = measure();
   EXPECT_EQ(result.ranking.rejected, measurer_.wrong);
   EXPECT_EQ(order(result.ranking).front(), names_[1]);
-  for (const auto& [entrant, rounds] : measurer_.launches) EXPECT_FALSE(entrant.starts_with(names_[0])) << entrant;
+  for (const auto& [name, rounds] : measurer_.launches) EXPECT_FALSE(name.starts_with(names_[0])) << name;
   EXPECT_EQ(engine_.rejections.all().size(), 2u);
   EXPECT_NE(trace_text().find("wrong: 1 of 4 elements"), std::string::npos);
 
   // What is remembered is not run in a trace of its own either, and not written there: it may be tried later.
-  KeptTrace another({}, "u", header());
+  ResumableTrace another({}, "u", header());
   FakeMeasurer healthy = measurer_;
   healthy.wrong.clear();
   healthy.launches.clear();
@@ -220,7 +220,7 @@ TEST_F(ExhaustiveTest, WrongOnesAreRowsAndRemembered) {
 }
 
 TEST_F(ExhaustiveTest, AReferenceThatFailsIsReplaced) {
-  KeptTrace once({}, "once", header());
+  ResumableTrace once({}, "once", header());
   FakeMeasurer probe = measurer_;
   measurer_.fails = measure_every_config(engine_, probe, problem_, once, options_).ranking.reference.config;
   measurer_.fails_from = 3;
@@ -264,17 +264,17 @@ TEST_F(ExhaustiveTest, AssessesTheTunersAndTheModelsPick) {
   options.tuning.rounds = 3;
   const QualityResult result = assess(engine_, measurer_, problem_, all, options);
   EXPECT_EQ(result.configs, 8u);
-  EXPECT_EQ(result.oracle.entrant, (Entrant{names_[0], "r2n"}));
+  EXPECT_EQ(result.oracle.name, (CandidateName{names_[0], "r2n"}));
   EXPECT_EQ(result.oracle.place, 1);
   EXPECT_DOUBLE_EQ(result.oracle.regret, 0);
-  const auto expected = [&](const Entrant& entrant) {
-    const Trial trial{parse_config(entrant.config).value(), parse_launch(entrant.launch).value(), nullptr};
+  const auto expected = [&](const CandidateName& name) {
+    const Trial trial{parse_config(name.config).value(), parse_launch(name.launch).value(), nullptr};
     return measurer_.time_of(trial) / 98 - 1;
   };
-  for (const QualityPick& pick : {result.tuned, result.estimated}) {
-    EXPECT_NEAR(pick.regret, expected(pick.entrant), 1e-9);
+  for (const AssessedChoice& pick : {result.tuned, result.estimated}) {
+    EXPECT_NEAR(pick.regret, expected(pick.name), 1e-9);
     EXPECT_NEAR(pick.regret_ci.low, pick.regret, 1e-9);
-    EXPECT_EQ(names_[static_cast<std::size_t>(pick.place - 1)], pick.entrant.config);
+    EXPECT_EQ(names_[static_cast<std::size_t>(pick.place - 1)], pick.name.config);
   }
   EXPECT_LE(result.tuned.regret, result.estimated.regret);
   ASSERT_EQ(result.model_regret.size(), std::size(kModelTops));

@@ -1,6 +1,6 @@
 // Kernels of family fma keep what they sum in registers, and their bodies are short enough to compile quickly.
 
-#include "compile_fixture.hpp"
+#include "nvrtc/compile_fixture.hpp"
 
 #include "plan/fma_menu.hpp"
 

@@ -1,8 +1,8 @@
 // Instructions of templates/ptx that no family uses yet compile where they are said to.
 
+#include "config/render.hpp"
+#include "config/wgmma_instruction.hpp"
 #include "gpu/nvrtc.hpp"
-#include "plan/render.hpp"
-#include "plan/wgmma_instruction.hpp"
 
 #include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>

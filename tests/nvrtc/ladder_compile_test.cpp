@@ -1,8 +1,8 @@
 // Every rung of the ladder compiles, quickly. Those that are no candidates may spill a little.
 
-#include "compile_fixture.hpp"
+#include "nvrtc/compile_fixture.hpp"
 
-#include "plan/ladder.hpp"
+#include "ladder/ladder.hpp"
 
 #include <gtest/gtest.h>
 

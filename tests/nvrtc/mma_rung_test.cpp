@@ -1,6 +1,6 @@
 // Kernels of family mma as rungs of the ladder have them: their fields apart from those of tuned kernels.
 
-#include "compile_fixture.hpp"
+#include "nvrtc/compile_fixture.hpp"
 
 #include <iterator>
 #include <string>

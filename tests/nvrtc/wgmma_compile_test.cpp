@@ -1,8 +1,8 @@
 // Kernels of family wgmma keep their accumulators in registers and their products asynchronous.
 
-#include "compile_fixture.hpp"
+#include "nvrtc/compile_fixture.hpp"
 
-#include "plan/wgmma_instruction.hpp"
+#include "config/wgmma_instruction.hpp"
 #include "plan/wgmma_menu.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What kernels of family wmma cost: no spill in any config of the menu, and the rungs of the ladder, each in a second
 // and a half.
 
-#include "compile_fixture.hpp"
+#include "nvrtc/compile_fixture.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "allocation_count.hpp"
+#include "standin/allocation_count.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "runtime_fixture.hpp"
+#include "standin/runtime_fixture.hpp"
 
-#include "bench.hpp"
 #include "gpu/operand_pool.hpp"
+#include "tune/bench.hpp"
 
 #include <nlohmann/json.hpp>
 

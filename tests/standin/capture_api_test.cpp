@@ -1,4 +1,5 @@
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/runtime_fixture.hpp"
 
 #include <functional>
 #include <thread>
@@ -65,10 +66,10 @@ TEST_F(CaptureApiTest, AColdCallIsEstimatedAndTunedOnTheNextNormalCall) {
     });
     EXPECT_EQ(fresh.stats().estimated, 1u);
     EXPECT_EQ(fresh.stats().tuned, 0u);
-    EXPECT_THAT(fresh.impl().engine().database.all(), testing::IsEmpty());
+    EXPECT_THAT(impl_of(fresh).engine().database.all(), testing::IsEmpty());
     expect_right(fresh, c, stream());
     EXPECT_EQ(fresh.stats().tuned, 1u);
-    EXPECT_EQ(fresh.impl().engine().database.all().size(), 1u);
+    EXPECT_EQ(impl_of(fresh).engine().database.all().size(), 1u);
     KernelShelf::add(cache.path());
   }
 }

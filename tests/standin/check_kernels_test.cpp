@@ -1,4 +1,5 @@
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/runtime_fixture.hpp"
 
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
@@ -12,7 +13,7 @@ class CheckKernelsTest : public RuntimeTest {
   static Problem padded(DType dtype) {
     return {.m = 5, .n = 11, .k = 9, .dtype = dtype, .accumulator = DType::f32, .beta_is_zero = false};
   }
-  const CheckKernels& kernels() { return context(Policy::estimate).impl().current().check_kernels(); }
+  const CheckKernels& kernels() { return impl_of(context(Policy::estimate)).current().check_kernels(); }
   std::uint64_t digest(const Problem& problem, const OperandPool& pool) {
     return kernels().digest(problem, pool, pool.sets().front(), stream());
   }

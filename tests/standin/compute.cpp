@@ -1,6 +1,6 @@
-#include "compute.hpp"
+#include "standin/compute.hpp"
 
-#include "element.hpp"
+#include "standin/element.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "check_data.hpp"
-#include "device_memory.hpp"
-#include "gemm_args.hpp"
-#include "kernel_symbol.hpp"
-#include "standin.hpp"
+#include "shared/check_data.hpp"
+#include "shared/gemm_args.hpp"
+#include "standin/device_memory.hpp"
+#include "standin/kernel_symbol.hpp"
+#include "standin/standin.hpp"
 
 #include <cstdint>
 

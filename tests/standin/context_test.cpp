@@ -1,4 +1,4 @@
-#include "runtime_fixture.hpp"
+#include "standin/runtime_fixture.hpp"
 
 #include <random>
 #include <set>

@@ -1,7 +1,7 @@
 // The functions by which a test steers the stand-in.
 
-#include "ledger.hpp"
-#include "standin.hpp"
+#include "standin/ledger.hpp"
+#include "standin/standin.hpp"
 
 #include <algorithm>
 #include <cstring>

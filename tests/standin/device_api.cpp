@@ -1,9 +1,9 @@
 // Initialisation, errors, devices and contexts.
 
-#include "api.hpp"
-#include "ledger.hpp"
+#include "standin/api.hpp"
+#include "standin/ledger.hpp"
 
-#include "arch_limits.hpp"
+#include "shared/arch_limits.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "device_memory.hpp"
+#include "standin/device_memory.hpp"
 
 #include <algorithm>
 #include <cstdlib>

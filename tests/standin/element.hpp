@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gemm_types.hpp"
+#include "shared/gemm_types.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "element.hpp"
+#include "standin/element.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "elf_symbols.hpp"
+#include "standin/elf_symbols.hpp"
 
 #include <elf.h>
 

@@ -1,4 +1,4 @@
-#include "environment_script.hpp"
+#include "standin/environment_script.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "script.hpp"
+#include "standin/script.hpp"
 
 namespace hotgemm::standin {
 

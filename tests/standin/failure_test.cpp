@@ -1,4 +1,5 @@
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/runtime_fixture.hpp"
 
 #include <sys/wait.h>
 
@@ -68,7 +69,7 @@ class FailureTest : public RuntimeTest {
     run.run(gemm);
     EXPECT_EQ(run.inexact(), "");
     EXPECT_EQ(run.stray_write(), "");
-    const std::vector<Found> found = fresh->impl().engine().database.all();
+    const std::vector<Found> found = impl_of(*fresh).engine().database.all();
     EXPECT_EQ(found.size(), fresh->stats().tuned);
     for (const Found& f : found) EXPECT_GT(f.record.timing.samples, 0);
     fresh.reset();

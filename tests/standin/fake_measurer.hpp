@@ -1,7 +1,7 @@
 #pragma once
 
-#include "measurer.hpp"
-#include "plan/device_info.hpp"
+#include "config/device_info.hpp"
+#include "tune/measurer.hpp"
 
 #include <functional>
 #include <map>

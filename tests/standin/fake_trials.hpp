@@ -1,11 +1,11 @@
 #pragma once
 
-#include "fake_cubin.hpp"
+#include "standin/fake_cubin.hpp"
 
-#include "measurer.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
-#include "search.hpp"
+#include "config/render.hpp"
+#include "config/traits.hpp"
+#include "tune/measurer.hpp"
+#include "tune/search.hpp"
 
 #include <memory>
 #include <string>

@@ -1,11 +1,11 @@
 // Modules, functions and launches.
 
-#include "api.hpp"
-#include "encoded_map.hpp"
-#include "node.hpp"
+#include "standin/api.hpp"
+#include "standin/encoded_map.hpp"
+#include "standin/node.hpp"
 
-#include "arch_limits.hpp"
-#include "wgmma_config.hpp"
+#include "shared/arch_limits.hpp"
+#include "shared/wgmma_config.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,11 +1,11 @@
-#include "kernel_symbol.hpp"
+#include "standin/kernel_symbol.hpp"
 
-#include "fma_config.hpp"
-#include "mma_config.hpp"
-#include "rung_tag.hpp"
-#include "simt_config.hpp"
-#include "wgmma_config.hpp"
-#include "wmma_config.hpp"
+#include "shared/fma_config.hpp"
+#include "shared/mma_config.hpp"
+#include "shared/rung_tag.hpp"
+#include "shared/simt_config.hpp"
+#include "shared/wgmma_config.hpp"
+#include "shared/wmma_config.hpp"
 
 #include <charconv>
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "arch_limits.hpp"
-#include "gemm_traits.hpp"
+#include "shared/arch_limits.hpp"
+#include "shared/gemm_traits.hpp"
 
 #include <cuda.h>
 

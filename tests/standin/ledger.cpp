@@ -1,6 +1,6 @@
-#include "ledger.hpp"
+#include "standin/ledger.hpp"
 
-#include "environment_script.hpp"
+#include "standin/environment_script.hpp"
 
 #include <unistd.h>
 

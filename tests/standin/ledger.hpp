@@ -1,8 +1,8 @@
 #pragma once
 
-#include "device_memory.hpp"
-#include "objects.hpp"
-#include "script.hpp"
+#include "standin/device_memory.hpp"
+#include "standin/objects.hpp"
+#include "standin/script.hpp"
 
 #include <cuda.h>
 #include <sys/types.h>

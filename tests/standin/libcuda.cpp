@@ -2,7 +2,7 @@
 // scripted failures, and kernels that are recognised by name and computed on the CPU. What it returns, in particular in
 // and beside captures, is what a driver of CUDA 13 returned on an H200.
 
-#include "api.hpp"
+#include "standin/api.hpp"
 
 #include <array>
 #include <cstdint>

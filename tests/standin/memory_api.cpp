@@ -1,8 +1,8 @@
 // Allocations, copies and fills.
 
-#include "api.hpp"
-#include "encoded_map.hpp"
-#include "node.hpp"
+#include "standin/api.hpp"
+#include "standin/encoded_map.hpp"
+#include "standin/node.hpp"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
-#include "node.hpp"
+#include "standin/node.hpp"
 
-#include "compute.hpp"
+#include "standin/compute.hpp"
 
 #include <algorithm>
 #include <csignal>

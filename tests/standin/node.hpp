@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ledger.hpp"
+#include "standin/ledger.hpp"
 
 namespace hotgemm::standin {
 

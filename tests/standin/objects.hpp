@@ -1,9 +1,9 @@
 #pragma once
 
-#include "check_data.hpp"
-#include "elf_symbols.hpp"
-#include "gemm_args.hpp"
-#include "kernel_symbol.hpp"
+#include "shared/check_data.hpp"
+#include "shared/gemm_args.hpp"
+#include "standin/elf_symbols.hpp"
+#include "standin/kernel_symbol.hpp"
 
 #include <cuda.h>
 

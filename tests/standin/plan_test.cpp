@@ -1,9 +1,10 @@
-#include "allocation_count.hpp"
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/allocation_count.hpp"
+#include "standin/runtime_fixture.hpp"
 
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "plan/candidates.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
 
 #include <fstream>
 
@@ -48,7 +49,7 @@ TEST_F(PlanTest, WarmCallsDoNotAllocate) {
   const GemmCase c = small_case();
   const Problem problem = c.described();
   const Plan plan = context(Policy::estimate).plan(problem);
-  DeviceState& state = context().impl().current();
+  DeviceState& state = impl_of(context()).current();
   const Choice choice = state.plans().find(plan_key(problem))->plan->choice();
   Engine& engine = state.engine();
   const auto cubin = engine.builder.find(render(choice.config, traits_of(problem), "sm_90a", engine.bundle));
@@ -133,9 +134,9 @@ TuningRecord odd_record(Engine& engine, const Environment& environment) {
 
 class RecordTest : public RuntimeTest {
  protected:
-  Environment here() { return context(Policy::estimate).impl().current().environment(); }
-  TuningRecord odd() { return odd_record(context(Policy::estimate).impl().engine(), here()); }
-  void add(const TuningRecord& record) { context(Policy::estimate).impl().engine().database.add(record); }
+  Environment here() { return impl_of(context(Policy::estimate)).current().environment(); }
+  TuningRecord odd() { return odd_record(impl_of(context(Policy::estimate)).engine(), here()); }
+  void add(const TuningRecord& record) { impl_of(context(Policy::estimate)).engine().database.add(record); }
 };
 
 TEST_F(RecordTest, AnExactRecordIsUsed) {

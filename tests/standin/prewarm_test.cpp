@@ -1,7 +1,7 @@
-#include "runtime_fixture.hpp"
+#include "standin/runtime_fixture.hpp"
 
-#include "plan/device_info.hpp"
-#include "tune.hpp"
+#include "config/device_info.hpp"
+#include "tune/tune.hpp"
 
 #include <algorithm>
 #include <set>

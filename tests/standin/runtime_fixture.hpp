@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gpu/gemm_case.hpp"
-#include "standin_fixture.hpp"
+#include "standin/standin_fixture.hpp"
 
 #include "context_impl.hpp"
 #include "gpu/stream.hpp"
@@ -214,7 +214,7 @@ class RuntimeTest : public testing::Test {
   ContextOptions options(Policy policy, int max_candidates = 2) const {
     return options_in(cache_.path(), policy, max_candidates);
   }
-  std::vector<Found> records() { return context().impl().engine().database.all(); }
+  std::vector<Found> records() { return impl_of(context()).engine().database.all(); }
   CUstream stream() const { return stream_->get(); }
 
   const Driver& driver_ = (standin(), Driver::get());

@@ -1,4 +1,4 @@
-#include "script.hpp"
+#include "standin/script.hpp"
 
 namespace hotgemm::standin {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "standin.hpp"
+#include "standin/standin.hpp"
 
 #include <cuda.h>
 

@@ -1,7 +1,7 @@
-#include "runtime_fixture.hpp"
+#include "standin/runtime_fixture.hpp"
 
 #include "plan/candidates.hpp"
-#include "search.hpp"
+#include "tune/search.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -156,7 +156,7 @@ TEST_F(SearchTest, WithinATieTheEarlierNameWinsWhateverTheNoise) {
 TEST_F(SearchTest, ReportsTheRatioToCublasOfTheSameRounds) {
   options_.with_baseline = true;
   double told = 0;
-  observer_.led = [&](const Standing& standing) { told = standing.ratio; };
+  observer_.led = [&](const RaceLeader& leader) { told = leader.ratio; };
   const TuneOutcome outcome = search(candidates(4));
   EXPECT_EQ(outcome.baseline, "cublas");
   EXPECT_NEAR(outcome.ratio, 0.5, 0.005);

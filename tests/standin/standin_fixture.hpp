@@ -1,12 +1,12 @@
 #pragma once
 
-#include "element.hpp"
-#include "fake_cubin.hpp"
-#include "standin.hpp"
+#include "standin/element.hpp"
+#include "standin/fake_cubin.hpp"
+#include "standin/standin.hpp"
 
-#include "check_data.hpp"
-#include "gemm_args.hpp"
 #include "gpu/driver.hpp"
+#include "shared/check_data.hpp"
+#include "shared/gemm_args.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

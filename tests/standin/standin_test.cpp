@@ -1,4 +1,4 @@
-#include "standin_fixture.hpp"
+#include "standin/standin_fixture.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

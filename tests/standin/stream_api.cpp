@@ -1,7 +1,7 @@
 // Streams, captures, graphs and events.
 
-#include "api.hpp"
-#include "node.hpp"
+#include "standin/api.hpp"
+#include "standin/node.hpp"
 
 #include <utility>
 

@@ -1,6 +1,7 @@
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/runtime_fixture.hpp"
 
-#include "tune.hpp"
+#include "tune/tune.hpp"
 
 #include <algorithm>
 
@@ -15,8 +16,8 @@ class TuneTest : public RuntimeTest {
   Problem problem() const { return small_case().described(); }
   /// Those that are measured, in the order in which they are checked.
   std::vector<std::string> candidates() {
-    const DeviceState& device = context().impl().current();
-    Engine& engine = context().impl().engine();
+    const DeviceState& device = impl_of(context()).current();
+    Engine& engine = impl_of(context()).engine();
     std::vector<Candidate> rows =
         pick_candidates(problem(), device.info(), kCandidates, &engine.database, device.query());
     build_candidates(rows, problem(), device.environment(), engine, 1);
@@ -69,7 +70,7 @@ TEST_F(TuneTest, IdenticalMachineCodeIsTimedOnce) {
                            "mma_m16_n32_k32_wm1_wn1_s2_x1_f2_e1_b1"}) {
     rows.push_back({.config = *parse_config(name)});
   }
-  build_candidates(rows, problem(), context().impl().current().environment(), context().impl().engine(), 1);
+  build_candidates(rows, problem(), impl_of(context()).current().environment(), impl_of(context()).engine(), 1);
   merge_twins(rows, problem());
   EXPECT_EQ(rows[0].same_as, to_string(rows[1].config));
   EXPECT_TRUE(rows[1].is_alive());

@@ -2,10 +2,10 @@
 // FIRST is the first problem's number: no two numbers are the same problem class.
 // Says what is recorded as soon as it is, one problem and the winner's name to a line.
 
-#include "fake_trials.hpp"
+#include "standin/fake_trials.hpp"
 
-#include "engine.hpp"
-#include "worker/worker_measurer.hpp"
+#include "runtime/engine.hpp"
+#include "worker/isolated_measurer.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ int main(int, char** argv) {
     ContextOptions options;
     options.cache_directory = argv[1];
     Engine engine(options);
-    WorkerMeasurer measurer({.program = HOTGEMM_COMMAND, .cache_directory = argv[1], .hang_timeout_s = 600});
+    IsolatedMeasurer measurer({.program = HOTGEMM_COMMAND, .cache_directory = argv[1], .hang_timeout_s = 600});
     const std::vector<Candidate> candidates = standin::fake_candidates({.m = 8, .n = 16, .k = 8}, 4);
     for (int i = std::atoi(argv[2]);; ++i) {
       const Problem problem{.m = 1, .n = 8 * (1 + i % 22), .k = 8 * (1 + i / 22)};

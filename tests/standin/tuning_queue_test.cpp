@@ -1,4 +1,4 @@
-#include "tuning_queue.hpp"
+#include "tune/tuning_queue.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "fake_measurer.hpp"
-#include "runtime_fixture.hpp"
+#include "standin/fake_measurer.hpp"
+#include "standin/runtime_fixture.hpp"
 
-#include "tuning_run.hpp"
+#include "tune/tuning_run.hpp"
 
 #include <algorithm>
 #include <atomic>

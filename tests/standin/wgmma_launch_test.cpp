@@ -1,13 +1,14 @@
 // Launches of family wgmma: tensor maps, clusters, blocks that stay, programmatic launches.
 
-#include "allocation_count.hpp"
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/allocation_count.hpp"
+#include "standin/runtime_fixture.hpp"
 
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/tensor_map.hpp"
-#include "plan/render.hpp"
-#include "plan/traits.hpp"
-#include "wgmma_config.hpp"
+#include "shared/wgmma_config.hpp"
 
 #include <thread>
 
@@ -22,12 +23,12 @@ class WgmmaLaunchTest : public RuntimeTest {
  protected:
   /// Of the config that a record for the case has.
   Plan plan_of(const GemmCase& c, const WgmmaConfig& config, const LaunchConfig& launch = {2, false}) {
-    Engine& engine = context(Policy::estimate).impl().engine();
+    Engine& engine = impl_of(context(Policy::estimate)).engine();
     engine.database.add({.problem = c.described(),
                          .config = config,
                          .launch = launch,
                          .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
-                         .environment = context().impl().current().environment(),
+                         .environment = impl_of(context()).current().environment(),
                          .template_digest = engine.template_digest(config)});
     Plan plan = context().plan(c.described());
     EXPECT_EQ(plan.config(), to_string(KernelConfig(config)));
@@ -141,7 +142,7 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
   const GemmCase c = small_case();
   const Plan plan = plan_of(c, kAlone);
   const DeviceBuffer memory = buffer();
-  DeviceState& state = context().impl().current();
+  DeviceState& state = impl_of(context()).current();
   const GemmTraits traits = traits_of(c.described());
   Engine& engine = state.engine();
   const auto cubin = engine.builder.find(render(kAlone, traits, "sm_90a", engine.bundle));

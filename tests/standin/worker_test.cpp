@@ -1,9 +1,10 @@
-#include "fake_trials.hpp"
-#include "runtime_fixture.hpp"
+#include "context_impl.hpp"
+#include "standin/fake_trials.hpp"
+#include "standin/runtime_fixture.hpp"
 
-#include "device_measurer.hpp"
+#include "tune/device_measurer.hpp"
 #include "worker/child_process.hpp"
-#include "worker/worker_measurer.hpp"
+#include "worker/isolated_measurer.hpp"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -72,9 +73,9 @@ TEST_F(WorkerTest, AgreesWithThisProcess) {
   script += rule(2, "wrong");
   standin().corrupt(symbol_part(trials_[2].config), Corruption::wrong);
   set_script(script);
-  WorkerMeasurer worker(worker_options());
+  IsolatedMeasurer worker(worker_options());
   {
-    DeviceMeasurer here(context().impl().current());
+    DeviceMeasurer here(impl_of(context()).current());
     EXPECT_EQ(worker.gpu().info, here.gpu().info);
     EXPECT_EQ(worker.gpu().environment.gpu, here.gpu().environment.gpu);
     EXPECT_EQ(worker.gpu().environment.driver, here.gpu().environment.driver);
@@ -100,7 +101,7 @@ TEST_F(WorkerTest, AgreesWithThisProcess) {
 TEST_F(WorkerTest, EachTrialCostsItsOwnRow) {
   set_slow_script(rule(0, "fault") + rule(1, "hang") + rule(2, "crash") + rule(3, "wrong") + rule(4, "nan") +
                   rule(5, "nothing") + rule(6, "stray") + rule(7, "speed:100000") + rule(8, "speed:500"));
-  WorkerMeasurer worker(worker_options(3));
+  IsolatedMeasurer worker(worker_options(3));
   begin(worker);
   const auto verdicts = worker.check(trials_, 1);
   using testing::HasSubstr;
@@ -122,10 +123,10 @@ TEST_F(WorkerTest, EachTrialCostsItsOwnRow) {
 
 TEST_F(WorkerTest, AHangCostsItsDeadline) {
   set_slow_script(rule(0, "hang") + rule(2, "hang"));
-  WorkerMeasurer worker(worker_options(2));
+  IsolatedMeasurer worker(worker_options(2));
   begin(worker);
   auto start = Clock::now();
-  WorkerMeasurer{worker_options()}.begin(problem_, measure_options());
+  IsolatedMeasurer{worker_options()}.begin(problem_, measure_options());
   const double start_s = seconds_since(start);
   start = Clock::now();
   const auto verdicts = worker.check(trials_, 1);
@@ -139,7 +140,7 @@ TEST_F(WorkerTest, AFaultAmongSeveralIsFound) {
   for (const char* fate : {"fault@4", "crash@4", "hang@4"}) {
     SCOPED_TRACE(fate);
     set_slow_script(rule(1, fate) + rule(2, "speed:500"));
-    WorkerMeasurer worker(worker_options(3));
+    IsolatedMeasurer worker(worker_options(3));
     begin(worker);
     RaceOptions options = race_options();
     options.deadline = Clock::now() + 2s;
@@ -155,7 +156,7 @@ TEST_F(WorkerTest, AFaultAmongSeveralIsFound) {
 
 TEST_F(WorkerTest, AFaultInAStepOfOneIsThatOnes) {
   set_slow_script(rule(1, "fault@2"));
-  WorkerMeasurer worker(worker_options());
+  IsolatedMeasurer worker(worker_options());
   begin(worker);
   const RaceResult result = worker.race(std::span(trials_).first(3), race_options(), false);
   expect_times(result, 0, 1000);
@@ -166,7 +167,7 @@ TEST_F(WorkerTest, AFaultInAStepOfOneIsThatOnes) {
 
 TEST_F(WorkerTest, AllMayBeGuilty) {
   set_script("hotgemm_wgmma=fault;hotgemm_mma=fault;hotgemm_simt=fault");
-  WorkerMeasurer worker(worker_options());
+  IsolatedMeasurer worker(worker_options());
   begin(worker);
   for (const std::string& reason : reasons(worker.check(trials_, 1))) {
     EXPECT_THAT(reason, testing::StartsWith("faulted: "));
@@ -178,22 +179,22 @@ TEST_F(WorkerTest, AllMayBeGuilty) {
 
 TEST_F(WorkerTest, WhatIsNoTrialsFaultIsThrown) {
   ::setenv("HOTGEMM_STANDIN_INIT", "100", 1);
-  expect_thrown(ErrorCode::no_device, {"CUDA_ERROR_NO_DEVICE"}, [&] { WorkerMeasurer{worker_options()}; });
+  expect_thrown(ErrorCode::no_device, {"CUDA_ERROR_NO_DEVICE"}, [&] { IsolatedMeasurer{worker_options()}; });
   ::setenv("HOTGEMM_STANDIN_INIT", "719", 1);
   expect_thrown(ErrorCode::context_lost, {"2 times", "CUDA_ERROR_LAUNCH_FAILED"},
-                [&] { WorkerMeasurer{worker_options()}; });
+                [&] { IsolatedMeasurer{worker_options()}; });
   ::unsetenv("HOTGEMM_STANDIN_INIT");
   WorkerOptions options = worker_options();
   options.program = "/no/such/hotgemm";
-  expect_thrown(ErrorCode::io_error, {"/no/such/hotgemm"}, [&] { WorkerMeasurer{options}; });
+  expect_thrown(ErrorCode::io_error, {"/no/such/hotgemm"}, [&] { IsolatedMeasurer{options}; });
   options = worker_options();
   options.device = 5;
-  expect_thrown(ErrorCode::no_device, {"GPU 5"}, [&] { WorkerMeasurer{options}; });
+  expect_thrown(ErrorCode::no_device, {"GPU 5"}, [&] { IsolatedMeasurer{options}; });
 }
 
 TEST_F(WorkerTest, GoesOnAfterAProblemThatDoesNotFit) {
   set_slow_script("");
-  WorkerMeasurer worker(worker_options());
+  IsolatedMeasurer worker(worker_options());
   const Problem large{.m = 4096, .n = 4096, .k = 4096};
   expect_thrown(ErrorCode::out_of_memory, {}, [&] { worker.begin(large, measure_options()); });
   begin(worker);
@@ -204,10 +205,10 @@ TEST_F(WorkerTest, GoesOnAfterAProblemThatDoesNotFit) {
 TEST_F(WorkerTest, RefusesToMeasureBesideOthers) {
   set_script("mps=1");
   expect_thrown(ErrorCode::not_supported, {"GPU 0 is shared through MPS", "--allow-mps"},
-                [&] { WorkerMeasurer{worker_options()}; });
+                [&] { IsolatedMeasurer{worker_options()}; });
   WorkerOptions options = worker_options();
   options.allow_mps = true;
-  WorkerMeasurer worker(options);
+  IsolatedMeasurer worker(options);
   begin(worker);
   EXPECT_EQ(reasons(worker.check(std::span(trials_).first(1), 1)).front(), "");
 }
@@ -216,7 +217,7 @@ TEST_F(WorkerTest, AFaultBesideOthersIsBelievedTheSecondTime) {
   set_slow_script("mps=1;" + rule(0, "fault"));
   WorkerOptions options = worker_options();
   options.allow_mps = true;
-  WorkerMeasurer worker(options);
+  IsolatedMeasurer worker(options);
   begin(worker);
   EXPECT_THAT(reasons(worker.check(std::span(trials_).first(1), 1)).front(), testing::StartsWith("faulted: "));
   EXPECT_EQ(worker.restarts(), 1);  // for the second time
@@ -232,7 +233,7 @@ TEST_F(WorkerTest, IsNotStartedByHand) {
 /// Kills the worker at some time, and the one after it at another.
 class Killer {
  public:
-  Killer(const WorkerMeasurer& worker, std::chrono::microseconds first, std::chrono::microseconds second)
+  Killer(const IsolatedMeasurer& worker, std::chrono::microseconds first, std::chrono::microseconds second)
       : thread_([&worker, first, second] {
           for (const auto delay : {first, second}) {
             std::this_thread::sleep_for(delay);
@@ -252,7 +253,7 @@ TEST_F(WorkerTest, AKilledWorkerChangesNoResult) {
   constexpr int kRuns = 150;
   set_slow_script(rule(0, "speed:500") + rule(1, "wrong") + rule(2, "nan"));
   auto start = Clock::now();
-  WorkerMeasurer worker(worker_options());
+  IsolatedMeasurer worker(worker_options());
   begin(worker);
   const double start_s = seconds_since(start);
   const std::span four = std::span(trials_).first(4);

@@ -1,4 +1,4 @@
-#include "arch_limits.hpp"
+#include "shared/arch_limits.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-#include "gpu/binary_cache.hpp"
+#include "cache/binary_cache.hpp"
 
-#include "cache_fixture.hpp"
+#include "unit/cache_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,7 +1,7 @@
 // What goes wrong around the cache: bad disks, planted files, untrusted directories.
 
-#include "cache_fixture.hpp"
-#include "gpu/binary_cache.hpp"
+#include "cache/binary_cache.hpp"
+#include "unit/cache_fixture.hpp"
 
 #include <gtest/gtest.h>
 

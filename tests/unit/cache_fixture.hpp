@@ -1,9 +1,9 @@
 #pragma once
 
-#include "gpu/binary_cache.hpp"
-#include "gpu/cache_entry.hpp"
-#include "log.hpp"
-#include "plan/identity.hpp"
+#include "base/log.hpp"
+#include "cache/binary_cache.hpp"
+#include "cache/cache_entry.hpp"
+#include "config/identity.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-#include "gpu/cache_options.hpp"
+#include "cache/cache_options.hpp"
 
-#include "cache_fixture.hpp"
+#include "unit/cache_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 

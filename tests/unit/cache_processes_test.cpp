@@ -1,8 +1,8 @@
 // The cache among processes: writers of the same keys, eviction, locks, killed writers.
 
-#include "cache_fixture.hpp"
-#include "gpu/binary_cache.hpp"
-#include "gpu/cache_layer.hpp"
+#include "cache/binary_cache.hpp"
+#include "cache/cache_layer.hpp"
+#include "unit/cache_fixture.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "plan/candidates.hpp"
 
-#include "plan/traits.hpp"
+#include "config/traits.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>

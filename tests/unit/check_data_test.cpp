@@ -1,4 +1,4 @@
-#include "check_data.hpp"
+#include "shared/check_data.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/cores.hpp"
+#include "base/cores.hpp"
 
 #include <gtest/gtest.h>
 

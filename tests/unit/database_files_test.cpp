@@ -1,6 +1,6 @@
-#include "plan/database_files.hpp"
+#include "records/database_files.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plan/database.hpp"
-#include "plan/traits.hpp"
+#include "config/traits.hpp"
+#include "records/database.hpp"
 
 #include <hotgemm/types.hpp>
 

@@ -1,6 +1,6 @@
-#include "plan/database.hpp"
+#include "records/database.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 

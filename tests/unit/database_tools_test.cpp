@@ -1,6 +1,6 @@
-#include "plan/database_tools.hpp"
+#include "records/database_tools.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,4 +1,4 @@
-#include "plan/device_info.hpp"
+#include "config/device_info.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,4 +1,4 @@
-#include "plan/embedded_templates.hpp"
+#include "config/embedded_templates.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Laws of family fma's index arithmetic, and its menu.
 
+#include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
 #include "plan/model.hpp"
-#include "plan/traits.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "fragment.hpp"
+#include "shared/fragment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::size_t> order_of(const Samples& us) {
   std::vector<std::size_t> order;
-  for (const Placing& p : placings(us)) order.push_back(p.contender);
+  for (const RankedContender& p : rank_contenders(us)) order.push_back(p.contender);
   return order;
 }
 
@@ -22,8 +22,8 @@ TEST(HalvingTest, PlacesByRatiosWithinARound) {
   // The chip slows down by half from round to round: medians would call contender 1 the faster, it ran in fewer rounds.
   const Samples us = {{100, 150, 200}, {102, kNan, kNan}, {90, 135, 180}};
   EXPECT_THAT(order_of(us), testing::ElementsAre(2, 0, 1));
-  EXPECT_DOUBLE_EQ(placings(us)[0].ratio, 0.9);
-  EXPECT_DOUBLE_EQ(placings(us)[2].ratio, 1.02);
+  EXPECT_DOUBLE_EQ(rank_contenders(us)[0].ratio, 0.9);
+  EXPECT_DOUBLE_EQ(rank_contenders(us)[2].ratio, 1.02);
 }
 
 TEST(HalvingTest, WithoutItsSamplesTheIncumbentIsTheFastest) {
@@ -39,18 +39,18 @@ TEST(HalvingTest, ContendersThatShareNoRoundAreComparedByMedians) {
 TEST(HalvingTest, EqualsKeepTheirOrder) { EXPECT_THAT(order_of({{5}, {5}, {5}}), testing::ElementsAre(0, 1, 2)); }
 
 TEST(HalvingTest, HalfGoesOnButNotTheSlow) {
-  std::vector<Placing> placed;
+  std::vector<RankedContender> placed;
   for (std::size_t i = 0; i < 10; ++i) placed.push_back({i, 1.0 + 0.1 * static_cast<double>(i)});
   EXPECT_EQ(survivors(placed, 3, 2.0), 5u);
   EXPECT_EQ(survivors(placed, 8, 2.0), 8u);
   EXPECT_EQ(survivors(placed, 20, 2.0), 10u);
   EXPECT_EQ(survivors(placed, 3, 1.25), 3u);
   EXPECT_EQ(survivors({}, 3, 2.0), 0u);
-  EXPECT_EQ(survivors(std::vector<Placing>{{0, 1}}, 3, 2.0), 1u);
+  EXPECT_EQ(survivors(std::vector<RankedContender>{{0, 1}}, 3, 2.0), 1u);
 }
 
 TEST(HalvingTest, TiesAreWithinHalfAPercent) {
-  EXPECT_EQ(tied(std::vector<Placing>{{0, 0.9}, {1, 0.9044}, {2, 0.9046}}), 2u);
+  EXPECT_EQ(tied(std::vector<RankedContender>{{0, 0.9}, {1, 0.9044}, {2, 0.9046}}), 2u);
   EXPECT_EQ(tied({}), 0u);
 }
 
@@ -66,7 +66,7 @@ Samples noisy(const std::vector<double>& times, int rounds, double noise) {
 }
 
 TEST(HalvingTest, IsDecidedWhenTheIntervalsSaySo) {
-  const auto decided = [](const Samples& us) { return is_decided(us, placings(us)); };
+  const auto decided = [](const Samples& us) { return is_decided(us, rank_contenders(us)); };
   EXPECT_TRUE(decided(noisy({100, 110}, 9, 0.002)));     // clearly slower
   EXPECT_TRUE(decided(noisy({100, 100.1}, 9, 0.0005)));  // clearly a tie
   EXPECT_FALSE(decided(noisy({100, 101}, 9, 0.02)));     // who knows
@@ -90,9 +90,10 @@ TEST(HalvingTest, TheBestSurvivesDriftAndNoise) {
         const double clock = drift(random);
         for (std::size_t i = 0; i < alive.size(); ++i) us[i].push_back(times[alive[i]] * clock * own(random));
       }
-      const std::vector<Placing> placed = placings(us);
+      const std::vector<RankedContender> placed = rank_contenders(us);
       std::vector<std::size_t> next;
-      for (const Placing& p : std::span(placed).first(survivors(placed, 3, 2.0))) next.push_back(alive[p.contender]);
+      for (const RankedContender& p : std::span(placed).first(survivors(placed, 3, 2.0)))
+        next.push_back(alive[p.contender]);
       alive = next;
     }
     found += alive.front() == 0 || alive[1] == 0 || alive[2] == 0;

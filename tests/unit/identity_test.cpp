@@ -1,6 +1,6 @@
-#include "plan/identity.hpp"
+#include "config/identity.hpp"
 
-#include "plan/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <hotgemm/error.hpp>
 

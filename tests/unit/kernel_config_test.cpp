@@ -1,6 +1,6 @@
-#include "plan/kernel_config.hpp"
+#include "config/kernel_config.hpp"
 
-#include "rung_tag.hpp"
+#include "shared/rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>

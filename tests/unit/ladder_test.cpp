@@ -1,6 +1,6 @@
-#include "plan/ladder.hpp"
+#include "ladder/ladder.hpp"
 
-#include "plan_fixture.hpp"
+#include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
 

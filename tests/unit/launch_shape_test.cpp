@@ -1,4 +1,4 @@
-#include "plan/launch_shape.hpp"
+#include "config/launch_shape.hpp"
 
 #include "unit/plan_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "plan/matrix_map.hpp"
+#include "config/matrix_map.hpp"
 
 #include "unit/plan_fixture.hpp"
 

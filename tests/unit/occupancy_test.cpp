@@ -1,6 +1,6 @@
-#include "plan/occupancy.hpp"
+#include "config/occupancy.hpp"
 
-#include "plan/device_info.hpp"
+#include "config/device_info.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "config/device_info.hpp"
+#include "config/kernel_config.hpp"
 #include "plan/candidates.hpp"
-#include "plan/device_info.hpp"
-#include "plan/kernel_config.hpp"
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
-#include "plan/record_text.hpp"
+#include "records/record_text.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,6 +1,6 @@
-#include "plan/refusal.hpp"
+#include "config/refusal.hpp"
 
-#include "plan/traits.hpp"
+#include "config/traits.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-#include "plan/rejection_log.hpp"
+#include "records/rejection_log.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,7 +1,7 @@
-#include "plan/render.hpp"
+#include "config/render.hpp"
 
-#include "plan/traits.hpp"
-#include "rung_tag.hpp"
+#include "config/traits.hpp"
+#include "shared/rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-#include "plan/roofline.hpp"
+#include "ladder/roofline.hpp"
 
-#include "plan/traits.hpp"
+#include "config/traits.hpp"
 
 #include <gtest/gtest.h>
 

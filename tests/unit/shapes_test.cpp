@@ -1,4 +1,4 @@
-#include "plan/shapes.hpp"
+#include "config/shapes.hpp"
 
 #include <hotgemm/error.hpp>
 

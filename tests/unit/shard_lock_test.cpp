@@ -1,6 +1,6 @@
-#include "gpu/shard_lock.hpp"
+#include "cache/shard_lock.hpp"
 
-#include "cache_fixture.hpp"
+#include "unit/cache_fixture.hpp"
 
 #include <gtest/gtest.h>
 

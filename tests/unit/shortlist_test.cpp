@@ -1,7 +1,7 @@
 #include "plan/shortlist.hpp"
 
+#include "config/traits.hpp"
 #include "plan/model.hpp"
-#include "plan/traits.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "plan/statistics.hpp"
+#include "base/statistics.hpp"
 
 #include <gtest/gtest.h>
 

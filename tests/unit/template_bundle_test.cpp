@@ -1,4 +1,4 @@
-#include "plan/template_bundle.hpp"
+#include "config/template_bundle.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,4 +1,4 @@
-#include "tile_layout.hpp"
+#include "shared/tile_layout.hpp"
 
 #include "unit/plan_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "tile_order.hpp"
+#include "shared/tile_order.hpp"
 
 #include <gtest/gtest.h>
 

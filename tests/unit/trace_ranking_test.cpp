@@ -21,7 +21,7 @@ TraceRejection rejection(const std::string& config) { return {kProblem, config, 
 
 std::vector<std::string> order_of(const TraceRanking& ranking) {
   std::vector<std::string> names;
-  for (const RankedEntrant& entry : ranking.entries) names.push_back(entry.entrant.config);
+  for (const RankedCandidate& entry : ranking.entries) names.push_back(entry.name.config);
   return names;
 }
 
@@ -40,7 +40,7 @@ TEST(TraceRanking, ComparesByPairsAcrossRacesAtDifferentClocks) {
   const std::vector<TraceLine> lines = {sample("ref", 0, 0, 10), sample("c", 0, 0, 9), sample("ref", 1, 0, 20),
                                         sample("b", 1, 0, 16)};
   const TraceRanking ranking = rank_trace(lines, kProblem);
-  EXPECT_EQ(ranking.reference, (Entrant{"ref", "r8m"}));
+  EXPECT_EQ(ranking.reference, (CandidateName{"ref", "r8m"}));
   EXPECT_EQ(order_of(ranking), (Names{"b", "c", "ref"}));
   EXPECT_DOUBLE_EQ(ranking.entries[0].ratio, 0.8);
   EXPECT_DOUBLE_EQ(ranking.us(ranking.entries[0]), 12);  // the reference's median is 15
@@ -119,7 +119,7 @@ TEST(TraceRanking, RegretOfTheModelsFirst) {
   const std::vector<TraceLine> lines = {sample("ref", 0, 0, 10), sample("a", 0, 0, 9), sample("b", 0, 0, 8),
                                         sample("b", 0, 0, 5, "r1n"), rejection("bad")};
   const TraceRanking ranking = rank_trace(lines, kProblem);
-  const std::vector<Entrant> order = {{"bad", "r8m"}, {"ref", "r8m"}, {"a", "r8m"}, {"b", "r8m"}};
+  const std::vector<CandidateName> order = {{"bad", "r8m"}, {"ref", "r8m"}, {"a", "r8m"}, {"b", "r8m"}};
   EXPECT_TRUE(std::isnan(regret_of_first(ranking, order, 1)));
   EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 2), 0.25);  // of the rasters that the order names
   EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 3), 0.125);

@@ -1,6 +1,6 @@
-#include "plan/trace.hpp"
+#include "records/trace.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -33,7 +33,7 @@ std::string text_of(const std::vector<TraceLine>& lines) {
 }
 
 TraceWriter writer_to(const std::filesystem::path& path, bool afresh, Warnings* warnings = nullptr) {
-  return {LineFile::at(path, afresh), warnings != nullptr ? warnings->sink() : Report()};
+  return {AppendFile::at(path, afresh), warnings != nullptr ? warnings->sink() : Report()};
 }
 
 TEST(Trace, LinesRoundTrip) {

@@ -1,4 +1,4 @@
-#include "plan/traits.hpp"
+#include "config/traits.hpp"
 
 #include "unit/plan_fixture.hpp"
 

@@ -1,6 +1,6 @@
-#include "plan/tune_journal.hpp"
+#include "records/tune_journal.hpp"
 
-#include "database_fixture.hpp"
+#include "unit/database_fixture.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // An operand lies where its descriptor says: what copies by tensor write is what wgmma reads.
 
-#include "wgmma_descriptor.hpp"
+#include "shared/wgmma_descriptor.hpp"
 
 #include <gtest/gtest.h>
 

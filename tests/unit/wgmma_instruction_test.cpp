@@ -1,4 +1,4 @@
-#include "plan/wgmma_instruction.hpp"
+#include "config/wgmma_instruction.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,6 +1,6 @@
 #include "plan/wgmma_model.hpp"
 
-#include "plan/traits.hpp"
+#include "config/traits.hpp"
 #include "plan/wgmma_menu.hpp"
 #include "unit/plan_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "wmma_config.hpp"
+#include "shared/wmma_config.hpp"
 
 #include "unit/plan_fixture.hpp"
 

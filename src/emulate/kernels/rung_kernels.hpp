@@ -1,7 +1,7 @@
 #pragma once
 
 #include "emulate/gemm_kernel.hpp"
-#include "plan/rung_table.hpp"
+#include "ladder/rung_table.hpp"
 
 #include <cstddef>
 #include <utility>

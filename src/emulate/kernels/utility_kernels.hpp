@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ceiling_args.hpp"
-#include "check_data.hpp"
+#include "shared/ceiling_args.hpp"
+#include "shared/check_data.hpp"
 
 namespace hotgemm::emulate {
 

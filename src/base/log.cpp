@@ -1,0 +1,111 @@
+#include "base/log.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"debug", LogLevel::debug},
+                                                             {"info", LogLevel::info},
+                                                             {"warn", LogLevel::warn},
+                                                             {"error", LogLevel::error},
+                                                             {"off", LogLevel::off}};
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: break;
+  }
+  return spdlog::level::off;
+}
+
+LogLevel level_from_environment() {
+  const char* text = std::getenv("HOTGEMM_LOG");
+  return parse_log_level(text != nullptr ? text : "").value_or(LogLevel::warn);
+}
+
+/// A logger of our own, outside spdlog's registry: the host program may use spdlog too.
+class Logger {
+ public:
+  Logger() : default_("hotgemm", std::make_shared<spdlog::sinks::stderr_sink_mt>()), level_(level_from_environment()) {
+    default_.set_level(spdlog::level::trace);
+    default_.set_pattern("[%H:%M:%S.%e] [hotgemm] [%l] %v");
+  }
+  void set_sink(LogSink sink) {
+    const std::lock_guard lock(mutex_);
+    sink_ = sink ? std::make_shared<LogSink>(std::move(sink)) : nullptr;
+  }
+  void set_level(LogLevel level) {
+    const std::lock_guard lock(mutex_);
+    level_ = level;
+  }
+  void write(LogLevel level, std::string_view message) {
+    std::shared_ptr<LogSink> sink;
+    {
+      const std::lock_guard lock(mutex_);
+      if (level < level_ || level_ == LogLevel::off) return;
+      sink = sink_;
+    }
+    if (sink) {
+      (*sink)(level, message);
+    } else {
+      default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  spdlog::logger default_;
+  std::shared_ptr<LogSink> sink_;
+  LogLevel level_;
+};
+
+Logger& logger() {
+  static Logger* instance = new Logger();  // leaked: the last message may come from a static's destructor
+  return *instance;
+}
+
+}  // namespace
+
+std::string_view to_string(LogLevel level) {
+  for (const auto& [name, candidate] : kLevels) {
+    if (candidate == level) return name;
+  }
+  return "?";
+}
+
+std::optional<LogLevel> parse_log_level(std::string_view text) {
+  for (const auto& [name, level] : kLevels) {
+    if (name == text) return level;
+  }
+  return std::nullopt;
+}
+
+void set_logger_sink(LogSink sink) { logger().set_sink(std::move(sink)); }
+void set_logger_level(LogLevel level) { logger().set_level(level); }
+void log(LogLevel level, std::string_view message) { logger().write(level, message); }
+
+void set_log_sink(std::function<void(std::string_view, std::string_view)> sink) {
+  if (!sink) return set_logger_sink({});
+  set_logger_sink(
+      [sink = std::move(sink)](LogLevel level, std::string_view message) { sink(to_string(level), message); });
+}
+
+void set_log_level(std::string_view text) {
+  const auto level = parse_log_level(text);
+  if (!level) throw Error(ErrorCode::invalid_argument, "unknown log level \"" + std::string(text) + "\"");
+  set_logger_level(*level);
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,81 @@
+#include "base/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace hotgemm {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kConfidence = 0.95;
+
+std::vector<double> sorted_samples(std::span<const double> samples) {
+  std::vector<double> sorted;
+  sorted.reserve(samples.size());
+  for (const double sample : samples) {
+    if (!std::isnan(sample)) sorted.push_back(sample);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+}  // namespace
+
+double quantile(std::span<const double> samples, double q) {
+  const std::vector<double> sorted = sorted_samples(samples);
+  if (sorted.empty()) return kNan;
+  const double position = std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double fraction = position - static_cast<double>(below);
+  return fraction == 0 ? sorted[below] : sorted[below] + fraction * (sorted[above] - sorted[below]);
+}
+
+double median(std::span<const double> samples) { return quantile(samples, 0.5); }
+
+double interquartile_range(std::span<const double> samples) {
+  return quantile(samples, 0.75) - quantile(samples, 0.25);
+}
+
+double geometric_mean(std::span<const double> values) {
+  if (values.empty()) return kNan;
+  double sum = 0;
+  for (const double value : values) {
+    if (!(value > 0)) return kNan;
+    sum += std::log(value);
+  }
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+std::vector<double> paired_ratios(std::span<const double> numerators, std::span<const double> denominators) {
+  std::vector<double> ratios;
+  const std::size_t rounds = std::min(numerators.size(), denominators.size());
+  for (std::size_t i = 0; i < rounds; ++i) {
+    if (!std::isnan(numerators[i]) && !std::isnan(denominators[i])) ratios.push_back(numerators[i] / denominators[i]);
+  }
+  return ratios;
+}
+
+Interval median_interval(std::span<const double> samples) {
+  const std::vector<double> sorted = sorted_samples(samples);
+  const std::size_t count = sorted.size();
+  // The number of samples below the median is binomial with p = 1/2. The median lies outside
+  // [sorted[i], sorted[count - 1 - i]] if that number, or that of samples above, is at most i: take the largest i at
+  // which both tails together stay below what the confidence leaves.
+  double probability = std::exp2(-static_cast<double>(count));  // of exactly i samples below
+  double tail = probability;                                    // of at most i
+  Interval interval{-kInfinity, kInfinity};
+  for (std::size_t i = 0; 2 * i < count && 2 * tail <= 1 - kConfidence; ++i) {
+    interval = {sorted[i], sorted[count - 1 - i]};
+    probability *= static_cast<double>(count - i) / static_cast<double>(i + 1);
+    tail += probability;
+  }
+  return interval;
+}
+
+bool is_tie(const Interval& ratio) { return ratio.contains(1); }
+
+}  // namespace hotgemm

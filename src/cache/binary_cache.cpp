@@ -1,0 +1,356 @@
+#include "cache/binary_cache.hpp"
+
+#include "base/log.hpp"
+#include "cache/cache_entry.hpp"
+#include "cache/cache_layer.hpp"
+#include "cache/cache_warnings.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::chrono::hours kOrphanAge{1};
+constexpr std::uint64_t kBlockBytes = 4096;
+
+// After these, the next write would fail the same way.
+bool lasts(const std::error_code& code) {
+  constexpr std::array kLasting{ENOSPC, EROFS, EACCES, EPERM, EDQUOT, EIO, EFBIG};
+  return std::find(kLasting.begin(), kLasting.end(), code.value()) != kLasting.end();
+}
+
+bool is_directory(const std::filesystem::path& path) {
+  std::error_code error;
+  return path.is_absolute() && std::filesystem::is_directory(path, error);
+}
+
+std::vector<std::filesystem::path> lock_directories(const BinaryCacheOptions& options) {
+  if (!options.lock_directory.empty()) return {options.lock_directory};
+  std::vector<std::filesystem::path> candidates;
+  const char* runtime = ::secure_getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && is_directory(runtime)) candidates.push_back(std::filesystem::path(runtime) / "hotgemm");
+  if (is_directory("/dev/shm")) candidates.emplace_back("/dev/shm/hotgemm-" + std::to_string(::geteuid()));
+  candidates.push_back(options.directory / "v1" / "locks");
+  return candidates;
+}
+
+struct MemoryEntry {
+  CacheEntry entry;
+  std::string tag;
+};
+
+}  // namespace
+
+struct BinaryCache::Impl {
+  explicit Impl(BinaryCacheOptions given);
+
+  bool may_write() const { return user && options.mode == CacheMode::read_write; }
+  std::optional<Cubin> from_memory(const Identity& identity, const std::string& tag);
+  std::optional<Cubin> from_disk(const Identity& identity, const std::string& tag);
+  std::optional<CacheEntry> from_layer(const CacheLayer& layer, const Identity& identity, const std::string& tag);
+  bool is_discarded(const std::string& name);
+  void keep(CacheEntry entry);
+  void publish(const CacheEntry& entry);
+  void bound_size(std::size_t written);
+  void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
+  template <typename Work>
+  auto on_user_layer(const char* what, Work work);
+
+  BinaryCacheOptions options;
+  CacheWarnings warnings;
+  std::optional<CacheLayer> user;
+  std::vector<CacheLayer> read_only;
+  std::optional<ShardLocks> locks;
+  std::atomic<bool> writing{true};
+
+  std::mutex memory_mutex;
+  std::unordered_map<std::string, std::vector<MemoryEntry>> memory;  // by identity
+  std::set<std::string> discarded;                                   // names of entries
+
+  std::mutex size_mutex;
+  std::optional<std::uint64_t> known_bytes;  // of the user's layer, as far as this process knows
+
+  std::atomic<std::uint64_t> memory_hits{0}, disk_hits{0}, misses{0}, stores{0};
+};
+
+BinaryCache::Impl::Impl(BinaryCacheOptions given) : options(std::move(given)) {
+  if (::getauxval(AT_SECURE) != 0) options.mode = CacheMode::off;
+  if (options.mode == CacheMode::off) {
+    options.directory.clear();
+    options.read_only_layers.clear();
+  }
+  const DirectoryRules shipped{.writable = false, .trust_shared = options.trust_shared};
+  const bool may_change = options.mode == CacheMode::read_write;
+  if (!options.directory.empty()) {
+    options.directory = clean_path(options.directory);
+    user.emplace(options.directory, DirectoryRules{may_change, options.trust_shared}, may_change, warnings);
+  }
+  for (const auto& path : options.read_only_layers) {
+    if (!path.empty()) read_only.emplace_back(clean_path(path), shipped, false, warnings);
+  }
+  std::vector<std::filesystem::path> lock_candidates;
+  if (may_write()) {
+    try {
+      user->sweep(kOrphanAge);
+      lock_candidates = lock_directories(options);
+    } catch (const std::exception& error) {
+      warn(options.directory, error, "kernels are kept in memory only");
+    }
+  }
+  locks.emplace(lock_candidates);
+}
+
+// Once for each directory and cause, whichever operation meets it first.
+void BinaryCache::Impl::warn(const std::filesystem::path& about, const std::exception& error,
+                             const std::string& consequence) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  const std::string cause = system != nullptr ? std::to_string(system->code().value()) : "refused";
+  warnings.once(about.string() + ":" + cause, std::string(error.what()) + "; " + consequence);
+}
+
+// `tag` empty: any toolchain, the newest first.
+std::optional<Cubin> BinaryCache::Impl::from_memory(const Identity& identity, const std::string& tag) {
+  const std::lock_guard guard(memory_mutex);
+  const auto found = memory.find(identity.hex());
+  if (found == memory.end()) return std::nullopt;
+  const MemoryEntry* best = nullptr;
+  for (const MemoryEntry& held : found->second) {
+    if (held.entry.identity != identity || (!tag.empty() && held.tag != tag)) continue;
+    if (best == nullptr || held.entry.created_ns > best->entry.created_ns) best = &held;
+  }
+  if (best == nullptr) return std::nullopt;
+  ++memory_hits;
+  return best->entry.cubin;
+}
+
+bool BinaryCache::Impl::is_discarded(const std::string& name) {
+  const std::lock_guard guard(memory_mutex);
+  return discarded.contains(name);
+}
+
+std::optional<CacheEntry> BinaryCache::Impl::from_layer(const CacheLayer& layer, const Identity& identity,
+                                                        const std::string& tag) {
+  try {
+    auto entry = tag.empty() ? layer.find_newest(identity) : layer.find(identity, tag);
+    if (entry && !is_discarded(entry_name(identity.hex(), toolchain_tag(entry->cubin.toolchain)))) return entry;
+  } catch (const std::exception& error) {
+    warn(layer.path(), error, "this layer is not used");
+  }
+  return std::nullopt;
+}
+
+std::optional<Cubin> BinaryCache::Impl::from_disk(const Identity& identity, const std::string& tag) {
+  std::optional<CacheEntry> entry;
+  if (user) entry = from_layer(*user, identity, tag);
+  for (auto layer = read_only.begin(); !entry && layer != read_only.end(); ++layer) {
+    entry = from_layer(*layer, identity, tag);
+  }
+  if (!entry) return std::nullopt;
+  ++disk_hits;
+  Cubin cubin = entry->cubin;
+  keep(std::move(*entry));
+  return cubin;
+}
+
+void BinaryCache::Impl::keep(CacheEntry entry) {
+  std::string tag = toolchain_tag(entry.cubin.toolchain);
+  const std::lock_guard guard(memory_mutex);
+  auto& held = memory[entry.identity.hex()];
+  std::erase_if(held,
+                [&](const MemoryEntry& other) { return other.tag == tag && other.entry.identity == entry.identity; });
+  held.push_back({std::move(entry), std::move(tag)});
+}
+
+void BinaryCache::Impl::publish(const CacheEntry& entry) {
+  if (!may_write() || !writing) return;
+  try {
+    const std::vector<std::uint8_t> bytes = encode_entry(entry);
+    user->publish(entry.identity, toolchain_tag(entry.cubin.toolchain), bytes, options.durable);
+    bound_size(bytes.size());
+  } catch (const std::runtime_error& error) {
+    const auto* system = dynamic_cast<const std::system_error*>(&error);
+    if (system != nullptr && lasts(system->code())) writing = false;
+    warn(options.directory, error, "kernels are kept in memory only");
+  }
+}
+
+void BinaryCache::Impl::bound_size(std::size_t written) {
+  const std::lock_guard guard(size_mutex);
+  try {
+    if (known_bytes) {
+      *known_bytes += (written + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    } else {
+      std::uint64_t total = 0;
+      for (const CacheLayer::Item& item : user->scan()) total += item.bytes();
+      known_bytes = total;
+    }
+    // Down to four fifths, so that not every write from here on scans.
+    if (*known_bytes > options.max_bytes) known_bytes = user->trim(options.max_bytes / 5 * 4).bytes;
+  } catch (const std::runtime_error& error) {
+    warn(options.directory, error, "its size is not bounded");
+  }
+}
+
+template <typename Work>
+auto BinaryCache::Impl::on_user_layer(const char* what, Work work) {
+  try {
+    return work(*user);
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::io_error,
+                std::string(what) + " the cache " + options.directory.string() + ": " + error.what());
+  }
+}
+
+BinaryCache::BinaryCache(BinaryCacheOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+BinaryCache::~BinaryCache() = default;
+
+std::optional<Cubin> BinaryCache::find(const Identity& identity, std::string_view preferred_toolchain) {
+  std::optional<Cubin> cubin;
+  if (!preferred_toolchain.empty()) {
+    const std::string tag = toolchain_tag(preferred_toolchain);
+    cubin = impl_->from_memory(identity, tag);
+    if (!cubin) cubin = impl_->from_disk(identity, tag);
+  }
+  if (!cubin) cubin = impl_->from_memory(identity, {});
+  if (!cubin) cubin = impl_->from_disk(identity, {});
+  if (!cubin) ++impl_->misses;
+  return cubin;
+}
+
+void BinaryCache::store(const Identity& identity, const Cubin& cubin) {
+  CacheEntry entry{identity, cubin, wall_clock_ns()};
+  ++impl_->stores;
+  {
+    const std::lock_guard guard(impl_->memory_mutex);
+    impl_->discarded.erase(entry_name(identity.hex(), toolchain_tag(cubin.toolchain)));
+  }
+  impl_->publish(entry);
+  impl_->keep(std::move(entry));
+}
+
+void BinaryCache::discard(const Identity& identity, const Cubin& cubin, std::string_view reason) {
+  const std::string tag = toolchain_tag(cubin.toolchain);
+  {
+    const std::lock_guard guard(impl_->memory_mutex);
+    impl_->discarded.insert(entry_name(identity.hex(), tag));
+    std::erase_if(impl_->memory[identity.hex()], [&](const MemoryEntry& held) { return held.tag == tag; });
+  }
+  impl_->warnings.once(entry_name(identity.hex(), tag), "dropped " + cubin.symbol + ": " + std::string(reason));
+  if (!impl_->may_write()) return;
+  try {
+    impl_->user->quarantine(identity, tag);
+  } catch (const std::exception& error) {
+    impl_->warn(impl_->options.directory, error, "the entry stays where it is");
+  }
+}
+
+ShardLock BinaryCache::lock(const Identity& identity, std::chrono::milliseconds wait) {
+  return impl_->locks->acquire(identity.digest[0], wait);
+}
+
+std::vector<CacheEntryInfo> BinaryCache::list() {
+  if (!impl_->user) return {};
+  const auto read = [&](const CacheLayer& layer) {
+    std::vector<CacheEntryInfo> infos;
+    const std::int64_t now_ns = wall_clock_ns();
+    for (const CacheLayer::Item& item : layer.scan()) {
+      if (item.kind != CacheLayer::Kind::entry) continue;
+      try {
+        const auto entry = layer.check(item);
+        if (!entry) continue;
+        const Cubin& cubin = entry->cubin;
+        infos.push_back({.path = layer.path_of(item),
+                         .identity = entry->identity.hex(),
+                         .symbol = cubin.symbol,
+                         .arch = cubin.arch,
+                         .toolchain = cubin.toolchain,
+                         .registers = cubin.registers,
+                         .spill_bytes = cubin.spill_bytes,
+                         .static_smem_bytes = cubin.static_smem_bytes,
+                         .compile_ms = cubin.compile_ms,
+                         .created_ns = entry->created_ns,
+                         .used_ns = item.used_ns(now_ns),
+                         .bytes = item.bytes()});
+      } catch (const std::runtime_error& error) {
+        log(LogLevel::debug, "kernel cache: left out of the list: " + item.name + ": " + error.what());
+      }
+    }
+    std::sort(infos.begin(), infos.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    return infos;
+  };
+  return impl_->on_user_layer("list", read);
+}
+
+VerifyReport BinaryCache::verify() {
+  if (!impl_->user) return {};
+  const auto rehash = [](const CacheLayer& layer) {
+    VerifyReport report;
+    for (const CacheLayer::Item& item : layer.scan()) {
+      if (item.kind != CacheLayer::Kind::entry) continue;
+      try {
+        if (layer.check(item)) ++report.good;
+      } catch (const std::runtime_error& error) {
+        report.bad.push_back({layer.path_of(item), error.what()});
+      }
+    }
+    return report;
+  };
+  return impl_->on_user_layer("verify", rehash);
+}
+
+CacheStat BinaryCache::stat() {
+  CacheStat stat;
+  stat.max_bytes = impl_->options.max_bytes;
+  stat.memory_hits = impl_->memory_hits;
+  stat.disk_hits = impl_->disk_hits;
+  stat.misses = impl_->misses;
+  stat.stores = impl_->stores;
+  if (!impl_->user) return stat;
+  for (const auto& item : impl_->on_user_layer("scan", [](const CacheLayer& layer) { return layer.scan(); })) {
+    stat.bytes += item.bytes();
+    if (item.kind == CacheLayer::Kind::entry) ++stat.entries;
+    if (item.kind == CacheLayer::Kind::bad) ++stat.bad_files;
+    if (item.kind == CacheLayer::Kind::temporary) ++stat.temporaries;
+  }
+  return stat;
+}
+
+std::size_t BinaryCache::trim(std::uint64_t max_bytes) {
+  if (!impl_->may_write()) throw Error(ErrorCode::invalid_argument, "trim: this cache is not writable");
+  const auto result = impl_->on_user_layer("trim", [&](const CacheLayer& layer) { return layer.trim(max_bytes); });
+  const std::lock_guard guard(impl_->size_mutex);
+  impl_->known_bytes = result.bytes;
+  return result.removed;
+}
+
+std::size_t BinaryCache::clear() {
+  if (!impl_->may_write()) throw Error(ErrorCode::invalid_argument, "clear: this cache is not writable");
+  const std::size_t removed = impl_->on_user_layer("clear", [](const CacheLayer& layer) { return layer.clear(); });
+  {
+    const std::lock_guard guard(impl_->size_mutex);
+    impl_->known_bytes.reset();
+  }
+  const std::lock_guard guard(impl_->memory_mutex);
+  impl_->memory.clear();
+  return removed;
+}
+
+const std::filesystem::path& BinaryCache::directory() const { return impl_->options.directory; }
+
+}  // namespace hotgemm

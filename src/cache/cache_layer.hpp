@@ -1,0 +1,86 @@
+#pragma once
+
+#include "cache/cache_directory.hpp"
+#include "cache/cache_entry.hpp"
+#include "cache/cache_warnings.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm {
+
+/// One directory of entries: `v1/cubin/<2 digits>/<identity>-<toolchain>.hgk`, with `v1/tmp/` for what is being
+/// written.
+///
+/// It keeps nothing open between calls, so that a directory which is removed, replaced or made unsafe meanwhile is
+/// noticed by the next one. Thread-safe. What concerns a single entry is a warning; what concerns the whole directory
+/// is thrown, as CacheDirectory does.
+class CacheLayer {
+ public:
+  enum class Kind { entry, bad, temporary };
+
+  /// A file that is ours by its name.
+  struct Item {
+    Kind kind = Kind::entry;
+    std::string shard;  ///< empty for a temporary
+    std::string name;
+    struct ::stat status {};
+    std::uint64_t bytes() const;                      ///< on disk
+    std::int64_t used_ns(std::int64_t now_ns) const;  ///< our own stamp; a time to come counts as now
+  };
+
+  struct TrimResult {
+    std::size_t removed = 0;
+    std::uint64_t bytes = 0;  ///< left
+  };
+
+  /// With `may_change` false nothing below `path` is ever altered. `warnings` must outlive the layer.
+  CacheLayer(std::filesystem::path path, DirectoryRules rules, bool may_change, CacheWarnings& warnings);
+
+  const std::filesystem::path& path() const { return path_; }
+
+  std::optional<CacheEntry> find(const Identity& identity, std::string_view tag) const;
+  /// Of all toolchains' entries the one that was built last.
+  std::optional<CacheEntry> find_newest(const Identity& identity) const;
+  /// Writes a temporary file and renames it. Another writer's entry of that name is replaced, being worth the same.
+  void publish(const Identity& identity, std::string_view tag, std::span<const std::uint8_t> bytes, bool durable) const;
+  /// Renames an entry to `.bad`.
+  void quarantine(const Identity& identity, std::string_view tag) const;
+
+  std::vector<Item> scan() const;
+  std::filesystem::path path_of(const Item& entry) const;
+  /// Reads and checks one scanned entry. Throws Error{io_error} that says what is wrong; nullopt when it is gone.
+  std::optional<CacheEntry> check(const Item& item) const;
+  /// Removes bad files, then the least recently used entries, until at most `max_bytes` are left.
+  TrimResult trim(std::uint64_t max_bytes) const;
+  /// Removes every file that is ours; returns how many.
+  std::size_t clear() const;
+  /// Removes what killed writers left, when it is older than `age`.
+  void sweep(std::chrono::seconds age) const;
+
+ private:
+  std::optional<CacheDirectory> open_below(const std::vector<std::string>& names, bool create) const;
+  std::optional<CacheDirectory> open_shard(std::string_view hex) const;
+  std::optional<CacheEntry> load(const CacheDirectory& shard, const std::string& name, const Identity& identity) const;
+  void reject(const CacheDirectory& shard, const std::string& name, const std::optional<struct ::stat>& seen,
+              const std::string& reason) const;
+  void publish_once(const std::string& shard_name, const std::string& name, std::span<const std::uint8_t> bytes,
+                    bool durable) const;
+  bool remove(const Item& item) const;
+
+  std::filesystem::path path_;
+  DirectoryRules rules_;
+  bool may_change_;
+  CacheWarnings& warnings_;
+};
+
+/// Nanoseconds since 1970.
+std::int64_t wall_clock_ns();
+
+}  // namespace hotgemm

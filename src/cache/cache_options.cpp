@@ -1,0 +1,131 @@
+#include "cache/cache_options.hpp"
+
+#include "base/log.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace hotgemm {
+namespace {
+
+// An unset variable and an empty one are the same, except where a path was asked for and is missing.
+std::string variable(const char* name) {
+  const char* value = ::secure_getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+[[noreturn]] void bad_value(const char* name, const std::string& value, const std::string& expected) {
+  throw Error(ErrorCode::invalid_argument, std::string(name) + "=" + value + ": expected " + expected);
+}
+
+bool is_usable_path(const char* name, const std::string& value) {
+  if (!value.empty() && value.front() == '/') return true;
+  log(LogLevel::warn, std::string(name) + ": ignored '" + value + "', which is not an absolute path");
+  return false;
+}
+
+bool is_directory(const std::string& path) {
+  struct ::stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// In a directory that everyone writes to, only what is absent or provably ours will do.
+std::filesystem::path directory_in_tmp() {
+  const std::string path = "/tmp/hotgemm-" + std::to_string(::geteuid());
+  struct ::stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return errno == ENOENT ? path : std::string();
+  if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 0077U) == 0) return path;
+  log(LogLevel::warn, "kernels are cached in memory only: " + path + " is not a private directory of this user");
+  return {};
+}
+
+std::vector<std::filesystem::path> layers_of(const std::string& value) {
+  std::vector<std::filesystem::path> layers;
+  std::size_t begin = 0;
+  while (begin <= value.size() && !value.empty()) {
+    const std::size_t end = std::min(value.find(':', begin), value.size());
+    const std::string layer = value.substr(begin, end - begin);
+    if (is_usable_path("HOTGEMM_CACHE_PATH", layer)) layers.emplace_back(layer);
+    begin = end + 1;
+  }
+  return layers;
+}
+
+CacheMode mode_of(const std::string& value) {
+  if (value.empty() || value == "rw") return CacheMode::read_write;
+  if (value == "ro") return CacheMode::read_only;
+  if (value == "off") return CacheMode::off;
+  bad_value("HOTGEMM_CACHE", value, "rw, ro or off");
+}
+
+unsigned shift_of(std::string_view suffix) {
+  if (suffix.empty()) return 0;
+  if (suffix == "K" || suffix == "k") return 10;
+  if (suffix == "M" || suffix == "m") return 20;
+  if (suffix == "G" || suffix == "g") return 30;
+  if (suffix == "T" || suffix == "t") return 40;
+  return std::numeric_limits<std::uint64_t>::digits;
+}
+
+}  // namespace
+
+std::uint64_t parse_size(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const unsigned shift = shift_of(std::string_view(rest, static_cast<std::size_t>(end - rest)));
+  if (error != std::errc() || shift >= std::numeric_limits<std::uint64_t>::digits ||
+      number > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
+    throw Error(ErrorCode::invalid_argument,
+                "size '" + std::string(text) + "': expected bytes, or a number with K, M, G or T");
+  }
+  return number << shift;
+}
+
+std::filesystem::path default_cache_directory() {
+  if (const char* chosen = ::secure_getenv("HOTGEMM_CACHE_DIR")) {
+    if (is_usable_path("HOTGEMM_CACHE_DIR", chosen)) return chosen;
+  }
+  // An empty value is how the XDG rules spell "not set".
+  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) {
+    if (is_usable_path("XDG_CACHE_HOME", base)) return std::filesystem::path(base) / "hotgemm";
+  }
+  if (const std::string home = variable("HOME"); !home.empty() && is_usable_path("HOME", home)) {
+    // A home that does not exist, as service accounts have, is not ours to make.
+    if (is_directory(home)) return std::filesystem::path(home) / ".cache" / "hotgemm";
+  }
+  return directory_in_tmp();
+}
+
+BinaryCacheOptions BinaryCacheOptions::from_environment() {
+  BinaryCacheOptions options;
+  options.mode = mode_of(variable("HOTGEMM_CACHE"));
+  options.directory = default_cache_directory();
+  options.read_only_layers = layers_of(variable("HOTGEMM_CACHE_PATH"));
+  if (const std::string size = variable("HOTGEMM_CACHE_MAX_SIZE"); !size.empty()) {
+    try {
+      options.max_bytes = parse_size(size);
+    } catch (const Error&) {
+      bad_value("HOTGEMM_CACHE_MAX_SIZE", size, "bytes, or a number with K, M, G or T");
+    }
+  }
+  const std::string trust = variable("HOTGEMM_CACHE_TRUST");
+  if (!trust.empty() && trust != "shared") bad_value("HOTGEMM_CACHE_TRUST", trust, "shared");
+  options.trust_shared = trust == "shared";
+  const std::string durable = variable("HOTGEMM_CACHE_DURABLE");
+  if (!durable.empty() && durable != "0" && durable != "1") bad_value("HOTGEMM_CACHE_DURABLE", durable, "0 or 1");
+  options.durable = durable == "1";
+  return options;
+}
+
+}  // namespace hotgemm

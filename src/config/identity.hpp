@@ -1,0 +1,27 @@
+#pragma once
+
+#include "config/kernel_source.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hotgemm {
+
+/// Collects what a cubin depends on, field by field, into an Identity.
+///
+/// A field is written as `label:length=value`, one to a line, the length in decimal bytes. The length makes the text
+/// unambiguous whatever a value holds: two identities have the same text only if they have the same fields in the same
+/// order. The digest is the SHA-256 of that text.
+class IdentityBuilder {
+ public:
+  IdentityBuilder();
+
+  /// Appends a field. `label` is of lower-case letters, digits, '_', '.' and '-'; otherwise throws Error{internal}.
+  IdentityBuilder& field(std::string_view label, std::string_view value);
+  Identity build() const;
+
+ private:
+  std::string text_;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "config/kernel_config.hpp"
+
+#include <compare>
+#include <cstdint>
+
+namespace hotgemm {
+
+/// What all launches of a config's kernel have in common.
+struct LaunchShape {
+  int tile_m;         ///< rows of D that a cluster of blocks computes at a time, or a block that is in none
+  int tile_n;         ///< columns, likewise
+  int cluster;        ///< blocks in a cluster; 1 where there are none
+  int threads;        ///< of a block
+  int smem_bytes;     ///< dynamic shared memory of a block
+  int blocks_per_sm;  ///< of blocks that stay and take tile after tile; 0 where each takes one
+
+  friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;
+
+  /// m and n at least 1.
+  constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
+    return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
+  }
+  /// Whether a grid has blocks for all tiles, and what kernels count in 32 bits ends below 2^31: a tile that begins
+  /// inside a matrix, of 1024 at most on a side, and the next k-tile.
+  constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    constexpr std::int64_t kMost = 0x7fffffff, kMostExtent = kMost - 1024;
+    return m <= kMostExtent && n <= kMostExtent && k <= kMostExtent && tiles(m, n) * cluster <= kMost;
+  }
+  /// The blocks of a grid on a GPU of `sm_count` SMs.
+  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count) const {
+    std::int64_t clusters = tiles(m, n);
+    if (blocks_per_sm > 0) {
+      const std::int64_t resident = std::int64_t{sm_count} * blocks_per_sm / cluster;
+      if (clusters > resident) clusters = resident > 0 ? resident : 1;
+    }
+    return clusters * cluster;
+  }
+};
+
+LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits);
+
+}  // namespace hotgemm

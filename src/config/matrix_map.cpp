@@ -1,0 +1,79 @@
+#include "config/matrix_map.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+namespace {
+
+TensorSwizzle swizzle_of(int bytes) {
+  return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
+}
+
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
+  MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
+  map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
+  map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
+  return map;
+}
+
+/// From the first element to the last one, in whole chunks of 16 bytes.
+std::uint64_t span_bytes(const TensorMapSpec& s) {
+  const std::uint64_t last_row = (s.sizes[1] - 1) * s.strides[1];
+  return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
+}
+
+/// Whether rows are further apart than twice their length.
+bool is_sparse(const TensorMapSpec& s) { return s.sizes[1] > 1 && s.strides[1] > 2 * s.sizes[0] * s.strides[0]; }
+
+}  // namespace
+
+TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const {
+  TensorMapSpec spec = fixed;
+  spec.base = reinterpret_cast<std::uint64_t>(base);
+  spec.sizes[0] = static_cast<std::uint64_t>(cols);
+  spec.sizes[1] = static_cast<std::uint64_t>(rows);
+  spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
+  return spec;
+}
+
+BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept {
+  if (!is_k_major) return {.whole = spec, .rest = std::nullopt};
+  BoxMaps boxes;
+  if (spec.sizes[1] >= spec.box[1]) boxes.whole = spec;
+  if (const auto rest = static_cast<std::uint32_t>(spec.sizes[1] % spec.box[1]); rest > 0) {
+    boxes.rest = spec;
+    boxes.rest->box[1] = rest;
+  }
+  return boxes;
+}
+
+PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept {
+  constexpr std::uint64_t kMost = 8 << 20, kMostOfBlock = 64 << 10;
+  if (is_sparse(a) || is_sparse(b)) return {};
+  const std::uint64_t of_a = span_bytes(a), of_b = span_bytes(b);
+  const std::uint64_t most = std::min(kMost, static_cast<std::uint64_t>(blocks) * kMostOfBlock);
+  if (of_a > most || of_b > most || of_a + of_b > most) return {};
+  return {static_cast<unsigned>(of_a), static_cast<unsigned>(of_b)};
+}
+
+std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr) return std::nullopt;
+  const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element),
+                  .d = std::nullopt,
+                  .a_is_k_major = a.k_major,
+                  .b_is_k_major = b.k_major};
+  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(), WgmmaConfig::kStoreCols * 2, traits.element);
+  return maps;
+}
+
+TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const {
+  return a_is_k_major ? a.of(base, m, k, ld) : a.of(base, k, m, ld);
+}
+TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const {
+  return b_is_k_major ? b.of(base, n, k, ld) : b.of(base, k, n, ld);
+}
+
+}  // namespace hotgemm

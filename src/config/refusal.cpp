@@ -1,0 +1,200 @@
+#include "config/refusal.hpp"
+
+#include "config/device_info.hpp"
+#include "config/occupancy.hpp"
+#include "config/traits.hpp"
+#include "shared/fragment.hpp"
+#include "shared/tile_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace hotgemm {
+namespace {
+
+// What is_legal of the families allows at the least for addresses and loop state beside accumulators and fragments.
+constexpr int kOtherRegisters = 24;
+// More than any field of a legal config is; below it sizes do not overflow.
+constexpr std::int64_t kMostOfAField = 1024;
+constexpr std::int64_t kMostTileBytes = std::int64_t{1} << 28;
+
+// Sizes that others are divided by.
+constexpr std::array<std::string_view, 12> kAtLeastOne = {"block_m",   "block_n",   "block_k",    "warps_m",
+                                                          "warps_n",   "thread_m",  "thread_n",   "consumers",
+                                                          "cluster_m", "cluster_n", "fragment_m", "blocks_per_sm"};
+
+using Fields = std::map<std::string_view, std::int64_t>;
+
+Fields fields_of(const KernelConfig& config) {
+  Fields fields;
+  std::visit([&](const auto& c) { c.visit_fields(c, [&](const char* name, auto, auto v) { fields[name] = v; }); },
+             config);
+  return fields;
+}
+
+/// What a thread must hold at once, of families that say so, and how many registers it may have.
+struct LiveRegisters {
+  int accumulators = 0;
+  int fragments = 0;
+  int staging = 0;  ///< what has been loaded and not yet stored to shared memory
+  int budget = 0;
+
+  bool fit() const { return accumulators + fragments + staging + kOtherRegisters <= budget; }
+};
+
+template <class Config>
+std::optional<LiveRegisters> live_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch,
+                                            int blocks) {
+  if constexpr (requires { c.accumulator_registers(traits); }) {
+    LiveRegisters live{.accumulators = c.accumulator_registers(traits)};
+    if constexpr (requires { c.fragment_registers(); }) live.fragments = c.fragment_registers();
+    if constexpr (requires { c.fragment_registers(traits); }) live.fragments = c.fragment_registers(traits);
+    if constexpr (requires { c.staging_registers(traits); }) live.staging = c.staging_registers(traits);
+    live.budget = register_budget(arch.registers_per_sm, c.threads(), blocks);
+    if constexpr (requires { c.consumer_registers(); }) live.budget = c.consumer_registers();
+    return live;
+  } else {
+    return std::nullopt;
+  }
+}
+
+int blocks_per_sm(const KernelConfig& config) {
+  const Fields fields = fields_of(config);
+  const auto found = fields.find("blocks_per_sm");
+  return found == fields.end() ? 1 : static_cast<int>(found->second);
+}
+
+std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+  const int blocks = blocks_per_sm(config);
+  const std::string times = std::to_string(blocks) + " blocks of ";
+  const std::int64_t all_threads = std::int64_t{blocks} * threads(config);
+  if (all_threads > arch.threads_per_sm) {
+    return "threads: " + times + std::to_string(threads(config)) + " are to be resident, an SM has room for " +
+           std::to_string(arch.threads_per_sm);
+  }
+  const int smem = smem_bytes(config, traits) + kReservedSmemPerBlockBytes;
+  if (blocks > 1 && std::int64_t{blocks} * smem > arch.smem_per_sm_bytes) {
+    return "shared memory: " + times + std::to_string(smem) + " bytes are to be resident, an SM has " +
+           std::to_string(arch.smem_per_sm_bytes);
+  }
+  const auto live = std::visit([&](const auto& c) { return live_registers(c, traits, arch, blocks); }, config);
+  if (!live || live->fit()) return {};
+  const std::string staging = live->staging == 0 ? "" : ", " + std::to_string(live->staging) + " for copies";
+  return "registers: " + std::to_string(live->accumulators) + " for accumulators" + staging + " and " +
+         std::to_string(live->fragments) + " for fragments leave too few for the rest, a thread has " +
+         std::to_string(live->budget) + " at most";
+}
+
+/// `traits` with another element type, its accesses as wide as before.
+GemmTraits with_element(GemmTraits traits, DType element) {
+  for (int* vec : {&traits.vec_a, &traits.vec_b, &traits.vec_d})
+    *vec = std::max(*vec * size_bytes(traits.element) / size_bytes(element), 1);
+  traits.element = element;
+  if (element != DType::f16) traits.accumulator = DType::f32;
+  return traits;
+}
+
+GemmTraits with_widest_accesses(GemmTraits traits) {
+  traits.vec_a = traits.vec_b = traits.vec_d = 16 / size_bytes(traits.element);
+  return traits;
+}
+
+std::string bytes_of(const GemmTraits& t) {
+  const int size = size_bytes(t.element);
+  return std::to_string(t.vec_a * size) + ", " + std::to_string(t.vec_b * size) + " and " +
+         std::to_string(t.vec_d * size);
+}
+
+/// What one change to the traits would make legal.
+std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+  const std::string family = "family " + std::string(family_of(config).name);
+  GemmTraits sums_in_f32 = traits;
+  sums_in_f32.accumulator = DType::f32;
+  if (traits.accumulator != DType::f32 && is_legal(config, sums_in_f32, arch))
+    return "accumulation: this kernel of " + family + " takes no sums in " + std::string(to_string(traits.accumulator));
+  for (const DType element : {DType::f16, DType::bf16, DType::f32}) {
+    if (element != traits.element && is_legal(config, with_element(traits, element), arch))
+      return "types: " + family + " has no such kernel of " + std::string(to_string(traits.element));
+  }
+  const GemmTraits widest = with_widest_accesses(traits);
+  if (widest != traits && is_legal(config, widest, arch)) {
+    return "alignment: A, B and D are aligned to " + bytes_of(traits) + " bytes, too little for this kernel of " +
+           family;
+  }
+  for (const Op op_a : {Op::n, Op::t}) {
+    for (const Op op_b : {Op::n, Op::t}) {
+      GemmTraits other = traits;
+      other.op_a = op_a;
+      other.op_b = op_b;
+      if (is_legal(config, other, arch))
+        return "layout: no such kernel of " + family + " for " + std::string(to_string(traits.op_a)) +
+               std::string(to_string(traits.op_b));
+    }
+  }
+  return {};
+}
+
+/// What Hopper, which has most of everything, would need to lack for the config to be illegal there too.
+std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch,
+                                    std::string_view name) {
+  const ArchLimits& hopper = arch_limits("sm_90a");
+  if (!is_legal(config, traits, hopper)) return {};
+  ArchLimits without = hopper;
+  without.has_cp_async = arch.has_cp_async;
+  if (!is_legal(config, traits, without))
+    return "instructions: " + std::string(name) + " lacks cp.async and mma.m16n8k16";
+  without.has_wgmma = arch.has_wgmma;
+  if (!is_legal(config, traits, without)) return "instructions: " + std::string(name) + " has no wgmma";
+  return {};
+}
+
+/// Where the config is legal if not here.
+std::string refusal_of_arch(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
+  std::string others;
+  for (const std::string& other : known_archs()) {
+    if (other != arch && is_legal(config, traits, arch_limits(other))) others += (others.empty() ? "" : ", ") + other;
+  }
+  return others.empty() ? others : "architecture: not for " + std::string(arch) + ", but for " + others;
+}
+
+}  // namespace
+
+std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
+  const Fields fields = fields_of(config);
+  for (const auto& [name, value] : fields) {
+    const bool is_size = std::ranges::find(kAtLeastOne, name) != kAtLeastOne.end();
+    if (is_size && value < 1) return std::string(name) + ": 0, 1 at least";
+    if (value > kMostOfAField) {
+      return std::string(name) + ": " + std::to_string(value) + ", more than the " + std::to_string(kMostOfAField) +
+             " of any kernel";
+    }
+  }
+  const auto value_or_1 = [&](std::string_view name) {
+    const auto found = fields.find(name);
+    return found == fields.end() ? 1 : std::max<std::int64_t>(found->second, 1);
+  };
+  const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
+                             value_or_1("block_k") * size_bytes(traits.element);
+  if (tiles <= kMostTileBytes) return {};  // tiles of more may have bytes beyond 32 bits
+  return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
+         std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";
+}
+
+std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
+  const ArchLimits& limits = arch_limits(arch);
+  std::string reason = refusal_of_fields(config, traits, arch);
+  if (!reason.empty() || is_legal(config, traits, limits)) return reason;
+  const BlockResources block{.threads = threads(config), .smem_bytes = smem_bytes(config, traits)};
+  reason = refusal_of_instructions(config, traits, limits, arch);
+  if (reason.empty()) reason = exceeded_limit(block, limits);
+  if (reason.empty()) reason = refusal_of_sm(config, traits, limits);
+  if (reason.empty()) reason = refusal_of_traits(config, traits, limits);
+  if (reason.empty()) reason = refusal_of_arch(config, traits, arch);
+  if (!reason.empty()) return reason;
+  return to_string(config) + " is not legal for " + to_string(traits) + " on " + std::string(arch);
+}
+
+}  // namespace hotgemm

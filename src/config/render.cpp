@@ -1,0 +1,136 @@
+#include "config/render.hpp"
+
+#include "config/identity.hpp"
+#include "config/traits.hpp"
+#include "config/wgmma_instruction.hpp"
+#include "shared/rung_tag.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <fmt/format.h>
+
+#include <type_traits>
+
+namespace hotgemm {
+namespace {
+
+// Raised when a change of this file changes what a rendered unit means without changing its text.
+constexpr std::string_view kRendererVersion = "1";
+
+std::string literal(bool value) { return value ? "true" : "false"; }
+std::string literal(int value) { return std::to_string(value); }
+std::string literal(DType value) { return "hotgemm::DType::" + std::string(to_string(value)); }
+std::string literal(Op value) { return "hotgemm::Op::" + std::string(to_string(value)); }
+
+std::string traits_initializer(const GemmTraits& t) {
+  return ".element = " + literal(t.element) + ", .accumulator = " + literal(t.accumulator) +
+         ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) + ", .reads_c = " + literal(t.reads_c) +
+         ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) + ", .vec_d = " + literal(t.vec_d);
+}
+
+template <class Config>
+std::string config_initializer(const Config& config) {
+  std::string text;
+  config.visit_fields(config, [&](const char* name, const auto& tag, auto value) {
+    if (!is_named(tag, value)) return;
+    text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
+  });
+  return text;
+}
+
+/// What a unit has of its family alone, beside the family's names.
+struct FamilyText {
+  std::string definitions;        ///< before the kernel
+  std::string template_argument;  ///< after traits and config
+  std::string launch_bounds = "kConfig.threads(), kConfig.blocks_per_sm";
+  std::string attributes;  ///< of the kernel, beside its launch bounds
+};
+
+FamilyText family_text(const SimtConfig&, const GemmTraits&) { return {.launch_bounds = "kConfig.threads()"}; }
+FamilyText family_text(const MmaConfig&, const GemmTraits&) { return {}; }
+FamilyText family_text(const FmaConfig&, const GemmTraits&) { return {}; }
+FamilyText family_text(const WmmaConfig&, const GemmTraits&) { return {}; }
+FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
+  FamilyText text;
+  text.definitions = wgmma_text({.n = config.consumer_n(),
+                                 .element = traits.element,
+                                 .accumulator = traits.accumulator,
+                                 .a_is_k_major = traits.a_is_k_major(),
+                                 .b_is_k_major = traits.b_is_k_major()},
+                                "Instruction");
+  text.template_argument = ", Instruction";
+  if (config.cluster() > 1) text.attributes = " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";
+  return text;
+}
+
+KernelSource finish(std::string symbol, std::string text, std::string_view entry, std::string_view arch,
+                    const TemplateBundle& bundle) {
+  KernelSource source{.symbol = std::move(symbol), .text = std::move(text), .options = {}, .identity = {}};
+  source.options = {
+      "--gpu-architecture=" + std::string(arch),
+      "--std=c++20",
+      "--device-as-default-execution-space",  // constexpr functions of templates/shared serve host and device
+      "--no-cache",                           // NVRTC's own cache would initialise the driver and hide ptxas' report
+      "--modify-stack-limit=false",           // of the user's process
+      "--ptxas-options=-v",
+  };
+  IdentityBuilder identity;
+  identity.field("renderer", kRendererVersion);
+  identity.field("symbol", source.symbol);
+  identity.field("unit", source.text);
+  identity.field("templates", bundle.digest(entry));
+  identity.field("arch", arch);
+  for (const std::string& option : source.options) identity.field("option", option);
+  source.identity = identity.build();
+  return source;
+}
+
+/// A kernel that is no GEMM: `function` of the templates, called with its one argument.
+std::string utility_kernel(const std::string& symbol, const std::string& function, const std::string& args,
+                           const std::string& threads) {
+  return "extern \"C\" __global__ void __launch_bounds__(hotgemm::" + threads + ")\n" + symbol +
+         "(const __grid_constant__ hotgemm::" + args + " args) {\n  hotgemm::" + function + "(args);\n}\n";
+}
+
+}  // namespace
+
+KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
+                    const TemplateBundle& bundle) {
+  const Family& family = family_of(config);
+  const std::string symbol = "hotgemm_" + to_string(config) + "_" + to_string(traits);
+  const FamilyText own = std::visit([&](const auto& c) { return family_text(c, traits); }, config);
+  std::string text = "#include \"" + std::string(family.header) + "\"\n" + own.definitions;
+  text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
+  text += "constexpr hotgemm::" + std::string(family.config) + " kConfig{" +
+          std::visit([](const auto& c) { return config_initializer(c); }, config) + "};\n";
+  text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
+  text += symbol + "(const __grid_constant__ hotgemm::" + std::string(family.args) + " args) {\n";
+  text += "  hotgemm::" + std::string(family.function) + "<kTraits, kConfig" + own.template_argument + ">(args);\n}\n";
+  return finish(symbol, std::move(text), family.header, arch, bundle);
+}
+
+KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
+  std::string text = "#include \"check.cuh\"\n";
+  text += utility_kernel("hotgemm_fill", "fill", "FillArgs", "kCheckThreads");
+  text += utility_kernel("hotgemm_check", "check", "CheckArgs", "kCheckThreads");
+  text += utility_kernel("hotgemm_digest", "digest", "DigestArgs", "kCheckThreads");
+  return finish("hotgemm_check", std::move(text), "check.cuh", arch, bundle);
+}
+
+KernelSource render_ceiling(const CeilingKind& kind, std::string_view arch, const TemplateBundle& bundle) {
+  const bool is_wgmma = kind.instruction == CeilingInstruction::wgmma;
+  const std::string name = is_wgmma ? "wgmma_ceiling" : "mma_ceiling", header = name + ".cuh";
+  const std::string symbol =
+      fmt::format("hotgemm_{}_{}_{}", name, to_string(kind.element), to_string(kind.accumulator));
+  std::string text = "#include \"" + header + "\"\n";
+  if (is_wgmma) {
+    text +=
+        wgmma_text({.n = kCeilingTileB.outer, .element = kind.element, .accumulator = kind.accumulator}, "Instruction");
+  }
+  const std::string arguments =
+      literal(kind.element) + ", " + literal(kind.accumulator) + (is_wgmma ? ", Instruction" : "");
+  text += utility_kernel(symbol, name + "<" + arguments + ">", "CeilingArgs", "kCeilingThreads");
+  return finish(symbol, std::move(text), header, arch, bundle);
+}
+
+}  // namespace hotgemm

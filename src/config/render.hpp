@@ -1,0 +1,25 @@
+#pragma once
+
+#include "config/kernel_config.hpp"
+#include "config/kernel_source.hpp"
+#include "config/template_bundle.hpp"
+#include "shared/ceiling_args.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hotgemm {
+
+/// The translation unit of one GEMM kernel for `arch` ("sm_90a"). Equal arguments give equal bytes, everywhere.
+KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
+                    const TemplateBundle& bundle);
+
+/// The unit of the kernels that make and check data (templates/check.cuh): hotgemm_fill, hotgemm_check and
+/// hotgemm_digest.
+KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
+
+/// The unit of the kernel that measures the tensor cores' rate (templates/mma_ceiling.cuh,
+/// templates/wgmma_ceiling.cuh).
+KernelSource render_ceiling(const CeilingKind& kind, std::string_view arch, const TemplateBundle& bundle);
+
+}  // namespace hotgemm

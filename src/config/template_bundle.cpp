@@ -1,0 +1,114 @@
+#include "config/template_bundle.hpp"
+
+#include "config/embedded_templates.hpp"
+#include "config/identity.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace hotgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream || !text) throw Error(ErrorCode::io_error, "cannot read template " + path.string());
+  return std::move(text).str();
+}
+
+/// The files that `text` includes with quotes, as written.
+std::vector<std::string> includes_of(std::string_view text) {
+  std::vector<std::string> names;
+  constexpr std::string_view kDirective = "#include \"";
+  for (std::size_t at = text.find(kDirective); at != text.npos; at = text.find(kDirective, at)) {
+    at += kDirective.size();
+    names.emplace_back(text.substr(at, text.find('"', at) - at));
+  }
+  return names;
+}
+
+const TemplateFile* find(const std::vector<TemplateFile>& files, std::string_view path) {
+  const auto it =
+      std::ranges::lower_bound(files, path, {}, [](const TemplateFile& f) { return std::string_view(f.path); });
+  return it != files.end() && it->path == path ? &*it : nullptr;
+}
+
+void collect(const std::vector<TemplateFile>& files, const std::string& path, std::set<std::string>& seen) {
+  if (!seen.insert(path).second) return;
+  const TemplateFile* file = find(files, path);
+  if (file == nullptr) throw Error(ErrorCode::io_error, "template " + path + " is missing");
+  for (const std::string& name : includes_of(file->text)) {
+    collect(files, name, seen);  // templates name each other from the root of templates/, as NVRTC wants it
+  }
+}
+
+std::string digest_of(const std::vector<TemplateFile>& files, const std::string& entry) {
+  std::set<std::string> closure;
+  collect(files, entry, closure);
+  IdentityBuilder builder;
+  for (const std::string& path : closure) {
+    builder.field("path", path);
+    builder.field("text", find(files, path)->text);
+  }
+  return builder.build().hex();
+}
+
+}  // namespace
+
+TemplateBundle TemplateBundle::embedded() {
+  std::vector<TemplateFile> files;
+  for (const EmbeddedFile& file : embedded_templates())
+    files.push_back({std::string(file.path), std::string(file.text)});
+  return TemplateBundle("embedded", std::move(files));
+}
+
+TemplateBundle TemplateBundle::from_directory(const std::string& directory) {
+  std::error_code error;
+  std::vector<TemplateFile> files;
+  for (auto it = fs::recursive_directory_iterator(directory, error); !error && it != fs::recursive_directory_iterator();
+       it.increment(error)) {
+    const std::string extension = it->path().extension().string();
+    if (!it->is_regular_file() || (extension != ".cuh" && extension != ".hpp")) continue;
+    files.push_back({it->path().lexically_relative(directory).string(), read_file(it->path())});
+  }
+  if (error) throw Error(ErrorCode::io_error, "cannot read template directory " + directory + ": " + error.message());
+  if (files.empty()) throw Error(ErrorCode::io_error, "template directory " + directory + " holds no templates");
+  return TemplateBundle(directory, std::move(files));
+}
+
+TemplateBundle TemplateBundle::from_files(std::string origin, std::vector<TemplateFile> files) {
+  return TemplateBundle(std::move(origin), std::move(files));
+}
+
+TemplateBundle TemplateBundle::from_environment() {
+  const char* directory = secure_getenv("HOTGEMM_TEMPLATE_DIR");
+  return directory != nullptr && *directory != '\0' ? from_directory(directory) : embedded();
+}
+
+TemplateBundle::TemplateBundle(std::string origin, std::vector<TemplateFile> files)
+    : origin_(std::move(origin)), files_(std::move(files)) {
+  std::ranges::sort(files_, {}, &TemplateFile::path);
+}
+
+const std::string& TemplateBundle::digest(std::string_view entry) const {
+  const std::lock_guard lock(digests_->mutex);
+  const auto it = digests_->by_entry.find(entry);
+  if (it != digests_->by_entry.end()) return it->second;
+  try {
+    const std::string name(entry);
+    return digests_->by_entry.emplace(name, digest_of(files_, name)).first->second;
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + " in " + origin_);
+  }
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "shared/gemm_types.hpp"
+
+#include <string>
+
+namespace hotgemm {
+
+/// One wgmma.mma_async.m64nNk16 with both operands in shared memory.
+struct WgmmaInstruction {
+  int n = 256;  ///< 8 to 256, a multiple of 8
+  DType element = DType::f16;
+  DType accumulator = DType::f32;  ///< f32, or f16 for f16 elements
+  bool a_is_k_major = true;
+  bool b_is_k_major = true;
+};
+
+/// The text of a C++ struct `name` whose one function executes the instruction:
+///
+///   static void mma_async(float (&d)[n / 2], u64 a, u64 b, bool accumulate)    or, for f16, u32 (&d)[n / 4]
+///
+/// d = a * b, or d += a * b if `accumulate`; a and b are descriptors (templates/shared/wgmma_descriptor.hpp). It is
+/// text because the instruction's operand list, one register after the other, is as long as n is large. Throws
+/// Error{internal} for what is no such instruction.
+std::string wgmma_text(const WgmmaInstruction& instruction, const std::string& name);
+
+}  // namespace hotgemm

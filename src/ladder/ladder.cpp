@@ -1,0 +1,32 @@
+#include "ladder/ladder.hpp"
+
+#include "config/launch_shape.hpp"
+#include "ladder/rung_table.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+
+std::span<const Rung> rungs() { return kRungs; }
+
+std::vector<Rung> find_rungs(std::string_view name) {
+  std::vector<Rung> found;
+  std::ranges::copy_if(kRungs, std::back_inserter(found),
+                       [&](const Rung& rung) { return rung.name == name || rung.label == name; });
+  return found;
+}
+
+std::int64_t swizzle_stride(std::int64_t n) {
+  constexpr std::int64_t kFewest = 256;
+  const std::int64_t stride = n < 4096 ? n / 2 : n / 4;
+  return stride < kFewest ? n : stride;
+}
+
+LaunchConfig ladder_launch(const Rung& rung, std::int64_t n) {
+  const std::int64_t stride = rung.block_swizzle ? swizzle_stride(n) : n;
+  const std::int64_t tile = rung.config ? launch_shape(*rung.config, {.element = rung.element}).tile_n : 1;
+  return {.raster_width = static_cast<int>(std::clamp<std::int64_t>((stride + tile - 1) / tile, 1, 4096)),
+          .raster_along_n = true};
+}
+
+}  // namespace hotgemm

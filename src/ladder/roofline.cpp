@@ -1,0 +1,97 @@
+#include "ladder/roofline.hpp"
+
+#include "config/launch_shape.hpp"
+#include "config/traits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::array<std::string_view, 4> kPipeWords = {"CUDA cores f32", "CUDA cores f16", "tensor cores f32",
+                                                        "tensor cores f16"};
+
+// Dense FLOP per SM and clock, in the order of Pipe. CUDA cores: the table of native arithmetic throughput in the CUDA
+// C++ Programming Guide, in fused multiply-adds, times two. Tensor cores: the data sheet of the nominal GPU in
+// kArchTable, divided by its SMs and clock; GeForce sums in f32 at half the rate.
+struct Rates {
+  int sm;
+  double flops[4];
+};
+constexpr Rates kRates[] = {
+    {75, {128, 256, 1024, 1024}},  {80, {128, 512, 2048, 2048}},  {86, {256, 256, 512, 1024}},
+    {87, {256, 512, 2048, 2048}},  {89, {256, 256, 1024, 1024}},  {90, {256, 512, 4096, 4096}},
+    {100, {256, 512, 8192, 8192}}, {103, {256, 512, 8192, 8192}}, {110, {256, 512, 8192, 8192}},
+    {120, {256, 256, 512, 1024}},  {121, {256, 256, 1024, 1024}},
+};
+
+/// A config says by the fields that it has whose cores it is for: those of a thread's tile are CUDA cores'.
+template <class Config>
+constexpr bool kUsesCudaCores = requires(const Config& c) {
+  c.thread_m;
+};
+
+double to_double(std::int64_t value) { return static_cast<double>(value); }
+double ceil_div(std::int64_t a, std::int64_t b) { return to_double((a + b - 1) / b); }
+
+}  // namespace
+
+std::string_view to_string(Pipe pipe) { return kPipeWords[static_cast<std::size_t>(pipe)]; }
+
+Pipe pipe_of(const std::optional<KernelConfig>& config, const GemmTraits& traits) {
+  const bool uses_cuda_cores =
+      config ? std::visit([](const auto& c) { return kUsesCudaCores<std::decay_t<decltype(c)>>; }, *config)
+             : traits.element == DType::f32;
+  const bool sums_f16 = traits.accumulator == DType::f16;
+  if (uses_cuda_cores) return sums_f16 ? Pipe::cuda_f16 : Pipe::cuda_f32;
+  return sums_f16 ? Pipe::tensor_f16 : Pipe::tensor_f32;
+}
+
+double peak_tflops(Pipe pipe, const DeviceInfo& device) {
+  const Rates& rates = *std::ranges::find(kRates, arch_limits(device.arch).sm, &Rates::sm);
+  return rates.flops[static_cast<std::size_t>(pipe)] * device.sm_count * device.clock_mhz * 1e-6;
+}
+
+double device_ratio(double peak_tflops, double dram_gbps) { return peak_tflops * 1e3 / dram_gbps; }
+
+ReuseTile reuse_tile(const KernelConfig& config, const GemmTraits& traits) {
+  const LaunchShape shape = launch_shape(config, traits);
+  const ReuseTile blocks{shape.tile_m, shape.tile_n};
+  return std::visit(
+      [&](const auto& c) {
+        if constexpr (requires { c.thread_m, c.stages; }) {
+          return c.stages == 0 ? ReuseTile{c.thread_m, c.thread_n} : blocks;
+        } else {
+          return blocks;
+        }
+      },
+      config);
+}
+
+double flops(const Problem& p) { return 2 * to_double(p.m) * to_double(p.n) * to_double(p.k); }
+
+double least_bytes(const Problem& p) { return traffic_bytes({static_cast<int>(p.m), static_cast<int>(p.n)}, p); }
+
+double traffic_bytes(const ReuseTile& tile, const Problem& p) {
+  const double a = to_double(p.m) * to_double(p.k) * ceil_div(p.n, tile.cols);
+  const double b = to_double(p.n) * to_double(p.k) * ceil_div(p.m, tile.rows);
+  const double c_and_d = to_double(p.m) * to_double(p.n) * (p.beta_is_zero ? 1 : 2);
+  return (a + b + c_and_d) * size_bytes(p.dtype);
+}
+
+Roofline roofline(const std::optional<KernelConfig>& config, const Problem& problem, const DeviceInfo& device) {
+  const GemmTraits traits = traits_of(problem);
+  Roofline r{.pipe = pipe_of(config, traits)};
+  r.traffic_bytes = config ? traffic_bytes(reuse_tile(*config, traits), problem) : least_bytes(problem);
+  r.intensity = flops(problem) / r.traffic_bytes;
+  r.problem_intensity = flops(problem) / least_bytes(problem);
+  r.peak_tflops = peak_tflops(r.pipe, device);
+  r.device_ratio = device_ratio(r.peak_tflops, device.dram_gbps);
+  r.bound_tflops = std::min(r.peak_tflops, r.intensity * device.dram_gbps * 1e-3);
+  r.is_compute_bound = r.intensity >= r.device_ratio;
+  return r;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,286 @@
+#include "records/database.hpp"
+
+#include "config/problem_text.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <tuple>
+
+namespace hotgemm {
+
+namespace {
+
+bool differs(const std::string& known, const std::string& recorded) { return !known.empty() && known != recorded; }
+
+/// 2: the same GPU model, 1: as many SMs, 0: the same architecture, -1: no use.
+int gpu_match(const Environment& asked, const Environment& recorded) {
+  if (differs(asked.arch, recorded.arch)) return -1;
+  if (!asked.gpu.empty() && asked.gpu == recorded.gpu) return 2;
+  return asked.sm_count != 0 && asked.sm_count == recorded.sm_count ? 1 : 0;
+}
+
+/// Times of the two may be compared.
+bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
+  return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem;
+}
+
+/// In float: of thousands of classes only the order counts.
+double log_ratio(std::int64_t a, std::int64_t b) {
+  return std::log2(static_cast<float>(std::max<std::int64_t>(a, 1)) / static_cast<float>(std::max<std::int64_t>(b, 1)));
+}
+
+/// A class's text from the first space on: layout, types, alignment, beta.
+std::string_view without_sizes(std::string_view problem_class) {
+  return problem_class.substr(std::min(problem_class.find(' '), problem_class.size()));
+}
+
+double square(double x) { return x * x; }
+
+double distance_squared(const Problem& a, const Sizes& b) {
+  return square(log_ratio(a.m, b.m)) + square(log_ratio(a.n, b.n)) + square(log_ratio(a.k, b.k));
+}
+
+}  // namespace
+
+Freshness freshness(const TuningRecord& record, const GpuQuery& query) {
+  const bool is_stale =
+      differs(query.environment.driver, record.environment.driver) ||
+      differs(query.environment.toolchain, record.environment.toolchain) ||
+      (query.template_digest && differs(query.template_digest(record.config), record.template_digest));
+  return is_stale ? Freshness::stale : Freshness::current;
+}
+
+Database::Database(DatabaseOptions options) : options_(std::move(options)) {
+  const Report report = [this](const std::string& trouble) { warn(trouble); };
+  disk_is_good_ = options_.writable && !options_.user_directory.empty();
+  if (options_.user_directory.empty()) {
+    open_layer("memory", {});
+  } else {
+    open_layer(options_.user_directory.string(),
+               read_user_layer(options_.user_directory, kTuningRecords, options_.trust_shared, report));
+  }
+  for (const std::filesystem::path& layer : options_.read_only_layers) {
+    open_layer(layer.string(), read_only_layer(layer, /*check_owner=*/true, report));
+  }
+  if (!options_.shipped.empty()) {
+    open_layer(options_.shipped.string(), read_only_layer(options_.shipped, /*check_owner=*/false, report));
+  }
+}
+
+void Database::open_layer(std::string name, std::vector<DatabaseFile> files) {
+  layers_.push_back(std::move(name));
+  for (DatabaseFile& file : files) {
+    constexpr std::size_t kTypicalLineBytes = 350;
+    classes_.reserve(classes_.size() + file.size / kTypicalLineBytes);
+    files_.push_back(std::move(file));
+    index_file(static_cast<int>(files_.size()) - 1, static_cast<int>(layers_.size()) - 1);
+  }
+}
+
+void Database::index_file(int file, int layer) {
+  std::string warning;
+  const auto visit = [&](std::string_view text, int number, bool is_torn) {
+    Line line;
+    line.text = text;
+    line.file = file;
+    line.number = number;
+    line.layer = layer;
+    line.is_torn = is_torn;
+    const std::string_view problem_class = leading_class(text);
+    if (problem_class.empty()) {
+      drop(line, "does not begin with a problem class", warning);
+    } else {
+      append_line(problem_class, std::move(line));
+    }
+  };
+  for_each_line(files_[static_cast<std::size_t>(file)].text(), visit);
+  if (!warning.empty()) warn(warning);
+}
+
+void Database::append_line(std::string_view problem_class, Line line) {
+  const int index = static_cast<int>(lines_.size());
+  Class& entry = classes_[problem_class];
+  if (entry.first < 0) {
+    entry.first = index;
+  } else {
+    lines_[static_cast<std::size_t>(entry.last)].next = index;
+  }
+  entry.last = index;
+  entry.has_unread = entry.has_unread || line.state == LineState::unread;
+  lines_.push_back(std::move(line));
+}
+
+void Database::drop(const Line& line, const std::string& reason, std::string& warning) const {
+  if (line.is_torn) return;  // its writer is at it still, or was killed
+  if (dropped_.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  warning = files_[static_cast<std::size_t>(line.file)].path.string() + ":" + std::to_string(line.number) + ": " +
+            reason +
+            "; this tuning record is ignored, and so is every other one that is unusable (see `hotgemm db lint`)";
+}
+
+void Database::read_line(Line& line, std::string& warning) const {
+  ParsedLine parsed = parse_line(line.text);
+  if (parsed.stored) {
+    line.stored = std::make_unique<StoredRecord>(std::move(*parsed.stored));
+    line.state = LineState::good;
+    return;
+  }
+  line.state = LineState::dropped;
+  if (parsed.fault == LineFault::unusable) drop(line, parsed.reason, warning);
+}
+
+void Database::read_class(Class& entry, std::string& warning) const {
+  for (int i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+    Line& line = lines_[static_cast<std::size_t>(i)];
+    if (line.state == LineState::unread) read_line(line, warning);
+  }
+  entry.has_unread = false;
+}
+
+const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query) const {
+  // Two passes: which group of records wins, and whose is the latest of it; then the best that may be compared with
+  // that.
+  using Rank = std::tuple<int, int, bool>;
+  const Line* latest = nullptr;
+  Rank best{std::numeric_limits<int>::min(), -1, false};
+  const auto rank_of = [&](const Line& line) {
+    const TuningRecord& record = line.stored->record;
+    return Rank{-line.layer, gpu_match(query.environment, record.environment),
+                freshness(record, query) == Freshness::current};
+  };
+  const auto for_each = [&](const auto& visit) {
+    for (int i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+      const Line& line = lines_[static_cast<std::size_t>(i)];
+      if (line.state != LineState::good) continue;
+      if (gpu_match(query.environment, line.stored->record.environment) >= 0) visit(line);
+    }
+  };
+  for_each([&](const Line& line) {
+    const Rank rank = rank_of(line);
+    if (rank < best || (rank == best && line.stored->time < latest->stored->time)) return;
+    best = rank;
+    latest = &line;
+  });
+  const Line* fastest = latest;
+  for_each([&](const Line& line) {
+    if (line.layer != latest->layer || !same_conditions(line.stored->record, latest->stored->record)) return;
+    if (line.stored->record.timing.median_us < fastest->stored->record.timing.median_us) fastest = &line;
+  });
+  return fastest;
+}
+
+Found Database::found(const Line& line, const GpuQuery& query) const {
+  const TuningRecord& record = line.stored->record;
+  return {record, freshness(record, query), layers_[static_cast<std::size_t>(line.layer)]};
+}
+
+std::optional<Found> Database::find(const Problem& problem, const GpuQuery& query) const {
+  const std::string key = to_string(class_of(problem));
+  std::string warning;
+  std::optional<Found> result;
+  {
+    std::shared_lock shared(mutex_);
+    auto entry = classes_.find(key);
+    if (entry == classes_.end()) return std::nullopt;
+    if (entry->second.has_unread) {
+      shared.unlock();
+      {
+        const std::unique_lock exclusive(mutex_);
+        read_class(classes_.find(key)->second, warning);
+      }
+      shared.lock();
+      entry = classes_.find(key);
+    }
+    if (const Line* line = best_of(entry->second, query)) result = found(*line, query);
+  }
+  if (!warning.empty()) warn(warning);
+  return result;
+}
+
+std::vector<Neighbour> Database::nearest(const Problem& problem, const GpuQuery& query, int max) const {
+  const Problem centre = class_of(problem);
+  std::vector<Neighbour> result;
+  std::string warning;
+  {
+    const std::unique_lock exclusive(mutex_);
+    std::vector<std::tuple<double, std::string_view, Class*>> candidates;
+    const std::string centre_text = to_string(centre);
+    const std::string_view all_but_sizes = without_sizes(centre_text);
+    for (auto& [text, entry] : classes_) {
+      if (without_sizes(text) != all_but_sizes) continue;  // most classes: comparing text is all they cost
+      try {
+        candidates.emplace_back(distance_squared(centre, parse_sizes(text.substr(0, text.find(' ')))), text, &entry);
+      } catch (const Error&) {
+        read_class(entry, warning);  // its lines fail for the same reason, and are counted
+      }
+    }
+    // A heap, since only the first few of what may be thousands are wanted in order.
+    std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
+    while (!candidates.empty() && static_cast<int>(result.size()) < max) {
+      std::pop_heap(candidates.begin(), candidates.end(), std::greater<>());
+      const auto [apart, text, entry] = candidates.back();
+      candidates.pop_back();
+      if (entry->has_unread) read_class(*entry, warning);
+      if (const Line* line = best_of(*entry, query)) result.push_back({found(*line, query), std::sqrt(apart)});
+    }
+  }
+  if (!warning.empty()) warn(warning);
+  return result;
+}
+
+void Database::add(const TuningRecord& record) {
+  StoredRecord stored{record, std::max<std::int64_t>(0, static_cast<std::int64_t>(std::time(nullptr)))};
+  const std::string text = to_line(stored);
+  std::string warning;
+  {
+    const std::unique_lock exclusive(mutex_);
+    added_.push_back(text);
+    Line line;
+    line.text = added_.back();
+    line.state = LineState::good;
+    line.stored = std::make_unique<StoredRecord>(std::move(stored));
+    append_line(leading_class(line.text), std::move(line));
+    if (disk_is_good_) {
+      try {
+        if (!segment_)
+          segment_.emplace(Segment::create(options_.user_directory, kTuningRecords, options_.trust_shared));
+        segment_->append(text);
+      } catch (const Error& error) {
+        disk_is_good_ = false;
+        warning = std::string(error.what()) + "; tuning results are kept in memory only";
+      }
+    }
+  }
+  if (!warning.empty()) warn(warning);
+}
+
+std::vector<Found> Database::all(const GpuQuery& query) const {
+  std::vector<const Line*> good;
+  std::vector<Found> result;
+  std::string warning;
+  {
+    const std::unique_lock exclusive(mutex_);
+    for (auto& [text, entry] : classes_) {
+      if (entry.has_unread) read_class(entry, warning);
+    }
+    for (const Line& line : lines_) {
+      if (line.state == LineState::good) good.push_back(&line);
+    }
+    std::stable_sort(good.begin(), good.end(), [](const Line* a, const Line* b) { return a->layer < b->layer; });
+    for (const Line* line : good) result.push_back(found(*line, query));
+  }
+  if (!warning.empty()) warn(warning);
+  return result;
+}
+
+void Database::warn(const std::string& message) const {
+  if (options_.warn) options_.warn(message);
+}
+
+}  // namespace hotgemm

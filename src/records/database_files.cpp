@@ -1,0 +1,263 @@
+#include "records/database_files.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace hotgemm {
+
+namespace {
+
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr int kReadFlags =
+    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // O_NONBLOCK: never wait for a FIFO's writer
+
+Error io_error(const std::string& attempt, const std::string& what) {
+  return Error(ErrorCode::io_error, "cannot " + attempt + ": " + what);
+}
+
+Error io_error(const std::string& attempt) { return io_error(attempt, std::strerror(errno)); }
+
+/// Why a directory of the user's layer cannot be trusted, or an empty string.
+std::string distrust(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return std::strerror(errno);
+  if (status.st_uid != ::geteuid()) return "it belongs to user " + std::to_string(status.st_uid);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others may write to it";
+  return {};
+}
+
+/// Reads every segment of an open directory, each after `accept` has seen its owner.
+void read_directory(int directory_fd, const std::filesystem::path& path, const std::function<bool(uid_t)>& accept,
+                    const Report& report, std::vector<DatabaseFile>& files) {
+  for (const std::string& name : segment_names(directory_fd)) {
+    const std::filesystem::path file_path = path / name;
+    const FileDescriptor fd(::openat(directory_fd, name.c_str(), kReadFlags));
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0) {
+      if (errno != ENOENT) report(io_error("read " + file_path.string()).what());  // ENOENT: pruned meanwhile
+    } else if (!accept(status.st_uid)) {
+      report(file_path.string() + " is left out: it belongs to user " + std::to_string(status.st_uid));
+    } else {
+      try {
+        files.push_back(read_open_file(fd.get(), file_path));
+      } catch (const Error& error) {
+        report(error.what());
+      }
+    }
+  }
+}
+
+std::string random_digits() {
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) throw io_error("name a new file");
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(random >> shift) & 15u];
+  return digits;
+}
+
+void make_directories(const std::filesystem::path& path) {
+  std::filesystem::path so_far;
+  for (const std::filesystem::path& part : path) {
+    so_far /= part;
+    if (::mkdir(so_far.c_str(), 0700) != 0 && errno != EEXIST && errno != EISDIR) {
+      throw io_error("create the directory " + so_far.string());
+    }
+  }
+}
+
+}  // namespace
+
+FileDescriptor open_records(const std::filesystem::path& layer, const char* kind, bool trust_shared, bool create,
+                            const Report& report) {
+  std::filesystem::path path = layer;
+  FileDescriptor directory;
+  try {
+    if (create) make_directories(layer);
+    for (const char* part : {"", "v1", kind}) {
+      if (*part != '\0') {
+        path /= part;
+        if (create && ::mkdirat(directory.get(), part, 0700) != 0 && errno != EEXIST) {
+          throw io_error("create the directory " + path.string());
+        }
+      }
+      FileDescriptor next(*part == '\0' ? ::open(path.c_str(), kDirectoryFlags | O_NOFOLLOW)
+                                        : ::openat(directory.get(), part, kDirectoryFlags | O_NOFOLLOW));
+      if (!next && errno == ENOENT) return {};
+      if (!next) throw io_error("open the records in " + path.string());
+      const std::string reason = trust_shared ? std::string() : distrust(next.get());
+      if (!reason.empty()) throw io_error("use the records in " + path.string(), reason);
+      directory = std::move(next);
+    }
+  } catch (const Error& error) {
+    report(error.what());
+    return {};
+  }
+  return directory;
+}
+
+std::vector<std::string> segment_names(int directory_fd) {
+  std::vector<std::string> names;
+  FileDescriptor fd(::openat(directory_fd, ".", kDirectoryFlags));  // an own file offset
+  DIR* directory = fd ? ::fdopendir(fd.get()) : nullptr;
+  if (directory == nullptr) return names;
+  fd.release();
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (name.ends_with(".jsonl") && name.front() != '.') names.emplace_back(name);
+  }
+  ::closedir(directory);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, const char* kind, bool trust_shared,
+                                          const Report& report) {
+  std::vector<DatabaseFile> files;
+  const FileDescriptor directory = open_records(layer, kind, trust_shared, /*create=*/false, report);
+  if (!directory) return files;
+  const auto accept = [&](uid_t owner) { return trust_shared || owner == ::geteuid(); };
+  read_directory(directory.get(), layer / "v1" / kind, accept, report, files);
+  return files;
+}
+
+std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, bool check_owner, const Report& report) {
+  std::vector<DatabaseFile> files;
+  const auto accept = [&](uid_t owner) { return !check_owner || owner == 0 || owner == ::geteuid(); };
+  for (const std::filesystem::path& path : {layer, layer / "v1" / kTuningRecords}) {
+    const FileDescriptor directory(::open(path.c_str(), kDirectoryFlags));
+    if (directory) {
+      read_directory(directory.get(), path, accept, report, files);
+    } else if (errno != ENOENT) {
+      report(io_error("open the layer of records " + path.string()).what());
+    }
+  }
+  return files;
+}
+
+std::vector<DatabaseFile> read_named(const std::filesystem::path& path) {
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) throw io_error("read " + path.string());
+  std::vector<DatabaseFile> files;
+  if (S_ISDIR(status.st_mode)) {
+    files = read_only_layer(path, false, [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
+    if (files.empty()) throw io_error("read " + path.string(), "neither it nor its v1/db holds a .jsonl file");
+  } else {
+    files.push_back(read_open_file(fd.get(), path));
+  }
+  return files;
+}
+
+DatabaseFile read_open_file(int fd, std::filesystem::path path) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw io_error("read " + path.string());
+  if (!S_ISREG(status.st_mode)) throw io_error("read " + path.string(), "it is not a regular file");
+  const auto size = static_cast<std::uintmax_t>(status.st_size);
+  if (size > kMaxDatabaseFileBytes) throw io_error("read " + path.string(), "it is larger than 64 MiB");
+  // Not make_unique, which would write zeros first.
+  DatabaseFile file{std::move(path), std::unique_ptr<char[]>(new char[size + 1]), 0};
+  while (file.size < size) {
+    const ssize_t got = ::read(fd, file.data.get() + file.size, size - file.size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw io_error("read " + file.path.string());
+    if (got == 0) break;
+    file.size += static_cast<std::size_t>(got);
+  }
+  return file;
+}
+
+std::string new_segment_name() {
+  std::array<char, 65> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  std::string name;
+  for (const char c : std::string_view(host.data())) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name += plain ? c : '-';
+  }
+  if (name.empty() || name.front() == '-') name.insert(0, "host");
+  return name + "-" + std::to_string(::getpid()) + "-" + random_digits() + ".jsonl";
+}
+
+Segment Segment::create(const std::filesystem::path& layer, const char* kind, bool trust_shared) {
+  const FileDescriptor directory =
+      open_records(layer, kind, trust_shared, /*create=*/true,
+                   [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
+  if (!directory) throw io_error("create a segment in " + layer.string(), "the directory has just been removed");
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::string name = new_segment_name();
+    FileDescriptor fd(
+        ::openat(directory.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
+    // Where locks do not work (some network file systems), lock_segment cannot lock either and leaves it alone.
+    struct stat status {};
+    if (::flock(fd.get(), LOCK_SH) != 0 || (::fstat(fd.get(), &status) == 0 && status.st_nlink > 0)) {
+      return {std::move(fd), std::move(name)};
+    }
+  }
+  throw io_error("create a segment in " + layer.string(), "it was removed at once, three times");
+}
+
+void Segment::append(std::string_view line) {
+  append_text(fd_.get(), "the segment " + name_, std::string(line) + '\n');
+}
+
+void append_text(int fd, const std::string& name, std::string_view text) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) throw io_error("append to " + name);
+  bool is_begun = false;
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const std::string what = written < 0 ? std::strerror(errno) : "nothing was written";
+      // Where cutting fails too, the last line lacks its checksum and is ignored when read.
+      const bool is_cut = !is_begun || ::ftruncate(fd, status.st_size) == 0;
+      throw io_error("append to " + name, what + (is_cut ? "" : "; a part of it is left in the file"));
+    }
+    is_begun = true;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {
+  LockedSegment segment{
+      FileDescriptor(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name};
+  struct stat status {};
+  if (!segment.fd || ::flock(segment.fd.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  // Removed between opening and locking: another process has done so, and what records it kept live on elsewhere.
+  if (::fstat(segment.fd.get(), &status) != 0 || status.st_nlink == 0) return std::nullopt;
+  return segment;
+}
+
+void publish_file(int directory_fd, const std::string& name, std::string_view text, unsigned mode) {
+  const std::string attempt = "write " + name;
+  const std::string temporary = name + "." + std::to_string(::getpid()) + "-" + random_digits() + ".tmp";
+  const FileDescriptor fd(
+      ::openat(directory_fd, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!fd) throw io_error(attempt);
+  bool good = true;
+  while (good && !text.empty()) {
+    const ssize_t written = ::write(fd.get(), text.data(), text.size());
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+    good = written > 0 || (written < 0 && errno == EINTR);
+  }
+  good = good && ::fsync(fd.get()) == 0 && ::renameat(directory_fd, temporary.c_str(), directory_fd, name.c_str()) == 0;
+  if (good) return;
+  const Error error = io_error(attempt);
+  ::unlinkat(directory_fd, temporary.c_str(), 0);
+  throw error;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,159 @@
+#include "records/database_tools.hpp"
+
+#include "records/database_files.hpp"
+#include "records/record_text.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace hotgemm {
+
+namespace {
+
+/// Records whose times may be compared share a key.
+std::string conditions(const TuningRecord& record) {
+  std::string key = to_string(record.problem);
+  const Environment& e = record.environment;
+  for (const std::string& part :
+       {e.gpu, e.arch, std::to_string(e.sm_count), e.driver, e.toolchain, record.template_digest}) {
+    key += '\0';
+    key += part;
+  }
+  return key;
+}
+
+/// The fastest record of each conditions, with the time at which the last of them was added: a database asks the latest
+/// environment, which must not change because its latest record was not its fastest.
+class Fastest {
+ public:
+  void add(StoredRecord stored) {
+    const auto [place, is_new] = records_.try_emplace(conditions(stored.record), stored);
+    if (is_new) return;
+    ++superseded_;
+    const std::int64_t time = std::max(place->second.time, stored.time);
+    if (order(stored) < order(place->second)) place->second = std::move(stored);
+    place->second.time = time;
+  }
+
+  std::size_t superseded() const { return superseded_; }
+
+  std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    for (const auto& [key, stored] : records_) lines.push_back(to_line(stored));
+    return lines;
+  }
+
+ private:
+  /// Total, so that the order of adding does not matter.
+  static std::tuple<double, std::string, std::string> order(const StoredRecord& stored) {
+    StoredRecord without_time = stored;
+    without_time.time = 0;
+    return {stored.record.timing.median_us, to_string(stored.record.config), to_line(without_time)};
+  }
+
+  std::map<std::string, StoredRecord> records_;
+  std::size_t superseded_ = 0;
+};
+
+void publish_segments(int directory_fd, const std::vector<std::string>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    text.append(lines[i]).append("\n");
+    const bool is_last = i + 1 == lines.size();
+    if (!is_last && text.size() + lines[i + 1].size() < kMaxDatabaseFileBytes) continue;
+    publish_file(directory_fd, new_segment_name(), text, 0600);
+    text.clear();
+  }
+}
+
+}  // namespace
+
+std::vector<LintFinding> lint(const std::filesystem::path& path) {
+  std::vector<LintFinding> findings;
+  for (const DatabaseFile& file : read_named(path)) {
+    for_each_line(file.text(), [&](std::string_view line, int number, bool is_torn) {
+      const ParsedLine parsed = parse_line(line);
+      if (parsed.fault == LineFault::none) return;
+      findings.push_back({file.path, number, parsed.reason + (is_torn ? "; the file ends within this line" : "")});
+    });
+  }
+  return findings;
+}
+
+MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
+  MergeReport report;
+  Fastest fastest;
+  for (const std::filesystem::path& input : inputs) {
+    for (const DatabaseFile& file : read_named(input)) {
+      for_each_line(file.text(), [&](std::string_view line, int, bool) {
+        ParsedLine parsed = parse_line(line);
+        if (parsed.stored) {
+          fastest.add(std::move(*parsed.stored));
+        } else {
+          ++report.ignored;
+        }
+      });
+    }
+  }
+  std::string text;
+  for (const std::string& line : fastest.lines()) {
+    text.append(line).append("\n");
+    ++report.kept;
+  }
+  report.superseded = fastest.superseded();
+  if (text.size() > kMaxDatabaseFileBytes) {
+    throw Error(ErrorCode::io_error, "cannot merge into " + output.string() + ": it would exceed 64 MiB");
+  }
+  publish_file(AT_FDCWD, output.string(), text, 0666);
+  return report;
+}
+
+PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared,
+                  const std::function<bool(const TuningRecord&)>& drop) {
+  PruneReport report;
+  const FileDescriptor directory =
+      open_records(user_directory, kTuningRecords, trust_shared, /*create=*/false,
+                   [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
+  if (!directory) return report;
+  std::vector<LockedSegment> segments;
+  std::vector<std::string> lines;
+  Fastest fastest;
+  for (const std::string& name : segment_names(directory.get())) {
+    std::optional<LockedSegment> segment = lock_segment(directory.get(), name);
+    if (!segment) {
+      ++report.segments_in_use;
+      continue;
+    }
+    const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / kTuningRecords / name);
+    for_each_line(file.text(), [&](std::string_view line, int, bool) {
+      ParsedLine parsed = parse_line(line);
+      if (parsed.fault == LineFault::newer_schema) {
+        lines.emplace_back(line);
+      } else if (!parsed.stored) {
+        ++report.unusable;
+      } else if (drop(parsed.stored->record)) {
+        ++report.dropped;
+      } else {
+        fastest.add(std::move(*parsed.stored));
+      }
+    });
+    segments.push_back(std::move(*segment));
+  }
+  report.superseded = fastest.superseded();
+  for (std::string& line : fastest.lines()) lines.push_back(std::move(line));
+  report.kept = lines.size();
+  publish_segments(directory.get(), lines);
+  for (const LockedSegment& segment : segments) ::unlinkat(directory.get(), segment.name.c_str(), 0);
+  return report;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,152 @@
+#include "records/record_text.hpp"
+
+#include "base/text.hpp"
+#include "config/problem_text.hpp"
+#include "config/traits.hpp"
+#include "records/sealed_line.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace hotgemm {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kClassPrefix = "{\"class\":\"";
+
+// ---- record to text
+
+std::string encode(const StoredRecord& stored) {
+  const TuningRecord& r = stored.record;
+  std::string line(kClassPrefix);
+  line += to_string(class_of(r.problem));
+  line += schema_text(kRecordSchema);
+  line += ",\"m\":" + std::to_string(r.problem.m);
+  line += ",\"config\":" + json_string(to_string(r.config));
+  line += ",\"launch\":" + json_string(to_string(r.launch));
+  line += ",\"median_us\":" + json_number(r.timing.median_us);
+  line += ",\"spread_us\":" + json_number(r.timing.spread_us);
+  line += ",\"samples\":" + std::to_string(r.timing.samples);
+  line += ",\"ratio\":" + json_number(r.timing.ratio);
+  line += environment_text(r.environment);
+  line += ",\"templates\":" + json_string(r.template_digest);
+  line += ",\"time\":" + std::to_string(stored.time);
+  return sealed(std::move(line));
+}
+
+// ---- text to record
+
+Problem problem_field(const Json& json) {
+  Problem problem;
+  try {
+    problem = parse_problem(string_field(json, "class"));
+  } catch (const Error& error) {
+    throw Reject{"\"class\": " + std::string(error.what())};
+  }
+  const std::int64_t bucket = problem.m;
+  problem.m = integer_field(json, "m", kMaxSize);
+  if (class_of(problem).m != bucket) {
+    throw Reject{"m = " + std::to_string(problem.m) + " is not in the class of " + std::to_string(bucket)};
+  }
+  return problem;
+}
+
+/// A config is chosen among those that this version has and that are legal where it was measured, or not at all.
+void config_fields(const Json& json, TuningRecord& record) {
+  const std::string config = string_field(json, "config"), launch = string_field(json, "launch");
+  const std::optional<KernelConfig> parsed_config = parse_config(config);
+  if (!parsed_config) throw Reject{"config " + in_quotes(config) + " is none of this version"};
+  record.config = *parsed_config;
+  const std::optional<LaunchConfig> parsed_launch = parse_launch(launch);
+  if (!parsed_launch) throw Reject{"launch " + in_quotes(launch) + " is none of this version"};
+  if (!is_legal(*parsed_launch, *parsed_config)) {
+    throw Reject{"config " + in_quotes(config) + " cannot be launched as " + in_quotes(launch)};
+  }
+  record.launch = *parsed_launch;
+  try {
+    const ArchLimits& limits = arch_limits(record.environment.arch);
+    if (is_legal(record.config, traits_of(record.problem), limits)) return;
+  } catch (const Error& error) {
+    throw Reject{error.what()};
+  }
+  throw Reject{"config " + in_quotes(config) + " is not legal for this class on " + record.environment.arch};
+}
+
+StoredRecord decode(std::string_view line) {
+  const Json json = parse_object(line);
+  constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+  StoredRecord stored;
+  TuningRecord& record = stored.record;
+  record.problem = problem_field(json);
+  record.timing.median_us = number_field(json, "median_us");
+  record.timing.spread_us = number_field(json, "spread_us");
+  record.timing.samples = static_cast<int>(integer_field(json, "samples", kMaxInt));
+  record.timing.ratio = number_field(json, "ratio");
+  record.environment = environment_fields(json);
+  record.template_digest = digest_field(json, "templates");
+  stored.time = integer_field(json, "time", std::numeric_limits<std::int64_t>::max());
+  config_fields(json, record);
+  return stored;
+}
+
+int schema_of(std::string_view line) {
+  const std::string_view problem_class = leading_class(line);
+  if (problem_class.empty()) throw Reject{"does not begin with a problem class"};
+  return leading_schema(line.substr(kClassPrefix.size() + problem_class.size()));
+}
+
+}  // namespace
+
+Problem class_of(const Problem& problem) {
+  Problem result = problem;
+  result.m = std::min(class_m(problem.m), kMaxSize);
+  return result;
+}
+
+std::string to_line(const StoredRecord& stored) {
+  const auto fail = [&](const std::string& why) {
+    return Error(ErrorCode::invalid_argument,
+                 "the tuning record of " + to_string(stored.record.problem) + " cannot be stored: " + why);
+  };
+  std::string line;
+  try {
+    line = encode(stored);
+  } catch (const Json::exception& error) {
+    throw fail(error.what());  // a string that is not UTF-8
+  }
+  const ParsedLine parsed = parse_line(line);
+  if (!parsed.stored) throw fail(parsed.reason);
+  if (*parsed.stored != stored) throw fail("its text means another record");
+  return line;
+}
+
+std::string_view leading_class(std::string_view line) {
+  if (!line.starts_with(kClassPrefix)) return {};
+  line.remove_prefix(kClassPrefix.size());
+  const std::size_t end = line.find('"');
+  return end == std::string_view::npos ? std::string_view() : line.substr(0, end);
+}
+
+ParsedLine parse_line(std::string_view line) {
+  try {
+    const int schema = schema_of(line);
+    if (schema > kRecordSchema) {
+      return {std::nullopt, LineFault::newer_schema,
+              "schema " + std::to_string(schema) + " is newer than this version"};
+    }
+    if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than 4096 bytes"};
+    check_seal(line);
+    StoredRecord stored = decode(line);
+    // One comparison rejects every other spelling: repeated or unknown fields, their order, spacing, escapes.
+    if (encode(stored) != line) throw Reject{"a field is unknown, repeated, out of order or spelled differently"};
+    return {std::move(stored), LineFault::none, {}};
+  } catch (const Reject& reject) {
+    return {std::nullopt, LineFault::unusable, reject.reason};
+  }
+}
+
+}  // namespace hotgemm

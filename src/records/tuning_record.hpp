@@ -1,0 +1,41 @@
+#pragma once
+
+#include "config/device_info.hpp"
+#include "config/kernel_config.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <string>
+
+namespace hotgemm {
+
+struct Timing {
+  double median_us = 0;
+  double spread_us = 0;  ///< interquartile range
+  int samples = 0;
+  double ratio = 1;  ///< median over rounds of (incumbent's time / this one's); above 1 is faster
+  friend bool operator==(const Timing&, const Timing&) = default;
+};
+
+/// Where a timing was taken.
+struct Environment {
+  std::string gpu;   ///< "NVIDIA H200"
+  std::string arch;  ///< "sm_90a"
+  int sm_count = 0;
+  std::string driver;     ///< "580.159" or the CUDA version it supports
+  std::string toolchain;  ///< "nvrtc-13.0-<build id>"
+  friend bool operator==(const Environment&, const Environment&) = default;
+};
+
+/// The tuner's answer for one problem class on one GPU model.
+struct TuningRecord {
+  Problem problem;  ///< as measured; its class is (class_m(m), everything else)
+  KernelConfig config;
+  LaunchConfig launch;
+  Timing timing;
+  Environment environment;
+  std::string template_digest;  ///< of the family's templates, 64 hex digits
+  friend bool operator==(const TuningRecord&, const TuningRecord&) = default;
+};
+
+}  // namespace hotgemm

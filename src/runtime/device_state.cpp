@@ -1,0 +1,91 @@
+#include "runtime/device_state.hpp"
+
+#include "config/traits.hpp"
+#include "gpu/nvrtc.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+namespace {
+
+CUdevice current_device(const Driver& driver) {
+  CUdevice device = 0;
+  driver.check(driver.cuCtxGetDevice(&device), "read the current context's GPU");
+  return device;
+}
+
+}  // namespace
+
+unsigned long long current_context_id(const Driver& driver) {
+  unsigned long long id = 0;
+  if (const CUresult result = driver.cuCtxGetId(nullptr, &id); result != CUDA_SUCCESS) {
+    driver.fail(result, "find the current CUDA context");
+  }
+  return id;
+}
+
+DeviceState::DeviceState(const Driver& driver, Engine& engine)
+    : driver_(driver),
+      engine_(engine),
+      context_id_(current_context_id(driver)),
+      info_(identify_device(driver, current_device(driver))),
+      driver_version_(hotgemm::driver_version(driver)) {}
+
+DeviceState::~DeviceState() {
+  unsigned long long current = 0;
+  if (driver_.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS && current == context_id_) return;
+  // Another context is current, or this one is gone, and its kernels with it: leave them to the driver.
+  for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
+  if (check_kernels_) check_kernels_->abandon();
+}
+
+DeviceInfo DeviceState::info_with_clocks() const { return query_device(driver_, current_device(driver_)); }
+
+Environment DeviceState::environment() const {
+  const Nvrtc* nvrtc = Nvrtc::loaded();
+  return {.gpu = info_.name,
+          .arch = info_.arch,
+          .sm_count = info_.sm_count,
+          .driver = driver_version_,
+          .toolchain = nvrtc != nullptr ? nvrtc->toolchain() : std::string()};
+}
+
+std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, const GemmTraits& traits,
+                                                    const Cubin& cubin) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<GemmKernel>& slot = kernels_[cubin.symbol];
+  if (!slot) {
+    slot = std::make_shared<GemmKernel>(load_gemm_kernel(driver_, config, traits, cubin, info_.sm_count));
+  }
+  return slot;
+}
+
+const CheckKernels& DeviceState::check_kernels() {
+  const std::lock_guard lock(mutex_);
+  if (!check_kernels_) check_kernels_ = std::make_unique<CheckKernels>(driver_, engine_.builder, info_.arch);
+  return *check_kernels_;
+}
+
+std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, const GemmTraits& traits,
+                                                       const Cubin& cubin) {
+  const Resources resources{.registers = cubin.registers,
+                            .spill_bytes = cubin.spill_bytes,
+                            .smem_bytes = smem_bytes(choice.config, traits),
+                            .threads = threads(choice.config),
+                            .compile_ms = cubin.compile_ms};
+  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin), resources);
+}
+
+DeviceState::Flight::Flight(DeviceState& state, const PlanKey& key) : state_(state), key_(key) {
+  std::unique_lock lock(state_.mutex_);
+  state_.landed_.wait(lock, [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); });
+  state_.in_flight_.push_back(key_);
+}
+
+DeviceState::Flight::~Flight() {
+  const std::lock_guard lock(state_.mutex_);
+  std::erase(state_.in_flight_, key_);
+  state_.landed_.notify_all();
+}
+
+}  // namespace hotgemm

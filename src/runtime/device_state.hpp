@@ -1,0 +1,80 @@
+#pragma once
+
+#include "gpu/check_kernels.hpp"
+#include "gpu/device.hpp"
+#include "gpu/gemm_launch.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/plan_impl.hpp"
+#include "runtime/plan_table.hpp"
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace hotgemm {
+
+/// The id of the CUDA context that is current. Throws Error{no_device} where there is none.
+unsigned long long current_context_id(const Driver& driver);
+
+/// What a Context keeps per CUDA context: its GPU, the kernels loaded into it, and the plans.
+class DeviceState {
+ public:
+  /// For the CUDA context that is current.
+  DeviceState(const Driver& driver, Engine& engine);
+  ~DeviceState();
+
+  const Driver& driver() const { return driver_; }
+  Engine& engine() const { return engine_; }
+  unsigned long long context_id() const { return context_id_; }
+  /// With nominal clocks; see identify_device.
+  const DeviceInfo& info() const { return info_; }
+  /// Asks the driver. The context must be current.
+  DeviceInfo info_with_clocks() const;
+  /// As it is now: the toolchain is known once NVRTC has been loaded.
+  Environment environment() const;
+  GpuQuery query() const { return engine_.query(environment()); }
+
+  PlanTable& plans() { return plans_; }
+
+  /// The kernel of `config`, loaded once per context. `cubin` is its cubin.
+  std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
+  /// Built and loaded on first use.
+  const CheckKernels& check_kernels();
+
+  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin);
+
+  /// One thread at a time plans a problem class: holds the class until it is destroyed.
+  class Flight {
+   public:
+    Flight(DeviceState& state, const PlanKey& key);
+    ~Flight();
+    Flight(const Flight&) = delete;
+    Flight& operator=(const Flight&) = delete;
+
+   private:
+    DeviceState& state_;
+    PlanKey key_;
+  };
+  /// Measuring is one at a time on a GPU: two at once would disturb each other.
+  std::mutex& tuning_mutex() { return tuning_mutex_; }
+
+ private:
+  const Driver& driver_;
+  Engine& engine_;
+  unsigned long long context_id_;
+  DeviceInfo info_;
+  std::string driver_version_;
+  PlanTable plans_;
+  std::mutex tuning_mutex_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable landed_;
+  std::vector<PlanKey> in_flight_;
+  std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
+  std::unique_ptr<CheckKernels> check_kernels_;
+};
+
+}  // namespace hotgemm

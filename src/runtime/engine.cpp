@@ -1,0 +1,87 @@
+#include "runtime/engine.hpp"
+
+#include "base/log.hpp"
+
+#include <sys/auxv.h>
+
+#include <utility>
+
+#ifndef HOTGEMM_INSTALLED_DATA_DIR
+#define HOTGEMM_INSTALLED_DATA_DIR ""
+#endif
+#ifndef HOTGEMM_SOURCE_DATA_DIR
+#define HOTGEMM_SOURCE_DATA_DIR ""
+#endif
+
+namespace hotgemm {
+namespace {
+
+BinaryCacheOptions cache_options(const ContextOptions& options) {
+  BinaryCacheOptions result = BinaryCacheOptions::from_environment();
+  if (!options.cache_directory.empty()) result.directory = options.cache_directory;
+  return result;
+}
+
+DatabaseOptions database_options(const ContextOptions& options) {
+  const BinaryCacheOptions cache = cache_options(options);
+  DatabaseOptions result;
+  // A set-id process must not let its caller's environment decide what it runs.
+  if (getauxval(AT_SECURE) == 0 && cache.mode != CacheMode::off) {
+    result.user_directory = cache.directory;
+    result.read_only_layers = cache.read_only_layers;
+  }
+  result.shipped = shipped_records();
+  result.writable = cache.mode == CacheMode::read_write;
+  result.trust_shared = cache.trust_shared;
+  result.warn = [](const auto& message) { log(LogLevel::warn, message); };
+  return result;
+}
+
+/// Of what lies beside the tuning records, under the same conditions.
+template <class Options>
+Options user_layer_options(const ContextOptions& options) {
+  DatabaseOptions database = database_options(options);
+  Options result;
+  result.user_directory = std::move(database.user_directory);
+  result.writable = database.writable;
+  result.trust_shared = database.trust_shared;
+  result.warn = std::move(database.warn);
+  return result;
+}
+
+TemplateBundle bundle_of(const ContextOptions& options) {
+  return options.template_directory.empty() ? TemplateBundle::from_environment()
+                                            : TemplateBundle::from_directory(options.template_directory);
+}
+
+}  // namespace
+
+Engine::Engine(const ContextOptions& options, Records records)
+    : bundle(bundle_of(options)),
+      cache(cache_options(options)),
+      database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
+      rejections(user_layer_options<RejectionLogOptions>(options)),
+      builder(cache, bundle) {}
+
+std::string Engine::template_digest(const KernelConfig& config) const {
+  return bundle.digest(family_of(config).header);
+}
+
+GpuQuery Engine::query(const Environment& environment) const {
+  return {environment, [this](const KernelConfig& config) { return template_digest(config); }};
+}
+
+TuneJournalOptions journal_options(const ContextOptions& options) {
+  return user_layer_options<TuneJournalOptions>(options);
+}
+
+std::filesystem::path shipped_records() {
+  for (const std::filesystem::path directory :
+       {HOTGEMM_INSTALLED_DATA_DIR "/cache", HOTGEMM_SOURCE_DATA_DIR "/cache"}) {
+    std::error_code error;
+    if (std::filesystem::is_directory(directory, error)) return directory;
+  }
+  return {};
+}
+
+}  // namespace hotgemm

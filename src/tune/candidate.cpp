@@ -1,0 +1,169 @@
+#include "tune/candidate.hpp"
+
+#include "base/log.hpp"
+#include "config/launch_shape.hpp"
+#include "config/render.hpp"
+#include "config/traits.hpp"
+#include "gpu/code_digest.hpp"
+#include "plan/candidates.hpp"
+#include "plan/model.hpp"
+#include "plan/shortlist.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::array<std::string_view, 5> kStageWords = {"chosen", "build", "load", "check", "measure"};
+constexpr int kNeighbours = 4;   // classes whose winners are tried
+constexpr double kFarthest = 4;  // a factor of sixteen in one size, or of two in each of many
+
+std::vector<KernelConfig> winners_nearby(const Problem& problem, const Database& database, const GpuQuery& query) {
+  std::vector<KernelConfig> configs;
+  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
+    if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
+  }
+  return configs;
+}
+
+std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Problem& problem,
+                               const DeviceInfo& device) {
+  if (ranked.empty()) {
+    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + device.arch);
+  }
+  std::vector<Candidate> rows;
+  for (const KernelConfig& config : ranked) {
+    rows.push_back({.config = config,
+                    .launch = default_launch(config, problem, device),
+                    .predicted_us = predict_us(config, problem, device)});
+  }
+  return rows;
+}
+
+void take(Candidate& candidate, BuildResult& result, Engine& engine) {
+  if (!result.cubin) {
+    reject(candidate, Stage::build, "compile error: " + result.failure);
+    return;
+  }
+  if (!result.from_cache) ++engine.compiled;
+  candidate.from_cache = result.from_cache;
+  candidate.cubin = std::make_shared<const Cubin>(std::move(*result.cubin));
+  if (const int bytes = candidate.cubin->spill_bytes; bytes > 0) {
+    reject(candidate, Stage::build, "spills: " + std::to_string(bytes) + " bytes");
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Stage stage) { return kStageWords[static_cast<std::size_t>(stage)]; }
+
+Stage parse_stage(std::string_view text) {
+  const auto* found = std::ranges::find(kStageWords, text);
+  if (found == kStageWords.end()) throw Error(ErrorCode::invalid_argument, "no stage: " + std::string(text));
+  return static_cast<Stage>(found - kStageWords.begin());
+}
+
+std::string_view kind_of(std::string_view reason) { return reason.substr(0, reason.find(':')); }
+
+bool is_worth_remembering(std::string_view reason) {
+  const std::string_view kind = kind_of(reason);
+  return kind == "wrong" || kind == "stray write" || kind == "hung" || kind == "faulted";
+}
+
+void reject(Candidate& c, Stage stage, std::string reason) {
+  c.stage = stage;
+  c.reason = std::move(reason);
+  log(LogLevel::debug, "rejected " + to_string(c.config) + " at " + std::string(to_string(stage)) + ": " + c.reason);
+}
+
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+              const Environment& where) {
+  if (!is_worth_remembering(ended.reason)) return;
+  const std::string name = to_string(ended.config);
+  for (const Candidate& row : rows) {
+    if (&row != &ended && row.same_as != name) continue;
+    engine.rejections.add({.identity = row.identity,
+                           .config = to_string(row.config),
+                           .problem = to_string(problem),
+                           .stage = std::string(to_string(ended.stage)),
+                           .reason = ended.reason,
+                           .environment = where});
+  }
+}
+
+std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
+                                       const Database* database, const GpuQuery& query) {
+  const GemmTraits traits = traits_of(problem);
+  const ArchLimits& arch = arch_limits(device.arch);
+  std::vector<KernelConfig> chosen;
+  const auto add = [&](const std::vector<KernelConfig>& configs, int most) {
+    for (const KernelConfig& config : configs) {
+      if (std::ssize(chosen) >= most) return;
+      if (std::ranges::find(chosen, config) == chosen.end()) chosen.push_back(config);
+    }
+  };
+  // Neighbours' winners have proved themselves; a quarter of the places goes to anchors, in case the model is wrong.
+  if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
+  add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
+  add(shortlist(candidates(traits, arch), problem, device, count), count);
+  return rows_of(rank(std::move(chosen), problem, device), problem, device);
+}
+
+std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device) {
+  return rows_of(rank(candidates(traits_of(problem), arch_limits(device.arch)), problem, device), problem, device);
+}
+
+void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
+                      int jobs, const std::function<bool()>& is_cancelled) {
+  const GemmTraits traits = traits_of(problem);
+  std::vector<Candidate*> rows;
+  std::vector<KernelSource> sources;
+  for (Candidate& c : candidates) {
+    if (!c.is_alive()) continue;
+    KernelSource source = render(c.config, traits, where.arch, engine.bundle);
+    c.identity = source.identity.hex();
+    reject_remembered(std::span(&c, 1), where, engine);
+    if (!c.is_alive()) continue;
+    rows.push_back(&c);
+    sources.push_back(std::move(source));
+  }
+  const auto goes_on = [&](std::size_t, const BuildResult&) { return !is_cancelled || !is_cancelled(); };
+  std::vector<BuildResult> results =
+      engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on);
+  for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
+}
+
+void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine) {
+  for (Candidate& c : candidates) {
+    if (!c.is_alive()) continue;
+    const std::optional<RejectionRecord> known = engine.rejections.find(c.identity, where);
+    if (known) reject(c, parse_stage(known->stage), "remembered: " + known->reason + ", on " + known->problem);
+  }
+}
+
+void merge_twins(std::span<Candidate> candidates, const Problem& problem) {
+  using Launched = std::pair<Sha256, LaunchShape>;  // the machine code, and how it is launched
+  std::map<Launched, std::vector<Candidate*>> groups;
+  for (Candidate& c : candidates) {
+    if (!c.is_alive() || !c.cubin) continue;
+    const std::optional<Sha256> code = code_digest(c.cubin->image);
+    if (!code) continue;
+    groups[{*code, launch_shape(c.config, traits_of(problem))}].push_back(&c);
+  }
+  for (auto& [launched, twins] : groups) {
+    const auto name = [](const Candidate* c) { return to_string(c->config); };
+    const Candidate* first = *std::ranges::min_element(twins, {}, name);
+    for (Candidate* c : twins) {
+      if (c != first) c->same_as = name(first);
+    }
+  }
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,157 @@
+#include "tune/device_measurer.hpp"
+
+#include "base/log.hpp"
+#include "config/traits.hpp"
+#include "tune/bench.hpp"
+#include "tune/exact_check.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace hotgemm {
+
+/// What exists from begin to end.
+struct DeviceMeasurer::Session {
+  Session(DeviceState& state, const Problem& p, const MeasureOptions& o)
+      : device(state),
+        problem(p),
+        options(o),
+        lock(state.tuning_mutex()),
+        relaxed(state.driver()),
+        pool(state.driver(), p, state.info().l2_bytes, o.scratch_bytes),
+        stream(state.driver()) {}
+
+  const Driver& driver() const { return device.driver(); }
+  float beta() const { return problem.beta_is_zero ? 0.0f : 1.0f; }
+  const OperandSet& set(int index) const { return pool.sets()[static_cast<std::size_t>(index)]; }
+
+  /// Loaded once; the same config with another raster is the same kernel.
+  const GemmKernel& load(const Trial& trial) {
+    const auto found = kernels.find(trial.cubin->symbol);
+    if (found != kernels.end()) return found->second;
+    GemmKernel kernel =
+        load_gemm_kernel(driver(), trial.config, traits_of(problem), *trial.cubin, device.info().sm_count);
+    if (!kernel.shape.fits(problem.m, problem.n, problem.k)) {
+      throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(trial.config));
+    }
+    return kernels.emplace(trial.cubin->symbol, std::move(kernel)).first->second;
+  }
+
+  void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, int index) const {
+    const Operands operands = OperandPool::operands(set(index), 1.0f, beta());
+    driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on),
+                   "launch " + to_string(trial.config));
+  }
+
+  std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
+    holds_normal = false;
+    return check_exactly(device.check_kernels(), problem, pool, seed, stream.get(),
+                         [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); });
+  }
+
+  void fill_normal() {
+    if (std::exchange(holds_normal, true)) return;
+    for (std::size_t i = 0; i < pool.sets().size(); ++i) {
+      device.check_kernels().fill_normal(problem, pool.sets()[i], static_cast<unsigned>(options.seed * 977 + 3 * i),
+                                         stream.get());
+    }
+  }
+
+  DeviceState& device;
+  Problem problem;
+  MeasureOptions options;
+  std::unique_lock<std::mutex> lock;
+  RelaxedCaptureMode relaxed;  // the program may be capturing elsewhere
+  OperandPool pool;
+  OwnedStream stream;
+  std::map<std::string, GemmKernel> kernels;  // by symbol
+  std::map<TimingMode, std::optional<Contender>> baselines;
+  std::string baseline;
+  bool holds_normal = false;
+};
+
+DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step) : device_(device), on_step_(std::move(on_step)) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  device.driver().check(device.driver().cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
+  gpu_ = {device.info_with_clocks(), device.environment(), static_cast<std::int64_t>(free)};
+}
+
+DeviceMeasurer::~DeviceMeasurer() = default;
+
+void DeviceMeasurer::begin(const Problem& problem, const MeasureOptions& options) {
+  end();
+  gpu_.environment = device_.environment();  // the toolchain may have been loaded since
+  session_ = std::make_unique<Session>(device_, problem, options);
+  device_.check_kernels();  // loaded now: if that fails it is no trial's fault
+}
+
+void DeviceMeasurer::end() { session_.reset(); }
+
+std::string DeviceMeasurer::baseline() const { return session_ ? session_->baseline : std::string(); }
+
+std::vector<Verdict> DeviceMeasurer::check(std::span<const Trial> trials, unsigned seed) {
+  std::vector<Verdict> verdicts(trials.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (on_step_) on_step_(i);
+    verdicts[i].stage = Stage::load;
+    try {
+      const GemmKernel& kernel = session_->load(trials[i]);
+      verdicts[i].stage = Stage::check;
+      verdicts[i].reason = session_->run_check(trials[i], kernel, seed);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::context_lost) throw;
+      verdicts[i].reason = std::string("failed: ") + error.what();
+    }
+  }
+  return verdicts;
+}
+
+RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) {
+  Session& session = *session_;
+  session.fill_normal();
+  RaceOptions race_options = options;
+  race_options.sets = static_cast<int>(session.pool.sets().size());
+  race_options.on_step = [&](std::size_t i) {
+    if (on_step_) on_step_(i < trials.size() ? i : kNoTrial);
+  };
+  std::vector<Contender> contenders;
+  for (const Trial& trial : trials) {
+    const GemmKernel& kernel = session.load(trial);
+    contenders.push_back({to_string(trial.config), [&session, &kernel, &trial](CUstream on, int set) {
+                            session.launch(kernel, trial, on, set);
+                          }});
+  }
+  if (with_baseline && session.options.with_baseline) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point before = Clock::now();
+    if (const std::optional<Contender>& baseline = this->baseline(options.mode)) contenders.push_back(*baseline);
+    // Preparing it is no measuring: the time is given back.
+    if (race_options.deadline != Clock::time_point::max()) race_options.deadline += Clock::now() - before;
+  }
+  return hotgemm::race(session.driver(), session.stream.get(), contenders, race_options);
+}
+
+const std::optional<Contender>& DeviceMeasurer::baseline(TimingMode mode) {
+  Session& session = *session_;
+  const auto [slot, is_new] = session.baselines.try_emplace(mode);
+  if (!is_new) return slot->second;
+  if (on_step_) on_step_(kNoTrial);
+  if (!cublas_) cublas_ = std::make_unique<CublasBaseline>(session.driver());
+  if (!cublas_->available()) return slot->second;
+  try {
+    slot->second = fastest_baseline(session.driver(), session.stream.get(), session.pool.sets(), session.problem,
+                                    *cublas_, {.mode = mode, .seed = session.options.seed, .beta = session.beta()});
+    session.baseline = slot->second->name;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;
+    log(LogLevel::info, std::string("no baseline: ") + error.what());
+  }
+  return slot->second;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,371 @@
+#include "tune/search.hpp"
+
+#include "base/statistics.hpp"
+#include "plan/candidates.hpp"
+#include "plan/halving.hpp"
+#include "tune/bench.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kAbandonRatio = 2.0;  // slower than the best by this, at first sight: not another launch
+constexpr double kRoundUs = 1000;      // GPU time per candidate and round
+constexpr int kFirstRounds = 2;        // while there are many: one would leave the choice to its noise
+constexpr std::size_t kFinalists = 3;  // configs whose rasters are tried; then, configs with rasters
+constexpr int kMostFinalRaces = 3;
+constexpr unsigned kConfirmSeed = 0x5eed;
+
+/// A candidate that runs, by its place among the candidates, with one of its rasters.
+struct RowLaunch {
+  std::size_t candidate;
+  LaunchConfig launch;
+};
+
+class Search {
+ public:
+  Search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+         const SearchOptions& options, const SearchObserver& observer)
+      : engine_(engine), measurer_(measurer), problem_(problem), options_(options), observer_(observer) {
+    outcome_.candidates = std::move(candidates);
+  }
+
+  TuneOutcome run() {
+    reject_remembered(rows(), environment(), engine_);  // by what other problems have shown since they were built
+    for (const Candidate& c : rows()) {
+      if (!c.reason.empty()) tell_rejected(c);
+    }
+    merge_twins(rows(), problem_);
+    if (!alive().empty()) {
+      measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline});
+      check();
+      measure();
+      outcome_.baseline = measurer_.baseline();
+      measurer_.end();
+    }
+    if (!winner_) fail_without_winner();
+    sort_rows();
+    record();
+    return std::move(outcome_);
+  }
+
+ private:
+  std::vector<Candidate>& rows() { return outcome_.candidates; }
+  Candidate& row(const RowLaunch& entry) { return rows()[entry.candidate]; }
+  bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
+
+  std::vector<RowLaunch> alive() {
+    std::vector<RowLaunch> entries;
+    for (std::size_t i = 0; i < rows().size(); ++i) {
+      if (rows()[i].is_alive()) entries.push_back({i, rows()[i].launch});
+    }
+    return entries;
+  }
+
+  std::vector<Trial> trials_of(const std::vector<RowLaunch>& entries) {
+    std::vector<Trial> trials;
+    for (const RowLaunch& entry : entries) trials.push_back({row(entry).config, entry.launch, row(entry).cubin});
+    return trials;
+  }
+
+  void tell_rejected(const Candidate& c) const {
+    if (observer_.rejected) observer_.rejected(c);
+  }
+
+  void end_row(Candidate& c, Stage stage, std::string reason) {
+    if (!c.reason.empty()) return;  // another of its rasters has ended it
+    reject(c, stage, std::move(reason));
+    tell_rejected(c);
+    remember(engine_, rows(), c, problem_, environment());
+  }
+
+  Environment environment() const {
+    Environment environment = measurer_.gpu().environment;
+    if (!options_.toolchain.empty()) environment.toolchain = options_.toolchain;
+    return environment;
+  }
+
+  void check() {
+    const std::vector<RowLaunch> entries = alive();
+    const std::vector<Verdict> verdicts = measurer_.check(trials_of(entries), static_cast<unsigned>(options_.seed));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!verdicts[i].is_sound()) end_row(row(entries[i]), verdicts[i].stage, verdicts[i].reason);
+    }
+    outcome_.measured = static_cast<int>(alive().size());
+  }
+
+  void measure() {
+    std::vector<RowLaunch> entries = alive();
+    if (entries.empty()) return;
+    start_ = Clock::now();
+    mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
+    entries = halve(std::move(entries), kFirstRounds, after(0.5));
+    if (!is_cancelled()) entries = halve(with_rasters(entries), kFirstRounds, after(0.75));
+    decide(std::move(entries));
+  }
+
+  Clock::time_point after(double share) const {
+    return start_ +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s * share));
+  }
+
+  /// Races `entries` and returns those that go on, fastest first, until few are left or the time is up.
+  std::vector<RowLaunch> halve(std::vector<RowLaunch> entries, int rounds, Clock::time_point deadline) {
+    while (entries.size() > 1 && !is_cancelled()) {
+      const bool is_last = entries.size() <= 2 * kFinalists;
+      const RaceOptions options = race_options(rounds, deadline);
+      const RaceResult result = race(entries, options, false);
+      const std::vector<RankedContender> placed = rank_contenders(result.us);
+      if (placed.empty()) break;  // no time was left: the order is as it was
+      const std::size_t count = survivors(placed, kFinalists, kAbandonRatio);
+      entries = in_order(entries, std::span(placed).first(is_last ? std::min(count, kFinalists) : count));
+      tell_leader(entries, result.us[placed.front().contender], {});
+      if (is_last || Clock::now() >= deadline) break;
+      rounds = std::min(2 * rounds, std::max(options_.rounds, 1));
+    }
+    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    return entries;
+  }
+
+  RaceOptions race_options(int rounds, Clock::time_point deadline) {
+    return {.mode = mode_,
+            .rounds = rounds,
+            .round_us = kRoundUs,
+            .warm_up_us = races_ == 0 && mode_ == TimingMode::eager ? kWarmUpUs : 0,
+            .seed = options_.seed + static_cast<std::uint64_t>(races_),
+            .abandon_ratio = kAbandonRatio,
+            .deadline = deadline};
+  }
+
+  /// A contender that fails ends its row. Returns the race, with the baseline's row, if any, last.
+  RaceResult race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline) {
+    RaceResult result = measurer_.race(trials_of(entries), options, with_baseline);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      tell_samples(entries[i], result.us[i]);
+      if (result.failures[i].empty()) {
+        note_timing(entries[i], result.us[i], result.us[0]);
+        const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
+        if (is_abandoned)
+          end_row(row(entries[i]), Stage::measure, "slow: twice the fastest's time or more, at first sight");
+        continue;
+      }
+      std::ranges::fill(result.us[i], std::numeric_limits<double>::quiet_NaN());  // what fails has no speed
+      if (result.failures[i] != kNoTimeLeft) end_row(row(entries[i]), Stage::measure, result.failures[i]);
+    }
+    ++races_;
+    return result;
+  }
+
+  void tell_samples(const RowLaunch& entry, const std::vector<double>& us) {
+    if (!observer_.sampled) return;
+    for (std::size_t round = 0; round < us.size(); ++round) {
+      if (std::isnan(us[round])) continue;
+      observer_.sampled(
+          {to_string(row(entry).config), to_string(entry.launch), races_, static_cast<int>(round), us[round]});
+    }
+  }
+
+  /// The row's timing is that of its raster that ran last: the best one, when the races are over.
+  void note_timing(const RowLaunch& entry, const std::vector<double>& us, const std::vector<double>& incumbent_us) {
+    std::vector<double> samples;
+    for (const double sample : us) {
+      if (!std::isnan(sample)) samples.push_back(sample);
+    }
+    if (samples.empty()) return;
+    Candidate& c = row(entry);
+    c.stage = Stage::measure;
+    const std::vector<double> ratios = paired_ratios(incumbent_us, us);
+    c.timing = {.median_us = median(samples),
+                .spread_us = interquartile_range(samples),
+                .samples = static_cast<int>(samples.size()),
+                .ratio = ratios.empty() ? 0 : median(ratios)};
+  }
+
+  std::vector<RowLaunch> in_order(const std::vector<RowLaunch>& entries,
+                                  std::span<const RankedContender> placed) const {
+    std::vector<RowLaunch> sorted;
+    for (const RankedContender& p : placed) sorted.push_back(entries[p.contender]);
+    return sorted;
+  }
+
+  void tell_leader(const std::vector<RowLaunch>& entries, const std::vector<double>& us,
+                   const std::vector<double>& baseline_us) {
+    if (!observer_.led) return;
+    observer_.led({.config = to_string(row(entries.front()).config),
+                   .launch = to_string(entries.front().launch),
+                   .median_us = median(us),
+                   .ratio = median(paired_ratios(baseline_us, us)),
+                   .alive = static_cast<int>(entries.size())});
+  }
+
+  /// The entries, the best first, each with every raster that makes a difference.
+  std::vector<RowLaunch> with_rasters(const std::vector<RowLaunch>& entries) {
+    std::vector<RowLaunch> all = entries;
+    for (const RowLaunch& entry : entries) {
+      for (const LaunchConfig& launch : rasters(row(entry).config, problem_, row(entry).predicted_us)) {
+        if (launch != entry.launch) all.push_back({entry.candidate, launch});
+      }
+    }
+    return all;
+  }
+
+  /// What is picked, with the samples that its timing and the ratio to cuBLAS come from.
+  struct Winner {
+    RowLaunch entry;
+    std::vector<double> us;
+    std::vector<double> baseline_us;
+  };
+
+  /// The winner's output is checked once more, on other data, after thousands of launches.
+  void decide(std::vector<RowLaunch> entries) {
+    for (;;) {
+      std::erase_if(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); });
+      if (entries.empty()) entries = fastest_alive();
+      if (entries.empty()) return;
+      std::optional<Winner> pick = final_winner(entries);
+      // Where one of them has ended in the final race: again without it.
+      if (!pick && std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) continue;
+      if (!pick) return;
+      const std::vector<Trial> trial = trials_of({pick->entry});
+      const Verdict verdict = measurer_.check(trial, static_cast<unsigned>(options_.seed) ^ kConfirmSeed).front();
+      if (verdict.is_sound()) {
+        winner_ = std::move(pick);
+        return;
+      }
+      end_row(row(pick->entry), verdict.stage, verdict.reason);
+    }
+  }
+
+  /// The best of those that were timed, where all finalists were one config.
+  std::vector<RowLaunch> fastest_alive() {
+    std::vector<RowLaunch> entries = alive();
+    std::erase_if(entries, [&](const RowLaunch& e) { return row(e).timing.samples == 0; });
+    std::ranges::stable_sort(entries, {}, [&](const RowLaunch& e) { return row(e).timing.median_us; });
+    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    return entries;
+  }
+
+  /// By fresh samples: the best of many noisy measurements flatters itself. Where no time is left for them, the best so
+  /// far, if anything has been timed.
+  std::optional<Winner> final_winner(const std::vector<RowLaunch>& entries) {
+    std::vector<std::vector<double>> us(entries.size());
+    std::vector<double> baseline_us;
+    std::vector<RankedContender> placed;
+    for (int i = 0; i < kMostFinalRaces && !is_cancelled(); ++i) {
+      if (i > 0 && Clock::now() >= after(1.0)) break;
+      RaceOptions options = race_options(options_.rounds, after(1.0));
+      options.abandon_ratio = 0;
+      const RaceResult result = race(entries, options, options_.with_baseline);
+      if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
+      for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);
+      if (result.us.size() > entries.size()) append(baseline_us, result.us.back());
+      baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // rounds stay beside each other
+      placed = rank_contenders(us);
+      if (placed.empty()) break;
+      tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
+      if (is_decided(us, placed)) break;
+    }
+    if (placed.empty()) {
+      outcome_.is_partial = true;
+      if (row(entries.front()).timing.samples == 0) return std::nullopt;
+      return Winner{entries.front(), {}, {}};
+    }
+    const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
+    outcome_.is_partial = std::ssize(us[pick]) < options_.rounds;
+    note_timing(entries[pick], us[pick], us[0]);
+    return Winner{entries[pick], us[pick], baseline_us};
+  }
+
+  static void append(std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  /// Two runs, and two ranks, agree on it whatever the noise within a tie.
+  std::size_t earliest_name(const std::vector<RowLaunch>& entries, std::span<const RankedContender> tied) {
+    const auto name = [&](const RankedContender& p) {
+      return to_string(row(entries[p.contender]).config) + " " + to_string(entries[p.contender].launch);
+    };
+    return std::ranges::min_element(tied, {}, name)->contender;
+  }
+
+  /// The pick first, then the others by time, then those that were not timed.
+  void sort_rows() {
+    for (Candidate& c : rows()) {
+      if (c.is_alive() && c.timing.samples == 0) end_row(c, Stage::measure, std::string(kNoTimeLeft));
+    }
+    outcome_.baseline_us = median(winner_->baseline_us);
+    outcome_.ratio = median(paired_ratios(winner_->baseline_us, winner_->us));
+    row(winner_->entry).launch = winner_->entry.launch;
+    const Candidate* pick = &row(winner_->entry);
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < rows().size(); ++i) {
+      const Candidate& c = rows()[i];
+      order.emplace_back(&c == pick ? 0 : c.is_alive() ? c.timing.median_us : 1e30, i);
+    }
+    std::ranges::sort(order);
+    std::vector<Candidate> sorted;
+    for (const auto& [us, i] : order) sorted.push_back(std::move(rows()[i]));
+    rows() = std::move(sorted);
+  }
+
+  void record() {
+    const Candidate& winner = rows().front();
+    outcome_.record = {.problem = problem_,
+                       .config = winner.config,
+                       .launch = winner.launch,
+                       .timing = winner.timing,
+                       .environment = environment(),
+                       .template_digest = engine_.template_digest(winner.config)};
+    engine_.database.add(*outcome_.record);
+  }
+
+  [[noreturn]] void fail_without_winner() {
+    if (is_cancelled()) throw Error(ErrorCode::interrupted, "interrupted before " + to_string(problem_) + " was timed");
+    std::string reasons;
+    for (const Candidate& c : rows()) {
+      if (!c.same_as.empty()) continue;
+      const std::string why = c.reason.empty() ? std::string(kNoTimeLeft) : c.reason;
+      reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + why;
+    }
+    const auto ended_at = [&](Stage stage) {
+      return std::ranges::any_of(rows(), [&](const Candidate& c) { return c.stage == stage; });
+    };
+    const bool is_wrong = std::ranges::any_of(
+        rows(), [](const Candidate& c) { return kind_of(c.reason) == "wrong" || kind_of(c.reason) == "stray write"; });
+    const bool was_built = std::ranges::any_of(rows(), &Candidate::is_alive) || ended_at(Stage::load) ||
+                           ended_at(Stage::check) || ended_at(Stage::measure);
+    const ErrorCode code = is_wrong    ? ErrorCode::wrong_result
+                           : was_built ? ErrorCode::driver_error
+                                       : ErrorCode::compile_failed;
+    throw Error(code, "no candidate for " + to_string(problem_) + " survived:" + reasons);
+  }
+
+  Engine& engine_;
+  Measurer& measurer_;
+  const Problem& problem_;
+  const SearchOptions& options_;
+  const SearchObserver& observer_;
+  TuneOutcome outcome_;
+  Clock::time_point start_;
+  TimingMode mode_ = TimingMode::eager;
+  int races_ = 0;
+  std::optional<Winner> winner_;
+};
+
+}  // namespace
+
+TuneOutcome search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+                   const SearchOptions& options, const SearchObserver& observer) {
+  return Search(engine, measurer, problem, std::move(candidates), options, observer).run();
+}
+
+}  // namespace hotgemm

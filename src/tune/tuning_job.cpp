@@ -1,0 +1,81 @@
+#include "tune/tuning_job.hpp"
+
+#include "runtime/validate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+bool is_empty(const Problem& problem) { return problem.m <= 0 || problem.n <= 0 || problem.k <= 0; }
+
+std::string class_key(Problem problem) {
+  if (!is_empty(problem)) problem.m = class_m(problem.m);
+  return to_string(problem);
+}
+
+}  // namespace
+
+std::vector<TuningJob> jobs_of(std::span<const Problem> problems) {
+  std::vector<TuningJob> jobs;
+  std::map<std::string, std::size_t> index;
+  for (const Problem& problem : problems) {
+    const auto [it, is_new] = index.emplace(class_key(problem), jobs.size());
+    if (is_new) jobs.emplace_back();
+    jobs[it->second].problems.push_back(problem);
+  }
+  return jobs;
+}
+
+void limit_trials(TuningJob& job, int trials) {
+  job.trials = 0;
+  std::erase_if(job.candidates, [&](const Candidate& c) { return c.is_alive() && ++job.trials > trials; });
+  job.trials = std::min(job.trials, trials);
+}
+
+ProblemResult failed(const Problem& problem, const Error& error) {
+  return {.problem = problem, .failure = error.what(), .failure_code = error.code()};
+}
+
+JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, DeviceInfo device,
+                               Environment environment, int jobs)
+    : engine_(engine),
+      options_(options),
+      device_(std::move(device)),
+      environment_(std::move(environment)),
+      jobs_(jobs) {}
+
+std::optional<TuningRecord> JobPreparation::recorded(const Problem& problem, EarlierRun earlier) const {
+  if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
+  const std::optional<Found> found = engine_.database.find(problem, engine_.query(environment_));
+  if (!found || found->freshness != Freshness::current) return std::nullopt;
+  return found->record;
+}
+
+std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun earlier,
+                                                     const std::function<bool()>& is_cancelled) {
+  const auto start = std::chrono::steady_clock::now();
+  const Problem& problem = job.problem();
+  try {
+    validate(problem);
+    if (is_empty(problem)) {
+      throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
+    }
+    if (std::optional<TuningRecord> record = recorded(problem, earlier)) {
+      return ProblemResult{.problem = problem, .status = TuneStatus::recorded, .record = std::move(record)};
+    }
+    job.candidates = pick_candidates(problem, device_, options_.tuning.max_candidates, &engine_.database,
+                                     engine_.query(environment_));
+    build_candidates(job.candidates, problem, environment_, engine_, jobs_, is_cancelled);
+    merge_twins(job.candidates, problem);  // here, so that a trial is a kernel that will be timed
+  } catch (const Error& error) {
+    return failed(problem, error);
+  }
+  job.compile_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::nullopt;
+}
+
+}  // namespace hotgemm

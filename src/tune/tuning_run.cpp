@@ -1,0 +1,374 @@
+#include "tune/tuning_run.hpp"
+
+#include "gpu/nvrtc.hpp"
+#include "tune/tuning_job.hpp"
+#include "tune/tuning_queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMostFailures = 3;  // of a GPU's measurers, one after the other
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Errors that say nothing about the problem: another measurer may do better.
+bool is_measurers(ErrorCode code) {
+  return code == ErrorCode::context_lost || code == ErrorCode::internal || code == ErrorCode::io_error ||
+         code == ErrorCode::no_device || code == ErrorCode::no_driver;
+}
+
+/// The toolchain that candidates are compiled with, where there is one.
+std::string toolchain() {
+  try {
+    return Nvrtc::get().toolchain();
+  } catch (const Error&) {
+    return {};  // a full cache needs none
+  }
+}
+
+struct Lane {
+  int gpu = 0;
+  std::thread thread;
+  GpuFacts facts;
+  std::exception_ptr error;  // why it did not start
+  std::string message;
+};
+
+/// One run: what TuningRun::run does, with its threads.
+class Run {
+ public:
+  Run(Engine& engine, const MeasurerFactory& factory, const TuningRunOptions& options, const TuningObserver& observer)
+      : engine_(engine), factory_(factory), options_(options), observer_(observer) {}
+  ~Run() {
+    queue_.close(true);
+    join();
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  TuningReport run(std::span<const Problem> problems);
+
+ private:
+  // The thread that prepares.
+  void start();
+  void require_one_model() const;
+  void prepare_all(std::span<const Problem> problems);
+  EarlierRun earlier_run(const Problem& problem);
+  void join();
+  void settle_leftovers();
+  RunEnd end_of_run() const;
+
+  // The threads of the GPUs.
+  void work(Lane& lane);
+  std::unique_ptr<Measurer> make_measurer(Lane& lane);
+  void retire(std::unique_ptr<Measurer>& measurer);
+  bool wait_for_go(bool is_up);
+  /// Returns what is wrong with the measurer; nothing if it is sound.
+  std::string measure(int gpu, Measurer& measurer, TuningJob job);
+  std::string put_back(TuningJob job, int gpu, const Error& error);
+  SearchOptions search_options(const Measurer& measurer) const;
+  SearchObserver search_observer(int gpu, const TuningJob& job, std::vector<Rejection>& rejections);
+
+  // Any thread.
+  void finish(const TuningJob& job, ProblemResult result);
+  bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
+  double seconds_left() const { return options_.run_budget_s - seconds_since(start_); }
+  bool is_over() const { return is_cancelled() || seconds_left() <= 0; }
+  template <class Function, class... Args>
+  void tell(const Function& function, const Args&... args) {
+    const std::lock_guard lock(telling_);
+    if (function) function(args...);
+  }
+
+  Engine& engine_;
+  const MeasurerFactory& factory_;
+  const TuningRunOptions& options_;
+  const TuningObserver& observer_;
+  const Clock::time_point start_ = Clock::now();
+  std::string toolchain_;
+  std::optional<JobPreparation> preparation_;
+  TuningQueue queue_{options_.max_trials, [this] { return is_over(); }};
+
+  std::mutex telling_;  // held while the observer is told; guards what follows
+  TuningReport report_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::size_t ready_ = 0;  // lanes that have their measurer, or none
+  enum class Phase { starting, running, aborted } phase_ = Phase::starting;
+
+  std::deque<Lane> lanes_;  // the last member: its threads use the others
+};
+
+TuningReport Run::run(std::span<const Problem> problems) {
+  start();
+  prepare_all(problems);
+  join();
+  settle_leftovers();
+  report_.left = static_cast<int>(problems.size() - report_.results.size());
+  report_.end = end_of_run();
+  report_.seconds = seconds_since(start_);
+  return std::move(report_);
+}
+
+// ---- the thread that prepares ----
+
+void Run::start() {
+  for (const int gpu : options_.gpus) lanes_.emplace_back().gpu = gpu;
+  for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { work(lane); });
+  toolchain_ = toolchain();
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ready_ == lanes_.size(); });
+  }
+  for (const Lane& lane : lanes_) {
+    if (queue_.gpus() == 0) std::rethrow_exception(lane.error);
+    if (lane.error) tell(observer_.lost, lane.gpu, lane.message);
+  }
+  require_one_model();
+  const Lane& first = *std::ranges::find_if(lanes_, [](const Lane& lane) { return !lane.error; });
+  Environment environment = first.facts.environment;
+  environment.toolchain = toolchain_;
+  // A core for each GPU's launches: what is timed must not wait for a compiler.
+  const int spare = default_compile_jobs() - static_cast<int>(lanes_.size());
+  const int jobs = options_.tuning.jobs > 0 ? options_.tuning.jobs : std::max(1, spare);
+  preparation_.emplace(engine_, options_, first.facts.info, std::move(environment), jobs);
+  tell(observer_.started, first.facts);
+  const std::lock_guard lock(mutex_);
+  phase_ = Phase::running;
+  changed_.notify_all();
+}
+
+void Run::require_one_model() const {
+  const Lane* first = nullptr;
+  for (const Lane& lane : lanes_) {
+    if (lane.error) continue;
+    if (first == nullptr) first = &lane;
+    const Environment& one = first->facts.environment;
+    const Environment& other = lane.facts.environment;
+    if (one.gpu == other.gpu && one.arch == other.arch && one.sm_count == other.sm_count) continue;
+    const auto name = [](const Lane& l) {
+      return "GPU " + std::to_string(l.gpu) + " is " + l.facts.environment.gpu + " with " +
+             std::to_string(l.facts.environment.sm_count) + " SMs";
+    };
+    throw Error(ErrorCode::invalid_argument, "cannot tune on GPUs of different models in one run: " + name(*first) +
+                                                 ", " + name(lane) + "; records are per model, so run once for each");
+  }
+}
+
+void Run::prepare_all(std::span<const Problem> problems) {
+  for (TuningJob& job : jobs_of(problems)) {
+    if (!queue_.wait_for_room()) break;
+    const EarlierRun earlier = earlier_run(job.problem());
+    const auto is_cut_short = [this] { return is_over(); };
+    if (std::optional<ProblemResult> result = preparation_->prepare(job, earlier, is_cut_short)) {
+      finish(job, std::move(*result));
+      continue;
+    }
+    if (is_over()) break;
+    queue_.push(std::move(job));
+  }
+  queue_.close();
+}
+
+EarlierRun Run::earlier_run(const Problem& problem) {
+  const std::lock_guard lock(telling_);
+  return observer_.earlier ? observer_.earlier(problem) : EarlierRun::nothing;
+}
+
+void Run::join() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::starting) phase_ = Phase::aborted;
+    changed_.notify_all();
+  }
+  for (Lane& lane : lanes_) {
+    if (lane.thread.joinable()) lane.thread.join();
+  }
+}
+
+/// Problems that came back from a GPU, and that no GPU was left for.
+void Run::settle_leftovers() {
+  if (queue_.gpus() > 0) return;
+  for (const TuningJob& job : queue_.waiting()) {
+    if (job.failed_on.empty()) continue;
+    finish(job, failed(job.problem(),
+                       Error(ErrorCode::no_device, "no GPU is left to measure " + to_string(job.problem()) + " on")));
+  }
+}
+
+RunEnd Run::end_of_run() const {
+  if (is_cancelled()) return RunEnd::cancelled;
+  if (queue_.gpus() == 0) return RunEnd::out_of_gpus;
+  if (report_.left == 0) return RunEnd::complete;
+  return queue_.trials_left() == 0 ? RunEnd::out_of_trials : RunEnd::out_of_time;
+}
+
+// ---- the threads of the GPUs ----
+
+void Run::work(Lane& lane) {
+  std::unique_ptr<Measurer> measurer = make_measurer(lane);
+  if (measurer != nullptr) lane.facts = measurer->gpu();  // once: other threads read it from now on
+  if (!wait_for_go(measurer != nullptr)) {
+    retire(measurer);
+    return;
+  }
+  int failures = 0;
+  std::string trouble;
+  while (measurer != nullptr) {
+    std::optional<TuningJob> job = queue_.take(lane.gpu);
+    if (!job) {
+      retire(measurer);
+      return;
+    }
+    trouble = measure(lane.gpu, *measurer, std::move(*job));
+    failures = trouble.empty() ? 0 : failures + 1;
+    if (trouble.empty()) continue;
+    retire(measurer);
+    if (failures < kMostFailures) measurer = make_measurer(lane);
+  }
+  queue_.remove_gpu();
+  tell(observer_.lost, lane.gpu, failures < kMostFailures ? lane.message : trouble);
+}
+
+std::unique_ptr<Measurer> Run::make_measurer(Lane& lane) {
+  try {
+    return factory_(lane.gpu);
+  } catch (const std::exception& error) {
+    lane.error = std::current_exception();
+    lane.message = error.what();
+    return nullptr;
+  }
+}
+
+void Run::retire(std::unique_ptr<Measurer>& measurer) {
+  if (measurer == nullptr) return;
+  const int restarts = measurer->restarts();
+  measurer.reset();
+  const std::lock_guard lock(telling_);
+  report_.restarts += restarts;
+}
+
+bool Run::wait_for_go(bool is_up) {
+  if (is_up) queue_.add_gpu();
+  std::unique_lock lock(mutex_);
+  ++ready_;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return phase_ != Phase::starting; });
+  return is_up && phase_ != Phase::aborted;
+}
+
+std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
+  const auto start = Clock::now();
+  const Problem& problem = job.problem();
+  ProblemResult result{.problem = problem, .gpu = gpu, .compile_s = job.compile_s};
+  tell(observer_.began, gpu, problem);
+  try {
+    const TuneOutcome outcome = search(engine_, measurer, problem, job.candidates, search_options(measurer),
+                                       search_observer(gpu, job, result.rejections));
+    result.status = outcome.is_partial ? TuneStatus::partial : TuneStatus::tuned;
+    result.record = outcome.record;
+    result.baseline = outcome.baseline;
+    result.baseline_us = outcome.baseline_us;
+    result.ratio = outcome.ratio;
+    result.measured = outcome.measured;
+    result.is_cut_short = outcome.is_partial && is_over();
+  } catch (const Error& error) {
+    if (is_measurers(error.code())) return put_back(std::move(job), gpu, error);
+    if (is_over()) {  // it may have failed for that alone
+      queue_.finish(job, 0);
+      return {};
+    }
+    result.failure = error.what();
+    result.failure_code = error.code();
+  } catch (const std::exception& error) {
+    result.failure = error.what();
+  }
+  result.measure_s = seconds_since(start);
+  const int measured = result.measured;
+  finish(job, std::move(result));
+  queue_.finish(job, measured);
+  return {};
+}
+
+std::string Run::put_back(TuningJob job, int gpu, const Error& error) {
+  const bool is_last_attempt = !job.failed_on.empty();
+  job.failed_on.insert(gpu);
+  if (is_last_attempt) {
+    finish(job, failed(job.problem(), error));
+    queue_.finish(job, 0);
+  } else {
+    queue_.put_back(std::move(job));
+  }
+  return error.what();
+}
+
+SearchOptions Run::search_options(const Measurer& measurer) const {
+  const TuneOptions& tuning = options_.tuning;
+  return {.budget_s = std::min(tuning.budget_s, std::max(0.0, seconds_left())),
+          .rounds = tuning.rounds,
+          .seed = tuning.seed,
+          .scratch_bytes = tuning.scratch_bytes > 0 ? tuning.scratch_bytes : measurer.gpu().free_bytes / 2,
+          .with_baseline = options_.with_baseline,
+          .toolchain = toolchain_};
+}
+
+SearchObserver Run::search_observer(int gpu, const TuningJob& job, std::vector<Rejection>& rejections) {
+  return {.rejected =
+              [this, gpu, &job, &rejections](const Candidate& c) {
+                rejections.push_back({to_string(c.config), std::string(to_string(c.stage)), c.reason});
+                tell(observer_.rejected, gpu, job.problem(), c);
+              },
+          .sampled = [this, gpu, &job](const Sample& s) { tell(observer_.sampled, gpu, job.problem(), s); },
+          .led = [this, gpu, &job](const RaceLeader& s) { tell(observer_.led, gpu, job.problem(), s); },
+          .is_cancelled = [this] { return is_cancelled(); }};
+}
+
+// ---- any thread ----
+
+void Run::finish(const TuningJob& job, ProblemResult result) {
+  const std::lock_guard lock(telling_);
+  for (const Problem& problem : job.problems) {
+    result.problem = problem;
+    report_.results.push_back(result);
+    report_.trials += result.measured;
+    if (observer_.finished) observer_.finished(result);
+    // The others of its class share its record, or its failure.
+    result = {.status = result.record ? TuneStatus::recorded : TuneStatus::failed,
+              .record = std::move(result.record),
+              .failure = std::move(result.failure),
+              .failure_code = result.failure_code};
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(TuneStatus status) {
+  switch (status) {
+    case TuneStatus::tuned: return "tuned";
+    case TuneStatus::recorded: return "recorded";
+    case TuneStatus::partial: return "partial";
+    case TuneStatus::failed: return "failed";
+  }
+  return "?";
+}
+
+TuningRun::TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer)
+    : engine_(engine), factory_(std::move(factory)), options_(std::move(options)), observer_(std::move(observer)) {}
+
+TuningReport TuningRun::run(std::span<const Problem> problems) {
+  return Run(engine_, factory_, options_, observer_).run(problems);
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,182 @@
+#include "command/bench_report.hpp"
+#include "command/bench_run.hpp"
+#include "command/commands.hpp"
+#include "command/compile_jobs.hpp"
+#include "command/exhaustive_run.hpp"
+#include "command/gpu_monitor.hpp"
+#include "command/problem_options.hpp"
+#include "command/progress.hpp"
+#include "command/quality_run.hpp"
+#include "command/results_file.hpp"
+#include "command/tune_options.hpp"
+#include "context_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace hotgemm::command {
+namespace {
+
+struct BenchCommand {
+  ProblemOptions problems;
+  TuningOptions tuning;
+  std::string policy = "tune";
+  BenchOptions bench;
+  std::string mode = "auto";
+  bool no_baseline = false;
+  bool with_ceiling = false;
+  ResultsOptions results;
+  bool exhaustive = false;
+  bool quality = false;
+  MeasurerOptions measuring;
+};
+
+std::optional<TimingMode> mode_of(const std::string& word) {
+  if (word == "eager") return TimingMode::eager;
+  if (word == "graph") return TimingMode::graph;
+  return std::nullopt;
+}
+
+Policy policy_of(const std::string& word) {
+  for (const Policy policy : {Policy::cached_only, Policy::estimate}) {
+    if (word == to_string(policy)) return policy;
+  }
+  return Policy::tune;
+}
+
+std::string progress_line(const BenchResult& r, std::size_t done, std::size_t total) {
+  const std::string head = fmt::format("[{}/{}] {}: ", done, total, label(r.problem));
+  if (!r.failure.empty()) return head + "failed";
+  std::string line =
+      head + fmt::format("{}, {:.2f} us, {:.1f} TFLOP/s", to_string(r.mode), r.ours.median_us, r.ours.tflops);
+  if (!r.baseline.empty()) line += fmt::format(", {:.3f} of {}", r.ratio, r.baseline);
+  return line;
+}
+
+BenchReport measure_all(Session& session, const BenchCommand& command, const std::vector<Problem>& problems,
+                        BenchRun& run, GpuMonitor& monitor) {
+  BenchReport report;
+  report.has_baseline = !command.no_baseline;
+  if (command.with_ceiling) {
+    run.add_ceilings();
+    for (Ceiling& ceiling : run.ceilings()) {
+      report.ceilings.push_back({.name = ceiling.name(),
+                                 .f32_before = ceiling.measure(DType::f32, run.stream()),
+                                 .f16_before = ceiling.measure(DType::f16, run.stream())});
+    }
+  }
+  Progress progress("bench", session.quiet);
+  for (std::size_t i = 0; i < problems.size() && !is_interrupted(); ++i) {
+    progress.update(i, problems.size());
+    for (BenchResult& result : run.measure(problems[i])) {
+      progress.line(progress_line(result, i + 1, problems.size()));
+      report.results.push_back(std::move(result));
+    }
+    report.is_complete = i + 1 == problems.size();
+    monitor.sample_clock();
+  }
+  if (report.results.empty()) report.is_complete = false;
+  for (std::size_t i = 0; i < report.ceilings.size(); ++i) {
+    report.ceilings[i].f32_after = run.ceilings()[i].measure(DType::f32, run.stream());
+    report.ceilings[i].f16_after = run.ceilings()[i].measure(DType::f16, run.stream());
+  }
+  return report;
+}
+
+int exit_code_for(const BenchReport& report, const BenchRun& run) {
+  if (run.has_wrong_numbers()) return kWrongNumbers;
+  if (!report.is_complete) return kInterrupted;
+  if (report.failures() == 0) return kGood;
+  if (run.has_failed_builds()) explain_failed_builds();
+  return kSomeFailed;
+}
+
+int run_bench(Session& session, const BenchCommand& command) {
+  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
+  if (command.quality) {
+    return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
+  }
+  if (command.exhaustive) return run_exhaustive(session, problems, command.tuning, command.measuring);
+  ResultsFile file(command.results.file);
+  const Gpu gpu(session);
+  GpuMonitor monitor(gpu.driver(), gpu.device());
+  ContextOptions options = context_options(session);
+  options.tuning = tune_options(command.tuning, gpu);
+  options.tuning.jobs = jobs_or_default(options.tuning.jobs);
+  Context context(options);
+  use_workers_for(impl_of(context).engine(), options.tuning.jobs);
+  BenchOptions bench = command.bench;
+  bench.mode = mode_of(command.mode);
+  bench.seed = command.tuning.seed + 1;  // never the tuner's own data
+  BenchRun run(gpu.driver(), context, policy_of(command.policy), bench, options.tuning.scratch_bytes,
+               !command.no_baseline);
+
+  const BenchReport report = measure_all(session, command, problems, run, monitor);
+  to_json(report, session.output);
+  const RunEnvironment environment =
+      run_environment(session, command.results.commit, run.device(), monitor, run.baseline_version());
+  for (const auto& [name, value] : environment) session.output["environment"][name] = value;
+  session.print(to_text(report));
+  file.append(run.device().info().name,
+              [&](const std::string& heading) { return to_markdown(report, heading, environment); });
+  for (const BenchResult& r : report.results) {
+    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+  }
+  return exit_code_for(report, run);
+}
+
+void add_oracle_options(CLI::App& sub, BenchCommand& command) {
+  CLI::Option* exhaustive = sub.add_flag(
+      "--exhaustive", command.exhaustive,
+      "instead: time every legal config of each problem once and the best twentieth for seven rounds; what is measured "
+      "is kept, used again, and gone on with after an interrupt");
+  CLI::Option* quality = sub.add_flag(
+      "--quality", command.quality,
+      "instead: by how much the tuner's pick, without records, and the model's are slower than the best of "
+      "--exhaustive, which is measured first where it has not been");
+  quality->excludes(exhaustive);
+  for (CLI::Option* option : {exhaustive, quality}) {
+    for (const char* other : {"--policy", "--mode", "--round-us", "--no-baseline", "--ceiling", "--results"}) {
+      option->excludes(sub.get_option(other));
+    }
+  }
+  CLI::Option* in_process = sub.add_flag(
+      "--in-process", command.measuring.in_process,
+      "with --exhaustive or --quality: without a worker process; a kernel that faults or hangs ends the run");
+  sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
+                 "with --exhaustive or --quality: seconds after which a kernel that should take no time is given up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->excludes(in_process);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<BenchCommand>();
+  CLI::App& sub =
+      add_subcommand(app, session, "bench", "time problems against the fastest of cuBLAS and cuBLASLt, on this GPU",
+                     [&session, command] { return run_bench(session, *command); });
+  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  add_tuning_options(sub, command->tuning);
+  sub.add_option("--policy", command->policy, "cached_only, estimate or tune: how a kernel is picked")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cached_only", "estimate", "tune"}));
+  sub.add_option("--rounds", command->bench.rounds, "that are reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  sub.add_option("--round-us", command->bench.round_us, "microseconds of GPU time per side and round")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--mode", command->mode, "eager, graph, or auto: eager, and graph too below 20 us")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"eager", "graph", "auto"}));
+  sub.add_flag("--no-baseline", command->no_baseline, "time ours only");
+  sub.add_flag("--ceiling", command->with_ceiling,
+               "also race each problem against the tensor cores with nothing to load, and give its fraction of that");
+  add_results_options(sub, command->results);
+  add_oracle_options(sub, *command);
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,123 @@
+#include "command/bench_run.hpp"
+#include "context_impl.hpp"
+
+#include "base/statistics.hpp"
+#include "command/problem_options.hpp"
+
+#include <string>
+
+namespace hotgemm::command {
+namespace {
+
+BenchResult failed(const Problem& problem, std::string failure) {
+  BenchResult result;
+  result.problem = problem;
+  result.failure = std::move(failure);
+  return result;
+}
+
+}  // namespace
+
+BenchRun::BenchRun(const Driver& driver, Context& context, Policy policy, const BenchOptions& options,
+                   std::int64_t scratch_bytes, bool with_baseline)
+    : driver_(driver),
+      context_(context),
+      device_(impl_of(context).current()),
+      policy_(policy),
+      options_(options),
+      scratch_bytes_(scratch_bytes),
+      stream_(driver) {
+  if (!with_baseline) return;
+  cublas_.emplace(driver);
+  if (!cublas_->available()) {
+    throw Error(ErrorCode::io_error, "no cuBLAS to compare with (--no-baseline does without): " + cublas_->why_not());
+  }
+}
+
+void BenchRun::add_ceilings() {
+  for (const CeilingInstruction instruction : Ceiling::instructions(device_))
+    ceilings_.emplace_back(device_, instruction);
+}
+
+std::string BenchRun::baseline_version() const { return cublas_ ? cublas_->version() : "not used"; }
+
+std::vector<BenchResult> BenchRun::measure(const Problem& problem) {
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0) return {failed(problem, "there is nothing to measure")};
+  try {
+    return measure_plan(context_.plan(problem, policy_));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;
+    if (error.code() == ErrorCode::no_compiler || error.code() == ErrorCode::compile_failed) has_failed_builds_ = true;
+    return {failed(problem, error.what())};
+  }
+}
+
+std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
+  const Problem& problem = plan.problem();
+  const float beta = problem.beta_is_zero ? 0.0f : 1.0f;
+  const OperandPool pool(driver_, problem, device_.info().l2_bytes, scratch_bytes_);
+  if (const std::string wrong = check(plan, pool.sets()); !wrong.empty()) {
+    has_wrong_numbers_ = true;
+    return {failed(problem, "wrong numbers from " + plan.config() + ": " + wrong)};
+  }
+  for (std::size_t i = 0; i < pool.sets().size(); ++i) {
+    device_.check_kernels().fill_normal(problem, pool.sets()[i], static_cast<unsigned>(options_.seed * 31 + 3 * i),
+                                        stream_.get());
+  }
+  stream_.synchronize();
+  const Contender ours{plan.config(), [&plan, &pool, beta](CUstream on, int set) {
+                         plan.launch(on, OperandPool::operands(pool.sets()[static_cast<std::size_t>(set)], 1.0f, beta));
+                       }};
+  BenchOptions options = options_;
+  options.beta = beta;
+  std::vector<BenchResult> results =
+      cublas_ ? bench_in_all_modes(driver_, stream_.get(), ours, pool.sets(), problem, *cublas_, options)
+              : race_ours(ours, pool.sets(), problem);
+  for (BenchResult& result : results) {
+    result.origin = std::string(to_string(plan.origin()));
+    const bool is_comparable = problem.dtype != DType::f32 && result.mode == TimingMode::eager;
+    if (ceilings_.empty() || !is_comparable || !result.failure.empty()) continue;
+    ceilings_.front().race(ours, static_cast<int>(pool.sets().size()), options, stream_.get(), result);
+  }
+  return results;
+}
+
+std::string BenchRun::check(const Plan& plan, const std::vector<OperandSet>& sets) {
+  const Problem& problem = plan.problem();
+  const int beta = problem.beta_is_zero ? 0 : 1;
+  const auto seed = static_cast<unsigned>(options_.seed);
+  device_.check_kernels().fill_check(problem, sets.front(), seed, stream_.get());
+  plan.launch(stream_.get(), OperandPool::operands(sets.front(), 1.0f, static_cast<float>(beta)));
+  return device_.check_kernels().check(problem, sets.front(), seed, 1, beta, stream_.get());
+}
+
+std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
+                                             const Problem& problem) {
+  std::vector<BenchResult> results{race_ours_in(options_.mode.value_or(TimingMode::eager), ours, sets, problem)};
+  if (!options_.mode && results.front().ours.median_us < kGraphBelowUs) {
+    results.push_back(race_ours_in(TimingMode::graph, ours, sets, problem));
+  }
+  return results;
+}
+
+BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
+                                   const Problem& problem) {
+  RaceOptions options;
+  options.mode = mode;
+  options.sets = static_cast<int>(sets.size());
+  options.rounds = options_.rounds;
+  options.round_us = options_.round_us;
+  options.seed = options_.seed;
+  const RaceResult raced = race(driver_, stream_.get(), std::span(&ours, 1), options);
+  if (!raced.failures.front().empty()) return failed(problem, raced.failures.front());
+  BenchResult result;
+  result.problem = problem;
+  result.mode = mode;
+  result.ours.name = ours.name;
+  result.ours.median_us = median(raced.us.front());
+  result.ours.iqr_us = interquartile_range(raced.us.front());
+  result.ours.tflops = tflops(problem, result.ours.median_us);
+  return result;
+}
+
+}  // namespace hotgemm::command

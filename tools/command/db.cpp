@@ -1,0 +1,212 @@
+#include "cache/cache_options.hpp"
+#include "command/commands.hpp"
+#include "command/problem_options.hpp"
+#include "command/table.hpp"
+#include "context_impl.hpp"
+#include "gpu/nvrtc.hpp"
+#include "records/database_tools.hpp"
+#include "records/rejection_log.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+namespace hotgemm::command {
+namespace {
+
+/// What records are compared with: the templates, and of driver and compiler what is here.
+GpuQuery query_of(const Engine& engine) {
+  Environment environment;
+  try {
+    environment.driver = driver_version(Driver::get());
+  } catch (const Error&) {
+    environment.driver.clear();  // not known, so not compared
+  }
+  try {
+    environment.toolchain = Nvrtc::get().toolchain();
+  } catch (const Error&) {
+    environment.toolchain.clear();
+  }
+  return engine.query(environment);
+}
+
+Json record_json(const Found& found) {
+  const TuningRecord& r = found.record;
+  return {{"problem", to_string(r.problem)},
+          {"config", to_string(r.config)},
+          {"launch", to_string(r.launch)},
+          {"median_us", r.timing.median_us},
+          {"spread_us", r.timing.spread_us},
+          {"samples", r.timing.samples},
+          {"gpu", r.environment.gpu},
+          {"arch", r.environment.arch},
+          {"sm_count", r.environment.sm_count},
+          {"driver", r.environment.driver},
+          {"toolchain", r.environment.toolchain},
+          {"stale", found.freshness == Freshness::stale},
+          {"layer", found.layer}};
+}
+
+int show(Session& session) {
+  Context context(context_options(session));
+  Engine& engine = impl_of(context).engine();
+  Table table({{"problem"}, {"config"}, {"launch"}, {"µs", true}, {"TFLOP/s", true}, {"GPU"}, {"state"}, {"layer"}});
+  session.output["records"] = Json::array();
+  for (const Found& found : engine.database.all(query_of(engine))) {
+    const TuningRecord& r = found.record;
+    table.add({label(r.problem), to_string(r.config), to_string(r.launch), number(r.timing.median_us, 2),
+               number(tflops(r.problem, r.timing.median_us), 1), r.environment.gpu,
+               found.freshness == Freshness::stale ? "stale" : "current", found.layer});
+    session.output["records"].push_back(record_json(found));
+  }
+  session.output["ignored_lines"] = engine.database.dropped();
+  session.print(table.empty() ? "no records" : table.text());
+  if (engine.database.dropped() > 0) {
+    session.print(fmt::format("{} lines are no records; `hotgemm db lint` says why", engine.database.dropped()));
+  }
+  return kGood;
+}
+
+/// A file that was named and cannot be read is a wrong argument, not a broken environment.
+template <class Function>
+auto about_arguments(Function function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    throw Error(error.code() == ErrorCode::io_error ? ErrorCode::invalid_argument : error.code(), error.what());
+  }
+}
+
+int merge_files(Session& session, const std::string& output, const std::vector<std::string>& inputs) {
+  const MergeReport report =
+      about_arguments([&] { return merge(std::vector<std::filesystem::path>(inputs.begin(), inputs.end()), output); });
+  session.output =
+      Json{{"output", output}, {"kept", report.kept}, {"superseded", report.superseded}, {"ignored", report.ignored}};
+  session.print(fmt::format("{}: {} records; {} were slower than another, {} lines were no records", output,
+                            report.kept, report.superseded, report.ignored));
+  return kGood;
+}
+
+int lint_files(Session& session, const std::vector<std::string>& files) {
+  session.output["findings"] = Json::array();
+  std::size_t count = 0;
+  for (const std::string& file : files) {
+    for (const LintFinding& finding : about_arguments([&] { return lint(file); })) {
+      ++count;
+      session.print(fmt::format("{}:{}: {}", finding.file.string(), finding.line, finding.reason));
+      session.output["findings"].push_back(
+          {{"file", finding.file.string()}, {"line", finding.line}, {"reason", finding.reason}});
+    }
+  }
+  if (count == 0) session.print("every line is a record");
+  return count == 0 ? kGood : kSomeFailed;
+}
+
+/// The user's layer, of which something is to be removed.
+struct UserLayer {
+  std::filesystem::path directory;
+  bool trust_shared = false;
+};
+
+UserLayer user_layer(const Session& session) {
+  const BinaryCacheOptions cache = BinaryCacheOptions::from_environment();
+  const std::string chosen = context_options(session).cache_directory;
+  if (cache.mode != CacheMode::read_write) {
+    throw Error(ErrorCode::invalid_argument, "HOTGEMM_CACHE says that nothing on disk may change");
+  }
+  return {chosen.empty() ? cache.directory : std::filesystem::path(chosen), cache.trust_shared};
+}
+
+std::string in_use_note(std::size_t segments) {
+  return segments == 0 ? "" : fmt::format("; {} files are in use and were left alone", segments);
+}
+
+int prune_user_layer(Session& session, bool drop_stale) {
+  const UserLayer layer = user_layer(session);
+  Context context(context_options(session));
+  const GpuQuery query = query_of(impl_of(context).engine());
+  const auto drop = [&](const TuningRecord& record) {
+    return drop_stale && freshness(record, query) == Freshness::stale;
+  };
+  const PruneReport report = prune(layer.directory, layer.trust_shared, drop);
+  session.output = Json{{"kept", report.kept},
+                        {"dropped", report.dropped},
+                        {"superseded", report.superseded},
+                        {"unusable", report.unusable},
+                        {"segments_in_use", report.segments_in_use}};
+  session.print(fmt::format("{} records kept; dropped: {} stale, {} slower than another, {} unusable{}", report.kept,
+                            report.dropped, report.superseded, report.unusable, in_use_note(report.segments_in_use)));
+  return kGood;
+}
+
+std::string utc(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(seconds)); }
+
+int show_rejections(Session& session) {
+  Context context(context_options(session));
+  Table table({{"config"}, {"problem"}, {"stage"}, {"reason"}, {"GPU"}, {"kernel"}, {"until (UTC)"}});
+  session.output["rejections"] = Json::array();
+  for (const RejectionRecord& r : impl_of(context).engine().rejections.all()) {
+    table.add({r.config, r.problem, r.stage, one_line(r.reason), r.environment.gpu, r.identity.substr(0, 12),
+               utc(r.expires)});
+    session.output["rejections"].push_back({{"config", r.config},
+                                            {"problem", r.problem},
+                                            {"stage", r.stage},
+                                            {"reason", r.reason},
+                                            {"identity", r.identity},
+                                            {"gpu", r.environment.gpu},
+                                            {"arch", r.environment.arch},
+                                            {"driver", r.environment.driver},
+                                            {"toolchain", r.environment.toolchain},
+                                            {"time", r.time},
+                                            {"expires", r.expires}});
+  }
+  session.print(table.empty() ? "no kernel is rejected" : table.text());
+  return kGood;
+}
+
+int clear_user_rejections(Session& session) {
+  const UserLayer layer = user_layer(session);
+  const ClearReport report = clear_rejections(layer.directory, layer.trust_shared);
+  session.output = Json{{"removed", report.removed}, {"segments_in_use", report.segments_in_use}};
+  session.print(fmt::format("{} rejections removed{}", report.removed, in_use_note(report.segments_in_use)));
+  return kGood;
+}
+
+}  // namespace
+
+void add_db_command(CLI::App& app, Session& session) {
+  CLI::App& group = *app.add_subcommand("db", "look at, merge, check and prune tuning records; rejected kernels");
+  group.require_subcommand(1);
+  add_subcommand(group, session, "show", "all records, of all layers", [&session] { return show(session); });
+
+  const auto output = std::make_shared<std::string>();
+  const auto inputs = std::make_shared<std::vector<std::string>>();
+  CLI::App& merge_command =
+      add_subcommand(group, session, "merge", "write the best records of files and directories to one file",
+                     [&session, output, inputs] { return merge_files(session, *output, *inputs); });
+  merge_command.add_option("output", *output, "the file to write")->required();
+  merge_command.add_option("input", *inputs, "files, or directories of them")->required();
+
+  const auto files = std::make_shared<std::vector<std::string>>();
+  CLI::App& lint_command =
+      add_subcommand(group, session, "lint", "name every line that is no record; exit code 2 if there is one",
+                     [&session, files] { return lint_files(session, *files); });
+  lint_command.add_option("file", *files, "files, or directories of them")->required();
+
+  const auto drop_stale = std::make_shared<bool>(false);
+  CLI::App& prune_command =
+      add_subcommand(group, session, "prune", "compact the user's records: one file, the fastest of each problem",
+                     [&session, drop_stale] { return prune_user_layer(session, *drop_stale); });
+  prune_command.add_flag("--stale", *drop_stale,
+                         "also drop what was measured with other templates, driver or compiler");
+
+  const auto clear = std::make_shared<bool>(false);
+  CLI::App& rejections_command = add_subcommand(
+      group, session, "rejections", "kernels that failed, hung or were wrong, and until when none is tried again",
+      [&session, clear] { return *clear ? clear_user_rejections(session) : show_rejections(session); });
+  rejections_command.add_flag("--clear", *clear, "forget them, so that all may be tried again");
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,203 @@
+#include "command/commands.hpp"
+#include "command/problem_options.hpp"
+#include "command/table.hpp"
+
+#if defined(HOTGEMM_HAS_EMULATED_DEVICE)
+#include "base/text.hpp"
+#include "config/problem_text.hpp"
+#include "config/traits.hpp"
+#include "emulate/gemm_run.hpp"
+#endif
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hotgemm::command {
+namespace {
+
+struct EmulateCommand {
+  ProblemOptions problems;
+  std::string family;
+  std::string config;
+  std::string data = "normal";
+  std::uint64_t seed = 1;
+  bool list = false;
+};
+
+#if defined(HOTGEMM_HAS_EMULATED_DEVICE)
+
+using emulate::Counters;
+using emulate::GemmCase;
+using emulate::GemmData;
+using emulate::GemmKernel;
+using emulate::GemmRun;
+using emulate::Instruction;
+
+// Half a minute or so. Sizes are there to be awkward, not large.
+constexpr double kMostMultiplications = 0x1p31;
+
+struct Outcome {
+  const GemmKernel* kernel;
+  GemmRun run;
+  double worst_error;   ///< in units of the gate
+  std::string inexact;  ///< with integers: the first element that is not exact
+  double seconds;
+
+  bool is_good() const { return run.report.findings.empty() && worst_error <= 1 && inexact.empty(); }
+};
+
+/// What the options ask for, or nullptr.
+const GemmKernel* find_kernel(const EmulateCommand& command, const Problem& problem) {
+  const GemmTraits traits = traits_of(problem);
+  if (!command.config.empty()) {
+    const auto config = parse_config(command.config);
+    if (!config) throw Error(ErrorCode::invalid_argument, in_quotes(command.config) + " is no config's name");
+    return emulate::find_gemm_kernel(*config, traits);
+  }
+  if (!command.family.empty()) return emulate::find_gemm_kernel(command.family, traits);
+  const GemmKernel* const kernel = emulate::find_gemm_kernel("mma", traits);
+  return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
+}
+
+Outcome emulate_problem(const EmulateCommand& command, const GemmKernel& kernel, const Problem& problem) {
+  const GemmCase c{.problem = problem,
+                   .beta = problem.beta_is_zero ? 0.0f : 1.0f,
+                   .data = command.data == "integers" ? GemmData::integers : GemmData::normal,
+                   .data_seed = command.seed};
+  const emulate::GemmMatrices matrices = emulate::make_matrices(c);
+  const auto start = std::chrono::steady_clock::now();
+  Outcome outcome{.kernel = &kernel,
+                  .run = emulate::run_gemm(kernel, c, matrices, command.seed),
+                  .worst_error = 0,
+                  .inexact = {},
+                  .seconds = 0};
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const emulate::GemmReference reference(c, matrices);
+  outcome.worst_error = reference.worst_error(outcome.run.d);
+  if (c.data == GemmData::integers) outcome.inexact = reference.first_inexact(outcome.run.d);
+  return outcome;
+}
+
+void print_counters(Session& session, const Counters& counters, Json& json) {
+  Table table({{"instruction"}, {"executed", true}, {"by"}, {"bank phases", true}, {"conflicts", true}});
+  json["instructions"] = Json::object();
+  for (std::size_t i = 0; i < emulate::kInstructions; ++i) {
+    const auto instruction = static_cast<Instruction>(i);
+    const Counters::One& one = counters[instruction];
+    if (one.executions == 0) continue;
+    const bool has_phases = one.phases != 0;
+    const char* const by = emulate::is_warp_wide(instruction) ? "warps" : "threads";
+    table.add({std::string(to_string(instruction)), std::to_string(one.executions), by,
+               has_phases ? std::to_string(one.phases) : "", has_phases ? std::to_string(one.conflicts) : ""});
+    Json& entry =
+        json["instructions"][std::string(to_string(instruction))] = {{"executed", one.executions}, {"by", by}};
+    if (has_phases) entry.update({{"bank_phases", one.phases}, {"bank_conflicts", one.conflicts}});
+  }
+  json["uneven_copy_groups"] = counters.uneven_copy_groups;
+  session.print(table.text());
+  if (counters.uneven_copy_groups != 0) {
+    session.print(fmt::format("{} groups of copies are not in the phases: lanes issued different numbers of them",
+                              counters.uneven_copy_groups));
+  }
+}
+
+void print_outcome(Session& session, const Problem& problem, const Outcome& outcome, Json& json) {
+  const GemmKernel& kernel = *outcome.kernel;
+  json["config"] = to_string(kernel.config);
+  json["traits"] = to_string(kernel.traits);
+  // JSON has no infinity, which is the error of a NaN.
+  json["error_over_gate"] = std::isfinite(outcome.worst_error) ? Json(outcome.worst_error) : Json();
+  json["seconds"] = outcome.seconds;
+  json["findings"] = Json::array();
+  session.print(fmt::format("{} by {} for {}", label(problem), to_string(kernel.config), to_string(kernel.traits)));
+  session.print(fmt::format("largest error / gate {:.3g}, {} findings, {:.2f} s\n", outcome.worst_error,
+                            outcome.run.report.findings.size(), outcome.seconds));
+  print_counters(session, outcome.run.report.counters, json);
+  if (!outcome.inexact.empty()) {
+    json["inexact"] = outcome.inexact;
+    session.print("not exact: " + outcome.inexact);
+  }
+  for (const emulate::Finding& finding : outcome.run.report.findings) {
+    json["findings"].push_back(to_string(finding));
+    session.print(to_string(finding));
+  }
+}
+
+int list_kernels(Session& session) {
+  Table table({{"config"}, {"for"}});
+  session.output["kernels"] = Json::array();
+  for (const auto* kernels : {&emulate::gemm_kernels(), &emulate::rung_kernels()}) {
+    for (const GemmKernel& kernel : *kernels) {
+      table.add({to_string(kernel.config), to_string(kernel.traits)});
+      session.output["kernels"].push_back({{"config", to_string(kernel.config)}, {"traits", to_string(kernel.traits)}});
+    }
+  }
+  session.print(table.text());
+  return kGood;
+}
+
+int run_emulate(Session& session, const EmulateCommand& command) {
+  if (command.list) return list_kernels(session);
+  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::widest);
+  session.output["seed"] = command.seed;
+  session.output["results"] = Json::array();
+  int exit_code = kGood;
+  for (const Problem& problem : problems) {
+    Json json{{"problem", to_string(problem)}};
+    const double multiplications =
+        static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
+    if (multiplications > kMostMultiplications) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: the emulated device takes problems of up to 2^31 multiplications", label(problem)));
+    }
+    const GemmKernel* const kernel = find_kernel(command, problem);
+    if (kernel == nullptr) {
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("no kernel for {} is built for the emulated device; --list shows those that are",
+                              label(problem)));
+    }
+    const Outcome outcome = emulate_problem(command, *kernel, problem);
+    print_outcome(session, problem, outcome, json);
+    session.output["results"].push_back(json);
+    if (!outcome.is_good()) exit_code = kWrongNumbers;
+  }
+  return exit_code;
+}
+
+#else
+
+int run_emulate(Session&, const EmulateCommand&) {
+  throw Error(ErrorCode::io_error,
+              "this hotgemm was built without the emulated device, which needs Boost.Context (libboost-context-dev)");
+}
+
+#endif
+
+}  // namespace
+
+void add_emulate_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<EmulateCommand>();
+  CLI::App& sub = add_subcommand(
+      app, session, "emulate",
+      "run kernels on this CPU, thread by thread, and check results, synchronisation and memory accesses; needs no GPU",
+      [&session, command] { return run_emulate(session, *command); });
+  add_problem_options(sub, command->problems, DefaultAlignment::widest);
+  sub.add_option("--family", command->family,
+                 "mma, simt, fma, wgmma or wmma (default: mma where it computes the problem)")
+      ->check(CLI::IsMember({"mma", "simt", "fma", "wgmma", "wmma"}));
+  sub.add_option("--config", command->config, "a config's name, of those that --list shows");
+  sub.add_option("--data", command->data, "normal, or integers, whose product must be exact")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"normal", "integers"}));
+  sub.add_option("--seed", command->seed, "of the data, and of the order in which things happen")
+      ->capture_default_str();
+  sub.add_flag("--list", command->list, "list the kernels that are built for the emulated device");
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,179 @@
+#include "command/commands.hpp"
+#include "command/compile_jobs.hpp"
+#include "command/gpu_monitor.hpp"
+#include "command/ladder_report.hpp"
+#include "command/ladder_run.hpp"
+#include "command/problem_options.hpp"
+#include "command/progress.hpp"
+#include "command/results_file.hpp"
+#include "context_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace hotgemm::command {
+namespace {
+
+struct LadderCommand {
+  LadderOptions what;
+  LadderTiming timing;
+  std::string scratch;
+  int jobs = 0;
+  bool verbose = false;
+  bool csv = false;
+  bool with_roofline = false;
+  bool no_run = false;
+  std::string arch;
+  ResultsOptions results;
+};
+
+LadderReport empty_report(const LadderCommand& command, const DeviceInfo& device) {
+  LadderReport report;
+  report.device = device;
+  report.was_run = !command.no_run;
+  report.is_verbose = command.verbose;
+  report.with_roofline = command.with_roofline;
+  return report;
+}
+
+/// The rows of a problem with their kernels.
+LadderTable build(const Session& session, const LadderProblem& problem, const DeviceInfo& device, Engine& engine,
+                  int jobs) {
+  LadderTable table{problem.problem, planned_rows(problem, device)};
+  Progress progress("compile", session.quiet);
+  build_rows(table.rows, problem.problem, device, engine, jobs, [&](std::size_t done, std::size_t total) {
+    progress.update(done, total);
+    return !is_interrupted();
+  });
+  return table;
+}
+
+LadderReport build_all(const Session& session, const LadderCommand& command, const std::vector<LadderProblem>& problems,
+                       Engine& engine) {
+  LadderReport report = empty_report(command, planned_device(session, command.arch));
+  const int jobs = jobs_or_default(command.jobs);
+  use_workers_for(engine, jobs);
+  for (const LadderProblem& problem : problems) {
+    if (is_interrupted()) break;
+    report.tables.push_back(build(session, problem, report.device, engine, jobs));
+  }
+  report.is_complete = !is_interrupted();
+  return report;
+}
+
+LadderReport measure_all(const Session& session, const LadderCommand& command,
+                         const std::vector<LadderProblem>& problems, DeviceState& device, LadderRun& run,
+                         GpuMonitor& monitor) {
+  LadderReport report = empty_report(command, device.info_with_clocks());
+  const int jobs = jobs_or_default(command.jobs);
+  use_workers_for(device.engine(), jobs);
+  Progress progress("ladder", session.quiet);
+  for (std::size_t i = 0; i < problems.size() && !is_interrupted() && !run.is_lost(); ++i) {
+    progress.update(i, problems.size());
+    LadderTable table = build(session, problems[i], report.device, device.engine(), jobs);
+    progress.line(fmt::format("[{}/{}] {}: {} row{}", i + 1, problems.size(), label(table.problem), table.rows.size(),
+                              table.rows.size() == 1 ? "" : "s"));
+    run.measure(table.rows, table.problem, is_interrupted);
+    monitor.sample_clock();
+    report.tables.push_back(std::move(table));
+  }
+  report.is_complete = !is_interrupted() && !run.is_lost();
+  return report;
+}
+
+void print(Session& session, const LadderCommand& command, const LadderReport& report) {
+  to_json(report, session.output);
+  session.print(command.csv ? to_csv(report) : to_text(report));
+  for (const LadderTable& table : report.tables) {
+    for (const LadderRow& row : table.rows) {
+      const bool is_fault =
+          row.outcome != LadderOutcome::sound && (row.outcome != LadderOutcome::refused || row.entry.is_named);
+      if (is_fault) fmt::print(stderr, "hotgemm: {} on {}: {}\n", row.entry.label, label(table.problem), row.reason);
+    }
+  }
+}
+
+int exit_code_for(const LadderReport& report) {
+  if (report.has(LadderOutcome::wrong)) return kWrongNumbers;
+  if (is_interrupted()) return kInterrupted;
+  if (report.has(LadderOutcome::failed)) {
+    const auto has_no_kernel = [](const LadderRow& row) {
+      return row.outcome == LadderOutcome::failed && row.is_ours() && !row.cubin;
+    };
+    for (const LadderTable& table : report.tables) {
+      if (std::ranges::any_of(table.rows, has_no_kernel)) explain_failed_builds();
+    }
+    return kSomeFailed;
+  }
+  return report.has(LadderOutcome::refused) ? kSomeFailed : kGood;
+}
+
+int run_on_gpu(Session& session, const LadderCommand& command, const std::vector<LadderProblem>& problems) {
+  ResultsFile file(command.results.file);
+  const Gpu gpu(session);
+  GpuMonitor monitor(gpu.driver(), gpu.device());
+  Context context(context_options(session));
+  DeviceState& device = impl_of(context).current();
+  LadderTiming timing = command.timing;
+  timing.scratch_bytes = scratch_bytes(gpu, command.scratch);
+  LadderRun run(device, timing);
+  const LadderReport report = measure_all(session, command, problems, device, run, monitor);
+  print(session, command, report);
+  const RunEnvironment environment =
+      run_environment(session, command.results.commit, device, monitor, run.cublas_version());
+  for (const auto& [name, value] : environment) session.output["environment"][name] = value;
+  file.append(report.device.name,
+              [&](const std::string& heading) { return to_markdown(report, heading, environment); });
+  return exit_code_for(report);
+}
+
+int run_ladder(Session& session, const LadderCommand& command) {
+  const std::vector<LadderProblem> problems = ladder_problems(command.what);
+  if (!command.no_run) return run_on_gpu(session, command, problems);
+  Context context(context_options(session));
+  const LadderReport report = build_all(session, command, problems, impl_of(context).engine());
+  print(session, command, report);
+  return exit_code_for(report);
+}
+
+void add_output_options(CLI::App& sub, LadderCommand& command) {
+  sub.add_flag("--verbose", command.verbose,
+               "also the kernels' names, whether the tuner tries them, and minimum, mean and maximum of the times");
+  sub.add_flag("--csv", command.csv, "print CSV: a line for each rung and shape")->excludes(sub.get_option("--json"));
+  sub.add_flag("--roofline", command.with_roofline,
+               "also arithmetic intensity and traffic of each rung, the device's ratio, and which of the two binds; "
+               "traffic is what blocks ask of L2 and DRAM, as if nothing were cached");
+  CLI::Option* no_run = sub.add_flag("--no-run", command.no_run,
+                                     "compile, and print what each rung costs, without a GPU and without times");
+  sub.add_option("--arch", command.arch, "with --no-run: the architecture (default: this GPU's, else sm_90a)")
+      ->needs(no_run);
+  add_results_options(sub, command.results);
+  sub.get_option("--results")->excludes(no_run);
+}
+
+}  // namespace
+
+void add_ladder_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<LadderCommand>();
+  CLI::App& sub = add_subcommand(app, session, "ladder",
+                                 "time the kernels of the ladder, from the naive one to cuBLAS, each beside what it "
+                                 "costs: registers, spills, shared memory, occupancy",
+                                 [&session, command] { return run_ladder(session, *command); });
+  add_ladder_options(sub, command->what);
+  sub.add_option("--rounds", command->timing.rounds, "of timing, interleaved: the median is reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  sub.add_option("--round-us", command->timing.round_us,
+                 "microseconds of GPU time per rung and round, but at least one launch")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--seed", command->timing.seed, "of the data and of the order of measurements")->capture_default_str();
+  sub.add_option("--scratch", command->scratch,
+                 "device memory for operands, as in 512M or 8G (default: half of what is free)");
+  add_jobs_option(sub, command->jobs);
+  add_output_options(sub, *command);
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "command/ladder_rows.hpp"
+#include "context_impl.hpp"
+#include "gpu/cublas.hpp"
+#include "gpu/operand_pool.hpp"
+#include "gpu/stopwatch.hpp"
+#include "gpu/stream.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hotgemm::command {
+
+struct LadderTiming {
+  int rounds = 7;
+  double round_us = 2000;  ///< GPU time per rung and round, but at least one launch
+  std::uint64_t seed = 1;
+  std::int64_t scratch_bytes = 0;
+};
+
+/// Checks and times rows that have been built, problem after problem, in the current CUDA context.
+class LadderRun {
+ public:
+  LadderRun(DeviceState& device, const LadderTiming& timing);
+
+  /// Runs all rows that go on: each once on check data, then each once on normal data for its samples, then all in one
+  /// race over operands that no launch finds in L2. What keeps a row from being timed is its reason. `is_cancelled` is
+  /// asked between steps; rows that it leaves out have a reason too. After an error that took the CUDA context with it
+  /// nothing else can run, and `is_lost` says so; other errors of the driver's own end all rows of the problem.
+  void measure(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
+
+  bool is_lost() const { return is_lost_; }
+  std::string cublas_version() const { return cublas_ && cublas_->available() ? cublas_->version() : "not used"; }
+
+ private:
+  struct Runner;
+  std::vector<Runner> runners_of(std::vector<LadderRow>& rows, const Problem& problem, const OperandPool& pool);
+  Runner load(LadderRow& row, const Problem& problem, const OperandPool& pool);
+  Launch library_launch(const Problem& problem, const OperandPool& pool);
+  void check(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool,
+             const std::function<bool()>& is_cancelled);
+  void sample(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool);
+  void time(std::vector<Runner>& runners, const OperandPool& pool, const std::function<bool()>& is_cancelled);
+  void measure_all(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
+
+  DeviceState& device_;
+  const Driver& driver_;
+  LadderTiming timing_;
+  OwnedStream stream_;
+  std::optional<CublasBaseline> cublas_;  ///< made when a row asks for it
+  bool is_lost_ = false;
+};
+
+}  // namespace hotgemm::command

@@ -1,0 +1,159 @@
+#include "command/ladder_selection.hpp"
+
+#include "base/text.hpp"
+#include "config/problem_text.hpp"
+#include "config/shapes.hpp"
+#include "runtime/validate.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hotgemm::command {
+namespace {
+
+constexpr std::string_view kLibrary = "cublas";
+
+[[noreturn]] void bad(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
+
+bool contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+std::string_view family_name(const Rung& rung) { return rung.config ? family_of(*rung.config).name : kLibrary; }
+
+bool is_named(const Rung& rung, const LadderOptions& options) {
+  return contains(options.rungs, rung.name) || contains(options.rungs, rung.label);
+}
+
+void require_known(const LadderOptions& options) {
+  for (const std::string& word : options.rungs) {
+    const auto is_it = [&](const Rung& rung) { return word == rung.name || word == rung.label; };
+    if (std::ranges::none_of(rungs(), is_it))
+      bad(in_quotes(word) + " is no rung of the ladder; `hotgemm ladder --no-run --verbose` lists their names");
+  }
+  for (const std::string& word : options.families) {
+    const bool is_family = std::ranges::find(families(), word, &Family::name) != families().end();
+    if (is_family || word == kLibrary) continue;
+    std::string known;
+    for (const Family& family : families()) known += std::string(family.name) + ", ";
+    bad(in_quotes(word) + " is no family; known are " + known + std::string(kLibrary));
+  }
+}
+
+/// Whether --rung and --family select it. Each adds rows, and without either all are selected unless there is a
+/// --config.
+bool is_selected(const Rung& rung, const LadderOptions& options) {
+  if (options.rungs.empty() && options.families.empty()) return options.configs.empty();
+  return is_named(rung, options) || contains(options.families, family_name(rung));
+}
+
+DType dtype_of(const LadderOptions& options) { return options.dtype.empty() ? DType::f16 : parse_dtype(options.dtype); }
+
+/// A rung that is named brings its type with it where --dtype does not say one.
+bool has_right_type(const Rung& rung, const LadderOptions& options) {
+  if (options.dtype.empty() && is_named(rung, options)) return true;
+  return rung.element == dtype_of(options);
+}
+
+bool has_right_layout(const Rung& rung, const LadderOptions& options) {
+  return options.layout.empty() || parse_layout(options.layout).second == rung.op_b;
+}
+
+/// What is run on problems of one layout and element type.
+struct Group {
+  Op op_b;
+  DType element;
+  std::vector<LadderEntry> entries;
+};
+
+void add(std::vector<Group>& groups, Op op_b, DType element, LadderEntry entry) {
+  auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.op_b == op_b && g.element == element; });
+  if (group == groups.end()) group = groups.insert(group, {op_b, element, {}});
+  group->entries.push_back(std::move(entry));
+}
+
+std::vector<Group> groups_of(const LadderOptions& options) {
+  std::vector<Group> groups;
+  for (const Rung& rung : rungs()) {
+    if (!is_selected(rung, options)) continue;
+    const bool is_right = has_right_type(rung, options) && has_right_layout(rung, options);
+    if (!is_right && is_named(rung, options)) {
+      bad(fmt::format("rung {} is of {} and layout n{}; --dtype or --layout exclude it", rung.name,
+                      to_string(rung.element), to_string(rung.op_b)));
+    }
+    if (!is_right) continue;
+    add(groups, rung.op_b, rung.element,
+        {.name = std::string(rung.name),
+         .label = std::string(rung.label),
+         .config = rung.config,
+         .rung = rung,
+         .is_named = is_named(rung, options)});
+  }
+  const Op op_b = options.layout.empty() ? Op::n : parse_layout(options.layout).second;
+  for (const std::string& name : options.configs) {
+    const std::optional<KernelConfig> config = parse_config(name);
+    if (!config) bad(in_quotes(name) + " is no config's name; `hotgemm show --shape MxNxK` lists some");
+    add(groups, op_b, dtype_of(options), {.name = name, .label = name, .config = config, .rung = {}, .is_named = true});
+  }
+  for (Group& group : groups) {
+    std::stable_partition(group.entries.begin(), group.entries.end(),
+                          [](const LadderEntry& entry) { return entry.config.has_value(); });
+  }
+  return groups;
+}
+
+Problem problem_of(const std::string& shape, const Group& group, const LadderOptions& options) {
+  Problem problem = parse_shape(shape);
+  problem.op_b = group.op_b;
+  problem.dtype = group.element;
+  // The material takes sums in f16.
+  problem.accumulator = group.element == DType::f16 ? DType::f16 : DType::f32;
+  if (!options.accumulator.empty()) problem.accumulator = parse_dtype(options.accumulator);
+  if (problem.accumulator == DType::f16 && problem.dtype != DType::f16)
+    bad(fmt::format("--acc f16 is for elements of f16, not {}", to_string(problem.dtype)));
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0) bad(in_quotes(shape) + ": there is nothing to measure");
+  problem = with_packed_alignment(problem);
+  validate(problem);
+  return problem;
+}
+
+}  // namespace
+
+void add_ladder_options(CLI::App& app, LadderOptions& options) {
+  app.add_option("--rung", options.rungs, "kernels of the material by their names or their labels; may be repeated")
+      ->delimiter(',');
+  app.add_option("--config", options.configs, "further rungs: any config's name, in the layout of --layout or nn")
+      ->delimiter(',');
+  app.add_option("--family", options.families,
+                 "rungs of these families; cublas is the library (default: all rungs, unless --rung or --config "
+                 "names some)")
+      ->delimiter(',');
+  app.add_option("--shape", options.shapes, "MxNxK, or several (default 4096x4096x4096)")->delimiter(',');
+  app.add_option("--layout", options.layout, "only rungs of this layout (default: each in its own)")
+      ->check(CLI::IsMember({"nn", "nt"}));
+  app.add_option("--dtype", options.dtype, "of the elements: f16 (default; a rung that is named brings its own) or f32")
+      ->check(CLI::IsMember({"f16", "f32"}));
+  app.add_option("--acc", options.accumulator, "accumulate in f16 (default for elements of f16) or f32")
+      ->check(CLI::IsMember({"f16", "f32"}));
+}
+
+std::vector<LadderProblem> ladder_problems(const LadderOptions& options) {
+  require_known(options);
+  const std::vector<Group> groups = groups_of(options);
+  if (groups.empty()) {
+    bad(fmt::format("no rung of what is selected is of {}{}", to_string(dtype_of(options)),
+                    options.layout.empty() ? "" : " and layout " + options.layout));
+  }
+  std::vector<LadderProblem> problems;
+  const std::vector<std::string> usual{"4096x4096x4096"};
+  for (const std::string& shape : options.shapes.empty() ? usual : options.shapes) {
+    for (const Group& group : groups) problems.push_back({problem_of(shape, group, options), group.entries});
+  }
+  return problems;
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "ladder/ladder.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hotgemm::command {
+
+/// The options that say which rungs are run, and on what.
+struct LadderOptions {
+  std::vector<std::string> rungs;
+  std::vector<std::string> configs;
+  std::vector<std::string> families;
+  std::vector<std::string> shapes;
+  std::string layout;
+  std::string dtype;
+  std::string accumulator;
+};
+void add_ladder_options(CLI::App& app, LadderOptions& options);
+
+/// A row of the ladder that is to be run: a rung, or a config that --config names.
+struct LadderEntry {
+  std::string name;                    ///< of the kernel in the material, or the config's
+  std::string label;                   ///< of the row in the material's tables, or the config's name
+  std::optional<KernelConfig> config;  ///< none for cuBLAS
+  std::optional<Rung> rung;            ///< none for a config of --config
+  bool is_named = false;               ///< by --rung or --config: that it is refused is then a failure
+};
+
+/// A problem with all that is run on it, cuBLAS last.
+struct LadderProblem {
+  Problem problem;
+  std::vector<LadderEntry> entries;
+};
+
+/// What the options select: a problem for each shape, layout and element type. Throws Error{invalid_argument} that
+/// names the bad word, or says that nothing was selected.
+std::vector<LadderProblem> ladder_problems(const LadderOptions& options);
+
+}  // namespace hotgemm::command

@@ -1,0 +1,62 @@
+#include "command/measurers.hpp"
+
+#include "gpu/device.hpp"
+#include "runtime/device_state.hpp"
+#include "tune/device_measurer.hpp"
+#include "worker/isolated_measurer.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace hotgemm::command {
+namespace {
+
+unsigned long long current_context_id(const Driver& driver) {
+  unsigned long long id = 0;
+  driver.check(driver.cuCtxGetId(nullptr, &id), "ask for the CUDA context's id");
+  return id;
+}
+
+/// A DeviceMeasurer with the context that it needs, current on the thread that makes it.
+class InProcessMeasurer final : public Measurer {
+ public:
+  InProcessMeasurer(Engine& engine, int gpu)
+      : context_(Driver::get(), gpu),
+        device_(Driver::get(), engine, current_context_id(Driver::get())),
+        measurer_(device_) {}
+
+  const GpuFacts& gpu() const override { return measurer_.gpu(); }
+  void begin(const Problem& problem, const MeasureOptions& options) override { measurer_.begin(problem, options); }
+  std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override {
+    return measurer_.check(trials, seed);
+  }
+  RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override {
+    return measurer_.race(trials, options, with_baseline);
+  }
+  void end() override { measurer_.end(); }
+  std::string baseline() const override { return measurer_.baseline(); }
+
+ private:
+  PrimaryContext context_;
+  DeviceState device_;
+  DeviceMeasurer measurer_;
+};
+
+}  // namespace
+
+MeasurerFactory measurer_factory(Engine& engine, const MeasurerOptions& options) {
+  if (options.in_process) {
+    return [&engine](int gpu) -> std::unique_ptr<Measurer> { return std::make_unique<InProcessMeasurer>(engine, gpu); };
+  }
+  return [options, program = std::filesystem::read_symlink("/proc/self/exe")](int gpu) -> std::unique_ptr<Measurer> {
+    return std::make_unique<IsolatedMeasurer>(WorkerOptions{.program = program,
+                                                            .device = gpu,
+                                                            .cache_directory = options.cache_directory,
+                                                            .hang_timeout_s = options.hang_timeout_s,
+                                                            .allow_mps = options.allow_mps});
+  };
+}
+
+}  // namespace hotgemm::command

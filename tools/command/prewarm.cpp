@@ -1,0 +1,224 @@
+#include "command/commands.hpp"
+#include "command/compile_jobs.hpp"
+#include "command/problem_options.hpp"
+#include "command/progress.hpp"
+#include "command/table.hpp"
+#include "config/render.hpp"
+#include "config/traits.hpp"
+#include "context_impl.hpp"
+#include "plan/candidates.hpp"
+#include "plan/choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+namespace hotgemm::command {
+namespace {
+
+struct PrewarmCommand {
+  ProblemOptions problems;
+  std::vector<std::string> archs;
+  int jobs = 0;
+  bool candidates = false;
+  bool list = false;
+  bool report = false;
+};
+
+bool has_kernel(const Problem& problem, const std::string& arch) {
+  return !anchors(traits_of(problem), arch_limits(arch)).empty();
+}
+
+/// One architecture. A problem that no kernel computes there is a failed entry, and the others are built.
+PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, const std::vector<Problem>& problems,
+                           const std::string& arch, int jobs, Progress& progress) {
+  std::vector<Problem> supported;
+  std::vector<PrewarmEntry> unsupported;
+  for (const Problem& problem : problems) {
+    if (has_kernel(problem, arch)) {
+      supported.push_back(problem);
+    } else {
+      unsupported.push_back({.problem = problem, .arch = arch, .failure = "no kernel computes it on " + arch});
+    }
+  }
+  PrewarmOptions options{.archs = {arch}, .jobs = jobs, .candidates = command.candidates, .progress = {}};
+  options.progress = [&progress](std::size_t done, std::size_t total) {
+    progress.update(done, total);
+    return !is_interrupted();
+  };
+  PrewarmReport report = context.prewarm(supported, options);
+  report.failed += unsupported.size();
+  report.entries.insert(report.entries.end(), unsupported.begin(), unsupported.end());
+  return report;
+}
+
+PrewarmReport prewarm_all(Context& context, const Session& session, const PrewarmCommand& command,
+                          const std::vector<Problem>& problems) {
+  PrewarmReport total;
+  const int jobs = jobs_or_default(command.jobs);
+  use_workers_for(impl_of(context).engine(), jobs);
+  for (const std::string& arch : command.archs) {
+    if (is_interrupted()) break;
+    Progress progress("compile for " + arch, session.quiet);
+    PrewarmReport report = prewarm_arch(context, command, problems, arch, jobs, progress);
+    total.compiled += report.compiled;
+    total.cached += report.cached;
+    total.failed += report.failed;
+    total.entries.insert(total.entries.end(), report.entries.begin(), report.entries.end());
+  }
+  return total;
+}
+
+Json entry_json(const PrewarmEntry& entry) {
+  Json json{{"problem", to_string(entry.problem)},
+            {"arch", entry.arch},
+            {"config", entry.config},
+            {"origin", to_string(entry.origin)},
+            {"from_cache", entry.from_cache}};
+  if (!entry.failure.empty()) {
+    json["failure"] = entry.failure;
+    return json;
+  }
+  json["registers"] = entry.resources.registers;
+  json["spill_bytes"] = entry.resources.spill_bytes;
+  json["smem_bytes"] = entry.resources.smem_bytes;
+  json["threads"] = entry.resources.threads;
+  json["compile_ms"] = entry.resources.compile_ms;
+  return json;
+}
+
+void print_entries(const Session& session, const PrewarmReport& report) {
+  Table table({{"problem"},
+               {"arch"},
+               {"pick"},
+               {"origin"},
+               {"registers", true},
+               {"spills", true},
+               {"smem", true},
+               {"compile ms", true}});
+  for (const PrewarmEntry& e : report.entries) {
+    if (!e.failure.empty()) continue;
+    table.add({label(e.problem), e.arch, e.config, std::string(to_string(e.origin)),
+               std::to_string(e.resources.registers), std::to_string(e.resources.spill_bytes),
+               std::to_string(e.resources.smem_bytes), e.from_cache ? "cached" : number(e.resources.compile_ms, 0)});
+  }
+  if (!table.empty()) session.print(table.text());
+}
+
+int build(Session& session, const PrewarmCommand& command, const std::vector<Problem>& problems) {
+  Context context(context_options(session));
+  const PrewarmReport report = prewarm_all(context, session, command, problems);
+  session.output["compiled"] = report.compiled;
+  session.output["cached"] = report.cached;
+  session.output["failed"] = report.failed;
+  session.output["entries"] = Json::array();
+  for (const PrewarmEntry& entry : report.entries) session.output["entries"].push_back(entry_json(entry));
+  if (command.report) print_entries(session, report);
+  session.print(
+      fmt::format("{} kernels compiled, {} already cached, {} failed", report.compiled, report.cached, report.failed));
+  if (is_interrupted()) {
+    session.note("hotgemm: interrupted; what was compiled is kept");
+    return kInterrupted;
+  }
+  if (report.failed == 0) return kGood;
+  const auto has_no_kernel = [](const PrewarmEntry& e) { return e.config.empty(); };
+  if (std::ranges::count_if(report.entries, has_no_kernel) < static_cast<std::ptrdiff_t>(report.failed))
+    explain_failed_builds();
+  for (const PrewarmEntry& e : report.entries) {
+    if (e.failure.empty()) continue;
+    fmt::print(stderr, "hotgemm: {}{}{} on {}: {}\n", e.config, e.config.empty() ? "" : " for ", label(e.problem),
+               e.arch, e.failure);
+  }
+  return kSomeFailed;
+}
+
+/// What --list prints: a kernel, once per problem and architecture.
+class Listing {
+ public:
+  explicit Listing(Engine& engine) : engine_(engine) {}
+
+  void add(const Problem& problem, const std::string& arch, bool with_candidates) {
+    std::set<std::string> seen;
+    for (const Environment& environment : known_environments(arch, engine_.database)) {
+      const Choice choice = choose(problem, arch, engine_.database, engine_.query(environment)).front();
+      if (seen.insert(to_string(choice.config)).second) row(problem, arch, choice.config, to_string(choice.origin));
+    }
+    if (!with_candidates) return;
+    for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
+      if (seen.insert(to_string(c.config)).second) row(problem, arch, c.config, "candidate");
+    }
+  }
+  void add_unsupported(const Problem& problem, const std::string& arch) {
+    table_.add({label(problem), arch, "-", "no kernel computes it", "-"});
+    json_.push_back({{"problem", to_string(problem)}, {"arch", arch}, {"failure", "no kernel computes it on " + arch}});
+  }
+
+  std::string text() const { return table_.text(); }
+  const Json& json() const { return json_; }
+  std::size_t missing() const { return missing_.size(); }
+
+ private:
+  void row(const Problem& problem, const std::string& arch, const KernelConfig& config, std::string_view origin) {
+    const KernelSource source = render(config, traits_of(problem), arch, engine_.bundle);
+    const bool is_cached = engine_.builder.find(source).has_value();
+    if (!is_cached) missing_.insert(source.identity.hex());
+    table_.add({label(problem), arch, to_string(config), std::string(origin), is_cached ? "yes" : "no"});
+    json_.push_back({{"problem", to_string(problem)},
+                     {"arch", arch},
+                     {"config", to_string(config)},
+                     {"origin", origin},
+                     {"cached", is_cached}});
+  }
+
+  Engine& engine_;
+  Table table_{{{"problem"}, {"arch"}, {"kernel"}, {"origin"}, {"cached"}}};
+  Json json_ = Json::array();
+  std::set<std::string> missing_;
+};
+
+int list(Session& session, const PrewarmCommand& command, const std::vector<Problem>& problems) {
+  Context context(context_options(session));
+  Listing listing(impl_of(context).engine());
+  int exit_code = kGood;
+  for (const std::string& arch : command.archs) {
+    for (const Problem& problem : problems) {
+      if (has_kernel(problem, arch)) {
+        listing.add(problem, arch, command.candidates);
+      } else {
+        listing.add_unsupported(problem, arch);
+        exit_code = kSomeFailed;
+      }
+    }
+  }
+  session.output["to_compile"] = listing.missing();
+  session.output["entries"] = listing.json();
+  session.print(listing.text());
+  session.print(fmt::format("{} kernels would be compiled", listing.missing()));
+  return exit_code;
+}
+
+int run_prewarm(Session& session, const PrewarmCommand& command) {
+  for (const std::string& arch : command.archs) arch_limits(arch);  // throws for one that is unknown
+  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::widest);
+  return command.list ? list(session, command, problems) : build(session, command, problems);
+}
+
+}  // namespace
+
+void add_prewarm_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<PrewarmCommand>();
+  CLI::App& sub = add_subcommand(app, session, "prewarm",
+                                 "compile, without a GPU, the kernels that problems need, so that a later run of "
+                                 "policy cached_only compiles nothing",
+                                 [&session, command] { return run_prewarm(session, *command); });
+  add_problem_options(sub, command->problems, DefaultAlignment::widest);
+  sub.add_option("--arch", command->archs, "sm_80,sm_89,sm_90a: what to compile for")->required()->delimiter(',');
+  add_jobs_option(sub, command->jobs);
+  sub.add_flag("--candidates", command->candidates, "also what the tuner would compile");
+  sub.add_flag("--report", command->report, "a table with a row per problem and architecture");
+  sub.add_flag("--list", command->list, "say what would be compiled, and compile nothing");
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,93 @@
+#include "command/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+namespace hotgemm::command {
+namespace {
+
+constexpr std::size_t kBarWidth = 30;
+constexpr std::chrono::seconds kLineEvery{5};
+
+// A signal handler reaches nothing but globals.
+std::atomic<bool> interrupt_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// Columns of the terminal on stderr. A line that wraps could not be taken back.
+std::size_t terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+extern "C" void request_interrupt(int) { interrupt_requested = true; }
+
+}  // namespace
+
+void watch_for_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = request_interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal acts as it does by default
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+bool is_interrupted() noexcept { return interrupt_requested; }
+
+Progress::Progress(std::string what, bool quiet)
+    : what_(std::move(what)),
+      quiet_(quiet),
+      is_terminal_(isatty(STDERR_FILENO) == 1),
+      last_line_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
+  if (has_bar_) fmt::print(stderr, "\r\x1b[K");
+  has_bar_ = false;
+  std::fflush(stderr);
+}
+
+void Progress::update(std::size_t done, std::size_t total) {
+  if (quiet_) return;
+  if (is_terminal_) {
+    const std::size_t filled = total == 0 ? kBarWidth : done * kBarWidth / total;
+    show(fmt::format("{} [{:#<{}}{:.<{}}] {}/{}", what_, "", filled, "", kBarWidth - filled, done, total));
+  } else if (done == total || is_time_for_a_line()) {
+    fmt::print(stderr, "{}: {}/{}\n", what_, done, total);
+  }
+}
+
+void Progress::live(std::string_view text) {
+  if (quiet_) return;
+  if (is_terminal_) {
+    show(text);
+  } else if (is_time_for_a_line()) {
+    fmt::print(stderr, "{}\n", text);
+  }
+}
+
+void Progress::show(std::string_view text) {
+  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, terminal_width() - 1));
+  std::fflush(stderr);
+  has_bar_ = true;
+}
+
+bool Progress::is_time_for_a_line() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_line_ < kLineEvery) return false;
+  last_line_ = now;
+  return true;
+}
+
+void Progress::line(std::string_view text) {
+  if (quiet_) return;
+  clear();
+  fmt::print(stderr, "{}\n", text);
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "command/measurers.hpp"
+#include "command/session.hpp"
+#include "command/tune_options.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <span>
+
+namespace hotgemm::command {
+
+/// `bench --quality`: the tuner's and the model's picks against the fastest of all configs. Returns the exit code.
+int run_quality(Session& session, std::span<const Problem> problems, const TuningOptions& tuning, int rounds,
+                const MeasurerOptions& measuring);
+
+}  // namespace hotgemm::command

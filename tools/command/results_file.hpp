@@ -1,0 +1,47 @@
+#pragma once
+
+#include "command/gpu_monitor.hpp"
+#include "command/session.hpp"
+#include "runtime/device_state.hpp"
+
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hotgemm::command {
+
+/// Where a run took place: a list of names and values.
+using RunEnvironment = std::vector<std::pair<std::string, std::string>>;
+
+/// Of measurements on `device`: command, commit, GPU, clocks, driver, NVRTC and cuBLAS.
+RunEnvironment run_environment(const Session& session, const std::string& commit, const DeviceState& device,
+                               const GpuMonitor& monitor, const std::string& cublas_version);
+
+/// The environment as lines of a list in markdown.
+std::string to_markdown(const RunEnvironment& environment);
+
+/// --results and --commit: a document that grows by a section with each run.
+struct ResultsOptions {
+  std::string file;
+  std::string commit;
+};
+void add_results_options(CLI::App& app, ResultsOptions& options);
+
+class ResultsFile {
+ public:
+  /// Opens the file before anything is measured: an hour's numbers are not lost to a misspelt directory. An empty name
+  /// is no file. Throws Error{invalid_argument}.
+  explicit ResultsFile(std::string name);
+
+  /// Appends `section` of a heading, which names `gpu` and the time; nothing without a file. Throws Error{io_error}.
+  void append(const std::string& gpu, const std::function<std::string(const std::string& heading)>& section);
+
+ private:
+  std::string name_;
+  std::optional<std::ofstream> file_;
+};
+
+}  // namespace hotgemm::command

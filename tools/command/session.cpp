@@ -1,0 +1,120 @@
+#include "command/session.hpp"
+
+#include "cache/cache_options.hpp"
+#include "gpu/nvrtc.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace hotgemm::command {
+namespace {
+
+int device_count(const Driver& driver) {
+  int count = 0;
+  driver.check(driver.cuDeviceGetCount(&count), "count the GPUs");
+  return count;
+}
+
+int checked_ordinal(const Driver& driver, int ordinal) {
+  const int count = device_count(driver);
+  if (ordinal >= count) {
+    throw Error(ErrorCode::no_device, fmt::format("--device {}: the driver shows {} GPU{}, counted from 0", ordinal,
+                                                  count, count == 1 ? "" : "s"));
+  }
+  return ordinal;
+}
+
+}  // namespace
+
+std::string one_line(std::string_view message) {
+  std::string text;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    if (message[i] != '\n') {
+      text += message[i];
+      continue;
+    }
+    i = std::min(message.find_first_not_of(" \n", i), message.size()) - 1;
+    if (!text.ends_with(':') && i + 1 < message.size()) text += ';';
+    text += ' ';
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+int exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return kUsage;
+    case ErrorCode::no_driver:
+    case ErrorCode::no_device:
+    case ErrorCode::no_compiler:
+    case ErrorCode::io_error: return kEnvironment;
+    case ErrorCode::wrong_result: return kWrongNumbers;
+    case ErrorCode::interrupted: return kInterrupted;
+    default: return kSomeFailed;
+  }
+}
+
+void Session::print(std::string_view line) const {
+  if (!json) fmt::print("{}\n", line);
+}
+
+void Session::note(std::string_view line) const {
+  if (!quiet) fmt::print(stderr, "{}\n", line);
+}
+
+CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
+                         std::function<int()> run) {
+  CLI::App& sub = *app.add_subcommand(name, description);
+  sub.add_flag("--json", session.json, "print one JSON object on stdout, and nothing else there");
+  sub.add_flag("-q,--quiet", session.quiet, "no progress on stderr");
+  sub.add_option("--device", session.device, "the GPU, counted from 0 as the driver does")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sub.add_option(
+      "--cache-dir", session.cache_directory,
+      "where kernels and tuning records are kept, instead of HOTGEMM_CACHE_DIR or the user's cache directory");
+  sub.add_option("--log-level", session.log_level, "debug, info, warn, error or off")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}));
+  sub.callback([&session, run = std::move(run)] { session.run = run; });
+  return sub;
+}
+
+ContextOptions context_options(const Session& session) {
+  ContextOptions options = ContextOptions::from_environment();
+  if (!session.cache_directory.empty()) {
+    options.cache_directory = std::filesystem::absolute(session.cache_directory).lexically_normal().string();
+  }
+  return options;
+}
+
+Gpu::Gpu(const Session& session)
+    : driver_(Driver::get()), context_(driver_, checked_ordinal(driver_, session.device)) {}
+
+std::int64_t Gpu::free_bytes() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  driver_.check(driver_.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
+  return static_cast<std::int64_t>(free);
+}
+
+DeviceInfo planned_device(const Session& session, const std::string& arch) {
+  if (!arch.empty()) return nominal_device(arch);
+  try {
+    const Driver& driver = Driver::get();
+    CUdevice device = 0;
+    driver.check(driver.cuDeviceGet(&device, session.device), fmt::format("open GPU {}", session.device));
+    return query_device(driver, device);
+  } catch (const Error&) {
+    return nominal_device("sm_90a");
+  }
+}
+
+std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option) {
+  return option.empty() ? gpu.free_bytes() / 2 : static_cast<std::int64_t>(parse_size(option));
+}
+
+void explain_failed_builds() { Nvrtc::get(); }
+
+}  // namespace hotgemm::command

@@ -1,0 +1,194 @@
+#include "base/text.hpp"
+#include "command/commands.hpp"
+#include "command/config_page.hpp"
+#include "command/problem_options.hpp"
+#include "command/table.hpp"
+#include "config/refusal.hpp"
+#include "config/render.hpp"
+#include "config/traits.hpp"
+#include "context_impl.hpp"
+#include "plan/candidates.hpp"
+#include "plan/choice.hpp"
+#include "plan/model.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+namespace hotgemm::command {
+namespace {
+
+struct ShowCommand {
+  std::string config;
+  ProblemOptions problems;
+  std::string arch;
+  std::size_t top = 10;
+  bool source = false;
+  bool build = false;
+  std::string cubin_file;
+  bool anchors = false;
+  bool candidates = false;
+
+  bool wants_kernel() const { return source || build || !cubin_file.empty(); }
+};
+
+KernelConfig require_config(const std::string& text) {
+  if (const auto config = parse_config(text)) return *config;
+  throw Error(ErrorCode::invalid_argument,
+              in_quotes(text) + " is no config's name; one is mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1");
+}
+
+void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes) {
+  std::ofstream file(name, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", name, std::strerror(errno)));
+}
+
+/// --source, --build and --cubin, of one kernel.
+void show_kernel(Session& session, const ShowCommand& command, Engine& engine, const KernelConfig& config,
+                 const Problem& problem, const std::string& arch) {
+  const GemmTraits traits = traits_of(problem);
+  if (!is_legal(config, traits, arch_limits(arch))) {
+    throw Error(ErrorCode::not_supported, fmt::format("{} is not legal for {} on {}: {}", to_string(config),
+                                                      label(problem), arch, refusal(config, traits, arch)));
+  }
+  const KernelSource source = render(config, traits, arch, engine.bundle);
+  session.output["kernel"] = Json{{"symbol", source.symbol}, {"identity", source.identity.hex()}, {"arch", arch}};
+  Json& json = session.output["kernel"];
+  if (command.source) {
+    json["source"] = source.text;
+    json["options"] = source.options;
+    std::string_view text = source.text;
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    session.print(text);
+  }
+  if (!command.build && command.cubin_file.empty()) return;
+  const BuildResult built = engine.builder.build(source);
+  const Cubin& cubin = *built.cubin;
+  json["from_cache"] = built.from_cache;
+  json["toolchain"] = cubin.toolchain;
+  json["registers"] = cubin.registers;
+  json["spill_bytes"] = cubin.spill_bytes;
+  json["smem_bytes"] = smem_bytes(config, traits);
+  json["compile_ms"] = cubin.compile_ms;
+  if (command.build) {
+    session.print(fmt::format("{} for {}: {} registers, {} bytes spilled, {} bytes of shared memory, {:.0f} ms{}",
+                              to_string(config), arch, cubin.registers, cubin.spill_bytes, smem_bytes(config, traits),
+                              cubin.compile_ms, built.from_cache ? " (when it was compiled; it was cached)" : ""));
+  }
+  if (!command.cubin_file.empty()) {
+    write_file(command.cubin_file, cubin.image);
+    session.note(fmt::format("{} bytes written to {}", cubin.image.size(), command.cubin_file));
+  }
+}
+
+int show_config(Session& session, const ShowCommand& command, const std::vector<Problem>& problems) {
+  const KernelConfig config = require_config(command.config);
+  Problem problem{.m = 4096, .n = 4096, .k = 4096};
+  if (!problems.empty()) problem = problems.front();
+  const std::string arch = planned_device(session, command.arch).arch;
+  if (const std::string impossible = refusal_of_fields(config, traits_of(problem), arch); !impossible.empty())
+    throw Error(ErrorCode::invalid_argument, command.config + ": " + impossible);
+  if (!command.wants_kernel()) {
+    describe_config(session, config, problem, problems.empty());
+    return kGood;
+  }
+  Context context(context_options(session));
+  show_kernel(session, command, impl_of(context).engine(), config, problem, arch);
+  return kGood;
+}
+
+void list_configs(Session& session, const std::vector<KernelConfig>& ranked, std::size_t top, const Problem& problem,
+                  const DeviceInfo& device, Json& json) {
+  const GemmTraits traits = traits_of(problem);
+  const ArchLimits& limits = arch_limits(device.arch);
+  Table table({{"", true},
+               {"config"},
+               {"launch"},
+               {"predicted µs", true},
+               {"TFLOP/s", true},
+               {"threads", true},
+               {"smem", true},
+               {"blocks/SM", true}});
+  json = Json::array();
+  for (std::size_t i = 0; i < ranked.size() && i < top; ++i) {
+    const KernelConfig& config = ranked[i];
+    const double us = predict_us(config, problem, device);
+    const std::string launch = to_string(default_launch(config, problem, device));
+    const int resident = resident_blocks(config, traits, limits);
+    table.add({std::to_string(i + 1), to_string(config), launch, number(us, 2), number(tflops(problem, us), 1),
+               std::to_string(threads(config)), std::to_string(smem_bytes(config, traits)), std::to_string(resident)});
+    json.push_back({{"config", to_string(config)},
+                    {"launch", launch},
+                    {"predicted_us", us},
+                    {"threads", threads(config)},
+                    {"smem_bytes", smem_bytes(config, traits)},
+                    {"blocks_per_sm", resident}});
+  }
+  session.print(table.text());
+}
+
+void show_problem(Session& session, const ShowCommand& command, Engine& engine, const Problem& problem,
+                  const DeviceInfo& device, Json& json) {
+  const Environment environment{.gpu = device.name, .arch = device.arch, .sm_count = device.sm_count};
+  const Choice choice = choose(problem, device.arch, engine.database, engine.query(environment)).front();
+  if (command.wants_kernel()) {
+    show_kernel(session, command, engine, choice.config, problem, device.arch);
+    return;
+  }
+  const GemmTraits traits = traits_of(problem);
+  const ArchLimits& limits = arch_limits(device.arch);
+  const std::vector<KernelConfig> all = candidates(traits, limits);
+  const std::vector<KernelConfig> fixed = anchors(traits, limits);
+  json = Json{{"problem", to_string(problem)}, {"gpu", device.name},       {"arch", device.arch},
+              {"choice", to_string(choice)},   {"candidates", all.size()}, {"anchors", fixed.size()}};
+  session.print(fmt::format("{} on {} ({}): {}", label(problem), device.name, device.arch, to_string(choice)));
+  const std::size_t top = command.candidates || command.anchors ? all.size() + fixed.size() : command.top;
+  list_configs(session, rank(command.anchors ? fixed : all, problem, device), top, problem, device, json["ranked"]);
+  session.print(fmt::format("{} candidates, {} of them anchors", all.size(), fixed.size()));
+}
+
+int run_show(Session& session, const ShowCommand& command) {
+  const std::vector<Problem> problems = read_problems(command.problems, DefaultAlignment::packed);
+  if (!command.config.empty()) return show_config(session, command, problems);
+  if (problems.empty()) {
+    throw Error(ErrorCode::invalid_argument, "show what? Give a config's name, or --shape MxNxK");
+  }
+  if (command.wants_kernel() && problems.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "--source, --build and --cubin are about one kernel: name one problem");
+  }
+  const DeviceInfo device = planned_device(session, command.arch);
+  Context context(context_options(session));
+  session.output["problems"] = Json::array();
+  for (const Problem& problem : problems) {
+    Json json;
+    show_problem(session, command, impl_of(context).engine(), problem, device, json);
+    if (!json.is_null()) session.output["problems"].push_back(json);
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<ShowCommand>();
+  CLI::App& sub = add_subcommand(app, session, "show",
+                                 "explain a config, or what would be picked for a problem and why; needs no GPU",
+                                 [&session, command] { return run_show(session, *command); });
+  sub.add_option("config", command->config, "a config's name: mma_m128_n128_...");
+  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  sub.add_option("--arch", command->arch, "the architecture to plan for (default: this GPU's, else sm_90a)");
+  sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str();
+  sub.add_flag("--candidates", command->candidates, "list all candidates");
+  sub.add_flag("--anchors", command->anchors, "list the anchors: what is picked from without measuring");
+  sub.add_flag("--source", command->source, "print the translation unit that is compiled");
+  sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
+  sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file, for cuobjdump");
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,246 @@
+#include "base/log.hpp"
+#include "cache/cache_options.hpp"
+#include "command/commands.hpp"
+#include "command/compile_jobs.hpp"
+#include "command/measurers.hpp"
+#include "command/problem_options.hpp"
+#include "command/tune_options.hpp"
+#include "command/tune_progress.hpp"
+#include "command/tune_report.hpp"
+#include "records/trace.hpp"
+#include "records/tune_journal.hpp"
+#include "tune/trace_header.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace hotgemm::command {
+namespace {
+
+struct TuneCommand {
+  ProblemOptions problems;
+  TuningOptions tuning;
+  MeasurerOptions measuring;
+  std::vector<int> gpus;
+  double run_budget_s = TuningRunOptions{}.run_budget_s;
+  int trials = TuningRunOptions{}.max_trials;
+  bool no_baseline = false;
+  bool retune = false;
+  bool resume = false;
+  bool rejections = false;
+  std::string trace;
+};
+
+std::vector<int> gpus_of(const TuneCommand& command, const Session& session) {
+  if (command.gpus.empty()) return {session.device};
+  if (std::set<int>(command.gpus.begin(), command.gpus.end()).size() != command.gpus.size()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--gpus {} names a GPU twice", fmt::join(command.gpus, ",")));
+  }
+  return command.gpus;
+}
+
+TuningRunOptions run_options(const TuneCommand& command, const Session& session) {
+  return {.gpus = gpus_of(command, session),
+          .tuning = tune_options(command.tuning),
+          .with_baseline = !command.no_baseline,
+          .retune = command.retune,
+          .run_budget_s = command.run_budget_s,
+          .max_trials = command.trials};
+}
+
+/// What is kept of a run while it runs: the journal, the trace, and what people and programs are told.
+class TuneLog {
+ public:
+  TuneLog(const TuneCommand& command, Session& session, const Engine& engine, std::span<const Problem> problems,
+          bool several_gpus)
+      : command_(command),
+        session_(session),
+        engine_(engine),
+        problems_(problems),
+        progress_(problems.size(), several_gpus, session.quiet) {
+    session.output["results"] = Json::array();
+    session.output["lost_gpus"] = Json::array();
+    // Opened before anything is measured: a name that cannot be written to is known at once.
+    if (!command.trace.empty()) {
+      trace_.emplace(AppendFile::at(command.trace, !command.resume),
+                     [](const std::string& message) { log(LogLevel::error, message); });
+    }
+  }
+
+  TuningObserver observer() {
+    TuningObserver observer;
+    observer.started = [this](const GpuFacts& gpu) { start(gpu); };
+    observer.earlier = [this](const Problem& problem) { return earlier(problem); };
+    observer.began = [this](int gpu, const Problem& problem) { progress_.began(gpu, problem); };
+    observer.led = [this](int gpu, const Problem&, const RaceLeader& leader) {
+      flush_trace();
+      progress_.led(gpu, leader);
+    };
+    observer.finished = [this](const ProblemResult& result) { finish(result); };
+    observer.lost = [this](int gpu, const std::string& message) { lose(gpu, message); };
+    observer.is_cancelled = [] { return is_interrupted(); };
+    if (!trace_) return observer;
+    observer.sampled = [this](int, const Problem& problem, const Sample& s) {
+      trace_->add(TraceSample{to_string(problem), s.config, s.launch, s.race, s.round, s.us});
+    };
+    observer.rejected = [this](int, const Problem& problem, const Candidate& c) {
+      trace_->add(TraceRejection{to_string(problem), to_string(c.config), to_string(c.launch),
+                                 std::string(to_string(c.stage)), c.reason});
+    };
+    return observer;
+  }
+
+ private:
+  void start(const GpuFacts& gpu) {
+    // Whatever a problem's result depends on, so that only the same work is gone on with.
+    const TuningOptions& tuning = command_.tuning;
+    const std::string options = fmt::format("candidates {} budget {} rounds {} seed {} scratch {}", tuning.candidates,
+                                            tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch);
+    const std::string digest = journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
+    journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
+    if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));
+    flush_trace();
+  }
+
+  EarlierRun earlier(const Problem& problem) const {
+    const std::optional<JournalEntry> entry = journal_->status(problem);
+    if (!entry || entry->status == JournalEntry::Status::failed) return EarlierRun::nothing;
+    return entry->status == JournalEntry::Status::done ? EarlierRun::done : EarlierRun::partial;
+  }
+
+  void finish(const ProblemResult& result) {
+    using Status = JournalEntry::Status;
+    const Status status = !result.record ? Status::failed : result.is_cut_short ? Status::partial : Status::done;
+    journal_->add(result.problem, {status, result.failure});
+    flush_trace();
+    session_.output["results"].push_back(to_json(result));
+    progress_.finished(result);
+  }
+
+  void lose(int gpu, const std::string& message) {
+    session_.output["lost_gpus"].push_back({{"gpu", gpu}, {"message", message}});
+    const std::string text = fmt::format("hotgemm: GPU {} is given up: {}", gpu, one_line(message));
+    if (session_.quiet) fmt::print(stderr, "{}\n", text);  // this is no progress
+    progress_.line(text);
+  }
+
+  void flush_trace() {
+    if (trace_) trace_->flush();
+  }
+
+  const TuneCommand& command_;
+  Session& session_;
+  const Engine& engine_;
+  std::span<const Problem> problems_;
+  TuneProgress progress_;
+  std::optional<TuneJournal> journal_;
+  std::optional<TraceWriter> trace_;
+};
+
+int exit_code_for(const TuningReport& report) {
+  if (report.end == RunEnd::cancelled) return kInterrupted;
+  const auto ended_with = [&](ErrorCode code) {
+    return std::ranges::any_of(report.results,
+                               [&](const ProblemResult& r) { return !r.record && r.failure_code == code; });
+  };
+  if (ended_with(ErrorCode::wrong_result)) return kWrongNumbers;
+  if (ended_with(ErrorCode::compile_failed)) explain_failed_builds();
+  const bool has_failures = std::ranges::any_of(report.results, [](const ProblemResult& r) { return !r.record; });
+  return has_failures || report.end == RunEnd::out_of_gpus ? kSomeFailed : kGood;
+}
+
+void print_report(const Session& session, const TuneCommand& command, const TuningReport& report) {
+  session.print(results_table(report));
+  if (command.rejections) {
+    const std::string table = rejections_table(report);
+    session.print(table.empty() ? "no candidate was rejected" : "\n" + table);
+  }
+  session.print("\n" + run_summary(report));
+  for (const ProblemResult& r : report.results) {
+    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+  }
+  if (report.end == RunEnd::cancelled) session.note("hotgemm: interrupted; the results above are recorded");
+}
+
+int run_tune(Session& session, const TuneCommand& command) {
+  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
+  TuningRunOptions options = run_options(command, session);
+  const ContextOptions context = context_options(session);
+  Engine engine(context);
+  options.tuning.jobs = jobs_or_default(options.tuning.jobs, static_cast<int>(options.gpus.size()));
+  use_workers_for(engine, options.tuning.jobs);
+  MeasurerOptions measuring = command.measuring;
+  measuring.cache_directory = context.cache_directory;
+
+  TuningReport report;
+  {
+    TuneLog log(command, session, engine, problems, options.gpus.size() > 1);
+    report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(problems);
+  }
+  add_to_json(report, session.output);
+  print_report(session, command, report);
+  return exit_code_for(report);
+}
+
+void add_budget_options(CLI::App& sub, TuneCommand& command) {
+  sub.add_option("--run-budget", command.run_budget_s,
+                 "of the whole run, as in 90, 90s, 10m or 2h; no problem is begun after it")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                        CLI::AsNumberWithUnit::CASE_SENSITIVE, "SECONDS"))
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--trials", command.trials, "candidates to time, in the whole run")
+      ->check(CLI::Range(1, TuningRunOptions{}.max_trials));
+  sub.add_option("--rounds", command.tuning.rounds, "of the final comparison")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+}
+
+void add_measurer_options(CLI::App& sub, TuneCommand& command) {
+  sub.add_option("--gpus", command.gpus, "several GPUs of one model, as in 0,1; problems are shared out")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
+      ->excludes("--device");
+  sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
+                 "seconds after which a kernel that should take no time is given up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  sub.add_flag("--allow-mps", command.measuring.allow_mps, "measure although other processes use the GPU through MPS");
+  sub.add_flag("--in-process", command.measuring.in_process,
+               "measure without a worker process, for a profiler: a kernel that faults or hangs ends the run")
+      ->excludes("--hang-timeout")
+      ->excludes("--allow-mps");
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Session& session) {
+  const auto command = std::make_shared<TuneCommand>();
+  CLI::App& sub =
+      add_subcommand(app, session, "tune", "measure candidate kernels for problems on this GPU, and record the fastest",
+                     [&session, command] { return run_tune(session, *command); });
+  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  add_tuning_options(sub, command->tuning);
+  add_budget_options(sub, *command);
+  add_measurer_options(sub, *command);
+  sub.add_flag("--no-baseline", command->no_baseline, "do not race cuBLAS beside the candidates");
+  sub.add_flag("--retune", command->retune, "measure again where there is a record");
+  sub.add_flag("--resume", command->resume,
+               "go on with a run of the same problems and options that was interrupted: what it has finished is not "
+               "done again, what it was cut short in is");
+  sub.add_option("--trace", command->trace, "write every sample and rejection to this file, as lines of JSON");
+  sub.add_flag("--rejections", command->rejections, "list the candidates that were not picked, with stage and reason");
+  sub.footer(
+      "Kernels are measured in a worker process, so that one that faults, hangs or writes where it should not costs "
+      "its "
+      "own\nrow; it is not tried again for a week. Ctrl-C ends the run with the best so far, a second one at once. "
+      "Every "
+      "result\nis recorded when it is told.");
+}
+
+}  // namespace hotgemm::command

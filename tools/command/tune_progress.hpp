@@ -1,0 +1,33 @@
+#pragma once
+
+#include "command/progress.hpp"
+#include "tune/tuning_run.hpp"
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace hotgemm::command {
+
+/// Where a tuning run stands, on stderr: what is measured now with the best so far, and a line that stays for each
+/// problem that is done. Not thread-safe.
+class TuneProgress {
+ public:
+  TuneProgress(std::size_t total, bool several_gpus, bool quiet);
+
+  void began(int gpu, const Problem& problem);
+  void led(int gpu, const RaceLeader& leader);
+  void finished(const ProblemResult& result);
+  void line(const std::string& text) { progress_.line(text); }
+
+ private:
+  std::string heading(const Problem& problem) const;
+
+  Progress progress_;
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool several_gpus_;
+  std::map<int, Problem> current_;  // by GPU
+};
+
+}  // namespace hotgemm::command
