@@ -44,7 +44,7 @@ class Plan {
   /// the plan says so. Thread-safe.
   void launch(Stream stream, const Operands& operands) const;
 
-  const Problem& problem() const;
+  const Workload& problem() const;
   /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
   std::string config() const;
   Origin origin() const;
@@ -58,9 +58,9 @@ class Plan {
 
  private:
   friend class Context;
-  Plan(std::shared_ptr<const PlanImpl> impl, const Problem& problem) : impl_(std::move(impl)), problem_(problem) {}
+  Plan(std::shared_ptr<const PlanImpl> impl, const Workload& problem) : impl_(std::move(impl)), problem_(problem) {}
   std::shared_ptr<const PlanImpl> impl_;
-  Problem problem_;
+  Workload problem_;
 };
 
 }  // namespace hotgemm

@@ -39,9 +39,9 @@ ReuseTile reuse_tile(const KernelConfig& config, const GemmTraits& traits);
 double flops(const Problem& problem);
 /// Bytes that the problem needs at least: each element of A and B read once, of C where beta is not zero, and of D
 /// written.
-double least_bytes(const Problem& problem);
+double least_bytes(const Workload& problem);
 /// Bytes that a kernel asks of global memory which reads A and B once for each tile.
-double traffic_bytes(const ReuseTile& tile, const Problem& problem);
+double traffic_bytes(const ReuseTile& tile, const Workload& problem);
 
 struct Roofline {
   Pipe pipe = Pipe::cuda_f32;
@@ -54,6 +54,6 @@ struct Roofline {
   bool is_compute_bound = false;
 };
 
-Roofline roofline(const std::optional<KernelConfig>& config, const Problem& problem, const DeviceInfo& device);
+Roofline roofline(const std::optional<KernelConfig>& config, const Workload& problem, const DeviceInfo& device);
 
 }  // namespace hotgemm

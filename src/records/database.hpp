@@ -64,11 +64,11 @@ class Database {
   /// The record of `problem`'s class for this architecture. An upper layer wins over a lower one; within a layer the
   /// same GPU model over the same number of SMs over neither; then a current record over a stale one; then the latest
   /// measurement, or the best among those of the same m in the latest one's environment.
-  std::optional<Found> find(const Problem& problem, const GpuQuery& query) const;
+  std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
   /// Up to `max` classes that differ from `problem` in sizes only, so that their configs are legal for it: the nearest
   /// first, the class of `problem` itself included. Each comes with the record that find would return.
-  std::vector<Neighbour> nearest(const Problem& problem, const GpuQuery& query, int max) const;
+  std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max) const;
 
   /// Makes `record` visible to this object at once and appends it to this object's segment. Trouble with the disk is
   /// one warning, and nothing is written from then on. Throws Error{invalid_argument} for a record that cannot be

@@ -30,7 +30,7 @@ std::string_view to_string(JournalEntry::Status status);
 using TuneJournalOptions = LayerOptions;
 
 /// 64 hex digits that name one piece of work: `problems` in their order, as `options` say, on a GPU model.
-std::string journal_digest(std::span<const Problem> problems, std::string_view options, const std::string& gpu,
+std::string journal_digest(std::span<const Workload> problems, std::string_view options, const std::string& gpu,
                            const std::string& arch);
 
 /// What a run over many problems has finished, so that it can be gone on with: a line per problem, of which the last
@@ -43,10 +43,10 @@ class TuneJournal {
   TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume);
 
   /// nullopt for a problem that no run has finished.
-  std::optional<JournalEntry> status(const Problem& problem) const;
+  std::optional<JournalEntry> status(const Workload& problem) const;
 
   /// On disk when it returns, though not beyond a loss of power.
-  void add(const Problem& problem, JournalEntry entry);
+  void add(const Workload& problem, JournalEntry entry);
 
  private:
   void read(std::string_view text);

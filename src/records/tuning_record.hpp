@@ -29,7 +29,7 @@ struct Environment {
 
 /// The tuner's answer for one problem class on one GPU model.
 struct TuningRecord {
-  Problem problem;  ///< as measured; its class is (class_m(m), everything else)
+  Workload problem;  ///< as measured; its class is (class_m(m), everything else)
   KernelConfig config;
   LaunchConfig launch;
   Timing timing;

@@ -39,7 +39,7 @@ struct BenchSide {
 };
 
 struct BenchResult {
-  Problem problem;
+  Workload problem;
   TimingMode mode = TimingMode::eager;
   BenchSide ours;
   std::string origin;  ///< where our kernel came from; for the caller to say
@@ -60,7 +60,7 @@ struct BenchResult {
 /// (eager if it has none), found by short races: for a figure beside ours, where bench_problem would take too long.
 /// Throws Error{not_supported} where none runs.
 Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<const OperandSet> sets,
-                           const Problem& problem, CublasBaseline& cublas, const BenchOptions& options);
+                           const Workload& problem, CublasBaseline& cublas, const BenchOptions& options);
 
 /// Measures `ours`, whose result the caller has checked, against the fastest of cuBLAS's default and all algorithms
 /// that cuBLASLt's heuristics return. The baseline is chosen in the timing mode reported, in races of its own; the
@@ -70,13 +70,13 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
 /// What keeps a problem from being measured is told in `failure`; only Error{context_lost} and driver errors that are
 /// no side's own are thrown.
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
-                          std::span<const OperandSet> sets, const Problem& problem, CublasBaseline& cublas,
+                          std::span<const OperandSet> sets, const Workload& problem, CublasBaseline& cublas,
                           const BenchOptions& options);
 
 /// bench_problem in every mode that the protocol asks for: eager, and below kGraphBelowUs graph as well; in just
 /// options.mode if that is set.
 std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream stream, const Contender& ours,
-                                            std::span<const OperandSet> sets, const Problem& problem,
+                                            std::span<const OperandSet> sets, const Workload& problem,
                                             CublasBaseline& cublas, const BenchOptions& options);
 
 /// One object with the fields' names; times in µs, null for what was not measured.

@@ -53,28 +53,28 @@ void reject(Candidate& candidate, Stage stage, std::string reason);
 
 /// Adds `ended`, which has ended on a GPU, and its twins among `rows` to the engine's rejections if its reason is worth
 /// it.
-void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Workload& problem,
               const Environment& where);
 
 /// `count` configs for `problem` on `device`: the model's shortlist, a quarter of anchors, and the configs that won on
 /// the nearest problems in `database`. From the fastest predicted to the slowest. Throws Error{not_supported} if
 /// no kernel computes the problem on the device.
-std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
+std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
                                        const Database* database = nullptr, const GpuQuery& query = {});
 
 /// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
-std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
+std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device);
 
 /// Compiles the living among `candidates` for the GPU of `where`. Rejected are those that fail or spill, and without
 /// being compiled those that are remembered. `is_cancelled` is asked after each kernel.
-void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
-                      int jobs, const std::function<bool()>& is_cancelled = {});
+void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
+                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled = {});
 
 /// Rejects those of the living whose kernels the engine's rejections know from `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);
 
 /// Of candidates that have been built and are launched alike and whose machine code is the same, the one with the
 /// earliest name stays alive; it becomes `same_as` of the others.
-void merge_twins(std::span<Candidate> candidates, const Problem& problem);
+void merge_twins(std::span<Candidate> candidates, const Workload& problem);
 
 }  // namespace hotgemm

@@ -40,7 +40,7 @@ struct ExhaustiveResult {
 
 /// 64 hex digits that name the trace of measuring every config for `problem`: they depend on all that `header` says but
 /// the version.
-std::string exhaustive_digest(const Problem& problem, const TraceHeader& header);
+std::string exhaustive_digest(const Workload& problem, const TraceHeader& header);
 
 /// Measures every config that is legal for `problem` and appends to `trace`: each once, the best twentieth, but at
 /// least eight, for all rounds, and the best three with every raster. One config takes part in all races, so that pairs
@@ -49,7 +49,8 @@ std::string exhaustive_digest(const Problem& problem, const TraceHeader& header)
 /// Nothing is recorded but the rejections of candidates that are wrong or dangerous. Throws Error{no_compiler} where
 /// something is to be compiled and NVRTC is absent; wrong_result if no candidate survives; and what the measurer throws
 /// of anything that is no candidate's fault.
-ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Problem& problem, ResumableTrace& trace,
-                                      const ExhaustiveOptions& options, const ExhaustiveObserver& observer = {});
+ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Workload& problem,
+                                      ResumableTrace& trace, const ExhaustiveOptions& options,
+                                      const ExhaustiveObserver& observer = {});
 
 }  // namespace hotgemm

@@ -54,7 +54,7 @@ class Measurer {
 
   /// From now on trials are about `problem`: makes its operands. Ends what was begun before. Throws
   /// Error{out_of_memory} if the operands do not fit, and what the driver says of anything that is no trial's fault.
-  virtual void begin(const Problem& problem, const MeasureOptions& options) = 0;
+  virtual void begin(const Workload& problem, const MeasureOptions& options) = 0;
 
   /// Loads each trial and runs it once on check data, `seed` of which differs from the seed that begin was given: all
   /// of D must be right, and nothing else in the operands' memory written. Returns a verdict each.

@@ -31,7 +31,7 @@ Candidate candidate_of(const CandidateName& name) {
 CandidateName name_of(const Candidate& candidate) { return {to_string(candidate.config), to_string(candidate.launch)}; }
 
 /// What a call without records gets, before anything is measured.
-CandidateName estimate(Engine& engine, const Problem& problem, const Environment& where) {
+CandidateName estimate(Engine& engine, const Workload& problem, const Environment& where) {
   for (const Choice& choice : choose(problem, where.arch, Database(DatabaseOptions{}), engine.query(where))) {
     Candidate candidate;
     candidate.config = choice.config;
@@ -43,7 +43,7 @@ CandidateName estimate(Engine& engine, const Problem& problem, const Environment
 }
 
 /// A race of `names`, each once, whatever the order of their roles.
-std::map<CandidateName, std::vector<double>> race_fresh(Engine& engine, Measurer& measurer, const Problem& problem,
+std::map<CandidateName, std::vector<double>> race_fresh(Engine& engine, Measurer& measurer, const Workload& problem,
                                                         std::vector<CandidateName> names, const QualityOptions& options,
                                                         TimingMode mode) {
   std::ranges::sort(names);
@@ -78,7 +78,7 @@ AssessedChoice pick_of(const CandidateName& name, const TraceRanking& ranking) {
 
 }  // namespace
 
-QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem, const ExhaustiveResult& exhaustive,
+QualityResult assess(Engine& engine, Measurer& measurer, const Workload& problem, const ExhaustiveResult& exhaustive,
                      const QualityOptions& options, const std::function<bool()>& is_cancelled) {
   const TraceRanking& ranking = exhaustive.ranking;
   const GpuFacts& gpu = measurer.gpu();

@@ -24,7 +24,7 @@ struct AssessedChoice {
 
 /// How the tuner's answer for a problem, and those without measuring, compare with the best of all configs.
 struct QualityResult {
-  Problem problem;
+  Workload problem;
   TimingMode mode = TimingMode::eager;
   std::size_t configs = 0;   ///< that were timed
   std::size_t rejected = 0;  ///< that were not
@@ -48,7 +48,7 @@ struct QualityOptions {
 /// Searches for `problem` without records, and races its pick and the model's against the fastest of `exhaustive`: on
 /// fresh data and samples, never on those that chose. The search records in `engine`: give it one that keeps no
 /// records. Throws what search throws, and wrong_result where one of the three is wrong.
-QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem, const ExhaustiveResult& exhaustive,
+QualityResult assess(Engine& engine, Measurer& measurer, const Workload& problem, const ExhaustiveResult& exhaustive,
                      const QualityOptions& options, const std::function<bool()>& is_cancelled = {});
 
 /// What all problems together say. NaN where there is no problem to say it, or where one failed.

@@ -67,7 +67,7 @@ struct TuneOutcome {
 /// Error{out_of_memory} if the operands do not fit; if no candidate survives wrong_result if one of
 /// them was wrong, else driver_error if one was built, else compile_failed; interrupted if it was cancelled before
 /// anything was timed; and what the measurer throws of anything that is no candidate's fault.
-TuneOutcome search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+TuneOutcome search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer = {});
 
 }  // namespace hotgemm

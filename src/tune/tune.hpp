@@ -14,6 +14,6 @@ SearchOptions search_options(const TuneOptions& options);
 ///
 /// Uses scratch memory and a stream of its own. Throws what pick_candidates and search throw, and Error{context_lost}
 /// if a candidate takes the CUDA context with it.
-TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const TuneOptions& options);
+TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options);
 
 }  // namespace hotgemm

@@ -12,17 +12,17 @@ namespace hotgemm {
 
 /// A problem class on its way through a tuning run.
 struct TuningJob {
-  std::vector<Problem> problems;  ///< of the class, in the list's order; the first one is measured
+  std::vector<Workload> problems;  ///< of the class, in the list's order; the first one is measured
   std::vector<Candidate> candidates;
   double compile_s = 0;
   int trials = 0;           ///< candidates it may time
   std::set<int> failed_on;  ///< GPUs whose measurers have failed with it
 
-  const Problem& problem() const { return problems.front(); }
+  const Workload& problem() const { return problems.front(); }
 };
 
 /// The classes among `problems`, by their first member. Problems that cannot be tuned are jobs too, and fail.
-std::vector<TuningJob> jobs_of(std::span<const Problem> problems);
+std::vector<TuningJob> jobs_of(std::span<const Workload> problems);
 
 /// Leaves at most `trials` candidates to be timed: those predicted to be the fastest.
 void limit_trials(TuningJob& job, int trials);
@@ -38,7 +38,7 @@ class JobPreparation {
   std::optional<ProblemResult> prepare(TuningJob& job, EarlierRun earlier, const std::function<bool()>& is_cancelled);
 
  private:
-  std::optional<TuningRecord> recorded(const Problem& problem, EarlierRun earlier) const;
+  std::optional<TuningRecord> recorded(const Workload& problem, EarlierRun earlier) const;
 
   Engine& engine_;
   const TuningRunOptions& options_;
@@ -48,6 +48,6 @@ class JobPreparation {
 };
 
 /// A result that says why there is no other.
-ProblemResult failed(const Problem& problem, const Error& error);
+ProblemResult failed(const Workload& problem, const Error& error);
 
 }  // namespace hotgemm

@@ -34,7 +34,7 @@ class IsolatedMeasurer final : public Measurer {
   ~IsolatedMeasurer() override;
 
   const GpuFacts& gpu() const override;
-  void begin(const Problem& problem, const MeasureOptions& options) override;
+  void begin(const Workload& problem, const MeasureOptions& options) override;
   /// A trial that ended the worker gets a verdict that says how: "hung: …", "faulted: …". Throws Error{internal} if the
   /// worker keeps being killed from outside; as do begin and race.
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override;

@@ -24,7 +24,7 @@ class BenchRun {
 
   /// One result per timing mode, at least one. What keeps a problem from being measured is its `failure`; only
   /// Error{context_lost} and errors of the driver's own are thrown.
-  std::vector<BenchResult> measure(const Problem& problem);
+  std::vector<BenchResult> measure(const Workload& problem);
   /// From now on our kernels also race against the highest ceiling. Throws Error, not_supported where there is none.
   void add_ceilings();
   /// What the GPU reaches with the chip to itself: the highest first, none before add_ceilings().
@@ -41,9 +41,9 @@ class BenchRun {
   std::vector<BenchResult> measure_plan(const Plan& plan);
   std::string check(const Plan& plan, const std::vector<OperandSet>& sets);
   std::vector<BenchResult> race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
-                                     const Problem& problem);
+                                     const Workload& problem);
   BenchResult race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
-                           const Problem& problem);
+                           const Workload& problem);
 
   const Driver& driver_;
   Context& context_;

@@ -14,6 +14,9 @@
 
 namespace hotgemm::command {
 
+/// Whether ceiling kernels multiply elements of this type.
+bool has_ceiling(DType element);
+
 /// The tensor cores' rate by one instruction, with nothing to load (templates/mma_ceiling.cuh, wgmma_ceiling.cuh): what
 /// no kernel that uses it can exceed.
 class Ceiling {

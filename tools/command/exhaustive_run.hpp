@@ -19,7 +19,7 @@ class ExhaustiveRun {
   ExhaustiveRun(const Session& session, const TuningOptions& tuning, MeasurerOptions measuring);
 
   /// Goes on with the problem's trace, or begins one. Throws what measure_every_config throws.
-  ExhaustiveResult measure(const Problem& problem);
+  ExhaustiveResult measure(const Workload& problem);
 
   /// Keeps no records.
   Engine& engine() { return engine_; }
@@ -38,14 +38,14 @@ class ExhaustiveRun {
 };
 
 /// What `visit` fills in for a problem: a row of "results".
-using VisitProblem = std::function<void(const Problem& problem, Json& row)>;
+using VisitProblem = std::function<void(const Workload& problem, Json& row)>;
 
 /// Visits each problem until the command is interrupted. A failure is its row's, and a line on stderr. Returns the exit
 /// code.
-int for_each_problem(Session& session, std::span<const Problem> problems, const VisitProblem& visit);
+int for_each_problem(Session& session, std::span<const Workload> problems, const VisitProblem& visit);
 
 /// `bench --exhaustive`. Returns the exit code.
-int run_exhaustive(Session& session, std::span<const Problem> problems, const TuningOptions& tuning,
+int run_exhaustive(Session& session, std::span<const Workload> problems, const TuningOptions& tuning,
                    const MeasurerOptions& measuring);
 
 }  // namespace hotgemm::command

@@ -10,7 +10,7 @@ namespace hotgemm::command {
 
 /// The rungs of one problem, measured or only built.
 struct LadderTable {
-  Problem problem;
+  Workload problem;
   std::vector<LadderRow> rows;
 };
 

@@ -52,7 +52,7 @@ std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceIn
 
 /// Compiles the kernels of rows that go on for `device`; refuses those of which no block has room on an SM.
 /// `done` is called after each with how many there are, and returns whether to go on.
-void build_rows(std::vector<LadderRow>& rows, const Problem& problem, const DeviceInfo& device, Engine& engine,
+void build_rows(std::vector<LadderRow>& rows, const Workload& problem, const DeviceInfo& device, Engine& engine,
                 int jobs, const std::function<bool(std::size_t done, std::size_t total)>& done);
 
 }  // namespace hotgemm::command

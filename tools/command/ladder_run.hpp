@@ -31,21 +31,21 @@ class LadderRun {
   /// race over operands that no launch finds in L2. What keeps a row from being timed is its reason. `is_cancelled` is
   /// asked between steps; rows that it leaves out have a reason too. After an error that took the CUDA context with it
   /// nothing else can run, and `is_lost` says so; other errors of the driver's own end all rows of the problem.
-  void measure(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
+  void measure(std::vector<LadderRow>& rows, const Workload& problem, const std::function<bool()>& is_cancelled);
 
   bool is_lost() const { return is_lost_; }
   std::string cublas_version() const { return cublas_ && cublas_->available() ? cublas_->version() : "not used"; }
 
  private:
   struct Runner;
-  std::vector<Runner> runners_of(std::vector<LadderRow>& rows, const Problem& problem, const OperandPool& pool);
-  Runner load(LadderRow& row, const Problem& problem, const OperandPool& pool);
-  Launch library_launch(const Problem& problem, const OperandPool& pool);
-  void check(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool,
+  std::vector<Runner> runners_of(std::vector<LadderRow>& rows, const Workload& problem, const OperandPool& pool);
+  Runner load(LadderRow& row, const Workload& problem, const OperandPool& pool);
+  Launch library_launch(const Workload& problem, const OperandPool& pool);
+  void check(std::vector<Runner>& runners, const Workload& problem, const OperandPool& pool,
              const std::function<bool()>& is_cancelled);
-  void sample(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool);
+  void sample(std::vector<Runner>& runners, const Workload& problem, const OperandPool& pool);
   void time(std::vector<Runner>& runners, const OperandPool& pool, const std::function<bool()>& is_cancelled);
-  void measure_all(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
+  void measure_all(std::vector<LadderRow>& rows, const Workload& problem, const std::function<bool()>& is_cancelled);
 
   DeviceState& device_;
   const Driver& driver_;

@@ -35,7 +35,7 @@ struct LadderEntry {
 
 /// A problem with all that is run on it, cuBLAS last.
 struct LadderProblem {
-  Problem problem;
+  Workload problem;
   std::vector<LadderEntry> entries;
 };
 

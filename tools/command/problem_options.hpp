@@ -20,25 +20,19 @@ struct ProblemOptions {
   int beta = -1;  ///< 0 or 1; -1 if it was not given
 };
 
-/// Which alignment classes problems have that --align says nothing about.
-enum class DefaultAlignment {
-  packed,  ///< those of packed matrices
-  widest,  ///< 16 bytes each
-};
-
-void add_problem_options(CLI::App& app, ProblemOptions& options, DefaultAlignment alignment);
+void add_problem_options(CLI::App& app, ProblemOptions& options);
 
 /// The problems that the options name, each once, in their order: --shape in every layout and type, then the files'.
-/// Throws Error{invalid_argument} that names the bad word, Error{not_supported} for types that do not go together.
-std::vector<Problem> read_problems(const ProblemOptions& options, DefaultAlignment alignment);
+/// Throws Error{invalid_argument} that names the bad word, Error{not_supported} for what no kernel computes.
+std::vector<Workload> read_problems(const ProblemOptions& options);
 
 /// read_problems; throws Error{invalid_argument} if there is none.
-std::vector<Problem> require_problems(const ProblemOptions& options, DefaultAlignment alignment);
+std::vector<Workload> require_problems(const ProblemOptions& options);
 
-/// A problem in a table: "4096x4096x512 nt f16", then what is not as usual: "acc f16", "align 2,16,2", "beta".
-std::string label(const Problem& problem);
+/// A problem in a table: to_string, without the alignment where rows are packed: "4096 4096 512 nt f16 beta=1".
+std::string label(const Workload& problem);
 
 /// TFLOP/s of `problem` in `us` microseconds.
-double tflops(const Problem& problem, double us);
+double tflops(const Workload& problem, double us);
 
 }  // namespace hotgemm::command

@@ -11,7 +11,7 @@
 namespace hotgemm::command {
 
 /// `bench --quality`: the tuner's and the model's picks against the fastest of all configs. Returns the exit code.
-int run_quality(Session& session, std::span<const Problem> problems, const TuningOptions& tuning, int rounds,
+int run_quality(Session& session, std::span<const Workload> problems, const TuningOptions& tuning, int rounds,
                 const MeasurerOptions& measuring);
 
 }  // namespace hotgemm::command
