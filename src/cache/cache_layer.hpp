@@ -32,8 +32,7 @@ class CacheLayer {
     std::string name;
     struct ::stat status {};
     std::uint64_t bytes() const;                      ///< on disk
-    std::int64_t used_ns(std::int64_t now_ns) const;  ///< the time stamp that the cache sets; a time in the future
-                                                      ///< counts as now
+    std::int64_t used_ns(std::int64_t now_ns) const;  ///< from the cache's own time stamp; never later than now
   };
 
   struct TrimResult {

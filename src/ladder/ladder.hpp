@@ -14,8 +14,7 @@ namespace hotgemm {
 /// template. The last rungs are kernels that hotgemm developed from them. A is not transposed.
 struct Rung {
   std::string_view name;               ///< of the kernel in the material: "hgemm_mma_m16n8k16_naive"
-  std::string_view label;              ///< of the kernel's row in the material's tables:
-                                       ///< "mma2x4+warp4x4+stage2+swizzle"
+  std::string_view label;              ///< in the material's tables: "mma2x4+warp4x4+stage2+swizzle"
   std::optional<KernelConfig> config;  ///< empty for cuBLAS
   DType element = DType::f16;
   Op op_b = Op::n;
