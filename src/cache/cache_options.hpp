@@ -17,8 +17,7 @@ struct BinaryCacheOptions {
   std::filesystem::path directory;                      ///< the user's layer; empty: memory only
   std::vector<std::filesystem::path> read_only_layers;  ///< searched in this order after the user's layer
   CacheMode mode = CacheMode::read_write;
-  std::uint64_t max_bytes = std::uint64_t{1} << 30U;  ///< of the user's layer; above it the least recently used are
-                                                      ///< removed
+  std::uint64_t max_bytes = std::uint64_t{1} << 30U;  ///< of the user's layer; above it the oldest entries are removed
   bool trust_shared = false;                          ///< use directories and entries that other users can write
   bool durable = false;                               ///< entries survive a power cut, at the cost of two fsyncs each
   /// The directory for locks, local to this node. Default: $XDG_RUNTIME_DIR/hotgemm, else /dev/shm/hotgemm-<uid>, else
