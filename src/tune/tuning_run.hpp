@@ -25,8 +25,7 @@ struct TuningRunOptions {
   bool with_baseline = false;  ///< also race cuBLAS's fastest algorithm
   bool retune = false;         ///< measure again even if there is a current record
   double run_budget_s = std::numeric_limits<double>::infinity();  ///< for all problems together
-  int max_trials = std::numeric_limits<int>::max();               ///< limit on candidates timed, for all problems
-                                                                  ///< together
+  int max_trials = std::numeric_limits<int>::max();               ///< of candidates timed, for all problems together
 };
 
 enum class TuneStatus {

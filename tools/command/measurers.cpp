@@ -19,7 +19,7 @@ unsigned long long current_context_id(const Driver& driver) {
   return id;
 }
 
-/// A DeviceMeasurer with the context that it needs, current on the thread that makes it.
+/// A DeviceMeasurer together with its CUDA context, which is current on the thread that makes it.
 class InProcessMeasurer final : public Measurer {
  public:
   InProcessMeasurer(Engine& engine, int gpu)
