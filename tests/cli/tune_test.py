@@ -168,14 +168,14 @@ class ReportTest(TuneCase):
         self.assertEqual({result["gpu"] for result in output["results"]}, {1})
         self.assertEqual([lost["gpu"] for lost in output["lost_gpus"]], [7])
         done = self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--gpus", "1,7", "-q")
-        self.assertRegex(done.stderr, r"^hotgemm: GPU 7 is given up: .*\n$")
+        self.assertRegex(done.stderr, r"^hotgemm: GPU 7 is no longer used: .*\n$")
 
     def test_budgets_of_the_run(self):
         output = self.tune("--shape", self.LIST, "--trials", "1")
         self.assertEqual((output["ended"], output["left"]), ("out_of_trials", self.COUNT - 1))
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:5000"
         done = self.run_command("tune", "--shape", self.LIST, *self.OPTIONS, "--retune", "--run-budget", "1s")
-        self.assertIn("left, since --run-budget is spent; --resume goes on", done.stdout)
+        self.assertIn("left because --run-budget is used up; use --resume to continue", done.stdout)
         self.assertNotIn("16 problems in", done.stdout)
 
 

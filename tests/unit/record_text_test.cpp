@@ -114,7 +114,7 @@ TEST(RecordText, EachFaultIsNamed) {
       {edited(good, "\"m\":4096", "\"m\":18446744073709551615"), "not an integer"},
       {edited(good, "4096x4096x512 nt", "4096x4096x512 xy"), "'xy'"},
       {edited(good, "mma_m128", "mma_m100"), "is not legal"},
-      {edited(good, "mma_m128", "mmb_m128"), "none of this version"},
+      {edited(good, "mma_m128", "mmb_m128"), "unknown to this version"},
       {edited(good, "r4n", "r0n"), "launch 'r0n'"},
       {edited(good, "r4n", "r2000000000n"), "launch 'r2000000000n'"},
       {edited(good, "123.25", "-123.25"), "negative"},

@@ -124,7 +124,7 @@ TEST(TuneJournal, OneRunAtATime) {
   Warnings warnings;
   TuneJournal second{options_at(directory, &warnings), kDigest, false};
   ASSERT_EQ(warnings.messages().size(), 1u);
-  EXPECT_NE(warnings.messages()[0].find("another process is at it"), std::string::npos);
+  EXPECT_NE(warnings.messages()[0].find("another process is appending to it"), std::string::npos);
   second.add(some_problems()[1], kDone);
   EXPECT_EQ(second.status(some_problems()[1]), kDone);
   first.add(some_problems()[2], kDone);
