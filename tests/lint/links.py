@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the links between the markdown pages, and that docs/README.md leads to every page of docs/.
+"""Checks links between markdown pages and the files that pages name, and that docs/README.md leads to every page.
 
 links.py ROOT         prints one line per violation; exit status 1 if there is one
 links.py --self-test  feeds each rule a bad sample, and fails unless exactly that rule reports it
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 LINK = re.compile(r"!?\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
+SOURCE = re.compile(r"`((?:cmake|docs|src|templates|tests|tools)/[\w./-]+\.\w+)`")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.S | re.M)
 SCREEN = 60  # lines; docs/results has pages of one screen, and tables under raw/
 INDEX = "docs/README.md"
@@ -40,6 +41,8 @@ def lint(root: pathlib.Path) -> list[tuple[str, str]]:
                 found.append(("file", f"{name}: {target}: no such file"))
             elif anchor and anchor not in anchors(texts.get(to, "")):
                 found.append(("anchor", f"{name}: {target}: no such heading"))
+        found += [("source", f"{name}: {source}: no such file") for source in SOURCE.findall(text)
+                  if name != "CHANGELOG.md" and not (root / source).exists()]
         if re.fullmatch(r"docs/results/[\w.-]+", name) and text.count("\n") > SCREEN:
             found.append(("screen", f"{name}: longer than {SCREEN} lines; tables belong in docs/results/raw"))
     reached, waiting = set(), [(root / INDEX).resolve()]
@@ -55,10 +58,11 @@ def lint(root: pathlib.Path) -> list[tuple[str, str]]:
 
 GOOD = {"README.md": "# A b: `c`\n[d](docs/README.md#x-y) `[code](nowhere)` [web](https://example.org)\n",
         INDEX: "# X, y\n[up](../README.md#a-b-c) [two\nlines](p.md)\n```\n[code](nowhere)\n```\n![picture](s.svg)\n",
-        "docs/p.md": "\n", "docs/s.svg": "", "docs/results/raw/table.csv": "\n" * 2 * SCREEN}
+        "docs/p.md": "`docs/s.svg` `build/x.txt`\n", "docs/s.svg": "", "docs/results/raw/table.csv": "\n" * 2 * SCREEN}
 BAD_SAMPLES = {
     "file": {"docs/p.md": "[a](gone.md)\n"},
     "anchor": {"docs/p.md": "[a](README.md#gone)\n"},
+    "source": {"docs/p.md": "`src/gone.cpp`\n"},
     "index": {"docs/new.md": "\n"},
     "screen": {"docs/p.md": "[a](results/r.md)\n", "docs/results/r.md": "\n" * (SCREEN + 1)},
 }
