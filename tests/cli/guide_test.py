@@ -36,13 +36,13 @@ class GuideTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.root = pathlib.Path(directory.name)
-        for name in ("docs/guide", "docs/results"):
+        for name in ("docs/guide", "docs/results/raw"):
             (self.root / name).mkdir(parents=True)
         self.page = self.root / "docs/guide/01-step.md"
         self.page.write_text(PAGE, encoding="utf-8")
 
     def csv(self, text):
-        (self.root / "docs/results/ladder.csv").write_text(text, encoding="utf-8")
+        (self.root / "docs/results/raw/ladder.csv").write_text(text, encoding="utf-8")
 
     def run_tool(self, *words, expect=0):
         done = subprocess.run([sys.executable, str(ROOT / "tools/guide_numbers"), "--root", str(self.root), *words],
