@@ -46,10 +46,7 @@ function(hotgemm_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
                                            -fstack-protector-strong ${hotgemm_hardening}
                                            $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
-  # A shared library says what it exports by a version script instead: our headers carry no export macro.
-  if(NOT BUILD_SHARED_LIBS)
-    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  endif()
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   if(NOT hotgemm_sanitized)
     # Undefined first: some distributions' compilers define a lower level by themselves.
@@ -61,14 +58,13 @@ function(hotgemm_compile_options target)
   endif()
 endfunction()
 
-# A shared libhotgemm exports namespace hotgemm and the C functions hotgemm_*, and nothing of the libraries inside it.
-function(hotgemm_hide_foreign_symbols target)
-  if(BUILD_SHARED_LIBS)
-    set(script ${PROJECT_SOURCE_DIR}/cmake/exports.map)
-    target_link_options(${target} PRIVATE -Wl,--version-script=${script})
-    if(NOT hotgemm_sanitized)
-      target_link_options(${target} PRIVATE -Wl,-z,defs)
-    endif()
-    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+# A shared libhotgemm exports what HOTGEMM_API marks. The version script hides the rest of what its objects hold with
+# default visibility: instances of std's templates, and functions of fmt and spdlog.
+function(hotgemm_export_api_only target)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${script})
+  if(NOT hotgemm_sanitized)
+    target_link_options(${target} PRIVATE -Wl,-z,defs)
   endif()
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
 endfunction()

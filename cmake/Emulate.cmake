@@ -58,7 +58,7 @@ add_library(hotgemm_emulate STATIC ${emulate_sources} $<TARGET_OBJECTS:hotgemm_e
 hotgemm_compile_options(hotgemm_emulate)
 hotgemm_private_includes(hotgemm_emulate)
 target_compile_options(hotgemm_emulate PRIVATE -O2)
-target_link_libraries(hotgemm_emulate PUBLIC hotgemm Boost::context fmt::fmt)
+target_link_libraries(hotgemm_emulate PUBLIC hotgemm_static Boost::context fmt::fmt)
 if(HOTGEMM_SANITIZE MATCHES "address")
   # Frames that outlive their functions would be kept in a second stack of some MiB for each of thousands of fibers.
   # For users too: inline functions that they share with the library are compiled once.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hotgemm/export.hpp>
 #include <hotgemm/gemm_types.hpp>  // DType, Op
 
 #include <cstddef>
@@ -15,12 +16,12 @@ namespace hotgemm {
 using Stream = CUstream_st*;
 
 /// "f16", "bf16", "f32".
-std::string_view to_string(DType dtype);
+HOTGEMM_API std::string_view to_string(DType dtype);
 /// "n", "t".
-std::string_view to_string(Op op);
+HOTGEMM_API std::string_view to_string(Op op);
 /// Inverses of to_string; throw Error{invalid_argument} that names `text`.
-DType parse_dtype(std::string_view text);
-Op parse_op(std::string_view text);
+HOTGEMM_API DType parse_dtype(std::string_view text);
+HOTGEMM_API Op parse_op(std::string_view text);
 
 /// What is computed, without pointers: D = alpha * op(A) * op(B) + beta * C.
 ///
@@ -50,11 +51,11 @@ struct Problem {
 
 /// "4096x4096x512 nt f16 f32 a16 b16 d16 beta0"; parse accepts what to_string prints, and the alignments and beta may
 /// be left out. Throws Error{invalid_argument}.
-std::string to_string(const Problem& problem);
-Problem parse_problem(std::string_view text);
+HOTGEMM_API std::string to_string(const Problem& problem);
+HOTGEMM_API Problem parse_problem(std::string_view text);
 
 /// The smallest bucket of m that holds `m`: 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, then four steps to each doubling.
-std::int64_t class_m(std::int64_t m);
+HOTGEMM_API std::int64_t class_m(std::int64_t m);
 
 /// The operands of one call. Leading dimensions are in elements of the matrices as stored.
 ///

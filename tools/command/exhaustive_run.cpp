@@ -9,6 +9,7 @@
 #include "tune/trace_header.hpp"
 
 #include <hotgemm/error.hpp>
+#include <hotgemm/version.hpp>
 
 #include <fmt/format.h>
 

@@ -5,6 +5,8 @@
 #include "gpu/nvrtc.hpp"
 #include "gpu/shared_library.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/format.h>
 
 #include <array>

@@ -1,6 +1,8 @@
 #include "command/commands.hpp"
 #include "command/progress.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 
 #include "gpu/device.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

@@ -11,6 +11,8 @@
 #include "records/tune_journal.hpp"
 #include "tune/trace_header.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
