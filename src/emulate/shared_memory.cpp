@@ -15,7 +15,7 @@ bool SharedMemory::begin_copy(const Thread& thread, const AsyncCopy& copy) {
 
 void SharedMemory::end_copy(const Thread& thread, const AsyncCopy& copy) {
   for (Cell* c = cell(copy.shared); c != cell(copy.shared) + copy.bytes / kCellBytes; ++c) {
-    if (!c->is_in_flight || c->writer.thread != thread.id) continue;  // overwritten meanwhile, and reported
+    if (!c->is_in_flight || c->writer.thread != thread.id) continue;  // overwritten since; this was reported
     c->is_in_flight = false;
     c->note_write(thread.access(copy.instruction));
   }
@@ -36,7 +36,7 @@ bool SharedMemory::begin_bulk_write(const Thread& thread, Instruction instructio
 void SharedMemory::end_bulk_write(std::uint32_t address, const void* from, const Access& access) {
   std::memcpy(at(address), from, kChunk);
   for (Cell* c = cell(address); c != cell(address) + kChunk / kCellBytes; ++c) {
-    if (!c->is_in_flight || c->writer.thread != access.thread) continue;  // overwritten meanwhile, and reported
+    if (!c->is_in_flight || c->writer.thread != access.thread) continue;  // overwritten since; this was reported
     c->is_in_flight = false;
     c->writer = access;
   }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-/// A call with nothing wrong: 8×16×24, f16, beta 1. Its pointers are never followed.
+/// A valid call: 8×16×24, f16, beta 1. Its pointers are never followed.
 struct Call {
   Problem problem{.m = 8, .n = 16, .k = 24};
   Operands operands{.a = pointer(0x10000),
@@ -152,7 +152,7 @@ TEST_F(BadInputTest, Pointers) { expect_refused(bad_pointers()); }
 TEST_F(BadInputTest, Types) { expect_refused(bad_types()); }
 
 TEST_F(BadInputTest, TheFirstBadArgumentIsNamed) {
-  // Each spoils everything that comes after it too; the order is m, n, k, ops, types, A, B, C, D.
+  // Each step also breaks the arguments that are checked later. The order is m, n, k, ops, types, A, B, C, D.
   const std::vector<std::pair<std::string, std::function<void(Call&)>>> kSteps = {
       {"d is null", [](Call& c) { c.operands.d = nullptr; }},
       {"c is null", [](Call& c) { c.operands.c = nullptr; }},
@@ -194,7 +194,7 @@ TEST_F(BadInputTest, MoreTilesThanAGridHasBlocks) {
   Call call;
   call.problem = {.m = 2147483647, .n = 2147483647, .k = 2147483647};
   call.operands.lda = call.operands.ldb = call.operands.ldd = call.operands.ldc = std::int64_t{1} << 30;
-  // Rows of 2^31 - 1 elements would need a leading dimension with which byte offsets overflow.
+  // Rows of 2^31 - 1 elements would need a leading dimension that overflows byte offsets.
   expect_thrown(kInvalid, {"lda is 1073741824"}, [&] { context().gemm(stream(), call.problem, call.operands); });
   call.problem = {.m = 2147483647, .n = 1 << 29, .k = 8};
   call.operands.lda = 8, call.operands.ldb = call.operands.ldc = call.operands.ldd = 1 << 29;

@@ -12,9 +12,9 @@ namespace hotgemm::standin {
 namespace {
 
 constexpr int kPanel =
-    64;  // columns that are accumulated together: a constant, so that the loop over them is vectorised
+    64;  // columns that are accumulated together; a constant, so that the loop over them is vectorised
 
-/// A matrix as stored.
+/// A matrix in memory.
 struct Matrix {
   std::uint64_t address;
   long long ld;
@@ -48,7 +48,7 @@ Matrix stored(std::uint64_t address, long long ld, int rows, int cols, Op op, DT
   return op == Op::n ? Matrix{address, ld, rows, cols, dtype} : Matrix{address, ld, cols, rows, dtype};
 }
 
-/// op(B) widened, in panels of kPanel columns: element (l, j) at ((j / kPanel) * k + l) * kPanel + j % kPanel.
+/// op(B) as float, in panels of kPanel columns: element (l, j) is at ((j / kPanel) * k + l) * kPanel + j % kPanel.
 std::vector<float> pack_b(const Matrix& b, Op op, int n, int k) {
   const std::size_t panels = static_cast<std::size_t>((n + kPanel - 1) / kPanel);
   std::vector<float> packed(panels * static_cast<std::size_t>(k) * kPanel, 0.0f);
@@ -61,8 +61,8 @@ std::vector<float> pack_b(const Matrix& b, Op op, int n, int k) {
   return packed;
 }
 
-/// A nonzero element of a row of op(A). Zeros are left out where they cannot matter, for check data is almost all
-/// zeros: a sum that starts at +0 stays the same bits when ±0 is added.
+/// A nonzero element of a row of op(A). Zeros are skipped where they cannot matter, because check data is almost all
+/// zeros: a sum that starts at +0 keeps its bits when ±0 is added.
 struct Term {
   int l;
   float value;
@@ -182,7 +182,7 @@ Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
     for (int col = 0; col < args.n; ++col) {
       const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
       const int c = args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0;
-      if (d.load(row, col) == static_cast<float>(args.alpha * product + c)) continue;  // NaN is unequal to everything
+      if (d.load(row, col) == static_cast<float>(args.alpha * product + c)) continue;  // NaN is not equal to anything
       ++report->mismatches;
       report->row = row;
       report->col = col;

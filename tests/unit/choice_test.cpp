@@ -25,7 +25,7 @@ GpuQuery query_for(const std::string& arch) {
   return query;
 }
 
-/// A record of `problem` with a config that the model would not pick: one that only a record can bring up.
+/// A record of `problem` with a config that the model would not pick, so that only the record can bring it up.
 TuningRecord unlikely_record(const char* problem) {
   TuningRecord record = sample_record(problem);
   record.config = *parse_config("mma_m96_n64_k32_wm2_wn2_s5_x1_f1_e1_b1");
@@ -75,7 +75,7 @@ TEST(Choice, AnExactRecordWins) {
   database.add(sample_record("4096x4096x1024 nt f16 f32"));
   const auto choices = choose_on(kArch, record.problem, database);
   EXPECT_EQ(choices.front(), (Choice{record.config, record.launch, Origin::tuned, 0}));
-  ASSERT_GE(choices.size(), 2U) << "others, for a kernel that cannot be used";
+  ASSERT_GE(choices.size(), 2U) << "there are other choices, in case the first cannot be used";
   EXPECT_TRUE(std::ranges::all_of(choices.begin() + 1, choices.end(),
                                   [](const Choice& c) { return c.origin == Origin::estimated; }));
 }
@@ -97,7 +97,7 @@ TEST(Choice, NearRecordsAreOrderedByTheModel) {
   Database database{DatabaseOptions{}};
   TuningRecord slow = unlikely_record("4096x4096x512 nt f16 f32"), fast = slow;
   slow.config = *parse_config("mma_m16_n32_k32_wm1_wn1_s2_x1_f1_e1_b1");
-  fast.problem = parse_problem("4096x4096x1024 nt f16 f32");  // further away, and better
+  fast.problem = parse_problem("4096x4096x1024 nt f16 f32");  // further away, but faster
   fast.config = *parse_config("mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1");
   database.add(slow);
   database.add(fast);

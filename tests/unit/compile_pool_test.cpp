@@ -16,12 +16,12 @@ const TemplateBundle& bundle() {
   return instance;
 }
 
-/// A worker that is a shell script: whatever it is sent, it says what it says.
+/// A worker that is a shell script. It ignores its requests.
 CompilePoolOptions script(const std::string& text) {
   return {.program = "/bin/sh", .arguments = {"-c", text}, .deadline = 200ms, .start_deadline = 20s};
 }
 
-/// A frame as printf writes it.
+/// A shell command that prints a frame.
 std::string print_frame(const FrameBody& body) {
   const CompileFrame frame{.body_bytes = body.size()};
   std::string text = "printf '";
@@ -93,7 +93,7 @@ TEST(CompilePoolTest, AProgramThatIsNoWorkerIsSaid) {
 }
 
 TEST(CompilePoolTest, ACompilerThatCrashesCostsItsKernelAlone) {
-  // Dies of the second thing that it is sent, the first kernel.
+  // The worker dies at the second message, which is the first kernel.
   CompilePool pool(script(ready() + "sleep 0.1; kill -SEGV $$"), bundle());
   for (int i = 0; i < 3; ++i) {
     const Thrown thrown = failure_of(pool);

@@ -14,7 +14,7 @@
 namespace hotgemm {
 namespace {
 
-/// The message of the error that parse_problem(text) throws, or "" where it throws none.
+/// The message of the error that parse_problem(text) throws, or "" if it throws none.
 std::string error_of(std::string_view text) {
   try {
     parse_problem(text);
