@@ -55,6 +55,7 @@ HOTGEMM_API std::string to_string(const Problem& problem);
 HOTGEMM_API Problem parse_problem(std::string_view text);
 
 /// The smallest bucket of m that holds `m`: 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, then four steps to each doubling.
+/// The last bucket ends at 2147482623 = 2^31 - 1025, the largest size.
 HOTGEMM_API std::int64_t class_m(std::int64_t m);
 
 /// The operands of one call. Leading dimensions are in elements of the matrices as stored.

@@ -1,6 +1,7 @@
 #include "records/record_text.hpp"
 
 #include "base/text.hpp"
+#include "config/max_size.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
 #include "records/sealed_line.hpp"
@@ -103,7 +104,7 @@ int schema_of(std::string_view line) {
 
 Problem class_of(const Problem& problem) {
   Problem result = problem;
-  result.m = std::min(class_m(problem.m), kMaxSize);
+  result.m = class_m(problem.m);
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/validate.hpp"
 
+#include "config/max_size.hpp"
+
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
@@ -10,13 +12,13 @@
 namespace hotgemm {
 namespace {
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
-
 [[noreturn]] void bad(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
 void validate_size(const char* name, std::int64_t value) {
   if (value < 0) bad(std::string(name) + " is negative: " + std::to_string(value));
-  if (value > kLargest) bad(std::string(name) + " is " + std::to_string(value) + "; at most 2147483647 is possible");
+  if (value > kMaxSize) {
+    bad(std::string(name) + " is " + std::to_string(value) + "; at most " + std::to_string(kMaxSize) + " is possible");
+  }
 }
 
 // An enumerator can be anything that was cast to it.
@@ -46,7 +48,7 @@ void validate_matrix(const char* name, const void* pointer, std::int64_t ld, std
     bad("ld" + std::string(name) + " is " + std::to_string(ld) + "; rows of " + std::to_string(cols) +
         " elements need at least " + std::to_string(least));
   }
-  if (ld > std::numeric_limits<std::int64_t>::max() / 4 / std::max<std::int64_t>(kLargest, 1)) {
+  if (ld > std::numeric_limits<std::int64_t>::max() / 4 / kMaxSize) {
     bad("ld" + std::string(name) + " is " + std::to_string(ld) + "; byte offsets would overflow");
   }
   if (is_needed && pointer == nullptr) bad(std::string(name) + " is null");

@@ -4,7 +4,7 @@
 
 namespace hotgemm {
 
-/// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or beyond 2^31 - 1), types that
+/// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or above kMaxSize), types that
 /// do not go together (not_supported), alignment classes. In the order m, n, k, ops, types, alignment.
 void validate(const Problem& problem);
 

@@ -196,7 +196,7 @@ TEST_F(TuneTest, IsTheSameTwice) {
 TEST_F(TuneTest, OperandsBeyondAllMemoryAreAFailure) {
   for (const DType dtype : {DType::f16, DType::f32}) {
     for (const bool beta_is_zero : {true, false}) {
-      Problem huge{.m = 2147483647, .n = 2147483647, .k = 2147483647, .dtype = dtype, .beta_is_zero = beta_is_zero};
+      Problem huge{.m = 2147482623, .n = 2147482623, .k = 2147482623, .dtype = dtype, .beta_is_zero = beta_is_zero};
       huge.align_a = huge.align_b = huge.align_d = 4;
       const TuneResult result = context().tune(std::vector{huge}, quick_tuning(1)).at(0);
       EXPECT_THAT(result.failure, testing::HasSubstr("scratch"));

@@ -52,19 +52,25 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
   }
 }
 
-TEST(Choice, IsNothingForSizesThatKernelsCannotCount) {
+TEST(Choice, CoversEverySizeUpToTheLargest) {
   const Database database{DatabaseOptions{}};
-  EXPECT_FALSE(choose_on(kArch, parse_problem("8x8x2147482623 nt f16 f32"), database).empty());
-  for (const char* text : {"8x8x2147482624 nt f16 f32", "8x2147483647x8 nt f16 f32", "2147483647x8x8 nn f32 f32",
-                           "1073741824x1073741824x8 nt f16 f32"}) {
-    const Problem huge = parse_problem(text);
-    try {
-      choose_on(kArch, huge, database);
-      FAIL() << text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::not_supported);
-      EXPECT_THAT(error.what(), testing::HasSubstr(to_string(huge)));
-    }
+  for (const char* text : {"8x8x2147482623 nt f16 f32", "8x2147482623x8 nt f16 f32", "1879048193x8x8 nn f16 f32",
+                           "2000000000x8x8 nn f16 f32", "2147482623x8x8 nn f32 f32"}) {
+    EXPECT_NO_THROW(EXPECT_FALSE(choose_on(kArch, parse_problem(text), database).empty())) << text;
+  }
+  EXPECT_EQ(choose_on(kArch, parse_problem("1879048193x8x8 nn f16 f32"), database),
+            choose_on(kArch, parse_problem("2147482623x8x8 nn f16 f32"), database));
+}
+
+TEST(Choice, IsNothingForMoreTilesThanAGridHasBlocks) {
+  const Database database{DatabaseOptions{}};
+  const Problem huge = parse_problem("1073741824x1073741824x8 nt f16 f32");
+  try {
+    choose_on(kArch, huge, database);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_supported);
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr(to_string(huge)), testing::HasSubstr("tiles")));
   }
 }
 

@@ -58,8 +58,8 @@ TEST(RecordText, ClassIsTheBucket) {
   const std::string line = to_line({record, 0});
   EXPECT_EQ(leading_class(line), "5120x4096x512 nt f16 f32 a16 b16 d16 beta0");
   EXPECT_EQ(parse_line(line).stored->record.problem.m, 4100);
-  record.problem.m = 2147483647;  // its bucket is one more, which is not a valid size
-  EXPECT_EQ(leading_class(to_line({record, 0})), "2147483647x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  record.problem.m = 2000000000;  // in the last bucket, which ends at the largest size
+  EXPECT_EQ(leading_class(to_line({record, 0})), "2147482623x4096x512 nt f16 f32 a16 b16 d16 beta0");
 }
 
 TEST(RecordText, RefusesWhatCannotBeReadBack) {
