@@ -96,7 +96,7 @@ std::filesystem::path default_cache_directory() {
   if (const char* chosen = ::secure_getenv("HOTGEMM_CACHE_DIR")) {
     if (is_usable_path("HOTGEMM_CACHE_DIR", chosen)) return chosen;
   }
-  // In the XDG rules an empty value means "not set".
+  // An empty value means "not set" in the XDG rules.
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) {
     if (is_usable_path("XDG_CACHE_HOME", base)) return std::filesystem::path(base) / "hotgemm";
   }

@@ -62,7 +62,7 @@ class GemmReference {
   std::vector<double> exact_, magnitude_;
 };
 
-/// For example "200x136x72 nt f16 …, alpha 1, beta 0, r8m".
+/// The text of a case, such as "200x136x72 nt f16 …, alpha 1, beta 0, r8m".
 std::string to_string(const GemmCase& c);
 
 }  // namespace hotgemm::emulate

@@ -17,7 +17,8 @@ struct AssessedChoice {
   CandidateName name;
   int place = 0;  ///< rank of its config in the trace; 0 if that was not timed
   double us = std::numeric_limits<double>::quiet_NaN();
-  /// Its time / the oracle's time − 1, paired by rounds of a separate race. Below zero it is faster than the oracle.
+  /// The ratio of its time to the oracle's time − 1, paired by rounds of a separate race. Below zero it is faster than
+  /// the oracle.
   double regret = std::numeric_limits<double>::quiet_NaN();
   Interval regret_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %
 };

@@ -44,7 +44,7 @@ class Ledger {
   void make_devices(int count, int sm);
   int device_count() const { return static_cast<int>(contexts_.size()); }
   int sm() const { return sm_; }
-  /// For each device.
+  /// The memory of each device.
   std::size_t total_bytes() const { return script.memory_limit != 0 ? script.memory_limit : kDeviceBytes; }
   static CUcontext handle_of(int device);
   CUresult find_context(CUcontext handle, Context** out);  // also finds a context that is not alive or is lost
