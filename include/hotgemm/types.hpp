@@ -40,7 +40,8 @@ struct Problem {
   DType dtype = DType::f16;        ///< element type of A, B, C and D
   DType accumulator = DType::f32;  ///< f32, or f16 where dtype is f16
   /// Alignment class of an operand: the largest of 16, 8, 4, 2 bytes that divides both its address and the byte length
-  /// of its leading dimension. align_d is that of C and D together.
+  /// of its leading dimension. align_d is that of C and D together. An operand whose rows are 2^40 bytes or more apart
+  /// is in class 8 at most: no tensor map has such a stride.
   int align_a = 16;
   int align_b = 16;
   int align_d = 16;

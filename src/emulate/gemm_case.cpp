@@ -92,7 +92,7 @@ GemmMatrices make_matrices(const GemmCase& c) {
   return m;
 }
 
-GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem) {
+GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem), alpha_(c.alpha) {
   const auto m = static_cast<std::size_t>(problem_.m), n = static_cast<std::size_t>(problem_.n);
   const auto depth = static_cast<std::size_t>(problem_.k);
   const auto element = [&](const HostMatrix& matrix, Op op, std::size_t row, std::size_t col) {
@@ -129,7 +129,7 @@ double GemmReference::worst_error(const HostMatrix& d) const {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
       const double error = std::abs(static_cast<double>(d.get(problem_.dtype, i, j)) - exact_[at]);
-      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at]);
+      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
     }
   }

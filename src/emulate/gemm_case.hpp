@@ -59,6 +59,7 @@ class GemmReference {
 
  private:
   Problem problem_;
+  double alpha_;
   std::vector<double> exact_, magnitude_;
 };
 

@@ -153,7 +153,7 @@ class CaseRun {
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < cols(); ++j) {
         const double error = std::abs(result(i, j) - exact(i, j));
-        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j]);
+        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j], case_.alpha);
         worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
       }
     }
