@@ -56,8 +56,8 @@ class Measurer {
   /// Error{out_of_memory} if the operands do not fit, and what the driver says of anything that is no trial's fault.
   virtual void begin(const Problem& problem, const MeasureOptions& options) = 0;
 
-  /// Loads each trial and runs it once on check data, `seed` of which differs from the seed that begin was given: all
-  /// of D must be right, and nothing else in the operands' memory written. Returns a verdict each.
+  /// Loads each trial and runs it twice on check data (check_exactly), `seed` of which differs from the seed that begin
+  /// was given: all of D must be right, and nothing else in the operands' memory written. Returns a verdict each.
   virtual std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) = 0;
 
   /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored. With `with_baseline`, cuBLAS's

@@ -19,10 +19,13 @@ enum class Kind : int { context, module, function, stream, event, graph, graph_e
 /// What a kernel that was told to misbehave does to D.
 enum class Corruption : int {
   none,
-  nothing,  ///< writes nothing
-  wrong,    ///< writes all, one element of it wrong
-  nan,      ///< writes all, one element of it NaN
-  stray,    ///< writes all, and one byte behind the last element; into A where that is no memory
+  nothing,         ///< writes nothing
+  wrong,           ///< writes all, one element of it wrong
+  nan,             ///< writes all, one element of it NaN
+  stray,           ///< writes all, and one byte behind the last element; into A where that is no memory
+  in_place_wrong,  ///< right where D is another matrix than C; in place one element is wrong
+  no_alpha,        ///< takes alpha for 1
+  no_beta,         ///< takes beta for 1
 };
 
 }  // namespace hotgemm::standin
