@@ -43,6 +43,7 @@ constexpr Fault kFaults[] = {
     {"slow", "for (const long long start = clock64(); clock64() - start < 4'000'000;) {} run(args);"},
     // The faults from here on pass a changed copy of the arguments. Kernels with tensor maps cannot take a copy.
     {"wrong", "GemmArgs less = args; less.k -= 128; run(less);"},
+    {"wrong", "GemmArgs one = args; one.alpha = 1; run(one);"},
     {"wrong", "GemmArgs nan = args; nan.alpha = __int_as_float(0x7fffffff); run(nan);"},
 };
 
@@ -62,7 +63,7 @@ constexpr Victim kVictims[] = {
     {"mma", "GemmArgs", "args", "MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();",
      "MmaGemm<kTraits, kConfig>(a, tile, ptx::thread_index()).run();", 1020, std::size(kFaults)},
     {"wgmma", "WgmmaArgs", "args.gemm", "WgmmaGemm<kTraits, kConfig, Instruction>(args, ptx::thread_index()).run();",
-     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 2},
+     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 3},
 };
 
 std::string is_config(const KernelConfig& config) {
