@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hotgemm/export.hpp>
 #include <hotgemm/plan.hpp>
 
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class Policy {
   estimate,     ///< never measure: exact record, else nearest record by the model, else the model
   tune,         ///< measure unseen classes within a budget, and record the result
 };
-std::string_view to_string(Policy policy);
+HOTGEMM_API std::string_view to_string(Policy policy);
 
 struct TuneOptions {
   int max_candidates = 20;                               ///< compiled, checked and timed per problem, anchors included
@@ -37,7 +38,7 @@ struct ContextOptions {
 
   /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) says.
   /// Throws Error{invalid_argument} for another value.
-  static ContextOptions from_environment();
+  HOTGEMM_API static ContextOptions from_environment();
 };
 
 /// How often things happened, since the context was made.
@@ -104,13 +105,13 @@ struct PrewarmReport {
 /// current then, and forgets those of others.
 class Context {
  public:
-  explicit Context(const ContextOptions& options = ContextOptions::from_environment());
-  ~Context();
+  HOTGEMM_API explicit Context(const ContextOptions& options = ContextOptions::from_environment());
+  HOTGEMM_API ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   /// What hgemm uses: made on first use from the environment, never destroyed.
-  static Context& default_context();
+  HOTGEMM_API static Context& default_context();
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
@@ -118,23 +119,23 @@ class Context {
   /// On a capturing stream that means without measuring, allocating or waiting. m or n of zero does nothing; k or alpha
   /// of zero gives beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been
   /// enqueued.
-  void gemm(Stream stream, const Problem& problem, const Operands& operands);
+  HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. The hints are
   /// those of `describe`, or with `Workload(problem)` of packed operands. With `stream`, what was said of capturing
   /// streams holds for it.
-  Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
-  Plan plan(const Workload& problem);  ///< by the context's policy
+  HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
+  HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 
   /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
   /// a current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
-  std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options, bool retune = false,
+  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options, bool retune = false,
                                const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
-  PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
+  HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
-  Stats stats() const;
+  HOTGEMM_API Stats stats() const;
 
  private:
   class Impl;
@@ -143,21 +144,21 @@ class Context {
 };
 
 /// `problem` with the hints that are read off `operands`.
-Workload describe(const Problem& problem, const Operands& operands);
+HOTGEMM_API Workload describe(const Problem& problem, const Operands& operands);
 
 /// C = alpha * op(A) * op(B) + beta * C, row-major, tuned on first use: the whole library in one call.
 ///
 /// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. `types` is a
 /// preset such as kBf16. Uses Context::default_context(); see Context::gemm for the rest.
-void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
+HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
            std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc,
            const Types& types = kF16);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
 /// `sink` is called from any thread and must not throw.
-void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
+HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 /// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
 /// Throws Error{invalid_argument}.
-void set_log_level(std::string_view level);
+HOTGEMM_API void set_log_level(std::string_view level);
 
 }  // namespace hotgemm

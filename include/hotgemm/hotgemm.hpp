@@ -4,3 +4,4 @@
 #include <hotgemm/error.hpp>
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>
+#include <hotgemm/version.hpp>

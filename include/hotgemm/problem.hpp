@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hotgemm/export.hpp>
 #include <hotgemm/gemm_types.hpp>  // DType, Op
 
 #include <cstdint>
@@ -130,6 +131,7 @@ enum class WorkspaceClass : unsigned char { none, small, full };
 struct Hints {
   /// Alignment class of A, of B, and of C and D together: the largest of 16, 8, 4, 2, 1 bytes that divides both an
   /// operand's address and the byte length of its leading dimension. By default nothing is promised.
+  /// An operand whose rows are 2^40 bytes or more apart is in class 8 at most: no tensor map has such a stride.
   int align_a = 1;
   int align_b = 1;
   int align_d = 1;
@@ -141,7 +143,7 @@ struct Hints {
 
 /// The hints of packed operands: each leading dimension is the length of a row as stored, addresses are multiples of 16
 /// bytes as every allocator gives them, and C is not read. This is what hotgemm assumes wherever nobody says more.
-Hints packed_hints(const Problem& problem);
+HOTGEMM_API Hints packed_hints(const Problem& problem);
 
 /// A problem with the hints of its operands: what is planned, tuned, recorded and prepared.
 ///
@@ -154,9 +156,9 @@ struct Workload : Problem {
   Hints hints;
 
   /// Of no size, with hints that promise nothing.
-  Workload();
+  HOTGEMM_API Workload();
   /// Alignment classes below one element are raised to it.
-  Workload(const Problem& problem, const Hints& known_hints);
+  HOTGEMM_API Workload(const Problem& problem, const Hints& known_hints);
   /// With packed operands.
   explicit Workload(const Problem& problem) : Workload(problem, packed_hints(problem)) {}
 
@@ -164,7 +166,8 @@ struct Workload : Problem {
 };
 
 /// The smallest bucket of m that holds `m`: 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, then four steps to each doubling.
-std::int64_t class_m(std::int64_t m);
+/// The last bucket ends at 2147482623 = 2^31 - 1025, the largest size.
+HOTGEMM_API std::int64_t class_m(std::int64_t m);
 
 // ---- text
 //
@@ -189,25 +192,25 @@ std::int64_t class_m(std::int64_t m);
 // Without align, lda, ldb and ldd operands are packed (see `packed_hints`).
 
 /// "f16", "bf16", … as DType names them.
-std::string_view to_string(DType type);
+HOTGEMM_API std::string_view to_string(DType type);
 /// "n", "t".
-std::string_view to_string(Op op);
+HOTGEMM_API std::string_view to_string(Op op);
 /// "f32", "f16", "tf32", "s32".
-std::string_view to_string(ComputeType type);
+HOTGEMM_API std::string_view to_string(ComputeType type);
 /// "f16", "bf16*bf16>f32", then "c=" and "acc=" where they are not as the preset or the types imply.
-std::string to_string(const Types& types);
+HOTGEMM_API std::string to_string(const Types& types);
 /// Without hints.
-std::string to_string(const Problem& problem);
+HOTGEMM_API std::string to_string(const Problem& problem);
 /// Always with "align=": the text of one class differs from that of another.
-std::string to_string(const Workload& workload);
+HOTGEMM_API std::string to_string(const Workload& workload);
 
 /// Inverses of to_string; throw Error{invalid_argument} that names the bad word.
-DType parse_dtype(std::string_view text);
-Op parse_op(std::string_view text);
-ComputeType parse_compute_type(std::string_view text);
+HOTGEMM_API DType parse_dtype(std::string_view text);
+HOTGEMM_API Op parse_op(std::string_view text);
+HOTGEMM_API ComputeType parse_compute_type(std::string_view text);
 /// One word: a preset, or "A*B>D".
-Types parse_types(std::string_view text);
-Problem parse_problem(std::string_view text);
-Workload parse_workload(std::string_view text);
+HOTGEMM_API Types parse_types(std::string_view text);
+HOTGEMM_API Problem parse_problem(std::string_view text);
+HOTGEMM_API Workload parse_workload(std::string_view text);
 
 }  // namespace hotgemm

@@ -10,10 +10,10 @@ enum class LogLevel { debug, info, warn, error, off };
 std::string_view to_string(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view text);
 
-/// Receives every message at or above the level in force; called from any thread, must not throw.
+/// Receives every message at or above the current level. It is called from any thread and must not throw.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-/// The process's logger. The default sink is spdlog on stderr at `warn`, or as HOTGEMM_LOG says.
+/// The logger of this process. The default sink is spdlog on stderr; its level is `warn`, or the level in HOTGEMM_LOG.
 void set_logger_sink(LogSink sink);  ///< an empty sink restores the default
 void set_logger_level(LogLevel level);
 void log(LogLevel level, std::string_view message);

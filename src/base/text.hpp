@@ -6,10 +6,11 @@
 
 namespace hotgemm {
 
-/// The parts of `text` between spaces, tabs and carriage returns; none is empty.
+/// Splits `text` at spaces, tabs and carriage returns. No part is empty.
 std::vector<std::string_view> split_words(std::string_view text);
 
-/// `word` as an error message shows it: in quotes, control characters and bytes beyond ASCII as '?', cut when long.
+/// `word` in the form that error messages use: in quotes, with '?' for control characters and non-ASCII bytes, and cut
+/// if it is long.
 std::string in_quotes(std::string_view word);
 
 }  // namespace hotgemm

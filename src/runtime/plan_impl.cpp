@@ -21,6 +21,12 @@ void Plan::launch(Stream stream, const Operands& operands) const {
   const Workload found = describe(problem_, operands);
   if (found.hints.align_a < problem_.hints.align_a || found.hints.align_b < problem_.hints.align_b ||
       found.hints.align_d < problem_.hints.align_d) {
+    if (exceeds_tensor_maps(problem_, operands)) {
+      throw Error(
+          ErrorCode::not_supported,
+          "a leading dimension is 2^40 bytes or more, which no tensor map holds: " + to_string(impl_->choice().config) +
+              " cannot compute " + to_string(problem_) + "; plan for alignment classes of at most 8 bytes");
+    }
     throw Error(ErrorCode::invalid_argument,
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }

@@ -15,14 +15,14 @@
 #include <variant>
 #include <vector>
 
-// What the stand-in keeps behind each handle. `context` is always the id of a context, which is never used twice.
+// The objects behind the stand-in's handles. `context` is always the id of a context. Ids are never reused.
 
 namespace hotgemm::standin {
 
 struct Module {
   std::uint64_t context;
   ElfSymbols symbols;
-  std::map<std::string, CUfunction> functions;  // that were asked for
+  std::map<std::string, CUfunction> functions;  // the functions that were requested
 };
 
 struct Function {
@@ -37,7 +37,7 @@ struct Grid {
   unsigned x, y, z;
 };
 
-// The operations that a stream runs and a graph holds.
+// The operations that a stream executes and a graph contains.
 struct KernelNode {
   CUfunction function;
   std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
@@ -59,14 +59,14 @@ using Node = std::variant<KernelNode, MemsetNode, CopyNode>;
 struct Capture {
   std::uint64_t serial;
   CUstreamCaptureMode mode;
-  std::thread::id thread;  // that began it
+  std::thread::id thread;  // the thread that began it
   bool invalidated = false;
   std::vector<Node> nodes;
 };
 
 struct StreamState {
   std::uint64_t context;
-  bool blocking;  // ordered with the legacy stream
+  bool blocking;  // a blocking stream, ordered with the legacy stream
   double clock_us = 0;
   std::optional<Capture> capture;
 };
@@ -75,7 +75,7 @@ struct Event {
   std::uint64_t context;
   bool has_time;
   bool recorded = false;
-  std::uint64_t capture = 0;  // serial of the capture in which it was last recorded; 0 outside
+  std::uint64_t capture = 0;  // serial of the capture in which it was last recorded; 0 outside of captures
   double time_us = 0;
 };
 
@@ -88,14 +88,14 @@ struct GraphExec {
   std::vector<Node> nodes;
 };
 
-/// The primary context of a device. It exists while it is retained; each time it is made anew it gets a new id, and has
-/// the handle that it had before.
+/// The primary context of a device. It exists while it is retained. Each time it is made again, it gets a new id but
+/// keeps its handle.
 struct Context {
   int device;
   std::uint64_t id = 0;
   unsigned retained = 0;
-  CUresult lost = CUDA_SUCCESS;  // what every call returns after a fatal error
-  bool hung = false;             // calls that wait do not return
+  CUresult lost = CUDA_SUCCESS;  // the result of every call after a fatal error
+  bool hung = false;             // true if waiting calls do not return
   StreamState legacy{};
   std::map<std::thread::id, StreamState> per_thread{};
 };

@@ -48,7 +48,7 @@ std::vector<double> numbers(const std::array<std::byte, 8>& bytes, std::size_t c
 
 }  // namespace
 
-/// A row with its launch.
+/// A row with its prepared launch.
 struct LadderRun::Runner {
   LadderRow* row = nullptr;
   Launch launch;

@@ -13,7 +13,7 @@
 namespace hotgemm::command {
 namespace {
 
-/// A DeviceMeasurer with the context that it needs, current on the thread that makes it.
+/// A DeviceMeasurer together with its CUDA context, which is current on the thread that makes it.
 class InProcessMeasurer final : public Measurer {
  public:
   InProcessMeasurer(Engine& engine, int gpu)

@@ -24,7 +24,7 @@ std::vector<Workload> load_file(const std::string& name) {
     } else {
       shapes = load_shapes(name);
     }
-    if (shapes.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " names no problem");
+    if (shapes.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " contains no problem");
     std::vector<Workload> problems;
     for (const Shape& shape : shapes) problems.push_back(shape.workload);
     return problems;
@@ -65,17 +65,17 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
       std::string("MxNxK, as in 4096x4096x512, several with commas between; or a whole problem in quotes, ") +
           kGrammar + "; may be repeated");
   app.add_option("--shapes", options.shape_files,
-                 std::string("a file of problems, ") + kGrammar + " to a line; - is stdin");
-  app.add_option("--layout", options.layouts, "of --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
+                 std::string("a file of problems, ") + kGrammar + " per line; - is stdin");
+  app.add_option("--layout", options.layouts, "layout for --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
       ->delimiter(',');
   app.add_option("--dtype", options.dtypes,
-                 "of --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or several: f16,bf16")
+                 "types for --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or several: f16,bf16")
       ->delimiter(',');
   app.add_option("--acc", options.accumulator, "the compute type, acc= of a problem: f32 (default), f16, tf32 or s32");
   app.add_option("--align", options.alignment,
-                 "bytes that addresses and rows are multiples of, align= of a problem: one number, or A,B,D, or packed "
-                 "(default): what rows without padding have");
-  app.add_option("--beta", options.beta, "1: C is read, 0 (default): it is not")->check(CLI::IsMember({0, 1}));
+                 "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or packed "
+                 "(default): the alignment of rows without padding");
+  app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 
 std::vector<Workload> read_problems(const ProblemOptions& options) {
@@ -111,7 +111,7 @@ std::vector<Workload> read_problems(const ProblemOptions& options) {
 std::vector<Workload> require_problems(const ProblemOptions& options) {
   std::vector<Workload> problems = read_problems(options);
   if (problems.empty()) {
-    throw Error(ErrorCode::invalid_argument, "no problem was named; give --shape MxNxK or --shapes FILE");
+    throw Error(ErrorCode::invalid_argument, "no problem given; use --shape MxNxK or --shapes FILE");
   }
   return problems;
 }

@@ -9,7 +9,7 @@
 
 namespace hotgemm::command {
 
-/// The options that name problems.
+/// The options that describe problems.
 struct ProblemOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> shape_files;
