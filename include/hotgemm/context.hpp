@@ -129,8 +129,9 @@ class Context {
 
   /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
   /// a current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
-  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options, bool retune = false,
-                               const std::function<bool(const TuneResult&)>& progress = {});
+  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
+                                           bool retune = false,
+                                           const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
@@ -150,9 +151,9 @@ HOTGEMM_API Workload describe(const Problem& problem, const Operands& operands);
 ///
 /// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. `types` is a
 /// preset such as kBf16. Uses Context::default_context(); see Context::gemm for the rest.
-HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
-           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc,
-           const Types& types = kF16);
+HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                       const void* a, std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c,
+                       std::int64_t ldc, const Types& types = kF16);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
 /// `sink` is called from any thread and must not throw.

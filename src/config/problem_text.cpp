@@ -1,8 +1,8 @@
 #include "config/problem_text.hpp"
 
 #include "base/text.hpp"
-#include "config/problem_enums.hpp"
 #include "config/max_size.hpp"
+#include "config/problem_enums.hpp"
 
 #include <hotgemm/error.hpp>
 

@@ -1,8 +1,8 @@
 #include "runtime/validate.hpp"
 
+#include "config/max_size.hpp"
 #include "config/problem_enums.hpp"
 #include "config/supported.hpp"
-#include "config/max_size.hpp"
 #include "config/tensor_map_spec.hpp"
 
 #include <hotgemm/context.hpp>

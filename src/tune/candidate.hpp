@@ -68,8 +68,8 @@ std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo&
 
 /// Compiles the candidates that are still alive for the GPU of `where`. Rejects those that fail to compile or spill.
 /// Also rejects remembered ones, without compiling them. `is_cancelled` is called after each kernel.
-void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where, Engine& engine,
-                      int jobs, const std::function<bool()>& is_cancelled = {});
+void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
+                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled = {});
 
 /// Rejects the candidates whose kernels are in the engine's rejections for `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);

@@ -50,7 +50,8 @@ std::string exhaustive_digest(const Workload& problem, const TraceHeader& header
 /// Records only the rejections of candidates that are wrong or dangerous. Throws Error{no_compiler} if something must
 /// be compiled and NVRTC is missing, wrong_result if no candidate survives, and the measurer's errors that are not the
 /// fault of a candidate.
-ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Workload& problem, ResumableTrace& trace,
-                                      const ExhaustiveOptions& options, const ExhaustiveObserver& observer = {});
+ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Workload& problem,
+                                      ResumableTrace& trace, const ExhaustiveOptions& options,
+                                      const ExhaustiveObserver& observer = {});
 
 }  // namespace hotgemm

@@ -63,7 +63,7 @@ enum class EarlierRun {
 /// Receives events as they happen. They come from several threads, but one at a time, except for is_cancelled.
 /// Functions may be empty and must not throw.
 struct TuningObserver {
-  std::function<void(const GpuFacts&)> started;        ///< once, after the GPUs are known and before the first problem
+  std::function<void(const GpuFacts&)> started;         ///< once, after the GPUs are known and before the first problem
   std::function<EarlierRun(const Workload&)> earlier;   ///< called before each problem, after `started`
   std::function<void(int gpu, const Workload&)> began;  ///< measuring begins
   std::function<void(int gpu, const Workload&, const Candidate&)> rejected;
