@@ -19,7 +19,8 @@ enum class Data { normal, uniform, integers, same_sign };
 double round_to(DType dtype, double value, Rounding rounding = Rounding::to_nearest) {
   int exponent = 0;
   std::frexp(value, &exponent);  // |value| is in [2^(exponent - 1), 2^exponent)
-  const double ulp = std::max(std::ldexp(unit_roundoff(dtype), exponent), 2 * half_subnormal(dtype));
+  const double ulp =
+      std::max(std::ldexp(element_type(dtype).unit_roundoff, exponent), 2 * element_type(dtype).half_subnormal);
   return (rounding == Rounding::to_nearest ? std::nearbyint(value / ulp) : std::trunc(value / ulp)) * ulp;
 }
 
