@@ -22,7 +22,7 @@ class Context::Impl {
   DeviceState& current();
 
   /// The cold path of gemm and plan: what answers `problem` from now on, or this time only on a capturing stream.
-  std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Problem& problem, Policy policy,
+  std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
                                                Stream stream);
 
   const ContextOptions& options() const { return options_; }
@@ -35,9 +35,9 @@ class Context::Impl {
     Node* next;
   };
 
-  std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Problem& problem, Policy policy);
+  std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Workload& problem, Policy policy);
   /// nullptr where tuning is out of the question now; why is in the log.
-  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Problem& problem);
+  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Workload& problem);
   void count(Origin origin);
 
   ContextOptions options_;

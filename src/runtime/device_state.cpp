@@ -76,7 +76,7 @@ std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, con
   return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin), resources);
 }
 
-DeviceState::Flight::Flight(DeviceState& state, const PlanKey& key) : state_(state), key_(key) {
+DeviceState::Flight::Flight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {
   std::unique_lock lock(state_.mutex_);
   state_.landed_.wait(lock, [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); });
   state_.in_flight_.push_back(key_);

@@ -21,7 +21,7 @@ class PlanImpl {
         resources_(resources) {}
 
   /// Enqueues; `problem` and `operands` have been validated, and m and n are not zero. Throws Error.
-  void launch(Stream stream, const Problem& problem, const Operands& operands) const;
+  void launch(Stream stream, const Workload& problem, const Operands& operands) const;
 
   unsigned long long context_id() const { return context_id_; }
   const Driver& driver() const { return driver_; }
