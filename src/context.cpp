@@ -5,6 +5,7 @@
 #include "config/render.hpp"
 #include "config/traits.hpp"
 #include "runtime/validate.hpp"
+#include "runtime/validate_operands.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -28,9 +29,11 @@ Context& Context::default_context() {
 }
 
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
+  if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
   Problem problem = asked;
   problem.align_a = problem.align_b = problem.align_d = 16;  // what the caller says of them does not matter
   validate(problem);
+  validate_fields(operands);
   validate(problem, operands);
   if (problem.m == 0 || problem.n == 0) return;
   problem = describe(problem, operands);

@@ -2,5 +2,6 @@
 
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
+#include <hotgemm/operands.hpp>
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>

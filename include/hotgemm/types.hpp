@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hotgemm/gemm_types.hpp>  // DType, Op
+#include <hotgemm/operands.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -55,21 +56,5 @@ Problem parse_problem(std::string_view text);
 
 /// The smallest bucket of m that holds `m`: 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, then four steps to each doubling.
 std::int64_t class_m(std::int64_t m);
-
-/// The operands of one call. Leading dimensions are in elements of the matrices as stored.
-///
-/// C may be null when beta is zero, A and B when alpha or k is zero. D may be C itself with ldc == ldd.
-struct Operands {
-  const void* a = nullptr;
-  const void* b = nullptr;
-  const void* c = nullptr;
-  void* d = nullptr;
-  std::int64_t lda = 0;
-  std::int64_t ldb = 0;
-  std::int64_t ldc = 0;
-  std::int64_t ldd = 0;
-  float alpha = 1.0f;
-  float beta = 0.0f;
-};
 
 }  // namespace hotgemm

@@ -2,6 +2,7 @@
 
 #include "base/fork_guard.hpp"
 #include "runtime/validate.hpp"
+#include "runtime/validate_operands.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -16,6 +17,8 @@ void PlanImpl::launch(Stream stream, const Problem& p, const Operands& operands)
 }
 
 void Plan::launch(Stream stream, const Operands& operands) const {
+  if (!has_known_size(operands)) return launch(stream, known_operands(operands));
+  validate_fields(operands);
   validate(problem_, operands);
   if (problem_.m == 0 || problem_.n == 0) return;
   const Problem found = describe(problem_, operands);
