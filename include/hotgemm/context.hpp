@@ -75,7 +75,9 @@ struct PrewarmOptions {
   std::vector<std::string> archs;  ///< "sm_90a", …
   int jobs = 0;
   bool candidates = false;  ///< also what the tuner would compile
-  /// Called after each kernel with how many are done and how many there are; returns whether to go on.
+  /// Called after each kernel with how many are done and how many there are; returns whether to go on. On one of the
+  /// compile threads, one call at a time: the next kernel's call waits for this one. No other lock is held, and the
+  /// Context may be used. What it throws ends the prewarm, which throws it as an Error (see Context::prewarm).
   std::function<bool(std::size_t done, std::size_t total)> progress;
 };
 
@@ -126,11 +128,17 @@ class Context {
   Plan plan(const Problem& problem);  ///< by the context's policy
 
   /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
-  /// a current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
+  /// a current record are answered from it unless `retune`. Failures are results.
+  ///
+  /// `progress` is called after each problem, on the calling thread and with no lock held; it returns whether to go on.
+  /// What it throws comes out as it is if it is an Error, else as Error{interrupted} with its text; what has been
+  /// measured is recorded.
   std::vector<TuneResult> tune(std::span<const Problem> problems, const TuneOptions& options, bool retune = false,
                                const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
+  /// Throws what `options.progress` throws: an Error as it is, else Error{interrupted} with its text. Kernels that were
+  /// compiled by then are in the cache.
   PrewarmReport prewarm(std::span<const Problem> problems, const PrewarmOptions& options);
 
   Stats stats() const;
@@ -153,7 +161,9 @@ void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std:
            DType dtype = DType::f16, DType accumulator = DType::f32);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
-/// `sink` is called from any thread and must not throw.
+/// `sink` is called on the thread that has something to say: the caller's or one of the library's, several at a time.
+/// The library may hold locks of its own meanwhile, so `sink` must not call hotgemm. A message whose `sink` throws goes
+/// to stderr.
 void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 /// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
 /// Throws Error{invalid_argument}.

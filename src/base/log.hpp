@@ -10,7 +10,8 @@ enum class LogLevel { debug, info, warn, error, off };
 std::string_view to_string(LogLevel level);
 std::optional<LogLevel> parse_log_level(std::string_view text);
 
-/// Receives every message at or above the level in force; called from any thread, must not throw.
+/// Receives every message at or above the level in force; called on the thread that logs, which may hold locks.
+/// A message whose sink throws goes to the default sink.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
 /// The process's logger. The default sink is spdlog on stderr at `warn`, or as HOTGEMM_LOG says.

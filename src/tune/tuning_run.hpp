@@ -60,8 +60,10 @@ enum class EarlierRun {
   done,     ///< its record answers, whatever `retune` says
 };
 
-/// Told what happens while it happens: on several threads, but one at a time, except for is_cancelled. Functions may be
-/// empty, and must not throw.
+/// Told what happens while it happens. Functions may be empty. They are called on the thread that runs and on those of
+/// the GPUs, one at a time under the run's lock, so they must not start or end a run. is_cancelled is asked on any of
+/// these threads at any time, perhaps under the lock of the queue of jobs. What one throws ends the run as
+/// is_cancelled does, and is thrown by TuningRun::run as CallbackGuard says; no function is called after it.
 struct TuningObserver {
   std::function<void(const GpuFacts&)> started;        ///< once, when the GPUs are known and before the first problem
   std::function<EarlierRun(const Problem&)> earlier;   ///< asked before each problem, after `started`
@@ -97,7 +99,7 @@ class TuningRun {
   TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer = {});
 
   /// Throws Error{invalid_argument} where the GPUs are of different models, and what the factory throws where it does
-  /// so for every GPU.
+  /// so for every GPU. Throws what the observer throws, after everything measured by then is recorded.
   TuningReport run(std::span<const Problem> problems);
 
  private:
