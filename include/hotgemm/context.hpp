@@ -32,22 +32,29 @@ struct TuneOptions {
 struct ContextOptions {
   Policy policy = Policy::tune;
   TuneOptions tuning;
+  /// The most device memory that the library keeps for kernels' workspace, in all CUDA contexts together. A class whose
+  /// best kernel needs more gets another kernel. 0: only kernels that need none.
+  std::int64_t workspace_bytes = std::int64_t{256} << 20;
+  /// For how many captures, or streams of a capture, planning a class sets workspace apart. Planning the class again by
+  /// Context::plan replaces what captures took. A capture that finds none is of a kernel that needs none.
+  int workspace_captures = 2;
   std::string cache_directory;     ///< of cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
 
-  /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) says.
-  /// Throws Error{invalid_argument} for another value.
+  /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) and
+  /// HOTGEMM_WORKSPACE_BYTES ("512M") say. Throws Error{invalid_argument} for another value.
   static ContextOptions from_environment();
 };
 
 /// How often things happened, since the context was made.
 struct Stats {
-  std::uint64_t plans = 0;      ///< problem classes planned
-  std::uint64_t tuned = 0;      ///< of these, measured now
-  std::uint64_t recorded = 0;   ///< answered by an exact record
-  std::uint64_t nearest = 0;    ///< answered by another class's record
-  std::uint64_t estimated = 0;  ///< answered by the model alone
-  std::uint64_t compiled = 0;   ///< kernels compiled, candidates included
+  std::uint64_t plans = 0;              ///< problem classes planned
+  std::uint64_t tuned = 0;              ///< of these, measured now
+  std::uint64_t recorded = 0;           ///< answered by an exact record
+  std::uint64_t nearest = 0;            ///< answered by another class's record
+  std::uint64_t estimated = 0;          ///< answered by the model alone
+  std::uint64_t compiled = 0;           ///< kernels compiled, candidates included
+  std::uint64_t without_workspace = 0;  ///< launches that found no workspace left, and ran a kernel that needs none
 };
 
 /// A candidate that the tuner did not pick: "build", "load", "check" or "measure", and why.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/text.hpp"  // parse_size
+
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -32,8 +34,5 @@ struct BinaryCacheOptions {
 /// $HOTGEMM_CACHE_DIR, else $XDG_CACHE_HOME/hotgemm, else ~/.cache/hotgemm, else /tmp/hotgemm-<uid> if that is ours
 /// alone or absent, else empty. Never the working directory. A set-id process sees none of these variables.
 std::filesystem::path default_cache_directory();
-
-/// "4096", "64K", "512M", "1G", "2T": bytes. Throws Error{invalid_argument}.
-std::uint64_t parse_size(std::string_view text);
 
 }  // namespace hotgemm

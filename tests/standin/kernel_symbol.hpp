@@ -34,6 +34,7 @@ struct GemmKernel {
   int threads = 0;                     ///< of a block; 0 where the family is not known here
   int smem_bytes = 0;                  ///< dynamic shared memory that the kernel uses
   std::optional<ExpectedBoxes> boxes;  ///< of kernels whose parameter is WgmmaArgs; others have GemmArgs
+  int splits = 0;                      ///< blocks that share a tile, of a kernel with workspace; 0: it takes none
   bool legal = true;  ///< on some architecture; a kernel whose config is not could not have been compiled
 };
 

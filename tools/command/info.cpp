@@ -27,6 +27,7 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_CACHE_TRUST", "this user's files only", "shared: use directories that other users can write"},
     Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: what is stored survives a power cut"},
     Variable{"HOTGEMM_TUNE", "missing", "never: the default policy does not measure; missing: it measures what is new"},
+    Variable{"HOTGEMM_WORKSPACE_BYTES", "256M", "the most device memory that is kept for kernels' workspace"},
     Variable{"HOTGEMM_LOG", "warn", "debug, info, warn, error or off"},
     Variable{"HOTGEMM_TEMPLATE_DIR", "built in", "a directory of templates that kernels are compiled from"},
     Variable{"HOTGEMM_LIBCUDA", "libcuda.so.1", "the driver's library"},
