@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -58,12 +59,19 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
   return word;
 }
 
-[[noreturn]] void refuse(const Operands& operands) {
+[[noreturn, gnu::noinline]] void refuse(const Operands& operands) {
   for (const Field& field : kUnused) {
     if (word_at(operands, field.offset) == 0) continue;
     throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
   }
-  throw Error(ErrorCode::internal, "no field of the operands is set that a kernel does not use");
+  throw Error(ErrorCode::invalid_argument,
+              "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
+}
+
+/// All words that must be zero, at once: a warm call comes here, and branches would take longer.
+template <std::size_t... kIndex>
+std::uint64_t any_unused(const Operands& operands, std::index_sequence<kIndex...>) {
+  return (word_at(operands, kFirstUnused + kIndex * sizeof(std::uint64_t)) | ...);
 }
 
 }  // namespace
@@ -87,13 +95,8 @@ Operands known_operands(const Operands& given) {
 }
 
 void validate_fields(const Operands& operands) {
-  std::uint64_t any = 0;  // of all words at once: the warm path comes here
-  for (std::size_t i = 0; i < kUnusedWords; ++i) any |= word_at(operands, kFirstUnused + i * sizeof any);
-  if (any != 0) refuse(operands);
-  if (operands.workspace == nullptr && operands.workspace_bytes != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
-  }
+  const bool lacks_workspace = operands.workspace == nullptr && operands.workspace_bytes != 0;
+  if (any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0 || lacks_workspace) refuse(operands);
 }
 
 }  // namespace hotgemm
