@@ -40,7 +40,11 @@ class Prewarm {
         validate(problem);
         std::set<std::string> picks;
         for (const Environment& environment : environments) {
-          std::vector<Choice> choices = choose(problem, arch, engine_.database, engine_.query(environment));
+          std::vector<Choice> choices =
+              within_workspace(choose(problem, arch, engine_.database, engine_.query(environment)), problem,
+                               engine_.workspace_of, engine_.workspace.cap_bytes())
+                  .choices;
+          if (choices.empty()) continue;  // no plan can be made either
           if (picks.insert(to_string(choices.front().config)).second) pending_.push_back({problem, arch, choices, 0});
         }
         if (options_.candidates) add_candidates(problem, arch);
@@ -97,6 +101,10 @@ class Prewarm {
       return;
     }
     const Choice& choice = order.choices[order.at];
+    if (!engine_.workspace_of(choice.config, choice.launch, order.problem).is_empty()) {
+      const Choice* without = first_without_workspace(order.choices, order.problem, engine_.workspace_of);
+      if (without != nullptr) next.push_back({order.problem, order.arch, {*without}});  // launched where none is left
+    }
     PrewarmEntry entry{.problem = order.problem,
                        .arch = order.arch,
                        .config = to_string(choice.config),

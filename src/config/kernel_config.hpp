@@ -26,6 +26,7 @@ struct Family {
   /// Its kernels wait by themselves for what precedes them in the stream, so that they may be launched before that
   /// ends.
   bool waits_for_predecessor;
+  bool takes_workspace = false;  ///< its kernels have a second parameter, WorkspaceArgs; see workspace_size
 };
 
 const Family& family_of(const KernelConfig& config);

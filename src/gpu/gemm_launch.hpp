@@ -5,6 +5,7 @@
 #include "config/matrix_map.hpp"
 #include "gpu/loaded_kernel.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/workspace_args.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -18,6 +19,7 @@ struct GemmKernel {
   LaunchShape shape;
   std::optional<MatrixMaps> maps;  ///< of a kernel that copies by tensor
   int sm_count;                    ///< of the GPU
+  bool takes_workspace = false;    ///< its second parameter is WorkspaceArgs
 };
 
 /// The kernel of `config`, whose cubin is `cubin`, in the current context, on a GPU of `sm_count` SMs. Throws Error.
@@ -25,8 +27,10 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
                             const Cubin& cubin, int sm_count);
 
 /// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and the
-/// shape fits them.
+/// shape fits them. `workspace` reaches a kernel that takes one, and no other; such a kernel needs one
+/// (CUDA_ERROR_INVALID_VALUE).
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
-                     std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream) noexcept;
+                     std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
+                     const WorkspaceArgs& workspace = {}) noexcept;
 
 }  // namespace hotgemm

@@ -40,7 +40,8 @@ class KernelBuilder {
   /// Throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
   BuildResult build(const KernelSource& source);
   /// Builds all with up to `jobs` threads; failures are results, not exceptions. `done` is called after each, from one
-  /// thread at a time, with its index; it returns whether to go on.
+  /// thread at a time, with its index; it returns whether to go on. What it throws ends the work, and is thrown here as
+  /// CallbackGuard says.
   std::vector<BuildResult> build_all(std::span<const KernelSource> sources, int jobs,
                                      const std::function<bool(std::size_t, const BuildResult&)>& done = {});
 

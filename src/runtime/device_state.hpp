@@ -6,6 +6,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_table.hpp"
+#include "runtime/workspace_pool.hpp"
 
 #include <condition_variable>
 #include <map>
@@ -38,13 +39,15 @@ class DeviceState {
   GpuQuery query() const { return engine_.query(environment()); }
 
   PlanTable& plans() { return plans_; }
+  WorkspacePool& workspace() { return workspace_; }
 
   /// The kernel of `config`, loaded once per context. `cubin` is its cubin.
   std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
   /// Built and loaded on first use.
   const CheckKernels& check_kernels();
 
-  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin);
+  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin,
+                                            PlanWorkspace workspace = {}, std::string note = {});
 
   /// One thread at a time plans a problem class: holds the class until it is destroyed.
   class Flight {
@@ -67,6 +70,7 @@ class DeviceState {
   unsigned long long context_id_;
   DeviceInfo info_;
   std::string driver_version_;
+  WorkspacePool workspace_;
   PlanTable plans_;
   std::mutex tuning_mutex_;
 

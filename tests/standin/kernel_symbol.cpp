@@ -149,6 +149,15 @@ std::optional<GemmKernel> gemm_of_other_family(const std::map<std::string_view, 
   return GemmKernel{.traits = traits, .block_m = m->second, .block_n = n->second};
 }
 
+/// The tests' kernel with workspace (gpu/split_kernel.hpp).
+std::optional<GemmKernel> gemm_of_testsplit(const std::map<std::string_view, int>& fields, const GemmTraits& traits) {
+  std::optional<GemmKernel> kernel = gemm_of_other_family(fields, traits);
+  const auto splits = fields.find("s");
+  if (!kernel || splits == fields.end() || splits->second < 1) return std::nullopt;
+  kernel->splits = splits->second;
+  return kernel;
+}
+
 std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   constexpr std::size_t kTraitWords = 5;
   const std::vector<std::string_view> words = split(symbol);
@@ -162,6 +171,7 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   if (words[1] == "fma") return gemm_of<FmaConfig>(*fields, *traits);
   if (words[1] == "wgmma") return gemm_of<WgmmaConfig>(*fields, *traits);
   if (words[1] == "wmma") return gemm_of<WmmaConfig>(*fields, *traits);
+  if (words[1] == "testsplit") return gemm_of_testsplit(*fields, *traits);
   return gemm_of_other_family(*fields, *traits);
 }
 

@@ -34,6 +34,7 @@ struct GemmKernel {
   int threads = 0;                     ///< per block; 0 if the family is unknown here
   int smem_bytes = 0;                  ///< dynamic shared memory that the kernel uses
   std::optional<ExpectedBoxes> boxes;  ///< for kernels with the parameter WgmmaArgs; others have GemmArgs
+  int splits = 0;                      ///< blocks that share a tile, of a kernel with workspace; 0: it takes none
   bool legal = true;  ///< true if the config is legal on some architecture; otherwise no compiler could have built it
 };
 
