@@ -31,7 +31,7 @@ struct GemmKernel {
   int cluster_m = 1;  ///< blocks in a cluster
   int cluster_n = 1;
   int blocks_per_sm = 0;               ///< of blocks that take tile after tile; 0 where there is one for each tile
-  int threads = 0;                     ///< of a block; 0 where the family is not known here
+  int threads = 0;                     ///< of a block
   int smem_bytes = 0;                  ///< dynamic shared memory that the kernel uses
   std::optional<ExpectedBoxes> boxes;  ///< of kernels whose parameter is WgmmaArgs; others have GemmArgs
   bool legal = true;  ///< on some architecture; a kernel whose config is not could not have been compiled
