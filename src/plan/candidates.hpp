@@ -8,8 +8,12 @@
 
 namespace hotgemm {
 
-/// Every config that the tuner may try for `traits` on `arch`: the menu of candidates.cpp, filtered by is_legal. Sorted
-/// as the menu is, without duplicates.
+/// The menus of all families for `traits`, whether or not an architecture can run them: what the tuner would like to
+/// try.
+std::vector<KernelConfig> menus(const GemmTraits& traits);
+
+/// Every config that the tuner may try for `traits` on `arch`: the menus, filtered by is_legal. Sorted as the menus
+/// are, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
 /// The few that are picked from without measuring, and that the tuner always tries: known not to spill on any

@@ -1,11 +1,13 @@
 #include "plan/model.hpp"
 
 #include "config/launch_shape.hpp"
+#include "config/live_registers.hpp"
 #include "config/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -38,7 +40,14 @@ double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters.
+/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters. Each family has its own.
+template <class Config>
+double tile_cycles(const Config&, const GemmTraits&, const Rates&) {
+  static_assert(!std::is_same_v<Config, Config>,
+                "this config's family has no model: add its tile_cycles, or its compute_us, to src/plan/model.cpp");
+  return 0;
+}
+
 double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
@@ -127,27 +136,22 @@ double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInf
   return wgmma_compute_us(c, problem, device, resident);
 }
 
+/// Of a thread: what it holds at once, beside addresses and loop state.
+template <class Config>
+int estimated_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch) {
+  constexpr int kOthers = 40;
+  if constexpr (requires { Config::kEstimatedRegisters; }) return Config::kEstimatedRegisters;
+  const auto live = live_registers(c, traits, arch);
+  return live ? std::min(live->all() + kOthers, live->budget) : kOthers;
+}
+
 }  // namespace
 
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) return wgmma->blocks_per_sm;  // is_legal: they fit
+  if (std::holds_alternative<WgmmaConfig>(config)) return blocks_per_sm(config);  // is_legal: they fit
   const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
   const int by_threads = arch.threads_per_sm / threads(config);
-  int registers = 64;
-  if (const auto* mma = std::get_if<MmaConfig>(&config)) {
-    registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
-    if (mma->blocks_per_sm > 1)
-      registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
-  }
-  if (const auto* fma = std::get_if<FmaConfig>(&config)) {
-    registers = std::min(kMaxRegistersPerThread, fma->accumulator_registers(traits) + fma->fragment_registers(traits) +
-                                                     fma->staging_registers(traits) + 40);
-    registers = std::min(registers, arch.registers_per_sm / fma->blocks_per_sm / fma->threads());
-  }
-  if (const auto* wmma = std::get_if<WmmaConfig>(&config)) {
-    const int wanted = wmma->accumulator_registers(traits) + wmma->fragment_registers(traits) + 40;
-    registers = std::min(wanted, wmma->register_budget());
-  }
+  const int registers = std::visit([&](const auto& c) { return estimated_registers(c, traits, arch); }, config);
   const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
   const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
   return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);

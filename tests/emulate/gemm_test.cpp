@@ -7,10 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -28,6 +27,12 @@ constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63,
                            {130, 72, 136}, {33, 145, 97}, {5, 3, 0},    {200, 150, 0}};
 
 class EmulatedGemm : public testing::TestWithParam<std::string> {};
+
+std::vector<std::string> all_family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  return names;
+}
 
 void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
   SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(kernel.traits) + " for " + to_string(c) +
@@ -101,7 +106,7 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", "mma", "wgmma", "wmma"),
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::ValuesIn(all_family_names()),
                          [](const auto& info) { return info.param; });
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
@@ -146,37 +151,25 @@ TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
   }
 }
 
-TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
-  for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},
-                                                   {"simt", DType::bf16, DType::f32},
-                                                   {"simt", DType::f32, DType::f32},
-                                                   {"fma", DType::f16, DType::f32},
-                                                   {"fma", DType::bf16, DType::f32},
-                                                   {"fma", DType::f32, DType::f32},
-                                                   {"fma", DType::f16, DType::f16},
-                                                   {"mma", DType::f16, DType::f32},
-                                                   {"mma", DType::bf16, DType::f32},
-                                                   {"mma", DType::f16, DType::f16},
-                                                   {"wgmma", DType::f16, DType::f32},
-                                                   {"wgmma", DType::bf16, DType::f32},
-                                                   {"wgmma", DType::f16, DType::f16},
-                                                   {"wmma", DType::f16, DType::f32},
-                                                   {"wmma", DType::bf16, DType::f32},
-                                                   {"wmma", DType::f16, DType::f16}}) {
-    const bool needs_wide_operands = std::string_view(family) == "wgmma";
+TEST_P(EmulatedGemm, ComputesEveryLayoutAndTypeThatItsFamilyTakes) {
+  const Family& family = *std::ranges::find(families(), GetParam(), &Family::name);
+  const bool needs_wide_operands = family.args == "WgmmaArgs";
+  for (const KernelTypes& types : family.types) {
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         for (const bool reads_c : {false, true}) {
           for (const int vec : {1, 2, 4, 8}) {
-            const GemmTraits traits{.element = dtype,
-                                    .accumulator = accumulator,
+            const GemmTraits traits{.element = types.element,
+                                    .accumulator = types.accumulator,
                                     .op_a = op_a,
                                     .op_b = op_b,
                                     .reads_c = reads_c,
                                     .vec_a = needs_wide_operands ? 8 : vec,
                                     .vec_b = needs_wide_operands ? 8 : vec,
                                     .vec_d = vec};
-            EXPECT_NE(find_gemm_kernel(family, traits), nullptr) << family << " " << hotgemm::to_string(traits);
+            EXPECT_NE(find_gemm_kernel(family.name, traits), nullptr)
+                << "family " << family.name << " has no emulated kernel for " << hotgemm::to_string(traits)
+                << ": add one in src/emulate/kernels/";
           }
         }
       }

@@ -254,7 +254,9 @@ MUTANTS = {
         "operand_tile.cuh", "      if (left >= kVec) {\n", "      if (left > 0) {\n"),
 }
 
-FAMILIES = ("simt", "fma", "mma", "wgmma", "wmma")
+# Of each family there is a program, mutant_<family>.cpp, whose kernels run with a bug.
+FAMILIES = sorted(path.stem.removeprefix("mutant_") for path in pathlib.Path(__file__).parent.glob("mutant_*.cpp")
+                  if path.stem != "mutant_runner")
 CLEAN = [f"{family}_none" for family in FAMILIES]
 
 
@@ -319,6 +321,10 @@ def build(names: list[str], directory: str) -> bool:
 
 def run(templates: pathlib.Path, programs: pathlib.Path, build_directory: str) -> int:
     failed = False
+    for family in FAMILIES:
+        if not any(name.startswith(f"{family}_") for name in MUTANTS):
+            print(f"family {family} has no mutants: add some, named {family}_…, to MUTANTS in mutants.py")
+            failed = True
     for name, (file, text, _) in MUTANTS.items():
         times = (templates / file).read_text(encoding="utf-8").count(text)
         if times != 1:

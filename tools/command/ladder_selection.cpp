@@ -38,9 +38,7 @@ void require_known(const LadderOptions& options) {
   for (const std::string& word : options.families) {
     const bool is_family = std::ranges::find(families(), word, &Family::name) != families().end();
     if (is_family || word == kLibrary) continue;
-    std::string known;
-    for (const Family& family : families()) known += std::string(family.name) + ", ";
-    bad(in_quotes(word) + " is not a family; known families are " + known + std::string(kLibrary));
+    bad(in_quotes(word) + " is not a family; known families are " + family_names() + ", " + std::string(kLibrary));
   }
 }
 
