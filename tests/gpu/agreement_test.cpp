@@ -21,9 +21,9 @@ constexpr double kIndistinct = 0.01;
 std::vector<Workload> some_problems() {
   std::vector<Workload> all;
   for (const char* set : {"large", "medium", "skinny", "ragged", "deepk", "grid"}) {
-    const std::vector<Workload> more = load_shapes(std::string(HOTGEMM_SOURCE_DIR "/docs/shapes/") + set + ".txt");
-    std::ranges::copy_if(more, std::back_inserter(all),
-                         [&](const Workload& p) { return std::ranges::find(all, p) == all.end(); });
+    for (const Shape& shape : load_shapes(std::string(HOTGEMM_SOURCE_DIR "/docs/shapes/") + set + ".txt")) {
+      if (std::ranges::find(all, shape.workload) == all.end()) all.push_back(shape.workload);
+    }
   }
   std::vector<Workload> some;
   for (std::size_t i = 0; i < kProblems; ++i) some.push_back(all[i * all.size() / kProblems]);

@@ -124,7 +124,7 @@ TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
 
 TEST_F(Semantics, NoRowsOrNoColumnsDoNothing) {
   for (const auto& [m, n] : {std::pair(0, 5), std::pair(5, 0), std::pair(0, 0)}) {
-    const Workload problem{Problem{.m = m, .n = n, .k = 4}};
+    const Problem problem{.m = m, .n = n, .k = 4};
     const std::uint64_t plans = gpu().context().stats().plans;
     EXPECT_NO_THROW(gpu().context().gemm(stream(), problem, {.lda = 4, .ldb = 5, .ldc = 5, .ldd = 5, .beta = 1}));
     EXPECT_EQ(gpu().context().stats().plans, plans);
@@ -182,7 +182,7 @@ TEST_F(Semantics, TheOneLineCallWorks) {
   CaseRun run(driver(), c, stream());
   run.fill(CaseRun::Data::integers, 12);
   run.run([&](const Operands& o) {
-    const Workload& p = c.problem;
+    const Problem& p = c.problem;
     hgemm(stream(), p.op_a, p.op_b, p.m, p.n, p.k, o.alpha, o.a, o.lda, o.b, o.ldb, o.beta, o.d, o.ldd);
   });
   EXPECT_EQ(run.inexact(), "");

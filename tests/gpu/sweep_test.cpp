@@ -268,7 +268,7 @@ TEST_F(Ragged, OneNanIsSeenInItsRowOrColumnOnly) {
   for_each_case(
       true, [](GemmCase&) {},
       [&](const SweepCase& c, CaseRun& run, const Gpu::Kernel& kernel, unsigned seed) {
-        const Workload& p = c.call.problem;
+        const Problem& p = c.call.problem;
         const CaseRun::Launch launch = launcher(kernel, c.launch, p);
         const auto row = static_cast<std::size_t>(p.m - 1 - seed % 5),
                    col = static_cast<std::size_t>(p.n - 1 - seed % 7);
@@ -310,7 +310,7 @@ TEST_F(Ragged, NothingIsReadForAnEmptyProduct) {
     run.run(launcher(kernel, c.launch, c.call.problem));
     EXPECT_EQ(run.inexact(), "") << "alpha is zero";
     EXPECT_EQ(run.stray_write(), "");
-    Workload empty = c.call.problem;
+    Problem empty = c.call.problem;
     empty.k = 0;
     run.run([&](Operands operands) {
       operands.a = operands.b = nullptr;

@@ -146,9 +146,7 @@ TEST_F(WgmmaOnGpu, IsExactOverManyTilesPerBlock) {
     if (small_run() && accumulator == DType::f16) continue;
     for (const Op op_a : kOps) {
       for (const Op op_b : kOps) {
-        Problem problem = base;
-        problem.op_a = op_a;
-        problem.op_b = op_b;
+        const Workload problem({.m = base.m, .n = base.n, .k = base.k, .op_a = op_a, .op_b = op_b});
         const GemmTraits traits{.accumulator = accumulator, .op_a = op_a, .op_b = op_b};
         const OperandPool pool(driver(), problem, 0, std::int64_t{1} << 30);
         const OperandSet& set = pool.sets().front();
