@@ -143,7 +143,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& devic
   }
 }
 
-Affordable Context::Impl::affordable_choices(const DeviceState& device, const Problem& problem) const {
+Affordable Context::Impl::affordable_choices(const DeviceState& device, const Workload& problem) const {
   return within_workspace(choose(problem, device.info().arch, engine_.database, device.query()), problem,
                           engine_.workspace_of, engine_.workspace.cap_bytes());
 }
@@ -165,7 +165,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
               "every kernel of " + to_string(problem) + " needs more workspace than is kept: " + affordable.note);
 }
 
-Cubin Context::Impl::cubin_of(const DeviceState& device, const Problem& problem, const Choice& choice, Policy policy) {
+Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {
   const KernelSource source = render(choice.config, traits_of(problem), device.info().arch, engine_.bundle);
   std::optional<Cubin> cubin = engine_.builder.find(source);
   if (!cubin && policy == Policy::cached_only) {
@@ -180,7 +180,7 @@ Cubin Context::Impl::cubin_of(const DeviceState& device, const Problem& problem,
   return *std::move(cubin);
 }
 
-std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, const Problem& problem,
+std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, const Workload& problem,
                                                          const Choice& choice, const Cubin& cubin,
                                                          const Affordable& affordable, Policy policy) {
   PlanWorkspace workspace{.size = engine_.workspace_of(choice.config, choice.launch, problem),

@@ -57,7 +57,7 @@ void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned 
 
 void CheckKernels::fill_check_c(const Problem& p, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
                                 CUstream stream) const {
-  fill(matrix, p.m, p.n, ld, p, FillPattern::check_c, false, seed, stream);
+  fill(matrix, p.types.c, p.m, p.n, ld, p.k, FillPattern::check_c, false, seed, stream);
 }
 
 void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {

@@ -5,7 +5,7 @@
 
 namespace hotgemm {
 
-Affordable within_workspace(std::vector<Choice> choices, const Problem& problem, const WorkspaceOf& workspace_of,
+Affordable within_workspace(std::vector<Choice> choices, const Workload& problem, const WorkspaceOf& workspace_of,
                             std::size_t cap_bytes) {
   const auto bytes_of = [&](const Choice& c) { return workspace_of(c.config, c.launch, problem).total_bytes(); };
   Affordable affordable;
@@ -18,7 +18,7 @@ Affordable within_workspace(std::vector<Choice> choices, const Problem& problem,
   return affordable;
 }
 
-const Choice* first_without_workspace(const std::vector<Choice>& choices, const Problem& problem,
+const Choice* first_without_workspace(const std::vector<Choice>& choices, const Workload& problem,
                                       const WorkspaceOf& workspace_of) {
   const auto found = std::ranges::find_if(
       choices, [&](const Choice& c) { return workspace_of(c.config, c.launch, problem).is_empty(); });

@@ -18,13 +18,13 @@ void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands
   enqueue(stream, p, operands, {});
 }
 
-void PlanImpl::enqueue(Stream stream, const Problem& p, const Operands& operands,
+void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
                        const WorkspaceArgs& workspace) const {
   const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace);
   if (result != CUDA_SUCCESS) driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));
 }
 
-void PlanImpl::launch_with_workspace(Stream stream, const Problem& p, const Operands& operands) const {
+void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
   const std::string missing = std::to_string(workspace_.size.total_bytes()) + " bytes of workspace for " +

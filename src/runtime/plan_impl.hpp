@@ -53,8 +53,8 @@ class PlanImpl {
   std::string explain_workspace() const;
 
  private:
-  void launch_with_workspace(Stream stream, const Problem& problem, const Operands& operands) const;
-  void enqueue(Stream stream, const Problem& problem, const Operands& operands, const WorkspaceArgs& workspace) const;
+  void launch_with_workspace(Stream stream, const Workload& problem, const Operands& operands) const;
+  void enqueue(Stream stream, const Workload& problem, const Operands& operands, const WorkspaceArgs& workspace) const;
   WorkspaceArgs prepare_given(Stream stream, const Operands& operands) const;
 
   const Driver& driver_;

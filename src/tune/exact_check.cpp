@@ -9,20 +9,20 @@ constexpr int kBeta = -2;
 
 /// The second launch. D holds what the first has left there, or C: no byte outside of its elements is written here, so
 /// that a stray write of the first launch still shows.
-std::string check_again(const CheckKernels& checks, const Problem& problem, const OperandSet& set, unsigned seed,
+std::string check_again(const CheckKernels& checks, const Workload& problem, const OperandSet& set, unsigned seed,
                         CUstream stream, const LaunchOperands& launch) {
   OperandSet used = set;
-  if (!problem.beta_is_zero) {
+  if (!problem.hints.beta_is_zero) {
     checks.fill_check_c(problem, set.d, set.ldd, seed, stream);
     used.c = set.d;
     used.ldc = set.ldd;
   }
-  const int beta = problem.beta_is_zero ? 0 : kBeta;
+  const int beta = problem.hints.beta_is_zero ? 0 : kBeta;
   launch(OperandPool::operands(used, kAlpha, static_cast<float>(beta)), stream);
   const std::string wrong = checks.check(problem, set, seed, kAlpha, beta, stream);
   if (wrong.empty()) return {};
   const std::string with_alpha = "with alpha " + std::to_string(kAlpha);
-  if (problem.beta_is_zero) return with_alpha + ": " + wrong;
+  if (problem.hints.beta_is_zero) return with_alpha + ": " + wrong;
   return "in place " + with_alpha + " and beta " + std::to_string(kBeta) + ": " + wrong;
 }
 
