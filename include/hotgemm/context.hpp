@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hotgemm/export.hpp>
 #include <hotgemm/plan.hpp>
 
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class Policy {
   estimate,     ///< never measure: exact record, else nearest record by the model, else the model
   tune,         ///< measure unseen classes within a budget, and record the result
 };
-std::string_view to_string(Policy policy);
+HOTGEMM_API std::string_view to_string(Policy policy);
 
 struct TuneOptions {
   int max_candidates = 20;                               ///< compiled, checked and timed per problem, anchors included
@@ -43,7 +44,7 @@ struct ContextOptions {
 
   /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) and
   /// HOTGEMM_WORKSPACE_BYTES ("512M") say. Throws Error{invalid_argument} for another value.
-  static ContextOptions from_environment();
+  HOTGEMM_API static ContextOptions from_environment();
 };
 
 /// How often things happened, since the context was made.
@@ -113,13 +114,13 @@ struct PrewarmReport {
 /// current then, and forgets those of others.
 class Context {
  public:
-  explicit Context(const ContextOptions& options = ContextOptions::from_environment());
-  ~Context();
+  HOTGEMM_API explicit Context(const ContextOptions& options = ContextOptions::from_environment());
+  HOTGEMM_API ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   /// What hgemm uses: made on first use from the environment, never destroyed.
-  static Context& default_context();
+  HOTGEMM_API static Context& default_context();
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
@@ -127,28 +128,29 @@ class Context {
   /// planned first, by the policy. On a capturing stream that means without measuring, allocating or waiting.
   /// m or n of zero does nothing; k or alpha of zero gives beta * C.
   /// Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been enqueued.
-  void gemm(Stream stream, const Problem& problem, const Operands& operands);
+  HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. `problem` with
   /// alignment classes and beta; see `describe`. With `stream`, what was said of capturing streams holds for it.
-  Plan plan(const Problem& problem, Policy policy, Stream stream = nullptr);
-  Plan plan(const Problem& problem);  ///< by the context's policy
+  HOTGEMM_API Plan plan(const Problem& problem, Policy policy, Stream stream = nullptr);
+  HOTGEMM_API Plan plan(const Problem& problem);  ///< by the context's policy
 
   /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
   /// a current record are answered from it unless `retune`. Failures are results.
   ///
   /// `progress` is called after each problem, on the calling thread and with no lock held; it returns whether to go on.
-  /// What it throws comes out as it is if it is an Error, else as Error{interrupted} with its text; what has been
-  /// measured is recorded.
-  std::vector<TuneResult> tune(std::span<const Problem> problems, const TuneOptions& options, bool retune = false,
-                               const std::function<bool(const TuneResult&)>& progress = {});
+  /// An Error that it throws comes out as it is, anything else as Error{interrupted} with its text. The measurements
+  /// until then are recorded.
+  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Problem> problems, const TuneOptions& options,
+                                           bool retune = false,
+                                           const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
-  /// Throws what `options.progress` throws: an Error as it is, else Error{interrupted} with its text. Kernels that were
-  /// compiled by then are in the cache.
-  PrewarmReport prewarm(std::span<const Problem> problems, const PrewarmOptions& options);
+  /// An Error that `options.progress` throws comes out as it is, anything else as Error{interrupted} with its text.
+  /// Kernels that were compiled until then are in the cache.
+  HOTGEMM_API PrewarmReport prewarm(std::span<const Problem> problems, const PrewarmOptions& options);
 
-  Stats stats() const;
+  HOTGEMM_API Stats stats() const;
 
  private:
   class Impl;
@@ -157,23 +159,22 @@ class Context {
 };
 
 /// `problem` with alignment classes and beta as `operands` have them.
-Problem describe(const Problem& problem, const Operands& operands);
+HOTGEMM_API Problem describe(const Problem& problem, const Operands& operands);
 
 /// C = alpha * op(A) * op(B) + beta * C, row-major, tuned on first use: the whole library in one call.
 ///
 /// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. f16 elements
 /// and f32 accumulation unless told otherwise. Uses Context::default_context(); see Context::gemm for the rest.
-void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
-           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc,
-           DType dtype = DType::f16, DType accumulator = DType::f32);
+HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                       const void* a, std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c,
+                       std::int64_t ldc, DType dtype = DType::f16, DType accumulator = DType::f32);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
-/// `sink` is called on the thread that has something to say: the caller's or one of the library's, several at a time.
-/// The library may hold locks of its own meanwhile, so `sink` must not call hotgemm. A message whose `sink` throws goes
-/// to stderr.
-void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
+/// `sink` is called on the thread that logs: the caller's or one of the library's, several at a time. The library may
+/// hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, its message goes to stderr.
+HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 /// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
 /// Throws Error{invalid_argument}.
-void set_log_level(std::string_view level);
+HOTGEMM_API void set_log_level(std::string_view level);
 
 }  // namespace hotgemm

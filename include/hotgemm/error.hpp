@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hotgemm/export.hpp>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,10 +27,10 @@ enum class ErrorCode {
 };
 
 /// "invalid_argument", …
-std::string_view to_string(ErrorCode code);
+HOTGEMM_API std::string_view to_string(ErrorCode code);
 
 /// What every function of the library throws. what() says what was attempted, with which config, and what came back.
-class Error : public std::runtime_error {
+class HOTGEMM_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ErrorCode code() const noexcept { return code_; }

@@ -5,3 +5,4 @@
 #include <hotgemm/operands.hpp>
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>
+#include <hotgemm/version.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hotgemm/error.hpp>
+#include <hotgemm/export.hpp>
 #include <hotgemm/types.hpp>
 
 #include <cstddef>
@@ -17,7 +18,7 @@ enum class Origin {
   estimated,  ///< the model alone
 };
 /// "tuned", "nearest", "estimated".
-std::string_view to_string(Origin origin);
+HOTGEMM_API std::string_view to_string(Origin origin);
 
 /// What a kernel takes of the GPU.
 struct Resources {
@@ -43,22 +44,22 @@ class Plan {
   /// captured.) The current CUDA context must be the one the plan was made in. Operands must have the plan's
   /// alignment classes; beta must be zero exactly if
   /// the plan says so. Thread-safe.
-  void launch(Stream stream, const Operands& operands) const;
+  HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
 
-  const Problem& problem() const;
+  HOTGEMM_API const Problem& problem() const;
   /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
-  std::string config() const;
-  Origin origin() const;
+  HOTGEMM_API std::string config() const;
+  HOTGEMM_API Origin origin() const;
   /// To the recorded class, where origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
-  double distance() const;
-  Resources resources() const;
+  HOTGEMM_API double distance() const;
+  HOTGEMM_API Resources resources() const;
   /// Bytes of device memory that a launch needs besides the operands. The caller gives them in
   /// Operands::workspace, or the library does: one slab for each stream of a CUDA context, and one for each stream of a
-  /// capture, which goes back when the graph is gone. Where ContextOptions::workspace_bytes or the GPU leaves none, the
-  /// launch runs a kernel that needs none; `explain` and Stats::without_workspace count these.
-  std::size_t workspace_bytes() const;
+  /// capture, which goes back when the graph is gone. If ContextOptions::workspace_bytes or the GPU leaves none, the
+  /// launch runs a kernel that needs none; `explain` and Stats::without_workspace count these launches.
+  HOTGEMM_API std::size_t workspace_bytes() const;
   /// All of the above in one line.
-  std::string explain() const;
+  HOTGEMM_API std::string explain() const;
 
  private:
   friend class Context;

@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 int cores_of_affinity() {
   cpu_set_t cores;
   if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
-  return static_cast<int>(std::thread::hardware_concurrency());  // more cores than the set has room for
+  return static_cast<int>(std::thread::hardware_concurrency());  // the machine has more cores than cpu_set_t has bits
 }
 
-/// This process's group, as "/user.slice/a"; in a container, whose group is the root, "/".
+/// The control group of this process, such as "/user.slice/a". In a container, whose group is the root, this is "/".
 std::string control_group() {
   constexpr std::string_view kUnified = "0::";
   std::ifstream groups("/proc/self/cgroup");
@@ -30,7 +30,7 @@ std::string control_group() {
   return {};
 }
 
-/// The smallest quota from the group up to the root, in cores; 0 if there is none.
+/// The smallest CPU quota of this process's group and of all its parents, in cores; 0 if none of them has a quota.
 int cores_of_control_groups() {
   const fs::path root = "/sys/fs/cgroup";
   int fewest = 0;

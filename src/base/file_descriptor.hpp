@@ -6,7 +6,7 @@
 
 namespace hotgemm {
 
-/// Owns a file descriptor; -1 is none.
+/// Owns a file descriptor. The value -1 means that there is none.
 class FileDescriptor {
  public:
   FileDescriptor() = default;

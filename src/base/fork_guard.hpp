@@ -2,9 +2,9 @@
 
 namespace hotgemm {
 
-/// From here on, children of fork() know that CUDA is lost to them. Idempotent.
+/// Marks the children of later fork() calls, because CUDA does not work in them. Repeated calls have no effect.
 void watch_for_fork();
-/// Whether this process is a child of one that had called watch_for_fork().
+/// True in a process that was forked after watch_for_fork() had been called.
 bool is_forked_child() noexcept;
 
 }  // namespace hotgemm

@@ -35,7 +35,7 @@ LogLevel level_from_environment() {
   return parse_log_level(text != nullptr ? text : "").value_or(LogLevel::warn);
 }
 
-/// A logger of our own, outside spdlog's registry: the host program may use spdlog too.
+/// A private logger outside spdlog's registry, because the host program may use spdlog too.
 class Logger {
  public:
   Logger() : default_("hotgemm", std::make_shared<spdlog::sinks::stderr_sink_mt>()), level_(level_from_environment()) {
@@ -75,7 +75,7 @@ class Logger {
 };
 
 Logger& logger() {
-  static Logger* instance = new Logger();  // leaked: the last message may come from a static's destructor
+  static Logger* instance = new Logger();  // never destroyed: the last message may come from the destructor of a static
   return *instance;
 }
 

@@ -2,8 +2,8 @@
 
 #include <hotgemm/error.hpp>
 
-// The low-level functions, deprecated since OpenSSL 3 but not gone: the EVP ones load providers and a configuration
-// file first, which takes longer than everything that a process hashes before its first result.
+// These are the low-level functions, deprecated since OpenSSL 3 but still present. The EVP functions first load
+// providers and a configuration file, which takes longer than all hashing that a process does before its first result.
 #define OPENSSL_API_COMPAT 10100
 #include <openssl/sha.h>
 

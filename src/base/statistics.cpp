@@ -62,11 +62,11 @@ std::vector<double> paired_ratios(std::span<const double> numerators, std::span<
 Interval median_interval(std::span<const double> samples) {
   const std::vector<double> sorted = sorted_samples(samples);
   const std::size_t count = sorted.size();
-  // The number of samples below the median is binomial with p = 1/2. The median lies outside
-  // [sorted[i], sorted[count - 1 - i]] if that number, or that of samples above, is at most i: take the largest i at
-  // which both tails together stay below what the confidence leaves.
-  double probability = std::exp2(-static_cast<double>(count));  // of exactly i samples below
-  double tail = probability;                                    // of at most i
+  // The number of samples below the median is binomial with p = 1/2. The median lies outside [sorted[i], sorted[count -
+  // 1 - i]] if at most i samples are below it, or at most i samples are above it. So take the largest i for which the
+  // sum of both tails is at most 1 - kConfidence.
+  double probability = std::exp2(-static_cast<double>(count));  // that exactly i samples are below
+  double tail = probability;                                    // that at most i samples are below
   Interval interval{-kInfinity, kInfinity};
   for (std::size_t i = 0; 2 * i < count && 2 * tail <= 1 - kConfidence; ++i) {
     interval = {sorted[i], sorted[count - 1 - i]};

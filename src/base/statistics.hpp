@@ -3,21 +3,22 @@
 #include <span>
 #include <vector>
 
-// What samples of times say. Pure and deterministic; NaN stands for a sample that was not taken.
+// Statistics of time samples. All functions are pure and deterministic. NaN stands for a sample that was not taken.
 
 namespace hotgemm {
 
 /// The quantile `q` in [0, 1] of the samples that are not NaN, interpolated between neighbours; NaN if there are none.
 double quantile(std::span<const double> samples, double q);
-/// The middle of the samples that are not NaN; NaN if there are none.
+/// The median of the samples that are not NaN; NaN if there are none.
 double median(std::span<const double> samples);
-/// Third quartile less the first, of the samples that are not NaN; NaN if there are none.
+/// The third quartile minus the first, of the samples that are not NaN; NaN if there are none.
 double interquartile_range(std::span<const double> samples);
 
-/// NaN if there are no values, or if one of them is NaN or not positive: a problem that could not run has no mean.
+/// The geometric mean. It is NaN if there are no values, or if a value is NaN or not positive: one problem that could
+/// not run leaves no mean.
 double geometric_mean(std::span<const double> values);
 
-/// numerators[i] / denominators[i] for every i up to the shorter length at which both were measured.
+/// numerators[i] / denominators[i] for each i below the shorter length at which neither is NaN.
 std::vector<double> paired_ratios(std::span<const double> numerators, std::span<const double> denominators);
 
 struct Interval {
@@ -28,12 +29,13 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// An interval that holds the median of what the samples were drawn from with a probability of at least 95 %: a pair of
-/// order statistics, whose coverage follows from the binomial distribution whatever that of the samples is. No
-/// resampling, so no seed. Fewer than six samples cannot give 95 %: the interval is (-inf, inf).
+/// An interval that contains the median of the samples' distribution with a probability of at least 95 %. Its ends are
+/// two order statistics, so the coverage follows from the binomial distribution and holds for every distribution of the
+/// samples. It needs no resampling and no seed. Fewer than six samples cannot give 95 %: the interval is then (-inf,
+/// inf).
 Interval median_interval(std::span<const double> samples);
 
-/// A ratio's interval that contains 1 is a tie: the samples do not say which side is faster.
+/// A tie is an interval of ratios that contains 1: the samples do not show which side is faster.
 bool is_tie(const Interval& ratio);
 
 }  // namespace hotgemm

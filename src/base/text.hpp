@@ -7,13 +7,14 @@
 
 namespace hotgemm {
 
-/// The parts of `text` between spaces, tabs and carriage returns; none is empty.
+/// Splits `text` at spaces, tabs and carriage returns. No part is empty.
 std::vector<std::string_view> split_words(std::string_view text);
 
-/// `word` as an error message shows it: in quotes, control characters and bytes beyond ASCII as '?', cut when long.
+/// `word` in the form that error messages use: in quotes, with '?' for control characters and non-ASCII bytes, and cut
+/// if it is long.
 std::string in_quotes(std::string_view word);
 
-/// "4096", "64K", "512M", "1G", "2T": bytes. Throws Error{invalid_argument}.
+/// The number of bytes in a text such as "4096", "64K", "512M", "1G" or "2T". Throws Error{invalid_argument}.
 std::uint64_t parse_size(std::string_view text);
 
 }  // namespace hotgemm

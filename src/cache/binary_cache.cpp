@@ -28,7 +28,7 @@ namespace {
 constexpr std::chrono::hours kOrphanAge{1};
 constexpr std::uint64_t kBlockBytes = 4096;
 
-// After these, the next write would fail the same way.
+// True for errors that the next write would meet again, such as a full disk.
 bool lasts(const std::error_code& code) {
   constexpr std::array kLasting{ENOSPC, EROFS, EACCES, EPERM, EDQUOT, EIO, EFBIG};
   return std::find(kLasting.begin(), kLasting.end(), code.value()) != kLasting.end();
@@ -79,11 +79,11 @@ struct BinaryCache::Impl {
   std::atomic<bool> writing{true};
 
   std::mutex memory_mutex;
-  std::unordered_map<std::string, std::vector<MemoryEntry>> memory;  // by identity
-  std::set<std::string> discarded;                                   // names of entries
+  std::unordered_map<std::string, std::vector<MemoryEntry>> memory;  // keyed by identity
+  std::set<std::string> discarded;                                   // names of discarded entries
 
   std::mutex size_mutex;
-  std::optional<std::uint64_t> known_bytes;  // of the user's layer, as far as this process knows
+  std::optional<std::uint64_t> known_bytes;  // size of the user's layer, as far as this process knows
 
   std::atomic<std::uint64_t> memory_hits{0}, disk_hits{0}, misses{0}, stores{0};
 };
@@ -115,7 +115,7 @@ BinaryCache::Impl::Impl(BinaryCacheOptions given) : options(std::move(given)) {
   locks.emplace(lock_candidates);
 }
 
-// Once for each directory and cause, whichever operation meets it first.
+// Warns once for each directory and cause, whichever operation meets it first.
 void BinaryCache::Impl::warn(const std::filesystem::path& about, const std::exception& error,
                              const std::string& consequence) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
@@ -123,7 +123,7 @@ void BinaryCache::Impl::warn(const std::filesystem::path& about, const std::exce
   warnings.once(about.string() + ":" + cause, std::string(error.what()) + "; " + consequence);
 }
 
-// `tag` empty: any toolchain, the newest first.
+// An empty `tag` accepts every toolchain and prefers the newest entry.
 std::optional<Cubin> BinaryCache::Impl::from_memory(const Identity& identity, const std::string& tag) {
   const std::lock_guard guard(memory_mutex);
   const auto found = memory.find(identity.hex());
@@ -199,10 +199,10 @@ void BinaryCache::Impl::bound_size(std::size_t written) {
       for (const CacheLayer::Item& item : user->scan()) total += item.bytes();
       known_bytes = total;
     }
-    // Down to four fifths, so that not every write from here on scans.
+    // Trim to four fifths of the limit, so that the next writes need no scan.
     if (*known_bytes > options.max_bytes) known_bytes = user->trim(options.max_bytes / 5 * 4).bytes;
   } catch (const std::runtime_error& error) {
-    warn(options.directory, error, "its size is not bounded");
+    warn(options.directory, error, "the size of the cache is not limited");
   }
 }
 

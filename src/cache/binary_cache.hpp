@@ -16,7 +16,7 @@
 
 namespace hotgemm {
 
-/// What an entry of the user's layer says of itself.
+/// Facts about an entry of the user's layer, read from the entry itself.
 struct CacheEntryInfo {
   std::filesystem::path path;
   std::string identity;  ///< 64 digits
@@ -27,8 +27,8 @@ struct CacheEntryInfo {
   int spill_bytes = 0;
   int static_smem_bytes = 0;
   double compile_ms = 0;
-  std::int64_t created_ns = 0;  ///< since 1970
-  std::int64_t used_ns = 0;     ///< since 1970, to the hour
+  std::int64_t created_ns = 0;  ///< nanoseconds since 1970
+  std::int64_t used_ns = 0;     ///< nanoseconds since 1970; precise to the hour
   std::uint64_t bytes = 0;      ///< on disk
 };
 
@@ -42,64 +42,68 @@ struct VerifyReport {
 };
 
 struct CacheStat {
-  // The user's layer, counted now.
+  // State of the user's layer at the time of the call.
   std::size_t entries = 0;
   std::size_t bad_files = 0;
   std::size_t temporaries = 0;
-  std::uint64_t bytes = 0;  ///< on disk, of all three
+  std::uint64_t bytes = 0;  ///< on disk, of entries, bad files and temporaries together
   std::uint64_t max_bytes = 0;
-  // This object, since it was made.
+  // Counts since this object was made.
   std::uint64_t memory_hits = 0;
   std::uint64_t disk_hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t stores = 0;
 };
 
-/// Compiled kernels by identity: in memory, in the user's directory, and in read-only directories below it.
+/// Compiled kernels by identity. They are kept in memory, in the user's directory, and in read-only directories
+/// searched after it.
 ///
-/// A file is handed out only after its owner, mode, lengths, checksums and full identity have been verified; anything
-/// else is a miss, one warning, and in the user's layer a file renamed to `.bad`. The checksums find damage. They do
-/// not authenticate: whoever can write to a layer can run code on this GPU, hence the rules about owners and modes.
+/// A file is used only after its owner, mode, lengths, checksums and full identity have been verified. Any other file
+/// is a miss and causes one warning; in the user's layer it is also renamed to `.bad`. The checksums detect damage.
+/// They do not authenticate: anyone who can write to a layer can run code on this GPU, hence the rules about owners and
+/// modes.
 ///
-/// Thread-safe, and safe to share a directory with other processes and other nodes.
+/// Thread-safe. Other processes and other nodes may use the same directory.
 class BinaryCache {
  public:
-  /// Never throws for the state of a disk: what cannot be used is warned of and done without. A set-id process gets
-  /// CacheMode::off.
+  /// Never throws because of the state of a disk: it warns of a directory that it cannot use, and goes on without it.
+  /// In a set-id process the mode is CacheMode::off.
   explicit BinaryCache(BinaryCacheOptions options);
   ~BinaryCache();
   BinaryCache(const BinaryCache&) = delete;
   BinaryCache& operator=(const BinaryCache&) = delete;
 
-  /// The entry that `preferred_toolchain` built, wherever it lies; else the newest one of the first place that has any,
-  /// of memory, the user's layer and the read-only layers. Never throws for a bad entry or directory.
+  /// The entry that `preferred_toolchain` built, in any place. If there is none: the newest entry of the first place
+  /// that has one. Places are searched in this order: memory, the user's layer, the read-only layers. Never throws for
+  /// a bad entry or directory.
   std::optional<Cubin> find(const Identity& identity, std::string_view preferred_toolchain = {});
 
-  /// Keeps `cubin` in memory, and writes it to the user's layer. Trouble with the disk is warned of once; when it is
-  /// the kind that lasts (full, read-only, forbidden), later kernels stay in memory only. Never throws for it.
+  /// Keeps `cubin` in memory and writes it to the user's layer. A disk error causes one warning and no exception. After
+  /// a lasting error (disk full, read-only, forbidden) later kernels stay in memory only.
   void store(const Identity& identity, const Cubin& cubin);
 
-  /// Forgets an entry that the driver refused although it was verified, on disk too, until it is stored again.
+  /// Forgets an entry, in memory and on disk, until it is stored again. For an entry that the driver refused although
+  /// it had been verified.
   void discard(const Identity& identity, const Cubin& cubin, std::string_view reason);
 
-  /// To be held while a kernel is compiled, so that one process of the node does it. Look again after acquiring it.
-  /// Hold one at a time. Waits at most `wait`, then goes on without.
+  /// A lock to hold while a kernel is compiled, so that only one process of the node compiles it. After acquiring it,
+  /// search the cache again. Hold one lock at a time. Waits at most `wait`, then returns without the lock.
   ShardLock lock(const Identity& identity, std::chrono::milliseconds wait = ShardLocks::kDefaultWait);
 
-  // The functions below concern the user's layer. They throw Error{io_error} when it cannot be used; one that is absent
-  // is empty.
+  // The functions below work on the user's layer. They throw Error{io_error} when it cannot be used. A missing layer
+  // counts as empty.
 
-  /// The good entries, by path.
+  /// The good entries, sorted by path.
   std::vector<CacheEntryInfo> list();
-  /// Rehashes every entry and names the bad ones; changes nothing.
+  /// Checks the hash of every entry and lists the bad ones. Changes nothing.
   VerifyReport verify();
   CacheStat stat();
-  /// Removes the least recently used entries until at most `max_bytes` are left; returns how many files went.
-  /// In CacheMode::read_only and off, throws Error{invalid_argument}, as clear does.
+  /// Removes the least recently used entries until at most `max_bytes` are left, and returns the number of files
+  /// removed. In CacheMode::read_only and off, trim and clear throw Error{invalid_argument}.
   std::size_t trim(std::uint64_t max_bytes);
-  /// Removes every file that is ours, and what is held in memory; returns how many files went.
+  /// Removes every file that belongs to the cache, and the kernels in memory. Returns the number of files removed.
   std::size_t clear();
-  /// Empty when nothing is kept on disk.
+  /// Empty when the cache has no directory on disk.
   const std::filesystem::path& directory() const;
 
  private:

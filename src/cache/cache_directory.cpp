@@ -16,7 +16,7 @@ namespace hotgemm {
 namespace {
 
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
-constexpr std::size_t kMaxLockFileBytes = 4096;  // ours are empty
+constexpr std::size_t kMaxLockFileBytes = 4096;  // lock files of the cache are empty
 
 [[noreturn]] void throw_errno(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -44,20 +44,21 @@ class Descriptor {
   int fd_;
 };
 
-// Returns 0 or why nothing was made. The mode is set again because the umask may have cut it.
+// Makes a directory; returns 0 or the errno. The mode is set again because the umask may have removed bits.
 int make_directory(int parent, const char* path, mode_t mode) {
   if (::mkdirat(parent, path, mode) != 0) return errno;
   return ::fchmodat(parent, path, mode, 0) == 0 ? 0 : errno;
 }
 
-// Only the last part's error counts, and only if nothing is there: a parent that exists may forbid mkdir in many ways.
+// Makes a directory and its parents. Only the error of the last part counts, and only if nothing is there: mkdir on a
+// parent that exists can fail for many reasons.
 int make_with_parents(const std::filesystem::path& path) {
   std::filesystem::path prefix;
   int error = 0;
   for (const auto& part : path) {
     prefix /= part;
     const int made = make_directory(AT_FDCWD, prefix.c_str(), 0700);
-    // Below a directory that could not be made there is only ENOENT; the cause came before it.
+    // Below a directory that could not be made, mkdir only reports ENOENT. The earlier error is the cause.
     if (made != ENOENT || error == 0) error = made == EEXIST ? 0 : made;
   }
   return error;
@@ -165,7 +166,7 @@ void CacheDirectory::check_directory() const {
 void CacheDirectory::check_file(const struct ::stat& status, std::size_t max_bytes) const {
   const auto refuse = [](const std::string& why) { throw Error(ErrorCode::io_error, "it " + why); };
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
-  // No name at all is fine: it was replaced or evicted after it was opened, and its bytes are still whole.
+  // A file without any name is fine: it was replaced or evicted after it was opened, and its bytes are still complete.
   if (status.st_nlink > 1) refuse("has more than one name");
   if (status.st_size < 0 || static_cast<std::uint64_t>(status.st_size) > max_bytes) refuse("is too large");
   if (rules_.trust_shared) return;
@@ -176,7 +177,7 @@ void CacheDirectory::check_file(const struct ::stat& status, std::size_t max_byt
 }
 
 std::vector<std::string> CacheDirectory::names() const {
-  // A descriptor of its own: the position in the directory is shared with every copy made by dup.
+  // Opens its own descriptor: a copy made by dup would share the position in the directory.
   Descriptor fd(retry([&] { return ::openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (fd.get() < 0) {
     if (errno == ENOENT) return {};  // the directory was removed while it was open
@@ -236,7 +237,7 @@ void CacheDirectory::write_new(const std::string& name, std::span<const std::uin
     if (::fchmod(fd.get(), file_mode_) != 0) throw_errno("fchmod " + path);
     write_all(fd.get(), bytes, path);
     if (durable && ::fsync(fd.get()) != 0) throw_errno("fsync " + path);
-    // A network file system may report a full disk only here.
+    // A network file system may report a full disk only at close.
     if (::close(fd.release()) != 0 && errno != EINTR) throw_errno("close " + path);
   } catch (...) {
     ::unlinkat(fd_, name.c_str(), 0);

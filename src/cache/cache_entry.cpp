@@ -12,7 +12,7 @@ namespace hotgemm {
 namespace {
 
 constexpr std::string_view kMagic = "hotgemm\n";
-// A change of format changes the directory's "v1" too, so that within it any other number is damage.
+// A change of format also changes the directory name "v1". So within "v1" any other number means damage.
 constexpr std::uint32_t kFormat = 1;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{4} << 20U;
 constexpr std::size_t kPrefixBytes = 8 + 4 + 4 + 8 + 32;
@@ -116,7 +116,7 @@ CacheEntry decode_header(std::span<const std::uint8_t> bytes) {
   return entry;
 }
 
-// The prefix with its payload digest, then the header: what the second checksum covers.
+// The SHA-256 that the second checksum stores: of the prefix, which contains the payload digest, and of the header.
 Sha256 header_digest(std::span<const std::uint8_t> prefix, std::span<const std::uint8_t> header) {
   std::vector<std::uint8_t> covered(prefix.begin(), prefix.end());
   covered.insert(covered.end(), header.begin(), header.end());

@@ -25,7 +25,7 @@ constexpr std::size_t kShardDigits = 2;
 constexpr std::size_t kRandomDigits = 16;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kTouchIntervalNs = 3600 * kNsPerSecond;
-constexpr std::uint64_t kBytesPerBlock = 512;  // of st_blocks, whatever the file system's own block is
+constexpr std::uint64_t kBytesPerBlock = 512;  // unit of st_blocks, whatever block size the file system has
 
 bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
@@ -67,7 +67,7 @@ std::int64_t wall_clock_ns() {
 }
 
 std::uint64_t CacheLayer::Item::bytes() const {
-  // A file system that allocates late reports too few blocks for a new file.
+  // A file system that allocates blocks late reports too few of them for a new file.
   return std::max(static_cast<std::uint64_t>(status.st_blocks) * kBytesPerBlock,
                   static_cast<std::uint64_t>(status.st_size));
 }
@@ -81,7 +81,7 @@ std::optional<CacheDirectory> CacheLayer::open_below(const std::vector<std::stri
   auto directory = CacheDirectory::open(path_, rules_, create);
   for (const std::string& name : names) {
     if (!directory) return std::nullopt;
-    // Not assigned directly: a directory must stay open while one below it is opened.
+    // No direct assignment: a directory must stay open until the one below it is open.
     auto below = directory->subdirectory(name, create);
     directory = std::move(below);
   }
@@ -122,13 +122,13 @@ std::optional<CacheEntry> CacheLayer::load(const CacheDirectory& shard, const st
     CacheEntry entry = decode_entry(file->bytes);
     if (entry.identity != identity) throw Error(ErrorCode::io_error, "it holds another kernel than its name says");
     if (entry_name(identity.hex(), toolchain_tag(entry.cubin.toolchain)) != name) {
-      throw Error(ErrorCode::io_error, "it was built by another toolchain than its name says");
+      throw Error(ErrorCode::io_error, "its toolchain is not the one that its name says");
     }
     const std::int64_t age_ns = wall_clock_ns() - mtime_ns(file->status);
     if (may_change_ && (age_ns > kTouchIntervalNs || age_ns < 0)) shard.touch(name);
     return entry;
   } catch (const std::system_error& error) {
-    // The system's trouble says nothing about the entry, which stays.
+    // A system error says nothing about the entry, so the entry stays.
     warnings_.once((shard.path() / name).string(), std::string(error.what()) + "; the entry is not used");
   } catch (const Error& error) {
     reject(shard, name, seen, error.what());
@@ -141,7 +141,7 @@ void CacheLayer::reject(const CacheDirectory& shard, const std::string& name, co
   bool was_renamed = false;
   if (may_change_) {
     try {
-      // Another process may have put a good entry there since.
+      // Another process may have put a good entry there in the meantime.
       const auto now = shard.status(name);
       if (!now || !seen || !is_same_file(*now, *seen)) return;
       shard.rename(name, shard, name + std::string(kBadSuffix));
@@ -168,7 +168,8 @@ void CacheLayer::publish(const Identity& identity, std::string_view tag, std::sp
   try {
     publish_once(hex.substr(0, kShardDigits), name, bytes, durable);
   } catch (const std::system_error& error) {
-    // ENOENT: directories or the temporary were removed between two steps. EISDIR: a directory lies at our name.
+    // ENOENT: directories or the temporary file were removed between two steps. EISDIR: a directory has the entry's
+    // name.
     if (error.code().value() == EISDIR) {
       quarantine(identity, tag);
     } else if (error.code().value() != ENOENT) {
@@ -192,7 +193,7 @@ void CacheLayer::publish_once(const std::string& shard_name, const std::string& 
     try {
       temporaries->remove(temporary);
     } catch (const std::system_error&) {
-      // The rename's error is the one to report; the sweep takes what is left.
+      // Report the error of the rename; a later sweep removes the file that is left.
     }
     throw;
   }
@@ -289,7 +290,7 @@ bool CacheLayer::remove(const Item& item) const {
   const auto directory = item.kind == Kind::temporary ? open_below({kFormatName, kTemporaryName}, false)
                                                       : open_below({kFormatName, kCubinName, item.shard}, false);
   if (!directory) return false;
-  // Used or replaced since the scan: then it is not the one that was chosen.
+  // If the entry was used or replaced after the scan, it is no longer the one that was chosen.
   const auto now = directory->status(item.name);
   return now && is_same_file(*now, item.status) && directory->remove(item.name);
 }

@@ -15,53 +15,54 @@
 
 namespace hotgemm {
 
-/// One directory of entries: `v1/cubin/<2 digits>/<identity>-<toolchain>.hgk`, with `v1/tmp/` for what is being
-/// written.
+/// One directory of entries: `v1/cubin/<2 digits>/<identity>-<toolchain>.hgk`. Files that are being written are in
+/// `v1/tmp/`.
 ///
-/// It keeps nothing open between calls, so that a directory which is removed, replaced or made unsafe meanwhile is
-/// noticed by the next one. Thread-safe. What concerns a single entry is a warning; what concerns the whole directory
-/// is thrown, as CacheDirectory does.
+/// The layer keeps nothing open between calls, so that the next call notices a directory that was removed, replaced or
+/// made unsafe. Thread-safe. A problem with a single entry causes a warning. A problem with the whole directory causes
+/// an exception, as in CacheDirectory.
 class CacheLayer {
  public:
   enum class Kind { entry, bad, temporary };
 
-  /// A file that is ours by its name.
+  /// A file that belongs to the cache, judged by its name.
   struct Item {
     Kind kind = Kind::entry;
-    std::string shard;  ///< empty for a temporary
+    std::string shard;  ///< empty for a temporary file
     std::string name;
     struct ::stat status {};
     std::uint64_t bytes() const;                      ///< on disk
-    std::int64_t used_ns(std::int64_t now_ns) const;  ///< our own stamp; a time to come counts as now
+    std::int64_t used_ns(std::int64_t now_ns) const;  ///< from the cache's own time stamp; never later than now
   };
 
   struct TrimResult {
     std::size_t removed = 0;
-    std::uint64_t bytes = 0;  ///< left
+    std::uint64_t bytes = 0;  ///< that are left
   };
 
-  /// With `may_change` false nothing below `path` is ever altered. `warnings` must outlive the layer.
+  /// If `may_change` is false, no file below `path` is ever changed. `warnings` must outlive the layer.
   CacheLayer(std::filesystem::path path, DirectoryRules rules, bool may_change, CacheWarnings& warnings);
 
   const std::filesystem::path& path() const { return path_; }
 
   std::optional<CacheEntry> find(const Identity& identity, std::string_view tag) const;
-  /// Of all toolchains' entries the one that was built last.
+  /// The entry that was built last, of all toolchains.
   std::optional<CacheEntry> find_newest(const Identity& identity) const;
-  /// Writes a temporary file and renames it. Another writer's entry of that name is replaced, being worth the same.
+  /// Writes a temporary file and renames it. An entry of the same name from another writer is replaced: both are
+  /// equally good.
   void publish(const Identity& identity, std::string_view tag, std::span<const std::uint8_t> bytes, bool durable) const;
   /// Renames an entry to `.bad`.
   void quarantine(const Identity& identity, std::string_view tag) const;
 
   std::vector<Item> scan() const;
   std::filesystem::path path_of(const Item& entry) const;
-  /// Reads and checks one scanned entry. Throws Error{io_error} that says what is wrong; nullopt when it is gone.
+  /// Reads and checks one scanned entry; nullopt when it is gone. Throws Error{io_error} that says what is wrong.
   std::optional<CacheEntry> check(const Item& item) const;
   /// Removes bad files, then the least recently used entries, until at most `max_bytes` are left.
   TrimResult trim(std::uint64_t max_bytes) const;
-  /// Removes every file that is ours; returns how many.
+  /// Removes every file that belongs to the cache and returns their number.
   std::size_t clear() const;
-  /// Removes what killed writers left, when it is older than `age`.
+  /// Removes files that killed writers left behind, if they are older than `age`.
   void sweep(std::chrono::seconds age) const;
 
  private:

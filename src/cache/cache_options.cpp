@@ -15,7 +15,7 @@
 namespace hotgemm {
 namespace {
 
-// An unset variable and an empty one are the same, except where a path was asked for and is missing.
+// Returns an empty string for an unset variable. An empty value means the same as an unset variable.
 std::string variable(const char* name) {
   const char* value = ::secure_getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -36,7 +36,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// In a directory that everyone writes to, only what is absent or provably ours will do.
+// Everyone can write to /tmp, so the directory must be absent or certainly belong to this user alone.
 std::filesystem::path directory_in_tmp() {
   const std::string path = "/tmp/hotgemm-" + std::to_string(::geteuid());
   struct ::stat status {};
@@ -71,12 +71,12 @@ std::filesystem::path default_cache_directory() {
   if (const char* chosen = ::secure_getenv("HOTGEMM_CACHE_DIR")) {
     if (is_usable_path("HOTGEMM_CACHE_DIR", chosen)) return chosen;
   }
-  // An empty value is how the XDG rules spell "not set".
+  // An empty value means "not set" in the XDG rules.
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) {
     if (is_usable_path("XDG_CACHE_HOME", base)) return std::filesystem::path(base) / "hotgemm";
   }
   if (const std::string home = variable("HOME"); !home.empty() && is_usable_path("HOME", home)) {
-    // A home that does not exist, as service accounts have, is not ours to make.
+    // Service accounts may have a home that does not exist. The cache does not create it.
     if (is_directory(home)) return std::filesystem::path(home) / ".cache" / "hotgemm";
   }
   return directory_in_tmp();

@@ -6,10 +6,10 @@
 
 namespace hotgemm {
 
-/// Says each thing once, and stops after a few: a node's ranks all meet the same bad directory. Thread-safe.
+/// Gives each warning once, and stops after a few: all ranks of a node meet the same bad directory. Thread-safe.
 class CacheWarnings {
  public:
-  /// Warns unless `about` has been warned of before.
+  /// Warns unless a warning about `about` has been given.
   void once(const std::string& about, const std::string& message);
 
  private:

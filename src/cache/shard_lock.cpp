@@ -41,7 +41,7 @@ Attempt try_lock(int fd) {
   return errno == EAGAIN || errno == EACCES || errno == EINTR ? Attempt::busy : Attempt::impossible;
 }
 
-// Grows from 1 ms to 50 ms; the jitter keeps a node's ranks from polling in step.
+// Pauses that grow from 1 ms to 50 ms. The jitter keeps the ranks of a node from polling at the same times.
 class Backoff {
  public:
   void pause(std::chrono::steady_clock::time_point deadline) {
@@ -85,7 +85,7 @@ ShardLock& ShardLock::operator=(ShardLock&& other) noexcept {
 ShardLock::~ShardLock() { release(); }
 
 void ShardLock::release() noexcept {
-  // The node's part first: a thread of this process that comes next then finds the file free.
+  // Release the file lock first: the next thread of this process then finds the file free.
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   if (const auto shards = std::exchange(shards_, nullptr)) {
     const std::lock_guard guard(shards->mutex);
@@ -110,7 +110,7 @@ ShardLocks::ShardLocks(const std::vector<std::filesystem::path>& directories)
 
 ShardLock ShardLocks::acquire(std::size_t shard, std::chrono::milliseconds wait) const {
   shard %= kShards;
-  // Bounded, so that "for ever" does not overflow the clock.
+  // Limit the wait, so that "for ever" does not overflow the clock.
   const auto deadline = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait);
   ShardLock lock;
   {
@@ -126,7 +126,7 @@ ShardLock ShardLocks::acquire(std::size_t shard, std::chrono::milliseconds wait)
 
 int ShardLocks::lock_file(std::size_t shard, std::chrono::steady_clock::time_point deadline) const {
   try {
-    // Opened anew, so that a directory that was removed meanwhile comes back.
+    // Open the directory each time, so that one that was removed is made again.
     const auto directory = CacheDirectory::open(directory_, kOursAlone, true);
     const int fd = directory->open_lock_file(lock_name(shard));
     Backoff backoff;

@@ -8,11 +8,11 @@
 
 namespace hotgemm {
 
-/// Holds a shard among the threads of this process and, where possible, among the processes of this node, until it is
-/// destroyed. It saves work and guards nothing: whoever does not get it goes on all the same.
+/// Holds a shard until it is destroyed: against the other threads of this process and, if possible, against the other
+/// processes of this node. The lock only saves work. A process that does not get it goes on without it.
 ///
-/// The processes' part is an open-file-description lock, which ends with its holder, killed or not. A child of fork()
-/// that does not exec shares it.
+/// Between processes it is an open-file-description lock, which ends with its holder, even if the holder is killed. A
+/// child of fork() that does not call exec shares it.
 class ShardLock {
  public:
   ShardLock() = default;  ///< holds nothing
@@ -34,20 +34,21 @@ class ShardLock {
   int fd_ = -1;
 };
 
-/// The 256 shards of one cache. Thread-safe; locks may outlive it.
+/// The 256 shards of one cache. Thread-safe. A lock may outlive this object.
 class ShardLocks {
  public:
   static constexpr std::size_t kShards = 256;
   static constexpr std::chrono::milliseconds kDefaultWait{60'000};
 
-  /// Uses the first of `directories` that can be made and is ours alone; with none, locks hold within the process only.
+  /// Uses the first of `directories` that can be made and belongs to this user alone. Without one, locks work only
+  /// within the process.
   explicit ShardLocks(const std::vector<std::filesystem::path>& directories);
 
-  /// Waits at most `wait`, then returns a lock that lacks what it did not get. A thread that holds a shard and asks for
-  /// it again waits for itself.
+  /// Waits at most `wait`, then returns a lock that may hold less than was asked for. A thread that already holds a
+  /// shard and asks for it again waits for itself.
   ShardLock acquire(std::size_t shard, std::chrono::milliseconds wait) const;
 
-  /// Empty when locks hold within the process only.
+  /// Empty when locks work only within the process.
   const std::filesystem::path& directory() const { return directory_; }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/kernel_config.hpp"
+#include "config/max_size.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -22,11 +23,10 @@ struct LaunchShape {
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
-  /// Whether a grid has blocks for all tiles, and what kernels count in 32 bits ends below 2^31: a tile that begins
-  /// inside a matrix, of 1024 at most on a side, and the next k-tile.
+  /// Whether a grid has blocks for all tiles, and no size is above kMaxSize.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    constexpr std::int64_t kMost = 0x7fffffff, kMostExtent = kMost - 1024;
-    return m <= kMostExtent && n <= kMostExtent && k <= kMostExtent && tiles(m, n) * cluster <= kMost;
+    constexpr std::int64_t kMostBlocks = 0x7fffffff;
+    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && tiles(m, n) * cluster <= kMostBlocks;
   }
   /// The blocks of a grid on a GPU of `sm_count` SMs.
   constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count) const {

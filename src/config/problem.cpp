@@ -1,12 +1,13 @@
 #include "base/text.hpp"
+#include "config/max_size.hpp"
 #include "config/problem_text.hpp"
 
 #include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <span>
 #include <tuple>
 
@@ -112,13 +113,10 @@ std::int64_t class_m(std::int64_t m) {
   for (const std::int64_t bucket : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128}) {
     if (m <= bucket) return bucket;
   }
+  if (m >= kMaxSize) return kMaxSize;
   // Between a power of two and the next lie four buckets; m - 1, so that a power of two is the last of its four.
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(m - 1)) / 4);
-  const std::int64_t rest = m % step;
-  if (rest == 0) return m;
-  const std::int64_t missing = step - rest;
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  return m > kMax - missing ? kMax : m + missing;
+  return std::min((m + step - 1) / step * step, kMaxSize);  // the last bucket ends where sizes do
 }
 
 }  // namespace hotgemm

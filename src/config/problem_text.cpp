@@ -1,6 +1,7 @@
 #include "config/problem_text.hpp"
 
 #include "base/text.hpp"
+#include "config/max_size.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -13,12 +14,13 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
   const auto fail = [&](std::string_view why) {
     return Error(ErrorCode::invalid_argument, std::string(what) + " is " + in_quotes(word) + ": " + std::string(why));
   };
+  const std::string too_large = "the largest size is " + std::to_string(kMaxSize);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error == std::errc::result_out_of_range) throw fail("the largest size is 2147483647");
+  if (error == std::errc::result_out_of_range) throw fail(too_large);
   if (error != std::errc() || end != word.data() + word.size()) throw fail("not a decimal number");
   if (value < 0) throw fail("a size cannot be negative");
-  if (value > kMaxSize) throw fail("the largest size is 2147483647");
+  if (value > kMaxSize) throw fail(too_large);
   return value;
 }
 

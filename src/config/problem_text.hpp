@@ -8,10 +8,8 @@
 
 namespace hotgemm {
 
-/// The largest size of m, n or k that text may name.
-inline constexpr std::int64_t kMaxSize = 2147483647;
-
-/// A decimal number from 0 to kMaxSize. Throws Error{invalid_argument} that says what `what` ("m") should have been.
+/// A decimal number from 0 to kMaxSize (max_size.hpp). Throws Error{invalid_argument} that says what `what` ("m")
+/// should have been.
 std::int64_t parse_size(std::string_view word, std::string_view what);
 
 struct Sizes {

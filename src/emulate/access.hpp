@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// What the loads and stores of src/emulate/ptx do, for the thread that runs. An access is as wide as T, and aligned to
-// its size.
+// The loads and stores of src/emulate/ptx, executed for the running thread. The width of an access is that of T, and
+// its address is aligned to its size.
 
 namespace hotgemm::emulate {
 
@@ -28,14 +28,14 @@ void store_global(Instruction instruction, std::uint64_t address, const T& value
   thread.block->grid().memory.write(thread, instruction, address, &value, sizeof value);
 }
 
-/// Reads nothing, so that it need not wait for the kernel ahead.
+/// A prefetch reads nothing, so it need not wait for the previous kernel.
 inline void prefetch_global(Instruction instruction, std::uint64_t address, std::uint32_t bytes) {
   Thread& thread = this_thread();
   count(thread, instruction);
   thread.block->grid().memory.prefetch(thread, instruction, address, bytes);
 }
 
-/// red.global: new = combine(old, value), at once for all threads.
+/// red.global: new = combine(old, value), atomic for all threads.
 template <class T, class Combine>
 void reduce_global(Instruction instruction, std::uint64_t address, T value, const Combine& combine) {
   const T old = load_global<T>(instruction, address);

@@ -5,7 +5,7 @@
 namespace hotgemm::emulate {
 
 int wavefronts(std::span<const std::uint32_t> addresses, int bytes) {
-  std::array<std::array<std::uint32_t, kBanks>, kBanks> words;  // different words of each bank
+  std::array<std::array<std::uint32_t, kBanks>, kBanks> words;  // the different words accessed in each bank
   std::array<int, kBanks> found{};
   for (const std::uint32_t address : addresses) {
     for (std::uint32_t at = address; at < address + static_cast<unsigned>(bytes); at += kBankBytes) {

@@ -22,15 +22,15 @@
 
 namespace hotgemm::emulate {
 
-inline constexpr int kBarriers = 16;  // of each block
+inline constexpr int kBarriers = 16;  // barriers of each block
 
-/// What all blocks of a launch have in common.
+/// Data that all blocks of a launch share.
 struct Grid {
   GlobalMemory& memory;
   FindingLog& log;
   Counters& counters;
   StackPool& stacks;
-  const std::function<void()>& kernel;  ///< what each thread runs
+  const std::function<void()>& kernel;  ///< the function that each thread runs
   std::uint32_t blocks;
   std::uint32_t blocks_per_cluster;
   int threads_per_block;
@@ -55,13 +55,13 @@ class Block {
 
   SharedMemory& shared() { return shared_; }
   Barrier& barrier(int id) { return barriers_[static_cast<std::size_t>(id)]; }
-  std::map<std::uint32_t, Mbarrier>& mbarriers() { return mbarriers_; }  ///< by address
+  std::map<std::uint32_t, Mbarrier>& mbarriers() { return mbarriers_; }  ///< keyed by address
   std::deque<Thread>& threads() { return threads_; }
   std::vector<Warp>& warps() { return warps_; }
   std::deque<Warpgroup>& warpgroups() { return warpgroups_; }
 
-  /// `access` to this block's shared memory, caused by `by`, comes from another block or from a copy: it needs a
-  /// thread that is still there, and has waited for it, when the block ends.
+  /// Notes an access `access` to this block's shared memory that `by` caused. It comes from another block or from a
+  /// copy. When the block ends, one of its remaining threads must have waited for the access.
   void note_visit(Thread& by, const Access& access, std::uint32_t address) {
     visits_[access.thread] = {&by, access, address};
   }
@@ -82,20 +82,20 @@ class Block {
     Access access;
     std::uint32_t address;
   };
-  std::map<std::uint16_t, Visit> visits_;  // the last of each thread or agent
+  std::map<std::uint16_t, Visit> visits_;  // the last visit of each thread or agent
 };
 
-/// Blocks that live at the same time, and the order in which their threads run: one until it suspends itself, then
-/// another, drawn from those that can go on.
+/// Blocks that live at the same time. The cluster chooses the order of their threads: one thread runs until it suspends
+/// itself, then a random one of those that can continue.
 class Cluster {
  public:
-  /// The cluster of the blocks from `first_block`.
+  /// Makes the cluster whose first block is `first_block`.
   Cluster(Grid& grid, std::uint32_t first_block);
 
-  /// Runs all threads to their ends. If some cannot get there, says where they are stuck and gives them up.
+  /// Runs all threads to their ends. If some threads cannot end, reports where they are stuck and abandons them.
   void run();
 
-  /// `thread`, which runs, waits in `instruction` until somebody wakes it.
+  /// Suspends the running thread `thread` in `instruction` until it is woken.
   void suspend(Thread& thread, Instruction instruction);
   void wake(Thread& thread);
 
@@ -104,27 +104,28 @@ class Cluster {
   const Block& block(std::uint32_t rank) const { return blocks_[rank]; }
   ClusterBarrier& barrier() { return barrier_; }
 
-  // ---- who is no thread (clock.hpp) ----
+  // ---- agents and views (clock.hpp) ----
 
-  /// An id for something that acts by itself and has epochs.
+  /// Returns an id for an agent: a part of the hardware that acts by itself and has its own epochs.
   std::uint16_t add_agent(std::string name);
   const std::string& agent_name(std::uint16_t id) const { return agents_[id - threads()]; }
   const View& nothing_seen() const { return nothing_seen_; }
-  /// The join of two views. Threads that wait together share the result.
+  /// The join of two views. Threads that wait together share one result.
   View join_views(const View& a, const View& b);
 
   // ---- distributed shared memory: the rank of a block, plus one, in the upper bits of an address ----
 
   static std::uint32_t with_rank(std::uint32_t address, std::uint32_t rank) { return address | (rank + 1) << kRankBit; }
   static std::uint32_t without_rank(std::uint32_t address) { return address & ((1u << kRankBit) - 1); }
-  /// The block that `address` is in, that of `thread` if it has no rank; nullptr, and reported, if there is none.
+  /// The block that contains `address`: by its rank, or the block of `thread` if it has no rank. If there is no such
+  /// block, reports that and returns nullptr.
   Block* find_block(const Thread& thread, Instruction instruction, std::uint32_t address);
 
-  // ---- what happens at a moment of its own ----
+  // ---- asynchronous actions, at random moments ----
 
   void add_load(TensorLoad load) { loads_.push_back(std::move(load)); }
 
-  /// Threads of this cluster, up to now, that have executed griddepcontrol.wait.
+  /// The threads of this cluster that have executed griddepcontrol.wait so far.
   std::vector<Access>& dependency_waits() { return dependency_waits_; }
 
  private:
@@ -150,7 +151,7 @@ class Cluster {
   std::vector<Access> dependency_waits_;
 };
 
-/// Says what keeps threads of `block` from going on. Returns whether there is anything.
+/// Reports the reasons why threads of `block` cannot continue. Returns false if there are none.
 bool report_stuck(Block& block);
 
 }  // namespace hotgemm::emulate

@@ -30,8 +30,8 @@ void BulkStores::issue(Thread& thread, const TensorMapSpec& spec, BoxPlace at, s
   if (thread.block->grid().random.below(4) == 0) fetch(thread, stores_.back());
 }
 
-/// Whole chunks of 16 bytes, of which the first element lies inside: where a row of the tensor ends within a chunk,
-/// the copy engine writes beyond it (tests/gpu/wgmma_probe_test.cpp).
+/// Lists whole chunks of 16 bytes whose first element lies inside the tensor. If a row of the tensor ends within a
+/// chunk, the copy engine writes beyond the row (tests/gpu/wgmma_probe_test.cpp).
 std::vector<TensorStore::Element> BulkStores::begin_writes(Thread& thread, const TensorStore& store) {
   const auto element = static_cast<std::uint32_t>(size_bytes(store.spec.element));
   const Access access{static_cast<std::uint32_t>(stores_.committed() + 1), writer_, Instruction::bulk_tensor_store};
@@ -82,7 +82,7 @@ void BulkStores::finish(Thread& thread) {
                       .address = stores_[i].shared,
                       .bytes = static_cast<int>(box_bytes(stores_[i].spec)),
                       .other = Instruction::bulk_tensor_store,
-                      .detail = "the thread ends and has not waited until it is read"});
+                      .detail = "the thread ends without waiting until the store has been read"});
     }
     fetch(thread, stores_[i]);
   }
@@ -97,7 +97,7 @@ void BulkStores::fetch(Thread& thread, TensorStore& store) {
   }
 }
 
-/// The first `stores`.
+/// Writes the first `stores` stores.
 void BulkStores::write(Thread& thread, std::size_t stores) {
   Grid& grid = thread.block->grid();
   std::vector<std::size_t> order(stores);

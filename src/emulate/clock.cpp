@@ -24,13 +24,13 @@ ClockPtr join(const ClockPtr& a, const ClockPtr& b) {
   return joined;
 }
 
-/// The join of one of the clocks of each arrival.
+/// The join of one clock of each arrival, which `get` selects.
 template <class Get>
 ClockPtr join_all(std::span<const Arrival> arrivals, const Get& get) {
   ClockPtr joined = get(arrivals.front().view);
   const Clock* last = joined.get();
   for (const Arrival& arrival : arrivals) {
-    if (get(arrival.view).get() == last) continue;  // most threads come from the same barrier
+    if (get(arrival.view).get() == last) continue;  // most threads have the clock of the same barrier
     last = get(arrival.view).get();
     joined = join(joined, get(arrival.view));
   }

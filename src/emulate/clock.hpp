@@ -8,43 +8,43 @@
 
 namespace hotgemm::emulate {
 
-// What is ordered before what.
+// The order of events.
 //
-// A thread counts its epochs: each time it synchronises, one ends. Its clock holds, for every thread of its cluster,
-// the last epoch of that thread that lies before everything that it does now. Two accesses of different threads are
-// ordered if the later one's clock has reached the epoch of the earlier; nothing else orders them, whatever the order
-// in which they happened to run. All threads that leave a barrier share one clock.
+// Each thread counts epochs; a synchronisation ends an epoch. The clock of a thread holds, for each thread of its
+// cluster, the last epoch of that thread that precedes everything it does now. Two accesses of different threads are
+// ordered if the clock of the later one has reached the epoch of the earlier one. Nothing else orders them, whatever
+// order they happened to run in. All threads that leave a barrier share one clock.
 //
-// What hardware does by itself has an id and epochs like a thread's (Cluster::add_agent): the copies that are counted
-// at one mbarrier, whose epochs are its phases, and the products of a warpgroup and the bulk stores of a thread, whose
-// epochs are their groups. Who has waited for one epoch has waited for those before it.
+// Hardware that acts by itself has an id and epochs like a thread (Cluster::add_agent). These agents are: the copies
+// that one mbarrier counts, whose epochs are its phases; the products of a warpgroup, and the bulk stores of a thread,
+// whose epochs are their groups. A wait for one epoch also covers all earlier epochs.
 
 using Clock = std::vector<std::uint32_t>;  ///< by id in the cluster; ids behind the end are at epoch 0
 using ClockPtr = std::shared_ptr<const Clock>;
 
 inline std::uint32_t epoch_of(const Clock& clock, std::size_t id) { return id < clock.size() ? clock[id] : 0; }
 
-/// What lies before all that a thread does now.
+/// All events that precede the next action of a thread.
 struct View {
   ClockPtr seen;
-  ClockPtr fenced;  ///< of what threads have written to shared memory, that which the async proxy sees too
+  ClockPtr fenced;  ///< writes of threads to shared memory that the async proxy sees as well
 
   friend bool operator==(const View&, const View&) = default;
 };
 
-/// What a thread gives away when it arrives at a barrier: all that it has seen, and all that it has done.
+/// The data that a thread gives to a barrier when it arrives: everything that it has seen and done.
 struct Arrival {
   View view;
   std::uint32_t thread;  ///< id in the cluster
   std::uint32_t epoch;
 };
 
-/// The view of who waits for all of `arrivals`, at least one.
+/// The view of a thread that waits for all of `arrivals`. There must be at least one.
 View join(std::span<const Arrival> arrivals);
 View join(const View& a, const View& b);
-/// `clock`, and `epoch` of `id`.
+/// `clock`, extended by `epoch` of `id`.
 ClockPtr advanced(const Clock& clock, std::size_t id, std::uint32_t epoch);
-/// What both have seen.
+/// The events that both clocks contain.
 Clock meet(const Clock& a, const Clock& b);
 
 }  // namespace hotgemm::emulate

@@ -4,7 +4,7 @@
 
 namespace hotgemm::emulate {
 
-// What the instructions of clusters do, for the thread that runs.
+// The instructions of clusters, executed for the running thread.
 
 std::uint32_t cluster_rank();
 std::uint32_t mapa(std::uint32_t shared, std::uint32_t rank);

@@ -12,7 +12,7 @@ struct AsyncCopy {
   std::uint32_t shared;
   std::uint64_t global;
   int bytes;        ///< 4, 8 or 16
-  int valid_bytes;  ///< read from global memory; the others are written as zero
+  int valid_bytes;  ///< bytes read from global memory; the rest is written as zeros
   Instruction instruction;
   bool has_landed = false;
 };

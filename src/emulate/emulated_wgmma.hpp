@@ -8,7 +8,8 @@
 
 namespace hotgemm::emulate {
 
-/// The `Instruction` of a kernel of family wgmma, which the library renders as text for a GPU (wgmma_text).
+/// The `Instruction` parameter of a wgmma kernel on the emulated device. For a GPU the library renders it as text
+/// (wgmma_text).
 template <int kN, DType kElement, DType kAccumulator, bool kAIsKMajor, bool kBIsKMajor>
 struct EmulatedWgmma {
   static constexpr WgmmaShape kShape{.n = kN,

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-// AddressSanitizer must be told of each change of stacks. This file is compiled without it: what runs after the last
-// announcement of a fiber must have no frame that AddressSanitizer keeps elsewhere.
+// AddressSanitizer must be told of each change of stacks. This file is compiled without it: the code that runs after
+// the last announcement of a fiber must have no frame that AddressSanitizer keeps elsewhere.
 #if defined(HOTGEMM_ASAN_FIBERS)
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -20,7 +20,7 @@
 namespace hotgemm::emulate {
 namespace {
 
-// A kernel's frame holds its accumulators and fragments, at most a few KiB; sanitizers make frames larger.
+// A kernel's frame holds its accumulators and fragments, at most a few KiB. Sanitizers make frames larger.
 #if defined(HOTGEMM_ASAN_FIBERS)
 constexpr std::size_t kStackBytes = 256 << 10;
 #else
@@ -42,7 +42,7 @@ void finish_switch(void* saved, const void** old_stack, std::size_t* old_bytes) 
 #endif
 }
 
-/// What Boost.Context takes stacks from.
+/// The stack allocator for Boost.Context.
 struct PooledStack {
   StackPool* pool;
   boost::context::stack_context stack;
@@ -91,7 +91,7 @@ struct FiberEntry {
     finish_switch(nullptr, &self->outside_stack_, &self->outside_stack_bytes_);
     try {
       self->body_(self->argument_);
-    } catch (const FiberAbandoned&) {  // its stack is unwound; that is all
+    } catch (const FiberAbandoned&) {  // its stack has been unwound; nothing else to do
     }
     self->has_ended_ = true;
     announce_switch(nullptr, self->outside_stack_, self->outside_stack_bytes_);

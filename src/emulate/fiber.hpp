@@ -7,10 +7,11 @@
 
 namespace hotgemm::emulate {
 
-/// Stacks for fibers, with a page below each that faults.
+/// Stacks for fibers. Below each stack is a page that faults.
 class StackPool {
  public:
-  /// That of the host thread that calls, kept until it ends: mapping stacks anew would take longer than most launches.
+  /// The pool of the calling host thread. It is kept until that thread ends, because mapping new stacks would take
+  /// longer than most launches.
   static StackPool& of_this_thread();
 
   ~StackPool();
@@ -26,10 +27,10 @@ class StackPool {
   std::vector<boost::context::stack_context> free_, all_;
 };
 
-/// Thrown from `suspend` into a fiber that will not be resumed: it unwinds the fiber's stack.
+/// Thrown from `suspend` into a fiber that will not be resumed. It unwinds the fiber's stack.
 struct FiberAbandoned {};
 
-/// A function on a stack of its own, that runs until it suspends itself.
+/// A function with its own stack that runs until it suspends itself.
 class Fiber {
  public:
   using Body = void (*)(void* argument);
@@ -38,11 +39,11 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// The body will run `body(argument)`. An exception that leaves it ends the program.
+  /// Prepares the fiber to run `body(argument)`. An exception that leaves the body ends the program.
   void start(StackPool& stacks, Body body, void* argument);
   /// Runs the fiber until it suspends or ends.
   void resume();
-  /// To be called by the body: back to who resumed it.
+  /// Called by the body: returns to the caller of resume.
   void suspend();
   /// Unwinds a suspended fiber.
   void abandon();

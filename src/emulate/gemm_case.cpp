@@ -20,7 +20,7 @@ class Values {
 
   float next() {
     if (data_ == GemmData::integers) return static_cast<float>(static_cast<int>(random_.below(5)) - 2);
-    // Box and Muller.
+    // The Box-Muller transform.
     const double u = (random_.below(1u << 24) + 0.5) * 0x1p-24, v = random_.below(1u << 24) * 0x1p-24;
     return static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
   }
@@ -30,7 +30,7 @@ class Values {
   Random random_;
 };
 
-/// Rows are a chunk longer than they need be: a kernel that reads or writes beyond their ends is found.
+/// Rows get an extra chunk at the end, to detect kernels that read or write beyond the end of a row.
 HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int alignment) {
   const int bytes = size_bytes(dtype);
   const std::int64_t unit = std::max(alignment / bytes, 1);
@@ -92,7 +92,7 @@ GemmMatrices make_matrices(const GemmCase& c) {
   return m;
 }
 
-GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem) {
+GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem), alpha_(c.alpha) {
   const auto m = static_cast<std::size_t>(problem_.m), n = static_cast<std::size_t>(problem_.n);
   const auto depth = static_cast<std::size_t>(problem_.k);
   const auto element = [&](const HostMatrix& matrix, Op op, std::size_t row, std::size_t col) {
@@ -129,7 +129,7 @@ double GemmReference::worst_error(const HostMatrix& d) const {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
       const double error = std::abs(static_cast<double>(d.get(problem_.dtype, i, j)) - exact_[at]);
-      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at]);
+      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
     }
   }

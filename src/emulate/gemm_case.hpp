@@ -10,18 +10,18 @@
 
 namespace hotgemm::emulate {
 
-/// What the operands of a case hold.
+/// The values of a case's operands.
 enum class GemmData {
   integers,  ///< in [-2, 2]: the product is exact in any order, as long as k is at most 512
   normal,    ///< N(0, 1)
 };
 
-/// A problem with the scalars and the data of one call. Its operands are no better aligned than its problem says.
+/// A problem with the scalars and the data of one call. The operands are exactly as aligned as the problem states.
 struct GemmCase {
   Problem problem;
   float alpha = 1;
   float beta = 0;         ///< zero if and only if problem.beta_is_zero
-  bool in_place = false;  ///< D is C
+  bool in_place = false;  ///< D and C are the same matrix
   LaunchConfig launch;
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
@@ -31,7 +31,7 @@ struct GemmCase {
 struct HostMatrix {
   std::int64_t rows = 0, cols = 0, ld = 0;
   int element_bytes = 2;
-  int offset_bytes = 0;  ///< from a 256-byte boundary that the matrix has on a device, so that it has its alignment
+  int offset_bytes = 0;  ///< of the first element from a 256-byte boundary: gives the exact alignment
   std::vector<std::uint8_t> bytes;
 
   std::int64_t row_bytes() const { return cols * element_bytes; }
@@ -40,7 +40,7 @@ struct HostMatrix {
   void set(DType dtype, std::int64_t row, std::int64_t col, float value);  ///< rounded to nearest even
 };
 
-/// The operands of a case. Between the rows, and in D, all bits are set: NaN.
+/// The operands of a case. The bytes between rows, and all bytes of D, are 0xff, so that their elements are NaN.
 struct GemmMatrices {
   HostMatrix a, b, c, d;
 };
@@ -51,17 +51,19 @@ class GemmReference {
  public:
   GemmReference(const GemmCase& c, const GemmMatrices& matrices);
 
-  /// The largest error of an element of `d` in units of its gate (error_gate.hpp); infinite for a NaN.
+  /// The largest error of an element of `d`, divided by its gate (error_gate.hpp). Infinite for a NaN.
   double worst_error(const HostMatrix& d) const;
-  /// The first element that is not the right result rounded to nearest even, for data `integers`; empty if all are.
+  /// Describes the first element that is not the right result rounded to nearest even, for `integers` data. Empty if
+  /// there is none.
   std::string first_inexact(const HostMatrix& d) const;
 
  private:
   Problem problem_;
+  double alpha_;
   std::vector<double> exact_, magnitude_;
 };
 
-/// "200x136x72 nt f16 …, alpha 1, beta 0, r8m".
+/// The text of a case, such as "200x136x72 nt f16 …, alpha 1, beta 0, r8m".
 std::string to_string(const GemmCase& c);
 
 }  // namespace hotgemm::emulate

@@ -5,7 +5,7 @@
 namespace hotgemm::emulate {
 namespace {
 
-/// How much of what the operands allow a kernel leaves unused.
+/// A measure of the capabilities of the operands that a kernel does not use.
 int distance(const GemmTraits& kernel, const GemmTraits& problem) {
   const int unused_widths = problem.vec_a - kernel.vec_a + problem.vec_b - kernel.vec_b + problem.vec_d - kernel.vec_d;
   return 2 * unused_widths + (kernel.reads_c != problem.reads_c ? 1 : 0);

@@ -14,26 +14,26 @@ namespace hotgemm::emulate {
 struct GemmKernel {
   KernelConfig config;
   GemmTraits traits;
-  std::variant<void (*)(const GemmArgs&), void (*)(const WgmmaArgs&)> run;  ///< what each thread runs
+  std::variant<void (*)(const GemmArgs&), void (*)(const WgmmaArgs&)> run;  ///< the function that each thread runs
 };
 
-/// Whether a kernel for `kernel` computes problems with `problem`. Operands may be better aligned than it needs, and it
-/// may read a C that the problem does without.
+/// True if a kernel with the traits `kernel` computes problems with the traits `problem`. Operands may be better
+/// aligned than the kernel needs, and the kernel may read a C that the problem does not use.
 bool computes(const GemmTraits& kernel, const GemmTraits& problem);
 
-/// Those that are built into the library, of all families. The configs are few, chosen so that each branch of a
-/// template is in one of them.
+/// The kernels that are built into the library, of all families. There are few configs, chosen so that each branch of a
+/// template occurs in one of them.
 const std::vector<GemmKernel>& gemm_kernels();
 
-/// Those of the ladder: each of its configs once, with the widest accesses and sums in the elements' type.
+/// The kernels of the ladder: each config once, with the widest accesses, and with sums in the element type.
 const std::vector<GemmKernel>& rung_kernels();
 
-/// The kernel that computes problems with `traits`, of a family ("mma", without those of the ladder) or of one config;
-/// nullptr if there is none. Of several the one with the widest accesses.
+/// Finds the kernel with the widest accesses that computes problems with `traits`; nullptr if there is none. The kernel
+/// is of a family ("mma", without the kernels of the ladder) or has one given config.
 const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits);
 const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits);
 
-// The tables, each in its own file of kernels/.
+// The tables of kernels, each in its own file in kernels/.
 std::span<const GemmKernel> simt_kernels();
 std::span<const GemmKernel> fma_f16_kernels();
 std::span<const GemmKernel> fma_bf16_kernels();

@@ -14,7 +14,7 @@
 namespace hotgemm::emulate {
 namespace {
 
-constexpr int kSmCount = 2;  // so few that blocks which stay have several tiles to take
+constexpr int kSmCount = 2;  // so few that persistent blocks have several tiles to compute
 
 Allocation& place(Device& device, const char* name, const HostMatrix& matrix, bool is_writable, bool has_values) {
   Allocation& allocation = device.memory().add({.name = name,
@@ -43,7 +43,7 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 #endif
 }
 
-/// What each thread of a launch with `args` runs.
+/// The function that each thread of a launch with `args` runs.
 std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args, std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
@@ -51,7 +51,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
   WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
-  if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
+  if (args.k > 0) {  // an empty tensor has no map and no copy
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda);
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
     const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major), boxes_b = box_maps(b, maps.b_is_k_major);
@@ -59,7 +59,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
     if (boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
     if (boxes_b.whole) with_maps.b = encode(*boxes_b.whole);
     if (boxes_b.rest) with_maps.b_rest = encode(*boxes_b.rest);
-    with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as in a programmatic launch
+    with_maps.prefetch = prefetch_bytes(a, b, blocks);  // a programmatic launch prefetches
   }
   if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
   return [with_maps, run = std::get<void (*)(const WgmmaArgs&)>(kernel.run)] { run(with_maps); };
@@ -87,7 +87,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                       .ldd = matrices.d.ld,
                       .m = static_cast<int>(p.m),
                       .n = static_cast<int>(p.n),
-                      .k = c.alpha == 0 ? 0 : static_cast<int>(p.k),  // as the library launches it
+                      .k = c.alpha == 0 ? 0 : static_cast<int>(p.k),  // the library launches it like this
                       .alpha = c.alpha,
                       .beta = c.beta,
                       .raster_width = c.launch.raster_width,

@@ -8,14 +8,15 @@
 
 namespace hotgemm::emulate {
 
-/// What came of a GEMM on the emulated device.
+/// The result of a GEMM on the emulated device.
 struct GemmRun {
   HostMatrix d;
   LaunchReport report;
 };
 
-/// Runs `kernel` on the matrices of `c`, as a GPU would be given them, with `seed` for every choice of the device.
-/// Throws Error{not_supported} if the kernel does not compute such a problem, or the CPU lacks what it was built for.
+/// Runs `kernel` on the matrices of `c`, as on a GPU. `seed` is for every random choice of the device. Throws
+/// Error{not_supported} if the kernel does not compute such a problem, or if the CPU lacks an instruction that the
+/// kernel was compiled for.
 GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed);
 
 }  // namespace hotgemm::emulate

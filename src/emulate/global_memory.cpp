@@ -44,7 +44,7 @@ bool Allocation::is_valid(const Thread& thread, Instruction instruction, std::ui
 bool Allocation::conflicts(const Thread& thread, Instruction instruction, const Touch& touch) const {
   if (touch.access.epoch == 0) return false;
   if (is_atomic(instruction) && is_atomic(touch.access.instruction)) return false;
-  // Threads of one cluster can wait for one another; others cannot.
+  // Threads of one cluster can wait for one another. Other threads cannot.
   return !thread.block->is_in_same_cluster(touch.block) || !thread.has_seen(touch.access);
 }
 
@@ -89,7 +89,7 @@ bool Allocation::write(const Thread& thread, const Access& access, std::uint64_t
   }
   if (from != nullptr) land(address, from, bytes);
   const std::size_t at = address - address_;
-  Touch writer, reader;  // that this write conflicts with
+  Touch writer, reader;  // earlier accesses that conflict with this write
   for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
     GlobalCell& c = cells_[cell];
     const bool is_of_same = c.writer.access.thread == access.thread && c.writer.block == thread.block->index();
@@ -183,7 +183,7 @@ Allocation* GlobalMemory::find(const Thread& thread, Instruction instruction, st
 
 void GlobalMemory::read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment,
                         int bytes) {
-  if (bytes == 0 && address % static_cast<unsigned>(alignment) == 0) return;  // such an address may be anywhere
+  if (bytes == 0 && address % static_cast<unsigned>(alignment) == 0) return;  // valid at any aligned address
   Allocation* const allocation = find(thread, instruction, address, bytes);
   if (allocation != nullptr && allocation->read(thread, instruction, address, to, alignment, bytes)) return;
   std::memset(to, 0xff, static_cast<std::size_t>(bytes));

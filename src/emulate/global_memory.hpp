@@ -9,18 +9,18 @@
 
 namespace hotgemm::emulate {
 
-/// A row-major matrix in the emulated device's memory, as a kernel may touch it: the bytes between its rows, and those
-/// before and after, are out of bounds.
+/// A row-major matrix in the emulated device's memory. Kernels may access only its rows: the bytes between, before and
+/// after the rows are out of bounds.
 struct MatrixShape {
   std::string name;  ///< in reports: "A"
   std::int64_t rows = 0;
   std::int64_t row_bytes = 0;
-  std::int64_t pitch_bytes = 0;  ///< from row to row, at least row_bytes
-  int offset_bytes = 0;          ///< of the address from a 256-byte boundary; even
+  std::int64_t pitch_bytes = 0;  ///< distance between rows, at least row_bytes
+  int offset_bytes = 0;          ///< of the matrix from a 256-byte boundary; even
   bool is_writable = false;      ///< by kernels
 };
 
-/// A matrix and what is known of each cell of it.
+/// A matrix, with the state of each of its cells.
 class Allocation {
  public:
   Allocation(MatrixShape shape, std::uint64_t address);
@@ -28,23 +28,24 @@ class Allocation {
   const MatrixShape& shape() const { return shape_; }
   std::uint64_t address() const { return address_; }
 
-  /// The host's accesses: `row` from its first byte. `store` makes the bytes initialised.
+  /// Accesses of the host: bytes of `row`, from `first_byte` on. `store` makes the bytes initialised.
   void store(std::int64_t row, std::int64_t first_byte, const void* from, std::size_t bytes);
   void load(std::int64_t row, std::int64_t first_byte, void* to, std::size_t bytes) const;
 
-  /// Kernels' accesses. False, and nothing done, if reported as misaligned, out of bounds or not allowed. A read of
-  /// fewer bytes than its alignment is one of a copy that fills up with zeros.
+  /// Accesses of kernels. An access that is misaligned, out of bounds or not allowed is reported and has no effect; the
+  /// result is then false. A read with fewer bytes than `alignment` is that of a copy that fills the rest with zeros.
   bool read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment, int bytes);
   bool write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from, int bytes) {
     return write(thread, thread.access(instruction), address, from, bytes);
   }
-  /// The same, done by somebody else for the thread. A null `from` leaves the bytes for `land`.
+  /// A write by an agent on behalf of the thread. If `from` is null, `land` writes the bytes later.
   bool write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
-  /// Nothing but a look: multiples of 16 bytes, from the first row to the last one, and between rows.
+  /// Checks a prefetch: the bytes must be a multiple of 16 and lie between the first and the last row. Bytes between
+  /// rows are allowed.
   void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes) const;
 
-  /// A launch has ended: its accesses are ordered before those of the next.
+  /// Called when a launch has ended: its accesses precede those of the next launch.
   void forget_accesses();
 
  private:
@@ -70,28 +71,30 @@ class Allocation {
   MatrixShape shape_;
   std::uint64_t address_;
   std::vector<std::uint8_t> bytes_;
-  std::vector<bool> is_initialised_;  // per cell
-  std::vector<GlobalCell> cells_;     // of writable matrices
+  std::vector<bool> is_initialised_;  // one per cell
+  std::vector<GlobalCell> cells_;     // only for writable matrices
 };
 
-/// The global memory of an emulated device. Addresses are its own, the same in every run; they cannot be dereferenced.
+/// The global memory of an emulated device. Its addresses are the same in every run. They are not addresses of the
+/// host.
 class GlobalMemory {
  public:
-  /// A matrix whose bytes are uninitialised; lives as long as this object. Throws Error{invalid_argument}.
+  /// Adds a matrix with uninitialised bytes. It lives as long as this object. Throws Error{invalid_argument}.
   Allocation& add(MatrixShape shape);
 
-  /// What cannot be read is all bits set, and reported.
+  /// A read that is not possible is reported and gives bytes 0xff.
   void read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment, int bytes);
   void write(const Thread& thread, Instruction instruction, std::uint64_t address, const void* from, int bytes);
-  /// A copy engine's: `begin_write` for the thread that issues it, and `land` with the bytes if that returned true.
+  /// Writes of a copy engine: `begin_write` for the issuing thread, then `land` with the bytes if begin_write returned
+  /// true.
   bool begin_write(const Thread& thread, const Access& access, std::uint64_t address, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
   void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes);
   void forget_accesses();
 
  private:
-  // Each allocation has 2^40 bytes of addresses to itself and lies in their middle, so that an address that misses it,
-  // above or below, still names it.
+  // Each allocation owns 2^40 bytes of addresses and lies in their middle. So an address below or above the allocation
+  // still identifies it.
   static constexpr int kWindowBits = 40;
   static constexpr std::uint64_t kMiddle = std::uint64_t{1} << (kWindowBits - 1);
 

@@ -4,14 +4,14 @@
 
 namespace hotgemm::emulate {
 
-// A kernel that executes griddepcontrol.wait may begin before the kernel ahead of it has ended. All of its accesses to
-// global memory then need to be ordered behind that wait, of whichever thread.
+// A kernel that executes griddepcontrol.wait may start before the previous kernel has ended. All its accesses to global
+// memory, by any thread, must then be ordered after that wait.
 
-/// `thread` accesses global memory.
+/// Notes that `thread` accesses global memory.
 void touch_global(Thread& thread, Instruction instruction);
-/// griddepcontrol.wait. Here it waits for nothing.
+/// griddepcontrol.wait. The emulated device has nothing to wait for.
 void await_dependencies(Thread& thread);
-/// The thread has ended, and so has everything that it did.
+/// Called when the thread and all its operations have ended.
 void report_early_access(Thread& thread);
 
 }  // namespace hotgemm::emulate

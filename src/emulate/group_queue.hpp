@@ -7,7 +7,8 @@
 
 namespace hotgemm::emulate {
 
-/// What a thread has in flight, in the order of issue, and its groups of it: of cp.async and of bulk stores.
+/// The copies of a thread that are in flight, in order of issue, and their groups. Used for cp.async and for bulk
+/// stores.
 template <class Copy>
 class GroupQueue {
  public:
@@ -20,24 +21,24 @@ class GroupQueue {
     copies_.push_back(std::move(copy));
     ++open_;
   }
-  /// commit_group: what has been issued since the last one, perhaps nothing, is a group.
+  /// commit_group: makes a group of the copies issued since the last commit. There may be none.
   void commit() {
     groups_.push_back(open_);
     open_ = 0;
     ++committed_;
   }
-  /// How many groups there have ever been.
+  /// The number of groups committed so far.
   std::size_t committed() const { return committed_; }
   /// The copies of the group that is being built.
   std::span<const Copy> open() const { return {copies_.data() + copies_.size() - open_, open_}; }
 
-  /// How many copies, from the front, a wait for all but the last `pending` groups has to wait for.
+  /// The number of copies, from the front, that a wait for all but the last `pending` groups covers.
   std::size_t covered_by_wait(std::size_t pending) const {
     std::size_t copies = 0;
     for (std::size_t i = 0; i + pending < groups_.size(); ++i) copies += groups_[i];
     return copies;
   }
-  /// Takes the groups that covered_by_wait counted away.
+  /// Removes the groups that covered_by_wait counted.
   void remove_waited(std::size_t pending) {
     copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(covered_by_wait(pending)));
     while (groups_.size() > pending) groups_.pop_front();
@@ -45,7 +46,7 @@ class GroupQueue {
 
  private:
   std::vector<Copy> copies_;
-  std::deque<std::size_t> groups_;  // copies in each
+  std::deque<std::size_t> groups_;  // number of copies in each group
   std::size_t open_ = 0;
   std::size_t committed_ = 0;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Included before a template, or a rendered kernel, that a host compiler or an editor opens: what CUDA's C++ has and
-// C++ lacks. The code can then be parsed and type-checked, not run.
+// Definitions of CUDA C++ that C++ lacks. A host compiler or an editor includes them before a template or a rendered
+// kernel. The code can then be parsed and type-checked, but not run.
 
 #if defined(__CUDACC__)
 #error "host_prelude.hpp is for host compilers; nvcc and NVRTC have all of this"

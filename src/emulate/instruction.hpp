@@ -6,7 +6,7 @@
 
 namespace hotgemm::emulate {
 
-/// The instructions that the emulated device knows; one for each name that a report may have to tell apart.
+/// The instructions of the emulated device, one for each name that reports distinguish.
 enum class Instruction : std::uint8_t {
   none,
   ld_global_b16,
@@ -91,19 +91,21 @@ enum class Instruction : std::uint8_t {
 
 inline constexpr std::size_t kInstructions = static_cast<std::size_t>(Instruction::count);
 
-/// As PTX spells it, without what all of a kind have: "ldmatrix.x4.trans", "cp.async.cg.16".
+/// The name in PTX, without the parts that all instructions of the kind have: "ldmatrix.x4.trans", "cp.async.cg.16".
 std::string_view to_string(Instruction instruction);
 
-/// All lanes of a warp execute it together; it counts once per warp, others once per thread.
+/// True if all lanes of a warp execute it together. Such an instruction is counted once per warp, others once per
+/// thread.
 constexpr bool is_warp_wide(Instruction i) { return i >= Instruction::bar_warp_sync && i < Instruction::count; }
 
-/// It writes to shared memory through the generic proxy: copy engine and wgmma see it after a fence.
+/// True if it writes to shared memory through the generic proxy. The copy engine and wgmma see such a write only after
+/// a fence.
 constexpr bool is_generic_store(Instruction i) {
   return (i >= Instruction::st_shared_b16 && i <= Instruction::cp_async_cg_16) || i == Instruction::stmatrix_x4 ||
          i == Instruction::wmma_store_d;
 }
 
-/// Two of them do not conflict.
+/// True for an atomic operation. Two atomic operations do not conflict.
 constexpr bool is_atomic(Instruction i) {
   return i == Instruction::red_global_add_u32 || i == Instruction::red_global_add_u64 ||
          i == Instruction::red_global_max_u32;

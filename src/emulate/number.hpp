@@ -5,14 +5,14 @@
 #include <cmath>
 #include <cstdint>
 
-// 16-bit floating-point numbers, held as bits, as the device converts them.
+// 16-bit floating-point numbers, held as bits, and the device's conversions of them.
 
 namespace hotgemm::emulate {
 
-inline constexpr std::uint32_t kNanF32 = 0x7fffffffu;  ///< the NaN that arithmetic gives
-inline constexpr std::uint16_t kNan16 = 0x7fffu;       ///< of f16 and bf16
+inline constexpr std::uint32_t kNanF32 = 0x7fffffffu;  ///< the NaN that arithmetic produces
+inline constexpr std::uint16_t kNan16 = 0x7fffu;       ///< the same for f16 and bf16
 
-/// Exact; a NaN becomes the canonical one.
+/// An exact conversion. A NaN becomes the canonical NaN.
 inline float widen_f16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16;
   const std::uint32_t exponent = (bits >> 10) & 31u;
@@ -22,11 +22,11 @@ inline float widen_f16(std::uint16_t bits) {
   const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
   return sign != 0 ? -magnitude : magnitude;
 }
-/// The same bits in a wider format.
+/// Keeps the bits and appends zeros.
 inline float widen_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
-/// `value`, in magnitude, as a number of `fraction_bits` bits after the leading one and exponents from `min_exponent`
-/// up: rounded to nearest even, returned as the multiple of the last place that it is.
+/// Rounds `value` to nearest even, to a format with `fraction_bits` bits after the leading one and exponents from
+/// `min_exponent` up. Returns the bits.
 inline std::uint16_t round_16(double value, int fraction_bits, int min_exponent, std::uint16_t infinity) {
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000u : 0u);
   if (std::isnan(value)) return kNan16;
@@ -34,24 +34,24 @@ inline std::uint16_t round_16(double value, int fraction_bits, int min_exponent,
   if (std::isinf(magnitude)) return static_cast<std::uint16_t>(sign | infinity);
   if (magnitude == 0) return sign;
   const int exponent = std::max(std::ilogb(magnitude), min_exponent);
-  // Below 2^53, where nearbyint rounds to even: the default rounding mode. A fraction that rounds up to two carries
-  // into the exponent, as the encoding is made for.
+  // nearbyint rounds to even in the default rounding mode, and the argument is below 2^53. If the fraction rounds up to
+  // two, the carry increments the exponent, as the encoding intends.
   const auto places = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
   const std::uint32_t bits = (static_cast<std::uint32_t>(exponent - min_exponent) << fraction_bits) + places;
   return static_cast<std::uint16_t>(sign | (bits < infinity ? bits : infinity));
 }
 
-/// Rounded once, to nearest even. A float is a double exactly.
+/// One rounding, to nearest even. A float converts to double exactly.
 inline std::uint16_t narrow_f16(double value) { return round_16(value, 10, -14, 0x7c00u); }
 inline std::uint16_t narrow_bf16(double value) { return round_16(value, 7, -126, 0x7f80u); }
 
-/// a * b + c, rounded once. A double has the product, of 22 bits, exactly; where it rounds the sum, that is far from
-/// any tie of f16.
+/// a * b + c with one rounding. A double holds the product of 22 bits exactly. If it rounds the sum, the sum is far
+/// from any tie of f16.
 inline std::uint16_t fma_f16(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
   return narrow_f16(double{widen_f16(a)} * double{widen_f16(b)} + double{widen_f16(c)});
 }
 
-/// Rounded once; a NaN is the canonical one.
+/// One rounding. A NaN becomes the canonical NaN.
 inline float narrow_f32(double value) {
   return std::isnan(value) ? std::bit_cast<float>(kNanF32) : static_cast<float>(value);
 }

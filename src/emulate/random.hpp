@@ -4,7 +4,7 @@
 
 namespace hotgemm::emulate {
 
-/// SplitMix64: every choice of a run comes from one, so that a run repeats from its seed on any machine.
+/// SplitMix64. All random choices of a run come from one such generator, so a seed repeats the run on any machine.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -15,7 +15,7 @@ class Random {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
   }
-  /// From 0 to `bound` - 1; bound at least 1 and below 2^32.
+  /// A number from 0 to `bound` - 1. `bound` must be at least 1 and below 2^32.
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((next() >> 32) * bound >> 32); }
 
  private:

@@ -6,26 +6,26 @@
 
 namespace hotgemm::emulate {
 
-/// Memory is watched in units of two bytes, the smallest access that there is.
+/// Memory is tracked in cells of two bytes, the smallest access.
 inline constexpr int kCellBytes = 2;
 
-/// Who touched a cell last. Epoch 0 is before everything.
+/// The last access to a cell. Epoch 0 precedes everything.
 struct Access {
   std::uint32_t epoch = 0;
   std::uint16_t thread = 0;  ///< id in the cluster
   Instruction instruction = Instruction::none;
 };
 
-/// What is known of one cell of shared memory.
+/// The state of one cell of shared memory.
 ///
-/// Of the reads that no later write is ordered after yet, two are kept, of different threads: a writer that is ordered
-/// after none of them cannot be both. A read that is ordered before a new one is forgotten, for who is ordered after
-/// the new one is ordered after both.
+/// Of the reads that no later write is ordered after, two are kept, of different threads. One of the two is a conflict
+/// for a writer that is ordered after none of them, since it cannot be both threads. A read that precedes a new read is
+/// dropped: a write ordered after the new read is ordered after both.
 struct Cell {
   Access writer;
   Access readers[2];
   bool is_written = false;
-  bool is_in_flight = false;  ///< `writer` is an asynchronous copy that its thread has not waited for
+  bool is_in_flight = false;  ///< `writer` is an asynchronous copy that its thread has not yet waited for
   std::uint8_t next_reader = 0;
 
   template <class Seen>

@@ -15,7 +15,7 @@ bool SharedMemory::begin_copy(const Thread& thread, const AsyncCopy& copy) {
 
 void SharedMemory::end_copy(const Thread& thread, const AsyncCopy& copy) {
   for (Cell* c = cell(copy.shared); c != cell(copy.shared) + copy.bytes / kCellBytes; ++c) {
-    if (!c->is_in_flight || c->writer.thread != thread.id) continue;  // overwritten meanwhile, and reported
+    if (!c->is_in_flight || c->writer.thread != thread.id) continue;  // overwritten since; this was reported
     c->is_in_flight = false;
     c->note_write(thread.access(copy.instruction));
   }
@@ -36,7 +36,7 @@ bool SharedMemory::begin_bulk_write(const Thread& thread, Instruction instructio
 void SharedMemory::end_bulk_write(std::uint32_t address, const void* from, const Access& access) {
   std::memcpy(at(address), from, kChunk);
   for (Cell* c = cell(address); c != cell(address) + kChunk / kCellBytes; ++c) {
-    if (!c->is_in_flight || c->writer.thread != access.thread) continue;  // overwritten meanwhile, and reported
+    if (!c->is_in_flight || c->writer.thread != access.thread) continue;  // overwritten since; this was reported
     c->is_in_flight = false;
     c->writer = access;
   }
@@ -69,7 +69,7 @@ void SharedMemory::report_address(const Thread& thread, Instruction instruction,
                   .place = "shared",
                   .address = address,
                   .bytes = bytes,
-                  .detail = "the address must be a multiple of the access"};
+                  .detail = "the address must be a multiple of the access size"};
   if (address % static_cast<unsigned>(bytes) == 0) {
     finding.hazard = Hazard::out_of_bounds;
     finding.detail = fmt::format("the block has {} bytes from {:#x}", bytes_.size(), kBase);
@@ -79,8 +79,11 @@ void SharedMemory::report_address(const Thread& thread, Instruction instruction,
 
 void SharedMemory::report_bad_read(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes,
                                    const Cell& cell, Order order) const {
-  Finding finding{
-      .instruction = instruction, .place = "shared", .address = address, .bytes = bytes, .detail = "nobody wrote it"};
+  Finding finding{.instruction = instruction,
+                  .place = "shared",
+                  .address = address,
+                  .bytes = bytes,
+                  .detail = "it was never written"};
   const char* const missing = order == Order::barrier_but_no_fence ? "wrote it, and no fence.proxy.async lies between"
                                                                    : "wrote it, and nothing orders the read after that";
   if (!cell.is_written) {

@@ -9,18 +9,18 @@
 
 namespace hotgemm::emulate {
 
-/// What an access through the async proxy, by copy engine or wgmma, is ordered after.
+/// The events that precede an access through the async proxy (copy engine or wgmma).
 struct AsyncSight {
   const Clock& seen;
   const Clock& fenced;
-  std::uint16_t thread;  ///< who issues it
-  std::uint16_t agent;   ///< as whom it is done
+  std::uint16_t thread;  ///< the thread that issues the access
+  std::uint16_t agent;   ///< the agent that executes it
 
   bool operator()(const Access& access) const {
     if (is_generic_store(access.instruction)) return epoch_of(fenced, access.thread) >= access.epoch;
     return is_ordered(access);
   }
-  /// All that is missing is a fence.
+  /// True if only a fence is missing.
   bool lacks_fence(const Access& access) const { return is_ordered(access) && !(*this)(access); }
 
  private:
@@ -29,18 +29,18 @@ struct AsyncSight {
   }
 };
 
-/// A block's dynamic shared memory, each cell of it watched.
+/// The dynamic shared memory of a block, with the state of each cell.
 class SharedMemory {
  public:
-  /// Where it begins in the shared window. Not zero, and aligned as on the device: an address without its base is
-  /// found to be out of bounds.
+  /// The first address in the shared window. It is not zero, so that an address computed without the base is out of
+  /// bounds. It is aligned as on the device.
   static constexpr std::uint32_t kBase = 1024;
 
   explicit SharedMemory(int bytes)
       : bytes_(static_cast<std::size_t>(bytes), 0xff), cells_((bytes_.size() + kCellBytes - 1) / kCellBytes) {}
 
-  /// An access of `thread` that its clock must order after what it depends on. Reads give what is there even if that
-  /// is reported; an access that is misaligned or out of bounds reads all bits set, or writes nothing.
+  /// An access of `thread`. The thread's clock must order it after the accesses that it depends on. A read returns the
+  /// bytes even if this is reported. A misaligned or out-of-bounds read returns bytes 0xff; such a write has no effect.
   void read(const Thread& thread, Instruction instruction, std::uint32_t address, void* to, int bytes) {
     read(thread, instruction, address, to, bytes, [&](const Access& access) { return thread.has_seen(access); });
   }
@@ -48,7 +48,8 @@ class SharedMemory {
     write(thread, instruction, address, from, bytes, [&](const Access& access) { return thread.has_seen(access); });
   }
 
-  /// The same with another idea of what has been seen: instructions of a whole warp access memory for all its lanes.
+  /// The same with a caller-supplied test for accesses that have been seen. Instructions of a whole warp access memory
+  /// for all its lanes.
   template <class Seen>
   void read(const Thread& thread, Instruction instruction, std::uint32_t address, void* to, int bytes,
             const Seen& has_seen) {
@@ -77,36 +78,38 @@ class SharedMemory {
 
   // ---- asynchronous copies ----
 
-  /// The destination of a copy that `thread` issues: checked as a write, then poisoned and in flight. False if it is
-  /// no place to write to.
+  /// Starts a copy that `thread` issues: checks its destination like a write, poisons it and marks it as in flight.
+  /// False if the address is invalid.
   bool begin_copy(const Thread& thread, const AsyncCopy& copy);
-  /// The bytes arrive. Nobody may know: the cells stay in flight.
+  /// Writes the bytes of the copy. The cells stay in flight, because no thread has waited yet.
   void land_copy(const AsyncCopy& copy, const void* from) {
     std::memcpy(at(copy.shared), from, static_cast<std::size_t>(copy.bytes));
   }
-  /// `thread` has waited: from here on the copy is a write of its own.
+  /// Called when `thread` has waited: the copy is now like a write of the thread.
   void end_copy(const Thread& thread, const AsyncCopy& copy);
 
   // ---- the async proxy, 16 bytes at a time ----
 
   static constexpr int kChunk = 16;
 
-  /// `thread` issues a bulk copy to here: checked as a write, then poisoned and in flight. False if it is no place.
+  /// Starts a bulk copy that `thread` issues: checks the destination like a write, poisons it and marks it as in
+  /// flight. False if the address is invalid.
   bool begin_bulk_write(const Thread& thread, Instruction instruction, std::uint32_t address, const AsyncSight& sight);
-  /// The bytes arrive, as a write of `access`.
+  /// Writes the bytes, as a write of `access`.
   void end_bulk_write(std::uint32_t address, const void* from, const Access& access);
-  /// What a read of bytes that nobody wrote is: a finding, or NaN, as is then all that it enters.
+  /// The effect of reading bytes that were never written: a finding, or NaN in every result that uses them.
   enum class Unwritten { is_found, is_nan };
-  /// `thread` issues something that will read from here as `access`, at any moment until that is waited for.
+  /// Starts an asynchronous read by `access` that `thread` issues. It happens at some moment before the wait for it
+  /// ends.
   void begin_async_read(const Thread& thread, std::uint32_t address, const AsyncSight& sight, const Access& access,
                         Unwritten unwritten = Unwritten::is_found);
-  /// It reads. Who wrote it has been looked at; what cannot be read is all bits set.
+  /// Executes the read. The writers were checked by begin_async_read. Bytes that cannot be read are 0xff.
   void fetch(std::uint32_t address, void* to) const;
 
-  /// Who wrote the cell at `address` last.
+  /// The last write to the cell at `address`.
   Access writer_of(std::uint32_t address) { return cell(address)->writer; }
   bool contains(std::uint32_t address, int bytes) const {
-    const std::uint64_t offset = std::uint64_t{address} - kBase;  // far beyond the end for addresses below the base
+    const std::uint64_t offset = std::uint64_t{address} - kBase;  // huge for an address below the base
     return offset < bytes_.size() && offset + static_cast<unsigned>(bytes) <= bytes_.size();
   }
 
@@ -124,7 +127,7 @@ class SharedMemory {
                    const Seen& has_seen) {
     const Access access = thread.access(instruction);
     Cell* const first = cell(address);
-    Cell bad;  // one of the cells that it conflicts with
+    Cell bad;  // a cell with a conflict
     bool is_good = true;
     for (Cell* c = first; c != first + bytes / kCellBytes; ++c) {
       if (c->is_in_flight || !has_seen(c->writer) || !has_seen(c->readers[0]) || !has_seen(c->readers[1])) {
@@ -149,7 +152,7 @@ class SharedMemory {
     }
   }
 
-  /// What is between an access and the write that it finds.
+  /// The kind of ordering between an access and an earlier write.
   enum class Order { barrier, barrier_but_no_fence, nothing };
   template <class Seen>
   static Order order_of(const Seen& has_seen, const Access& access) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kBoxAlignment = 128;
 
-/// The box at `at`, row by row; zeros outside of the tensor.
+/// Reads the box at `at`, row by row. Elements outside of the tensor are zeros.
 std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction, const TensorMapSpec& spec,
                                    BoxPlace at) {
   const auto element = static_cast<std::int64_t>(size_bytes(spec.element));
@@ -76,7 +76,7 @@ bool is_box_address(const Thread& thread, Instruction instruction, std::uint32_t
                   .place = "shared",
                   .address = shared,
                   .bytes = static_cast<int>(kBoxAlignment),
-                  .detail = "a box begins at a multiple of 128"});
+                  .detail = "a box must begin at a multiple of 128"});
   return false;
 }
 

@@ -10,15 +10,15 @@ namespace hotgemm::emulate {
 
 class Mbarrier;
 
-/// The first element of a box, x along dimension 0.
+/// The coordinates of the first element of a box; x is along dimension 0.
 struct BoxPlace {
   int x;
   int y;
 };
 
-/// A copy of a box from global memory to the shared memory of one block, whose bytes are counted at a barrier there.
-/// It reads, writes and is counted at one moment between its issue and the end of the phase that waits for it, which
-/// the run's seed draws.
+/// A copy of a box from global memory to the shared memory of one block. A barrier of that block counts the bytes. The
+/// copy reads, writes and is counted at one moment between its issue and the end of the phase that waits for it. The
+/// seed of the run draws the moment.
 class TensorLoad {
  public:
   TensorLoad(Thread& thread, Instruction instruction, const TensorMapSpec& spec, BoxPlace at, Block& block,
@@ -31,12 +31,12 @@ class TensorLoad {
         shared_(shared),
         barrier_(&barrier) {}
 
-  /// The destination is poisoned. False if it is no place to write to.
+  /// Poisons the destination. False if the address is invalid.
   bool begin();
   void land();
 
  private:
-  Thread* thread_;  // who issued it
+  Thread* thread_;  // the issuing thread
   Instruction instruction_;
   TensorMapSpec spec_;
   BoxPlace at_;
@@ -45,7 +45,7 @@ class TensorLoad {
   Mbarrier* barrier_;
 };
 
-// What the instructions do, for the thread that runs. `blocks` has a bit for each rank.
+// The instructions, executed for the running thread. `blocks` has a bit for each rank.
 
 void load_tensor(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier);
 void load_tensor_multicast(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier,
@@ -53,12 +53,12 @@ void load_tensor_multicast(std::uint32_t shared, const TensorMap& map, BoxPlace 
 
 // ---- shared with stores ----
 
-/// The two-dimensional tensor of `map`; nullopt, and reported, if that is none.
+/// The two-dimensional tensor of `map`. If there is none, reports that and returns nullopt.
 std::optional<TensorMapSpec> tensor_of(const Thread& thread, Instruction instruction, const TensorMap& map);
-/// Whether a box may lie at `shared`; reported if not.
+/// True if a box may start at `shared`; otherwise reports that.
 bool is_box_address(const Thread& thread, Instruction instruction, std::uint32_t shared);
 
-inline constexpr std::uint32_t kTensorChunk = 16;  // bytes: shared memory holds, and swizzles, no smaller pieces
+inline constexpr std::uint32_t kTensorChunk = 16;  // bytes: the smallest unit that a swizzle moves
 inline std::uint32_t row_bytes(const TensorMapSpec& spec) {
   return spec.box[0] * static_cast<std::uint32_t>(size_bytes(spec.element));
 }

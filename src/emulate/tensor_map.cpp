@@ -12,7 +12,7 @@ struct Contents {
 };
 static_assert(sizeof(Contents) <= sizeof(TensorMap) && std::is_trivially_copyable_v<Contents>);
 
-constexpr std::uint64_t kMark = 0x70616d5f65736e74u;  // no address, and not zero: memory that nobody encoded is known
+constexpr std::uint64_t kMark = 0x70616d5f65736e74u;  // not an address and not zero: marks memory that holds a map
 
 }  // namespace
 

@@ -22,17 +22,17 @@ struct Thread {
   Warp* warp = nullptr;
   int index = 0;         ///< %tid.x
   int lane = 0;          ///< %laneid
-  std::uint16_t id = 0;  ///< in the cluster
+  std::uint16_t id = 0;  ///< unique in the cluster
   bool has_ended = false;
-  Instruction waits_in = Instruction::none;  ///< where it is suspended
+  Instruction waits_in = Instruction::none;  ///< the instruction in which it is suspended
 
   View view;
   std::uint32_t epoch = 1;
   CopyQueue copies;
-  std::shared_ptr<BulkStores> bulk_stores;  ///< once it has made one
+  std::shared_ptr<BulkStores> bulk_stores;  ///< set at the first bulk store
   int cluster_arrivals = 0, cluster_waits = 0;
-  bool is_behind_dependencies = false;           ///< it, or who it has waited for, has executed griddepcontrol.wait
-  Instruction first_global = Instruction::none;  ///< its first access to global memory before that
+  bool is_behind_dependencies = false;           ///< it, or a thread it waited for, executed griddepcontrol.wait
+  Instruction first_global = Instruction::none;  ///< its first access to global memory before griddepcontrol.wait
   Fiber fiber;
 
   bool has_seen(const Access& access) const {
@@ -40,26 +40,26 @@ struct Thread {
   }
   Access access(Instruction instruction) const { return {epoch, id, instruction}; }
 
-  /// Ends this thread's epoch and says what it was.
+  /// Ends the current epoch of this thread and returns the data for a barrier.
   Arrival arrive() { return {view, id, epoch++}; }
 };
 
-/// The thread whose fiber runs. A kernel's functions are free functions, as on the device, so this is how they know
-/// for whom they run.
+/// The thread whose fiber is running. The functions of a kernel are free functions, as on the device, and find their
+/// thread here.
 Thread& this_thread();
 void set_this_thread(Thread* thread);
 
-/// Adds a finding of `thread`; block, thread and seed are filled in.
+/// Adds a finding of `thread`, and fills in block, thread and seed.
 void report(const Thread& thread, Finding finding);
 
-/// "thread 5", "thread 5 of block 2" where `id` is of another block of the cluster than `thread`, or an agent's name.
+/// "thread 5"; "thread 5 of block 2" if `id` is in another block of the cluster than `thread`; or the name of an agent.
 std::string thread_name(const Thread& thread, std::uint16_t id);
 
-/// The thread that runs has ended, or gives up.
+/// Called when the running thread has ended or trapped.
 void end_thread(Thread& thread);
 [[noreturn]] void trap();
 
-/// One execution of an instruction by a thread, or by a warp.
+/// Counts one execution of an instruction by a thread or a warp.
 void count(Thread& thread, Instruction instruction);
 
 }  // namespace hotgemm::emulate

@@ -41,7 +41,7 @@ void Warp::meet(Thread& thread, Instruction instruction, std::uint32_t members, 
 bool Warp::has_seen(const Access& access) const {
   const Clock* last = nullptr;
   for (const Thread* const lane : lanes) {
-    if (lane->view.seen.get() == last) continue;  // usually all have the same
+    if (lane->view.seen.get() == last) continue;  // usually all lanes have the same clock
     last = lane->view.seen.get();
     if (epoch_of(*last, access.thread) < access.epoch) return false;
   }

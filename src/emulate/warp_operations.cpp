@@ -14,7 +14,7 @@ namespace {
 
 using u32 = std::uint32_t;
 
-/// The thread that runs comes to an instruction of its whole warp, or of `members`.
+/// Called when the running thread reaches an instruction of its whole warp, or of `members`.
 void meet(Instruction instruction, void* operands, Warp::Execute execute, u32 members) {
   Thread& thread = this_thread();
   thread.warp->meet(thread, instruction, members, operands, execute);
@@ -33,7 +33,7 @@ struct MatrixOperands {
 };
 using MatrixRow = std::array<std::uint16_t, 8>;
 
-/// Of `matrices`, whose rows' addresses the first lanes give.
+/// Counts the banks of `matrices` matrices. The first lanes give the addresses of their rows.
 void count_matrix_banks(Warp& warp, const WarpCall& call, std::size_t matrices) {
   std::vector<u32> addresses(8 * matrices);
   for (std::size_t lane = 0; lane < addresses.size(); ++lane)
@@ -41,8 +41,8 @@ void count_matrix_banks(Warp& warp, const WarpCall& call, std::size_t matrices) 
   count_banks(warp.lanes.front()->block->grid().counters, call.instruction, addresses, 16);
 }
 
-/// Two or four 8×8 matrices. Lane 4g + t holds, of matrix i, elements (g, 2t) and (g, 2t+1) in register i; with .trans
-/// elements (2t, g) and (2t+1, g).
+/// ldmatrix of two or four 8×8 matrices. In register i, lane 4g + t holds the elements (g, 2t) and (g, 2t+1) of matrix
+/// i; with .trans, the elements (2t, g) and (2t+1, g).
 template <std::size_t kMatrices, bool kTransposed>
 void execute_ldmatrix(Warp& warp, const WarpCall& call) {
   std::array<MatrixRow, 8 * kMatrices> rows;  // row r of matrix i at 8i + r
@@ -90,7 +90,7 @@ struct MmaOperands {
 
 using WidenFunction = float (*)(std::uint16_t);
 
-/// A 16×8 sum of a 16×16 by a 16×8 product, all elements in place.
+/// A 16×8 sum of a 16×16 by 16×8 product, with all elements in matrix order.
 struct MmaTile {
   std::array<std::array<double, 16>, 16> a;
   std::array<std::array<double, 8>, 16> b;
@@ -105,8 +105,8 @@ struct MmaTile {
   }
 };
 
-/// With lane = 4g + t: A's registers hold (g, 2t), (g+8, 2t), (g, 2t+8), (g+8, 2t+8), each with its right neighbour;
-/// B's hold (2t, g) and (2t+8, g), each with the one below.
+/// With lane = 4g + t: A's registers hold the elements (g, 2t), (g+8, 2t), (g, 2t+8), (g+8, 2t+8), each with its right
+/// neighbour. B's registers hold (2t, g) and (2t+8, g), each with the element below.
 template <WidenFunction kWiden>
 void gather_factors(const WarpCall& call, MmaTile& tile) {
   const auto low = [](u32 pair) { return static_cast<double>(kWiden(static_cast<std::uint16_t>(pair))); };
@@ -126,7 +126,8 @@ void gather_factors(const WarpCall& call, MmaTile& tile) {
   }
 }
 
-/// Accumulators: elements 0 and 1 of a lane are (g, 2t) and its right neighbour, 2 and 3 the same eight rows below.
+/// Visits the accumulators. Elements 0 and 1 of a lane are (g, 2t) and its right neighbour; elements 2 and 3 are eight
+/// rows below.
 template <class Use>
 void for_each_accumulator(MmaTile& tile, const Use& use) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -170,7 +171,7 @@ struct ShflOperands {
   u32 value, b, c, result;
 };
 
-/// The source lane of `lane`, after the PTX ISA's pseudo-code.
+/// The source lane of `lane`, as in the pseudo-code of the PTX ISA.
 u32 shfl_source(Instruction instruction, u32 lane, u32 b, u32 c) {
   const u32 b_value = b & 31u, c_value = c & 31u, segment = c >> 8 & 31u;
   const u32 max_lane = (lane & segment) | (c_value & ~segment);

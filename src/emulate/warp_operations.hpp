@@ -7,11 +7,11 @@
 
 namespace hotgemm::emulate {
 
-// Instructions that the lanes of a warp execute together, for the thread that runs. Where elements live in fragments
-// is written down here from the PTX ISA's figures, and not taken from templates/shared: a kernel that is wrong about
-// it must not find its error repeated.
+// Instructions that the lanes of a warp execute together, for the running thread. The layouts of fragments are written
+// here after the figures of the PTX ISA, not taken from templates/shared. So an error of a kernel in a layout is not
+// repeated here.
 
-/// The thread that runs comes to an instruction of its whole warp; a warp of fewer than 32 lanes is reported.
+/// Called when the running thread reaches an instruction of its whole warp. A warp of fewer than 32 lanes is reported.
 void meet_all_lanes(Instruction instruction, void* operands, Warp::Execute execute);
 
 /// ldmatrix.x2, ldmatrix.x4: lanes 8i … 8i+7 give the addresses of the rows of matrix i.
@@ -20,28 +20,28 @@ void ldmatrix(Instruction instruction, std::uint32_t (&r)[4], std::uint32_t shar
 /// stmatrix.x4.
 void stmatrix(Instruction instruction, std::uint32_t shared, const std::uint32_t (&r)[4]);
 
-/// mma.m16n8k16 with f32 accumulators: products are exact, their sum with the accumulator is taken in f64 and rounded
-/// to f32 once. Tensor cores round otherwise, in a way that nobody has specified; on integers both are exact.
+/// mma.m16n8k16 with f32 accumulators. Products are exact; their sum with the accumulator is computed in f64 and
+/// rounded to f32 once. Tensor cores round in another, unspecified way; with integers both are exact.
 void mma_m16n8k16(Instruction instruction, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                   std::uint32_t b1);
 /// The same with f16 accumulators, rounded to f16 once.
 void mma_m16n8k16(Instruction instruction, std::uint32_t (&d)[2], const std::uint32_t (&a)[4], std::uint32_t b0,
                   std::uint32_t b1);
 
-/// shfl.sync: `value` of the lane that `b` and `c` say, as the PTX ISA's pseudo-code has it.
+/// shfl.sync: returns `value` of the lane that `b` and `c` select, as in the pseudo-code of the PTX ISA.
 std::uint32_t shfl_sync(Instruction instruction, std::uint32_t value, std::uint32_t b, std::uint32_t c,
                         std::uint32_t members);
 
 /// vote.sync.ballot: a bit for each member whose predicate is true.
 std::uint32_t vote_sync(Instruction instruction, bool predicate, std::uint32_t members);
 
-/// elect.sync of a whole warp: true for one lane, always the same one, which the run's seed draws.
+/// elect.sync of a whole warp: true for one lane, always the same. The seed of the run draws the lane.
 bool elect_sync();
 
-/// bar.warp.sync: what a member did before is seen by all members after.
+/// bar.warp.sync: after it, all members see everything that a member did before it.
 void bar_warp_sync(std::uint32_t members);
 
-/// bar.sync `id`, `threads`; 0 threads are all of the block.
+/// bar.sync `id`, `threads`. With 0 threads, all threads of the block take part.
 void bar_sync(int id, int threads);
 void bar_arrive(int id, int threads);
 

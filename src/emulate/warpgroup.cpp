@@ -16,13 +16,14 @@ namespace {
 using u32 = std::uint32_t;
 
 constexpr int kRows = 64;
-constexpr u32 kPoison = 0x7fffdeadu;  // a NaN in f32, and in both halves of a pair
+constexpr u32 kPoison = 0x7fffdeadu;  // a NaN in f32, and in both halves of an f16 pair
 
 float low(u32 pair) { return widen_f16(static_cast<std::uint16_t>(pair)); }
 float high(u32 pair) { return widen_f16(static_cast<std::uint16_t>(pair >> 16)); }
 
-/// Calls use(value in `values`, thread, register, is_upper_half). Register r of thread 32w + 4g + t holds, of an f32
-/// sum, row 16w + g + 8 (r / 2 % 2) and column 8 (r / 4) + 2t + r % 2; of f16, elements 2r and 2r + 1 of that order.
+/// Calls use(value in `values`, thread, register, is_upper_half) for each element. For an f32 sum, register r of thread
+/// 32w + 4g + t holds row 16w + g + 8 (r / 2 % 2) and column 8 (r / 4) + 2t + r % 2. For f16, register r holds the
+/// elements 2r and 2r + 1 of that order.
 template <class Use>
 void for_each_element(const WgmmaShape& shape, std::vector<float>& values, int first_thread, int threads,
                       const Use& use) {
@@ -36,7 +37,7 @@ void for_each_element(const WgmmaShape& shape, std::vector<float>& values, int f
   }
 }
 
-/// The operand's `outers` × 16 elements.
+/// Reads the `outers` × 16 elements of the operand.
 std::vector<float> fetch(const SharedMemory& shared, const WgmmaOperand& operand, int outers, bool is_bf16) {
   constexpr u32 kPerChunk = WgmmaOperand::kElementsPerChunk, kK = WgmmaOperand::kK;
   std::vector<float> elements(static_cast<std::size_t>(outers) * kK);
@@ -120,7 +121,7 @@ std::shared_ptr<Warpgroup::Sum> Warpgroup::sum_of(Thread& thread, const WgmmaOpe
     if (warp.is_fenced) continue;
     report(thread, {.hazard = Hazard::conflict,
                     .instruction = Instruction::wgmma_mma_async,
-                    .detail = "no wgmma.fence orders it behind accesses of the accumulators' registers"});
+                    .detail = "no wgmma.fence orders it after accesses to the accumulators' registers"});
     break;
   }
   if (is_known) sums_.erase(found);
@@ -155,7 +156,7 @@ void Warpgroup::begin_reads(Thread& thread, const WgmmaOperands& first, std::siz
     const u32 step_k = operand.is_k_major() ? WgmmaOperand::kElementsPerChunk : 1;
     for (u32 outer = 0; outer < static_cast<u32>(outers); outer += step_outer) {
       for (u32 k = 0; k < WgmmaOperand::kK; k += step_k) {
-        // Copies may leave out rows that lie beyond the matrix; NaNs in D show if they have left out others.
+        // Copies may leave out rows beyond the matrix. If other rows were left out, NaNs in D show it.
         block_.shared().begin_async_read(thread, operand.chunk(outer, k), sight, access,
                                          SharedMemory::Unwritten::is_nan);
       }
@@ -174,7 +175,7 @@ void Warpgroup::complete(std::size_t groups) {
   completed_.seen = advanced(*completed_.seen, agent_, static_cast<u32>(groups));
 }
 
-/// Sixteen exact products and the accumulator are added in f64 and rounded once, as for mma.
+/// Adds sixteen exact products and the accumulator in f64 and rounds once, as in mma.
 void Warpgroup::execute(const Product& product) {
   const WgmmaShape& shape = product.shape;
   const std::vector<float> a = fetch(block_.shared(), {product.a, shape.a_is_k_major}, kRows, shape.is_bf16);
@@ -245,7 +246,7 @@ namespace {
 
 constexpr int kFewestRegisters = 24, kMostRegisters = 256;
 
-/// The warpgroup of the thread that runs; nullptr, and reported, if it is not whole.
+/// The warpgroup of the running thread. If it is not complete, reports that and returns nullptr.
 Warpgroup* warpgroup(Instruction instruction) {
   Thread& thread = this_thread();
   const auto index = static_cast<std::size_t>(thread.index / kWarpgroupThreads);
@@ -253,12 +254,12 @@ Warpgroup* warpgroup(Instruction instruction) {
   if (index < warpgroups.size()) return &warpgroups[index];
   report(thread, {.hazard = Hazard::bad_operand,
                   .instruction = instruction,
-                  .detail = fmt::format("thread {} of {} is in no whole warpgroup", thread.index,
+                  .detail = fmt::format("thread {} of {} is not in a complete warpgroup", thread.index,
                                         thread.block->threads().size())});
   return nullptr;
 }
 
-/// All lanes meet; then `act(warpgroup, thread)` for the warp.
+/// Waits for all lanes of the warp, then calls `act(warpgroup, thread)` once for the warp.
 template <class Act>
 void act_for_warp(Instruction instruction, Act act) {
   if (warpgroup(instruction) == nullptr) return;
@@ -291,8 +292,8 @@ void setmaxnreg(int registers) {
   if (registers % 8 != 0 || registers < kFewestRegisters || registers > kMostRegisters) {
     report(this_thread(), {.hazard = Hazard::bad_operand,
                            .instruction = Instruction::setmaxnreg,
-                           .detail = fmt::format("{} registers are no multiple of 8 from {} to {}", registers,
-                                                 kFewestRegisters, kMostRegisters)});
+                           .detail = fmt::format("{} registers: the number must be a multiple of 8 from {} to {}",
+                                                 registers, kFewestRegisters, kMostRegisters)});
   }
   act_for_warp(Instruction::setmaxnreg, [](Warpgroup&, Thread&) {});
 }

@@ -14,18 +14,18 @@ namespace hotgemm::emulate {
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kWarpgroupWarps = 4;
 
-/// One wgmma.mma_async.m64nNk16 with both operands in shared memory.
+/// The form of one wgmma.mma_async.m64nNk16 with both operands in shared memory.
 struct WgmmaShape {
   int n;
   bool is_bf16;
-  bool has_f32_sum;  ///< or f16, two to a register
+  bool has_f32_sum;  ///< false: f16, two per register
   bool a_is_k_major, b_is_k_major;
 
   constexpr int registers() const { return has_f32_sum ? n / 2 : n / 4; }
   friend bool operator==(const WgmmaShape&, const WgmmaShape&) = default;
 };
 
-/// What a thread gives to the instruction. `accumulators` are its registers: 32 bits each.
+/// The operands of a thread. `accumulators` are its 32-bit registers.
 struct WgmmaOperands {
   WgmmaShape shape;
   std::uint64_t a, b;
@@ -35,17 +35,17 @@ struct WgmmaOperands {
   friend bool operator==(const WgmmaOperands&, const WgmmaOperands&) = default;
 };
 
-/// Four warps, and the products that they have in flight. From issue until its warp waits for the product's group, an
-/// accumulator is poison, and what the operands' places in shared memory hold may be read at any moment: it is read at
-/// the first wait.
+/// Four warps and their products in flight. From the issue of a product until its warp waits for the product's group,
+/// the accumulators are poison. In this time wgmma may read the operands in shared memory at any moment; here it reads
+/// them at the first wait.
 class Warpgroup {
  public:
   Warpgroup(Block& block, int index);
 
-  /// wgmma.mma_async. The last of the threads to come issues it for all; the others are suspended until then.
+  /// wgmma.mma_async. The last thread that arrives issues it for all; the others are suspended until then.
   void multiply(Thread& thread, const WgmmaOperands& operands);
 
-  // For whole warps, which the thread belongs to.
+  // Executed once for the warp of `thread`.
   void fence(Thread& thread);
   void commit(Thread& thread);
   void await(Thread& thread, std::size_t pending);
@@ -55,13 +55,13 @@ class Warpgroup {
   Thread& thread(int i) const;
 
  private:
-  /// The accumulators of a product in flight, and what they will be.
+  /// The accumulators of a product in flight, and their future values.
   struct Sum {
     WgmmaShape shape;
     std::array<void*, kWarpgroupThreads> registers;
-    std::vector<float> values;              // 64 rows of n
+    std::vector<float> values;              // 64 rows of n elements
     std::size_t group;                      // of the last product
-    std::array<bool, kWarpgroupWarps> has;  // by warp: has its registers back
+    std::array<bool, kWarpgroupWarps> has;  // by warp: true if its registers are usable again
   };
   struct Product {
     WgmmaShape shape;
@@ -71,8 +71,8 @@ class Warpgroup {
     std::shared_ptr<Sum> sum;
   };
   struct WarpState {
-    std::size_t committed = 0;  // groups
-    bool is_fenced = false;     // since the registers were last the threads' own
+    std::size_t committed = 0;  // number of groups
+    bool is_fenced = false;     // a fence came after the last access of the threads to the registers
   };
 
   static std::size_t slot(const Thread& thread) { return static_cast<std::size_t>(thread.index % kWarpgroupThreads); }
@@ -91,13 +91,13 @@ class Warpgroup {
   int arrived_ = 0;
   std::array<const WgmmaOperands*, kWarpgroupThreads> calls_{};
   std::array<WarpState, kWarpgroupWarps> warps_;
-  std::vector<Product> products_;  // issued and not executed
+  std::vector<Product> products_;  // issued but not executed
   std::vector<std::shared_ptr<Sum>> sums_;
   View completed_;
   std::size_t completed_groups_ = 0;
 };
 
-// What the instructions do, for the thread that runs.
+// The instructions, executed for the running thread.
 
 void wgmma_mma_async(const WgmmaOperands& operands);
 void wgmma_fence();

@@ -4,11 +4,11 @@
 
 namespace hotgemm::emulate {
 
-/// Where wgmma.mma_async finds an operand of 16-bit elements in shared memory: a matrix descriptor of the PTX ISA and
-/// the layouts that it stands for. Written down here from the ISA, and not taken from templates/shared.
+/// The layout in shared memory of a wgmma operand with 16-bit elements, given by a matrix descriptor of the PTX ISA. It
+/// is written here after the ISA, not taken from templates/shared.
 class WgmmaOperand {
  public:
-  static constexpr int kK = 16;  ///< depth of an instruction
+  static constexpr int kK = 16;  ///< k of one instruction
   static constexpr int kElementsPerChunk = 8;
 
   WgmmaOperand(std::uint64_t descriptor, bool is_k_major)
@@ -22,8 +22,9 @@ class WgmmaOperand {
   std::uint32_t base_offset() const { return base_offset_; }
   bool is_k_major() const { return is_k_major_; }
 
-  /// The address of eight elements side by side: of row `outer` (of m or n) from depth `k` if the operand is k-major,
-  /// else of depth `k` from row `outer`; what they run along is a multiple of eight.
+  /// The address of eight adjacent elements. If the operand is k-major, they lie in row `outer` (of m or n), from depth
+  /// `k` on. Otherwise they lie at depth `k`, from row `outer` on. The index along which they run must be a multiple of
+  /// eight.
   std::uint32_t chunk(std::uint32_t outer, std::uint32_t k) const {
     return swizzled(is_k_major_ ? k_major(outer, k) : outer_major(outer, k));
   }
@@ -34,18 +35,19 @@ class WgmmaOperand {
   static std::uint32_t field(std::uint64_t descriptor, int bit) {
     return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4;
   }
-  /// Eight rows of one span each; more rows `stride` further. Without swizzle a span holds half of the depth, and the
-  /// other half is `leading` further.
+  /// Groups of eight rows, with one span per row; the next group is `stride` bytes further. Without swizzle a span
+  /// holds half of the depth, and the other half is `leading` bytes further.
   std::uint32_t k_major(std::uint32_t outer, std::uint32_t k) const {
     const std::uint32_t along_k = span_ == 16 ? k / 8 * leading_ : k * 2;
     return start_ + outer / 8 * stride_ + outer % 8 * span_ + along_k;
   }
-  /// Eight depths of one span each. Swizzled: more depth `stride` further, more rows `leading`; else the reverse.
+  /// Groups of eight depths, with one span per depth. With swizzle, the next depths are `stride` bytes further and the
+  /// next rows `leading` bytes. Without swizzle it is the reverse.
   std::uint32_t outer_major(std::uint32_t outer, std::uint32_t k) const {
     const std::uint32_t more_rows = span_ == 16 ? stride_ : leading_, more_depth = span_ == 16 ? leading_ : stride_;
     return start_ + outer * 2 / span_ * more_rows + outer * 2 % span_ + k / 8 * more_depth + k % 8 * span_;
   }
-  /// Address bits 4 to 6 are XORed with as many of bits 7 to 9 as the span has.
+  /// XORs address bits 4 to 6 with bits 7 to 9, as many of them as the span has.
   std::uint32_t swizzled(std::uint32_t address) const { return address ^ (address >> 7 & (span_ / 16 - 1)) << 4; }
 
   std::uint32_t start_, leading_, stride_, base_offset_, span_;

@@ -17,7 +17,7 @@ namespace {
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 
-constexpr int kElements = 256;  // of any result
+constexpr int kElements = 256;  // of any result fragment
 constexpr int kDepth = 16;
 constexpr int kPieceBytes = 16;
 
@@ -43,7 +43,7 @@ struct StoreOperands {
   int stride;
 };
 
-/// The lanes must agree on where the matrix is.
+/// Reports lanes that disagree about the place of the matrix.
 template <class Operands>
 void check_agreement(Warp& warp, const WarpCall& call) {
   const auto& first = operands_of<Operands>(call, 0);
@@ -58,7 +58,7 @@ void check_agreement(Warp& warp, const WarpCall& call) {
   }
 }
 
-/// Eight lines at a time, 16 bytes of each: what ldmatrix takes in one phase.
+/// Loads eight lines at a time, 16 bytes of each, like one phase of ldmatrix.
 void execute_load(Warp& warp, const WarpCall& call) {
   check_agreement<LoadOperands>(warp, call);
   const auto& at = operands_of<LoadOperands>(call, 0);
@@ -87,7 +87,7 @@ void execute_load(Warp& warp, const WarpCall& call) {
   }
 }
 
-/// Each lane has as many contiguous elements of a row as it holds.
+/// Each lane stores contiguous elements of a row.
 void execute_store(Warp& warp, const WarpCall& call) {
   check_agreement<StoreOperands>(warp, call);
   const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
@@ -113,7 +113,7 @@ struct MmaOperands {
 
 using WidenFunction = float (*)(u16);
 
-/// The elements of an operand in the order in which they lay in memory.
+/// The elements of an operand, in their order in memory.
 template <WidenFunction kWiden, class Registers>
 std::vector<double> gather(const WarpCall& call, int outer, int registers, const Registers& registers_of) {
   std::vector<double> elements(static_cast<std::size_t>(outer * kDepth));
@@ -125,7 +125,7 @@ std::vector<double> gather(const WarpCall& call, int outer, int registers, const
   return elements;
 }
 
-/// A result of 256 elements, by rows; lane l holds elements 8l … 8l + 7.
+/// A result of 256 elements, row by row; lane l holds the elements 8l … 8l + 7.
 using Result = std::array<double, kElements>;
 
 template <WidenFunction kWiden>

@@ -6,22 +6,22 @@
 
 namespace hotgemm::emulate {
 
-// wmma.*, for the thread that runs. On a GPU a fragment is opaque: nobody says which lane holds which elements. Here
-// elements are dealt to the lanes in the order in which they lie in memory, so that a fragment that was loaded by rows
-// and multiplied by columns, or with another shape, gives a wrong product.
+// wmma.*, for the running thread. On a GPU a fragment is opaque: it is unspecified which lane holds which elements.
+// Here the lanes get the elements in their order in memory. So a fragment that was loaded by rows and multiplied by
+// columns, or with another shape, gives a wrong product.
 
-/// One operand of a product, as it lies in memory: `count` rows (or columns) of `length` contiguous elements.
+/// One operand of a product in memory: `count` rows (or columns) of `length` contiguous elements.
 struct WmmaLines {
   int count;
   int length;
 };
 
-/// wmma.load of A or B to `registers` registers of each lane; elements repeat where there are more places than
-/// elements. Each line must lie at a multiple of 16 bytes (templates/ptx/wmma.hpp).
+/// wmma.load of A or B into `registers` registers of each lane. Elements repeat if there are more places than elements.
+/// Each line must start at a multiple of 16 bytes (templates/ptx/wmma.hpp).
 void wmma_load(Instruction instruction, WmmaLines lines, std::uint32_t* r, int registers, std::uint32_t shared,
                int stride);
 
-/// What tells one wmma.mma from another.
+/// The properties that distinguish one wmma.mma from another.
 struct WmmaShape {
   int m;       ///< 16, 32 or 8
   bool row_a;  ///< A was loaded by rows
@@ -30,14 +30,14 @@ struct WmmaShape {
   int registers_b;
 };
 
-/// wmma.mma with f32 accumulators: sums are taken as those of mma_m16n8k16 are.
+/// wmma.mma with f32 accumulators. Sums are computed as in mma_m16n8k16.
 void wmma_mma(Instruction instruction, const WmmaShape& shape, float (&d)[8], const std::uint32_t* a,
               const std::uint32_t* b);
 /// The same with f16 accumulators.
 void wmma_mma(Instruction instruction, const WmmaShape& shape, std::uint32_t (&d)[4], const std::uint32_t* a,
               const std::uint32_t* b);
 
-/// wmma.store.d by rows, each at a multiple of what a lane holds: 32 bytes of f32, 16 of f16.
+/// wmma.store.d by rows. Each row starts at a multiple of the bytes that a lane holds: 32 bytes of f32, 16 of f16.
 void wmma_store(int m, std::uint32_t shared, const float (&d)[8], int stride);
 void wmma_store(int m, std::uint32_t shared, const std::uint32_t (&d)[4], int stride);
 

@@ -49,10 +49,15 @@ void CheckKernels::fill(CUdeviceptr matrix, std::int64_t rows, std::int64_t cols
 void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
   fill(set.a, p.m, p.k, set.lda, p, FillPattern::check_a, p.op_a == Op::t, seed, stream);
   fill(set.b, p.k, p.n, set.ldb, p, FillPattern::check_b, p.op_b == Op::t, seed, stream);
-  if (set.c != 0) fill(set.c, p.m, p.n, set.ldc, p, FillPattern::check_c, false, seed, stream);
+  if (set.c != 0) fill_check_c(p, set.c, set.ldc, seed, stream);
   // All bits set is NaN in every element type.
   const std::int64_t bytes = ((p.m - 1) * set.ldd + p.n) * size_bytes(p.dtype);
   driver_.check(driver_.cuMemsetD8Async(set.d, 0xff, static_cast<std::size_t>(bytes), stream), "poison D");
+}
+
+void CheckKernels::fill_check_c(const Problem& p, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
+                                CUstream stream) const {
+  fill(matrix, p.m, p.n, ld, p, FillPattern::check_c, false, seed, stream);
 }
 
 void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {

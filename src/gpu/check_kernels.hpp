@@ -27,6 +27,8 @@ class CheckKernels {
 
   /// Enqueues: A, B, and C if there is one, become check data; D becomes NaN.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
+  /// Enqueues: the elements of an m×n matrix become the check data of C.
+  void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
   /// Enqueues: A, B, and C if there is one, become N(0,1).
   void fill_normal(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Compares D with alpha * op(A) * op(B) + beta * C of the check data, and waits. Empty if all bits are right, else

@@ -13,9 +13,9 @@ namespace {
 constexpr std::array<std::string_view, 4> kPipeWords = {"CUDA cores f32", "CUDA cores f16", "tensor cores f32",
                                                         "tensor cores f16"};
 
-// Dense FLOP per SM and clock, in the order of Pipe. CUDA cores: the table of native arithmetic throughput in the CUDA
-// C++ Programming Guide, in fused multiply-adds, times two. Tensor cores: the data sheet of the nominal GPU in
-// kArchTable, divided by its SMs and clock; GeForce sums in f32 at half the rate.
+// Dense FLOP per SM and clock, in the order of Pipe. CUDA cores: fused multiply-adds from the table of native
+// arithmetic throughput in the CUDA C++ Programming Guide, times two. Tensor cores: the data sheet of the nominal GPU
+// in kArchTable, divided by its SMs and clock. GeForce GPUs sum in f32 at half the rate.
 struct Rates {
   int sm;
   double flops[4];
@@ -27,7 +27,7 @@ constexpr Rates kRates[] = {
     {120, {256, 256, 512, 1024}},  {121, {256, 256, 1024, 1024}},
 };
 
-/// A config says by the fields that it has whose cores it is for: those of a thread's tile are CUDA cores'.
+/// True if the config has the field of a thread tile: then its kernel uses CUDA cores.
 template <class Config>
 constexpr bool kUsesCudaCores = requires(const Config& c) {
   c.thread_m;

@@ -4,26 +4,26 @@
 
 #include <array>
 
-// The ladder, in the order in which one climbs it. Whoever wants kernels of all rungs at compile time includes this.
+// The rungs in the order of the ladder. Include this header only to use the kernels of all rungs at compile time.
 
 namespace hotgemm {
 namespace rung {
 
 // clang-format off
-/// hgemm on CUDA cores: the thread tile stands in the name, k16 and k32 are block_k.
+/// hgemm on CUDA cores. The thread tile is in the kernel's name; k16 and k32 in the name are block_k.
 constexpr FmaConfig hfma(int block_m, int block_k, int thread_m, int stages, int access, bool packed, bool padded, bool async_copy = false) {
   return {.block_m = block_m, .block_n = 128, .block_k = block_k, .thread_m = thread_m, .thread_n = 8, .stages = stages,
           .access = access, .packed = packed, .padded = padded, .async_copy = async_copy};
 }
 
-/// 16×16 fragments: `mma` m×n warps, each of `warp` m×n fragments.
+/// 16×16 fragments. In the name, `mma` is m×n warps, and `warp` is the m×n fragments of each warp.
 constexpr WmmaConfig wmma(int warps_m, int warps_n, int fragments_m, int fragments_n, int stages, bool async_copy = true, bool padded = true) {
   return {.block_m = warps_m * fragments_m * 16, .block_n = warps_n * fragments_n * 16, .block_k = 16, .warps_m = warps_m,
           .warps_n = warps_n, .stages = stages, .async_copy = async_copy, .padded = padded};
 }
 
-/// 128×128 tiles of 2×4 warps, each of 4×4 instructions: warp4x4 with a k-tile of one k-step, warp4x4x2 of two, whose
-/// fragments are double-buffered and whose results lanes collect by shuffles.
+/// 128×128 tiles of 2×4 warps, each with 4×4 instructions. warp4x4 has k-tiles of one k-step. warp4x4x2 has k-tiles of
+/// two k-steps, double-buffered fragments, and a store that collects results by shuffles.
 constexpr MmaConfig warp4x4(int stages) {
   return {.block_m = 128, .block_n = 128, .block_k = 16, .warps_m = 2, .warps_n = 4, .stages = stages, .swizzle = false,
           .fragment_buffers = 1, .store = kDirectStore, .b_matrices = 2, .serpentine = false};
@@ -35,7 +35,7 @@ constexpr MmaConfig warp4x4x2(int stages) {
 constexpr MmaConfig with_x4(MmaConfig config) { config.b_matrices = 4; return config; }
 constexpr MmaConfig with_swizzle(MmaConfig config) { config.swizzle = true; return config; }
 constexpr MmaConfig with_one_buffer(MmaConfig config) { config.fragment_buffers = 1; return config; }
-/// As the material's CuTe kernel: 64×128 of a tile for each of 2×2 warps.
+/// Like the CuTe kernel of the material: each of 2×2 warps has 64×128 of a tile.
 constexpr MmaConfig cute(int stages) {
   return {.block_m = 128, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = stages};
 }
@@ -110,7 +110,7 @@ inline constexpr auto kRungs = std::to_array<Rung>({
     {"sgemm_block_tiling", "f32+block", FmaConfig{.block_m = 32, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 1, .access = 1, .packed = false, .padded = false}, DType::f32},
     {"sgemm_thread_tiling", "f32+t4x4", FmaConfig{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4, .access = 1, .packed = false, .padded = false}, DType::f32},
     {"mm_mma_float", "f32+t6x4", FmaConfig{.block_m = 96, .block_n = 32, .block_k = 64, .thread_m = 6, .thread_n = 4, .access = 4, .packed = false, .padded = true}, DType::f32},
-    // What grew from them here: the fastest of each family that is known
+    // Kernels that hotgemm developed from these: the fastest known of each family
     {"hotgemm_wmma", "ours: wmma256x128", WmmaConfig{.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3}, DType::f16, Op::n, true},
     {"hotgemm_wmma", "ours: wmma256x256", WmmaConfig{.block_m = 256, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4}, DType::f16, Op::n, true},
     {"hotgemm_mma", "ours: mma256x256", MmaConfig{.block_m = 256, .block_n = 256, .block_k = 64, .warps_m = 2, .warps_n = 4, .stages = 3}, DType::f16, Op::n, true},

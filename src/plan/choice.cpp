@@ -1,6 +1,7 @@
 #include "plan/choice.hpp"
 
 #include "config/launch_shape.hpp"
+#include "config/max_size.hpp"
 #include "config/traits.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -84,10 +85,9 @@ std::vector<Choice> choose(const Problem& asked, const std::string& arch, const 
   std::erase_if(choices,
                 [&](const Choice& c) { return !launch_shape(c.config, traits).fits(problem.m, problem.n, problem.k); });
   if (choices.empty()) {
-    throw Error(ErrorCode::not_supported,
-                to_string(asked) +
-                    " is too large for every kernel: a size is within 1024 of 2^31, or there are more "
-                    "tiles than a grid has blocks");
+    throw Error(ErrorCode::not_supported, to_string(asked) + " is too large for every kernel: a size is above " +
+                                              std::to_string(kMaxSize) +
+                                              ", or there are more tiles than a grid has blocks");
   }
   return choices;
 }

@@ -48,12 +48,13 @@ AppendFile AppendFile::at(const std::filesystem::path& path, bool afresh) {
 
 AppendFile::AppendFile(FileDescriptor fd, std::filesystem::path path, bool afresh)
     : fd_(std::move(fd)), path_(std::move(path)) {
-  // Some network file systems have no locks: there two writers' lines end up in one file, whole as they are.
-  if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) fail(path_, "another process is at it");
+  // Some network file systems have no locks. There the lines of two writers end up in one file, each line whole.
+  if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail(path_, "another process is appending to it");
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0) fail(path_, std::strerror(errno));
-  ::fcntl(fd_.get(), F_SETFL, O_APPEND);  // the writes may wait
-  if (!S_ISREG(status.st_mode)) return;   // such as a pipe: there is nothing to go on with
+  ::fcntl(fd_.get(), F_SETFL, O_APPEND);  // clears O_NONBLOCK: writes may block
+  if (!S_ISREG(status.st_mode)) return;   // for example a pipe, which has no earlier text to read
   if (afresh) {
     if (::ftruncate(fd_.get(), 0) != 0) fail(path_, std::strerror(errno));
     return;

@@ -8,34 +8,34 @@
 
 namespace hotgemm {
 
-/// Where what later runs go on with is kept.
+/// Path, ownership and write mode of a file that later runs append to.
 struct LayerOptions {
   std::filesystem::path user_directory;  ///< a user's layer; empty: kept in memory only
-  bool writable = true;                  ///< false: what is added stays in memory
+  bool writable = true;                  ///< false: additions stay in memory
   bool trust_shared = false;             ///< as in DatabaseOptions
   Report warn;                           ///< as in DatabaseOptions
 };
 
-/// A file of lines that one process at a time appends to and a later one goes on with. Not thread-safe.
+/// A file of lines. One process at a time appends to it, and a later process continues it. Not thread-safe.
 ///
-/// While this object lives it holds a lock on the file. A line that a killed writer left unfinished is closed before
-/// anything follows it, so that it spoils no other.
+/// This object holds a lock on the file. If a killed writer left an unfinished line, the line is ended first, so that
+/// it cannot spoil the next one.
 class AppendFile {
  public:
-  /// `name` among the records of `kind` in a user's layer, under the conditions of open_records; made with mode 0600
-  /// where it is missing. Symbolic links are not followed. With `afresh`, what it holds is dropped. Throws
-  /// Error{io_error}, also where another process appends to it.
+  /// Opens `name` among the records of `kind` in a user's layer, under the conditions of open_records. A missing file
+  /// is made with mode 0600. Symbolic links are not followed. With `afresh`, the file is emptied. Throws
+  /// Error{io_error}, also if another process is appending to the file.
   static AppendFile in_layer(const std::filesystem::path& layer, const char* kind, const std::string& name,
                              bool trust_shared, bool afresh);
 
-  /// A file that the user has named, whatever it is. Throws Error{io_error}.
+  /// Opens a file that the user named, of any type. Throws Error{io_error}.
   static AppendFile at(const std::filesystem::path& path, bool afresh);
 
-  /// What the file held when it was opened; empty for one that began afresh.
+  /// The text of the file when it was opened; empty with `afresh`.
   std::string_view text() const { return before_.text(); }
   const std::filesystem::path& path() const { return path_; }
 
-  /// Appends `lines`, each with its newline. Throws as append_text does.
+  /// Appends `lines`, each of which ends with a newline. Throws as append_text does.
   void append(std::string_view lines) { append_text(fd_.get(), path_.string(), lines); }
 
  private:

@@ -18,24 +18,25 @@ namespace {
 
 bool differs(const std::string& known, const std::string& recorded) { return !known.empty() && known != recorded; }
 
-/// 2: the same GPU model, 1: as many SMs, 0: the same architecture, -1: no use.
+/// How well a recorded GPU fits. 2: the same model, 1: the same number of SMs, 0: the same architecture, -1: not
+/// usable.
 int gpu_match(const Environment& asked, const Environment& recorded) {
   if (differs(asked.arch, recorded.arch)) return -1;
   if (!asked.gpu.empty() && asked.gpu == recorded.gpu) return 2;
   return asked.sm_count != 0 && asked.sm_count == recorded.sm_count ? 1 : 0;
 }
 
-/// Times of the two may be compared.
+/// True if the times of the two records may be compared.
 bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
   return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem;
 }
 
-/// In float: of thousands of classes only the order counts.
+/// Computed in float: it orders thousands of classes, so only the order matters.
 double log_ratio(std::int64_t a, std::int64_t b) {
   return std::log2(static_cast<float>(std::max<std::int64_t>(a, 1)) / static_cast<float>(std::max<std::int64_t>(b, 1)));
 }
 
-/// A class's text from the first space on: layout, types, alignment, beta.
+/// The text of a class from the first space on: layout, types, alignment, beta.
 std::string_view without_sizes(std::string_view problem_class) {
   return problem_class.substr(std::min(problem_class.find(' '), problem_class.size()));
 }
@@ -117,11 +118,10 @@ void Database::append_line(std::string_view problem_class, Line line) {
 }
 
 void Database::drop(const Line& line, const std::string& reason, std::string& warning) const {
-  if (line.is_torn) return;  // its writer is at it still, or was killed
+  if (line.is_torn) return;  // its writer has not finished it, or was killed
   if (dropped_.fetch_add(1, std::memory_order_relaxed) != 0) return;
   warning = files_[static_cast<std::size_t>(line.file)].path.string() + ":" + std::to_string(line.number) + ": " +
-            reason +
-            "; this tuning record is ignored, and so is every other one that is unusable (see `hotgemm db lint`)";
+            reason + "; hotgemm ignores this tuning record and all other unusable ones (see `hotgemm db lint`)";
 }
 
 void Database::read_line(Line& line, std::string& warning) const {
@@ -144,8 +144,8 @@ void Database::read_class(Class& entry, std::string& warning) const {
 }
 
 const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query) const {
-  // Two passes: which group of records wins, and whose is the latest of it; then the best that may be compared with
-  // that.
+  // The first pass finds the latest record of the group with the best rank. The second pass finds the fastest record
+  // that may be compared with it.
   using Rank = std::tuple<int, int, bool>;
   const Line* latest = nullptr;
   Rank best{std::numeric_limits<int>::min(), -1, false};
@@ -213,14 +213,14 @@ std::vector<Neighbour> Database::nearest(const Problem& problem, const GpuQuery&
     const std::string centre_text = to_string(centre);
     const std::string_view all_but_sizes = without_sizes(centre_text);
     for (auto& [text, entry] : classes_) {
-      if (without_sizes(text) != all_but_sizes) continue;  // most classes: comparing text is all they cost
+      if (without_sizes(text) != all_but_sizes) continue;  // most classes stop here, so they cost one text comparison
       try {
         candidates.emplace_back(distance_squared(centre, parse_sizes(text.substr(0, text.find(' ')))), text, &entry);
       } catch (const Error&) {
-        read_class(entry, warning);  // its lines fail for the same reason, and are counted
+        read_class(entry, warning);  // the lines of this class fail for the same reason and are counted
       }
     }
-    // A heap, since only the first few of what may be thousands are wanted in order.
+    // A heap, because only the first few of possibly thousands are needed in order.
     std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
     while (!candidates.empty() && static_cast<int>(result.size()) < max) {
       std::pop_heap(candidates.begin(), candidates.end(), std::greater<>());

@@ -18,24 +18,24 @@
 namespace hotgemm {
 
 struct DatabaseOptions {
-  std::filesystem::path user_directory;                 ///< segments go to its v1/db; empty: kept in memory only
-  std::vector<std::filesystem::path> read_only_layers;  ///< with *.jsonl directly or in v1/db; the first one wins
+  std::filesystem::path user_directory;                 ///< segments go to its v1/db; empty: records stay in memory
+  std::vector<std::filesystem::path> read_only_layers;  ///< with *.jsonl directly or in v1/db; the first has priority
   std::filesystem::path shipped;                        ///< the lowest layer, trusted as the library is; may be empty
-  bool writable = true;                                 ///< false: what is added stays in memory
-  bool trust_shared = false;  ///< accept a user's layer that others own or write to; makes them able to choose configs
-  Report warn;                ///< receives warnings, from any thread, outside of locks; empty drops them
+  bool writable = true;                                 ///< false: additions stay in memory
+  bool trust_shared = false;  ///< accept a layer that other users can write to; they can then choose configs
+  Report warn;                ///< receives warnings, from any thread, outside of locks; may be empty
 };
 
-/// Who asks. Fields that are empty are not known, and not compared.
+/// The GPU and software for which records are looked up. Empty fields are unknown and not compared.
 struct GpuQuery {
   Environment environment;
-  /// The digest of the templates of a config's family as they are now.
+  /// Returns the digest of the current templates of the family of a config.
   std::function<std::string(const KernelConfig&)> template_digest;
 };
 
 enum class Freshness {
   current,
-  stale,  ///< driver, toolchain or templates have changed since; good until tuned again
+  stale,  ///< driver, toolchain or templates have changed since the measurement; usable until the next tuning
 };
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query);
@@ -43,55 +43,57 @@ Freshness freshness(const TuningRecord& record, const GpuQuery& query);
 struct Found {
   TuningRecord record;
   Freshness freshness = Freshness::current;
-  std::string layer;  ///< its directory; "memory" for what was added to a database without one
+  std::string layer;  ///< directory of the layer; "memory" for records added to a database without a user directory
 };
 
 struct Neighbour {
   Found found;
   double distance =
-      0;  ///< √(Σ log2²(ratio of sizes)) over the classes' m, n and k: 1 is a factor of two in one of them
+      0;  ///< distance √(Σ log2²(ratio of sizes)) over the classes' m, n and k: a factor of two in one size gives 1
 };
 
-/// The tuning records of all layers: the user's on top, then the read-only ones, then the shipped one.
+/// The tuning records of all layers: the user's layer first, then the read-only layers, then the shipped one.
 ///
-/// Opening reads the files and indexes lines by the problem class they begin with; a line is parsed when its class is
-/// first asked for. A line that is no legal record is dropped alone: counted, and the first one warned about. What
-/// other processes add after opening is not seen. Thread-safe.
+/// Opening reads the files and indexes the lines by the problem class at their start. A line is parsed when its class
+/// is first looked up. A line that is not a legal record is dropped alone and counted; only the first one causes a
+/// warning. Records that other processes add after opening are not seen. Thread-safe.
 class Database {
  public:
   explicit Database(DatabaseOptions options);
 
-  /// The record of `problem`'s class for this architecture. An upper layer wins over a lower one; within a layer the
-  /// same GPU model over the same number of SMs over neither; then a current record over a stale one; then the latest
-  /// measurement, or the best among those of the same m in the latest one's environment.
+  /// The record for the class of `problem` on this architecture. Records are preferred in this order: an upper layer to
+  /// a lower one; within a layer, the same GPU model to the same number of SMs to any other; then a current record to a
+  /// stale one; then the latest measurement. Of the records with the same conditions as the latest one (same m,
+  /// environment and templates) the fastest is returned.
   std::optional<Found> find(const Problem& problem, const GpuQuery& query) const;
 
-  /// Up to `max` classes that differ from `problem` in sizes only, so that their configs are legal for it: the nearest
-  /// first, the class of `problem` itself included. Each comes with the record that find would return.
+  /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest
+  /// first, including the class of `problem` itself. Each comes with the record that find would return.
   std::vector<Neighbour> nearest(const Problem& problem, const GpuQuery& query, int max) const;
 
-  /// Makes `record` visible to this object at once and appends it to this object's segment. Trouble with the disk is
-  /// one warning, and nothing is written from then on. Throws Error{invalid_argument} for a record that cannot be
-  /// stored, such as one whose config is not legal for its architecture.
+  /// Makes `record` visible to this object at once and appends it to this object's segment. A disk error causes one
+  /// warning, and later records are not written. Throws Error{invalid_argument} for a record that cannot be stored, for
+  /// example if its config is not legal for its architecture.
   void add(const TuningRecord& record);
 
   /// Every record, from the top layer to the lowest.
   std::vector<Found> all(const GpuQuery& query = {}) const;
 
-  /// Lines that were found to be no records, so far; `all` looks at every line. Lines of a newer schema do not count.
+  /// The number of lines found so far that are not records; `all` reads every line. Lines of a newer schema are not
+  /// counted.
   std::size_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   enum class LineState : std::uint8_t { unread, good, dropped };
   struct Line {
     std::string_view text;
-    int next = -1;  ///< the next line of its class
-    int file = -1;  ///< index of files_; -1 for what was added here
+    int next = -1;  ///< the next line of the same class
+    int file = -1;  ///< index into files_; -1 for a record that was added here
     int number = 0;
     int layer = 0;
-    bool is_torn = false;  ///< the last line of a file, without a newline: dropped in silence where it is no record
+    bool is_torn = false;  ///< last line of a file, without a newline: dropped without a warning
     LineState state = LineState::unread;
-    std::unique_ptr<StoredRecord> stored;  ///< where state is good
+    std::unique_ptr<StoredRecord> stored;  ///< set if state is good
   };
   struct Class {
     int first = -1;
@@ -112,9 +114,9 @@ class Database {
   DatabaseOptions options_;
   std::vector<std::string> layers_;
   std::vector<DatabaseFile> files_;
-  mutable std::shared_mutex mutex_;  ///< guards what follows
+  mutable std::shared_mutex mutex_;  ///< guards the members below
   mutable std::deque<Line> lines_;
-  mutable std::unordered_map<std::string_view, Class> classes_;  ///< keys view files_ or added_
+  mutable std::unordered_map<std::string_view, Class> classes_;  ///< keys are views into files_ or added_
   std::deque<std::string> added_;
   std::optional<Segment> segment_;
   bool disk_is_good_ = false;

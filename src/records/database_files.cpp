@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr int kReadFlags =
-    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // O_NONBLOCK: never wait for a FIFO's writer
+    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // O_NONBLOCK: opening a FIFO must not wait for a writer
 
 Error io_error(const std::string& attempt, const std::string& what) {
   return Error(ErrorCode::io_error, "cannot " + attempt + ": " + what);
@@ -29,7 +29,7 @@ Error io_error(const std::string& attempt, const std::string& what) {
 
 Error io_error(const std::string& attempt) { return io_error(attempt, std::strerror(errno)); }
 
-/// Why a directory of the user's layer cannot be trusted, or an empty string.
+/// The reason why a directory of the user's layer cannot be trusted, or an empty string.
 std::string distrust(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return std::strerror(errno);
@@ -38,7 +38,7 @@ std::string distrust(int fd) {
   return {};
 }
 
-/// Reads every segment of an open directory, each after `accept` has seen its owner.
+/// Reads every segment of an open directory whose owner `accept` allows.
 void read_directory(int directory_fd, const std::filesystem::path& path, const std::function<bool(uid_t)>& accept,
                     const Report& report, std::vector<DatabaseFile>& files) {
   for (const std::string& name : segment_names(directory_fd)) {
@@ -46,7 +46,7 @@ void read_directory(int directory_fd, const std::filesystem::path& path, const s
     const FileDescriptor fd(::openat(directory_fd, name.c_str(), kReadFlags));
     struct stat status {};
     if (!fd || ::fstat(fd.get(), &status) != 0) {
-      if (errno != ENOENT) report(io_error("read " + file_path.string()).what());  // ENOENT: pruned meanwhile
+      if (errno != ENOENT) report(io_error("read " + file_path.string()).what());  // ENOENT: removed in the meantime
     } else if (!accept(status.st_uid)) {
       report(file_path.string() + " is left out: it belongs to user " + std::to_string(status.st_uid));
     } else {
@@ -109,7 +109,7 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
 
 std::vector<std::string> segment_names(int directory_fd) {
   std::vector<std::string> names;
-  FileDescriptor fd(::openat(directory_fd, ".", kDirectoryFlags));  // an own file offset
+  FileDescriptor fd(::openat(directory_fd, ".", kDirectoryFlags));  // with a position of its own
   DIR* directory = fd ? ::fdopendir(fd.get()) : nullptr;
   if (directory == nullptr) return names;
   fd.release();
@@ -166,7 +166,7 @@ DatabaseFile read_open_file(int fd, std::filesystem::path path) {
   if (!S_ISREG(status.st_mode)) throw io_error("read " + path.string(), "it is not a regular file");
   const auto size = static_cast<std::uintmax_t>(status.st_size);
   if (size > kMaxDatabaseFileBytes) throw io_error("read " + path.string(), "it is larger than 64 MiB");
-  // Not make_unique, which would write zeros first.
+  // make_unique would first fill the buffer with zeros.
   DatabaseFile file{std::move(path), std::unique_ptr<char[]>(new char[size + 1]), 0};
   while (file.size < size) {
     const ssize_t got = ::read(fd, file.data.get() + file.size, size - file.size);
@@ -200,7 +200,8 @@ Segment Segment::create(const std::filesystem::path& layer, const char* kind, bo
     FileDescriptor fd(
         ::openat(directory.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
-    // Where locks do not work (some network file systems), lock_segment cannot lock either and leaves it alone.
+    // Where locks do not work (some network file systems), lock_segment cannot lock either and so never removes this
+    // file.
     struct stat status {};
     if (::flock(fd.get(), LOCK_SH) != 0 || (::fstat(fd.get(), &status) == 0 && status.st_nlink > 0)) {
       return {std::move(fd), std::move(name)};
@@ -222,7 +223,7 @@ void append_text(int fd, const std::string& name, std::string_view text) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const std::string what = written < 0 ? std::strerror(errno) : "nothing was written";
-      // Where cutting fails too, the last line lacks its checksum and is ignored when read.
+      // If truncating fails too, the last line has no checksum, and readers ignore it.
       const bool is_cut = !is_begun || ::ftruncate(fd, status.st_size) == 0;
       throw io_error("append to " + name, what + (is_cut ? "" : "; a part of it is left in the file"));
     }
@@ -236,7 +237,8 @@ std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& n
       FileDescriptor(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name};
   struct stat status {};
   if (!segment.fd || ::flock(segment.fd.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
-  // Removed between opening and locking: another process has done so, and what records it kept live on elsewhere.
+  // The file was removed between opening and locking: another process did that and keeps its records in another
+  // segment.
   if (::fstat(segment.fd.get(), &status) != 0 || status.st_nlink == 0) return std::nullopt;
   return segment;
 }

@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
-// The files of records: `<layer>/v1/<kind>/*.jsonl`, one segment per writer, which alone appends to it. Every file is
-// opened without following symbolic links and judged by its descriptor. What these functions refuse or cannot do they
-// say to a `Report`; they throw only where stated.
+// The files of records: `<layer>/v1/<kind>/*.jsonl`. Each file is a segment with one writer, the only process that
+// appends to it. Every file is opened without following symbolic links and checked through its descriptor. These
+// functions tell a `Report` about refusals and failures; they throw only where stated.
 
 namespace hotgemm {
 
 inline constexpr std::size_t kMaxDatabaseFileBytes = std::size_t{64} << 20;
 
-// The kinds of records: directories of a layer's v1.
+// The kinds of records. Each is the name of a directory in a layer's v1.
 inline constexpr const char* kTuningRecords = "db";
 inline constexpr const char* kRejections = "rejected";
 inline constexpr const char* kTuneJournals = "tune";
@@ -36,8 +36,8 @@ struct DatabaseFile {
   std::string_view text() const { return {data.get(), size}; }
 };
 
-/// Calls visit(text, number, is_torn) for each line that is not empty. The last one is torn if no newline ends it: its
-/// writer is at it still, or was killed.
+/// Calls visit(text, number, is_torn) for each line that is not empty. The last line is torn if it has no newline: its
+/// writer has not finished it, or was killed.
 template <class Visit>
 void for_each_line(std::string_view text, Visit&& visit) {
   for (int number = 1; !text.empty(); ++number) {
@@ -49,16 +49,16 @@ void for_each_line(std::string_view text, Visit&& visit) {
   }
 }
 
-/// The directory of a kind of records in a user's layer; absent where it does not exist. It and every directory from
-/// `layer` down must belong to this user and be writable by nobody else, unless `trust_shared`; one that is not is
-/// reported. With `create`, what is missing is made with mode 0700.
+/// Opens the directory of one kind of records in a user's layer; empty if it does not exist. It and every directory
+/// from `layer` down must belong to this user and be writable by nobody else, unless `trust_shared`. A directory that
+/// breaks this rule is reported. With `create`, missing directories are made with mode 0700.
 FileDescriptor open_records(const std::filesystem::path& layer, const char* kind, bool trust_shared, bool create,
                             const Report& report);
 
 /// The names of the segments in an open directory, sorted.
 std::vector<std::string> segment_names(int directory_fd);
 
-/// The segments of a kind in a user's layer.
+/// The segments of one kind of records in a user's layer.
 std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, const char* kind, bool trust_shared,
                                           const Report& report);
 
@@ -66,22 +66,22 @@ std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, co
 /// nor to root is reported and left out.
 std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, bool check_owner, const Report& report);
 
-/// One file, or the `*.jsonl` files of a directory and of its v1/db, whoever owns them. Throws Error{io_error} where
-/// there is nothing to read.
+/// One file, or the `*.jsonl` files of a directory and of its v1/db, whoever owns them. Throws Error{io_error} if there
+/// is nothing to read.
 std::vector<DatabaseFile> read_named(const std::filesystem::path& path);
 
-/// All of an open file; throws Error{io_error} for one that is no regular file or exceeds kMaxDatabaseFileBytes.
+/// The content of an open file. Throws Error{io_error} if it is not a regular file or exceeds kMaxDatabaseFileBytes.
 DatabaseFile read_open_file(int fd, std::filesystem::path path);
 
-/// Appends `text` to an open file by one write where the system lets it. Throws Error{io_error} that names `name`; what
-/// a failed write left in a regular file is cut off again.
+/// Appends `text` to an open file, with a single write if the system allows it. Throws Error{io_error} that names
+/// `name`. If a write to a regular file fails, the part already written is cut off again.
 void append_text(int fd, const std::string& name, std::string_view text);
 
-/// A segment that this object alone appends to. While it exists it holds a shared lock on the file, so that
-/// lock_segment leaves it alone.
+/// A segment that only this object appends to. While the object exists it holds a shared lock on the file, so that
+/// lock_segment does not take it.
 class Segment {
  public:
-  /// A new, empty segment `<host>-<pid>-<random>.jsonl`. Throws Error{io_error}.
+  /// Makes a new, empty segment `<host>-<pid>-<random>.jsonl`. Throws Error{io_error}.
   static Segment create(const std::filesystem::path& layer, const char* kind, bool trust_shared);
 
   /// Appends `line` and a newline. Throws as append_text does.
@@ -98,13 +98,13 @@ struct LockedSegment {
   std::string name;
 };
 
-/// A segment that no process appends to and no other process removes, locked; nullopt for any other.
+/// Locks a segment that no process is appending to and no other process has locked; nullopt for any other segment.
 std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name);
 
-/// "<host>-<pid>-<random>.jsonl": never the name of a file that exists already.
+/// A name of the form "<host>-<pid>-<random>.jsonl". It is never the name of an existing file.
 std::string new_segment_name();
 
-/// Writes a file by way of a temporary and a rename. Throws Error{io_error}; `directory_fd` may be AT_FDCWD.
+/// Writes a temporary file and renames it to `name`. Throws Error{io_error}. `directory_fd` may be AT_FDCWD.
 void publish_file(int directory_fd, const std::string& name, std::string_view text, unsigned mode);
 
 }  // namespace hotgemm

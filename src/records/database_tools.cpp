@@ -19,7 +19,7 @@ namespace hotgemm {
 
 namespace {
 
-/// Records whose times may be compared share a key.
+/// A key that is equal for records whose times may be compared.
 std::string conditions(const TuningRecord& record) {
   std::string key = to_string(record.problem);
   const Environment& e = record.environment;
@@ -31,8 +31,8 @@ std::string conditions(const TuningRecord& record) {
   return key;
 }
 
-/// The fastest record of each conditions, with the time at which the last of them was added: a database asks the latest
-/// environment, which must not change because its latest record was not its fastest.
+/// Keeps the fastest record for each set of conditions, with the time of the latest one. A database prefers the
+/// environment of the latest record; this must not change when the latest record was not the fastest.
 class Fastest {
  public:
   void add(StoredRecord stored) {
@@ -53,7 +53,7 @@ class Fastest {
   }
 
  private:
-  /// Total, so that the order of adding does not matter.
+  /// A total order, so that the order of adding does not matter.
   static std::tuple<double, std::string, std::string> order(const StoredRecord& stored) {
     StoredRecord without_time = stored;
     without_time.time = 0;

@@ -1,6 +1,7 @@
 #include "records/record_text.hpp"
 
 #include "base/text.hpp"
+#include "config/max_size.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
 #include "records/sealed_line.hpp"
@@ -55,14 +56,14 @@ Problem problem_field(const Json& json) {
   return problem;
 }
 
-/// A config is chosen among those that this version has and that are legal where it was measured, or not at all.
+/// The config must be one that this version knows and that is legal where it was measured.
 void config_fields(const Json& json, TuningRecord& record) {
   const std::string config = string_field(json, "config"), launch = string_field(json, "launch");
   const std::optional<KernelConfig> parsed_config = parse_config(config);
-  if (!parsed_config) throw Reject{"config " + in_quotes(config) + " is none of this version"};
+  if (!parsed_config) throw Reject{"config " + in_quotes(config) + " is unknown to this version"};
   record.config = *parsed_config;
   const std::optional<LaunchConfig> parsed_launch = parse_launch(launch);
-  if (!parsed_launch) throw Reject{"launch " + in_quotes(launch) + " is none of this version"};
+  if (!parsed_launch) throw Reject{"launch " + in_quotes(launch) + " is unknown to this version"};
   if (!is_legal(*parsed_launch, *parsed_config)) {
     throw Reject{"config " + in_quotes(config) + " cannot be launched as " + in_quotes(launch)};
   }
@@ -103,7 +104,7 @@ int schema_of(std::string_view line) {
 
 Problem class_of(const Problem& problem) {
   Problem result = problem;
-  result.m = std::min(class_m(problem.m), kMaxSize);
+  result.m = class_m(problem.m);
   return result;
 }
 
@@ -120,7 +121,7 @@ std::string to_line(const StoredRecord& stored) {
   }
   const ParsedLine parsed = parse_line(line);
   if (!parsed.stored) throw fail(parsed.reason);
-  if (*parsed.stored != stored) throw fail("its text means another record");
+  if (*parsed.stored != stored) throw fail("reading its text gives another record");
   return line;
 }
 
@@ -141,7 +142,7 @@ ParsedLine parse_line(std::string_view line) {
     if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than 4096 bytes"};
     check_seal(line);
     StoredRecord stored = decode(line);
-    // One comparison rejects every other spelling: repeated or unknown fields, their order, spacing, escapes.
+    // One comparison rejects every other spelling: repeated or unknown fields, another order, spaces, escapes.
     if (encode(stored) != line) throw Reject{"a field is unknown, repeated, out of order or spelled differently"};
     return {std::move(stored), LineFault::none, {}};
   } catch (const Reject& reject) {

@@ -14,44 +14,44 @@
 //    "median_us":211.5,"spread_us":0.8,"samples":21,"ratio":1.04,"gpu":"NVIDIA H200","arch":"sm_90a","sm_count":132,
 //    "driver":"580.159","toolchain":"nvrtc-13.0-…","templates":"<64 hex digits>","time":1767225600,"crc":"89abcdef"}
 //
-// The problem class comes first, so that a reader finds the lines it needs without parsing the others. There is one
-// text for each record: a line that differs from what `to_line` prints, in spacing or order of fields too, is not a
-// record. The checksum finds damage and edits; it does not authenticate.
+// The problem class comes first, so that a reader finds the lines it needs without parsing the others. Each record has
+// exactly one text: a line that differs from the output of `to_line`, even in spaces or in the order of fields, is not
+// a record. The checksum detects damage and edits; it does not authenticate.
 
 namespace hotgemm {
 
 inline constexpr int kRecordSchema = 1;
 
-/// A record as a database keeps it.
+/// A record with the time at which a database stored it.
 struct StoredRecord {
   TuningRecord record;
   std::int64_t time = 0;  ///< when it was added, in seconds since 1970
   friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
 
-/// `problem` with m replaced by its bucket, which is at most the largest size that parse_problem accepts.
+/// `problem` with m replaced by its bucket, but by no more than the largest size that parse_problem accepts.
 Problem class_of(const Problem& problem);
 
-/// The line of `stored`, without a newline. Throws Error{invalid_argument} for a record that parse_line would reject,
-/// saying why.
+/// The line for `stored`, without a newline. Throws Error{invalid_argument}, with the reason, for a record that
+/// parse_line would reject.
 std::string to_line(const StoredRecord& stored);
 
 enum class LineFault {
   none,
-  newer_schema,  ///< written by a later version of hotgemm: not ours to judge or rewrite
-  unusable,      ///< damaged, edited, or about a config or an architecture that this version does not have
+  newer_schema,  ///< written by a later version of hotgemm; this version does not judge or rewrite it
+  unusable,      ///< damaged, edited, or with a config or an architecture that this version does not know
 };
 
 struct ParsedLine {
-  std::optional<StoredRecord> stored;  ///< where fault is none; its config is legal for its problem and architecture
+  std::optional<StoredRecord> stored;  ///< set if fault is none; its config is legal for its problem and architecture
   LineFault fault = LineFault::none;
-  std::string reason;  ///< what is wrong, for people; empty where fault is none
+  std::string reason;  ///< what is wrong, for people to read; empty if fault is none
 };
 
-/// Inverse of to_line. Never throws for what the line says.
+/// Inverse of to_line. Never throws, whatever the line contains.
 ParsedLine parse_line(std::string_view line);
 
-/// The class text that a line begins with, or an empty view. Looks at nothing else.
+/// The class text at the start of a line, or an empty view. The rest of the line is not read.
 std::string_view leading_class(std::string_view line);
 
 }  // namespace hotgemm

@@ -23,7 +23,7 @@ constexpr int kRejectionSchema = 1;
 constexpr std::string_view kIdentityPrefix = "{\"rejected\":\"";
 constexpr std::array<std::string_view, 3> kStages = {"load", "check", "measure"};
 
-/// A record from further ahead than this is of a clock that was wrong, and would never expire.
+/// A record with a time further in the future was written with a wrong clock. Without this limit it would never expire.
 constexpr std::int64_t kClockSlackSeconds = 24 * 3600;
 
 [[noreturn]] void throw_io_error(const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); }
@@ -73,11 +73,11 @@ bool is_live(const RejectionRecord& record, std::int64_t now) {
   return now < record.expires && record.time <= now + kClockSlackSeconds;
 }
 
-/// What a segment holds.
+/// The content of a segment.
 struct Content {
   std::vector<RejectionRecord> live;
   bool has_newer = false;
-  std::string damage;  ///< where and what the first damaged line is
+  std::string damage;  ///< file, line number and reason of the first damaged line
 
   bool is_spent() const { return live.empty() && !has_newer; }
 };
@@ -97,8 +97,8 @@ Content content_of(const DatabaseFile& file, std::int64_t now) {
   return content;
 }
 
-/// Removes segments that were spent when read, unless a process is or has been appending since. Failing costs a file
-/// that the next opening finds again.
+/// Removes segments that were spent when they were read, unless a process has appended to them since or is appending
+/// now. If removing fails, the next opening finds the file again.
 void remove_spent(const std::filesystem::path& layer, bool trust_shared, const std::vector<std::string>& names,
                   std::int64_t now) {
   const FileDescriptor directory = open_records(layer, kRejections, trust_shared, /*create=*/false, [](const auto&) {});
@@ -109,7 +109,7 @@ void remove_spent(const std::filesystem::path& layer, bool trust_shared, const s
     try {
       if (!content_of(read_open_file(segment->fd.get(), name), now).is_spent()) continue;
     } catch (const Error&) {
-      continue;  // changed since into something that is no segment
+      continue;  // it changed in the meantime and is no longer a segment
     }
     ::unlinkat(directory.get(), name.c_str(), 0);
   }
@@ -130,7 +130,7 @@ std::string to_line(const RejectionRecord& record) {
   }
   const ParsedRejection parsed = parse_rejection(line);
   if (!parsed.record) throw fail(parsed.reason);
-  if (*parsed.record != record) throw fail("its text means another record");
+  if (*parsed.record != record) throw fail("reading its text gives another record");
   return line;
 }
 
@@ -143,7 +143,7 @@ ParsedRejection parse_rejection(std::string_view line) {
     if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than 4096 bytes"};
     check_seal(line);
     RejectionRecord record = decode(line);
-    // One comparison refuses every other spelling, as for tuning records.
+    // One comparison rejects every other spelling, as for tuning records.
     if (encode(record) != line) throw Reject{"a field is unknown, repeated, out of order or spelled differently"};
     return {std::move(record), false, {}};
   } catch (const Reject& reject) {
@@ -169,7 +169,7 @@ RejectionLog::RejectionLog(RejectionLogOptions options) : options_(std::move(opt
       records_.emplace(std::move(key), std::move(record));
     }
   }
-  if (!damage.empty()) options_.warn(damage + "; this rejection is ignored, and so is every other damaged one");
+  if (!damage.empty()) options_.warn(damage + "; hotgemm ignores this rejection and all other damaged ones");
   if (has_disk_ && !spent.empty()) remove_spent(options_.user_directory, options_.trust_shared, spent, now);
 }
 

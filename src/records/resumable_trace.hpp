@@ -10,20 +10,20 @@
 
 namespace hotgemm {
 
-/// A trace in a user's layer that later runs go on with. Not thread-safe.
+/// A trace in a user's layer that later runs continue. Not thread-safe.
 class ResumableTrace {
  public:
-  /// The trace `name`, in v1/exhaustive, as earlier runs left it; begun with `header` where there is none. Trouble with
-  /// the disk is one warning, and the trace is kept in memory.
+  /// Opens the trace `name` in v1/exhaustive with the lines of earlier runs. If it is empty, it starts with `header`. A
+  /// disk error causes one warning, and the trace then stays in memory.
   ResumableTrace(LayerOptions options, const std::string& name, const TraceHeader& header);
 
-  /// All of it: what was read, and what has been added.
+  /// All lines: those read and those added.
   std::span<const TraceLine> lines() const { return lines_; }
-  /// Its file; empty where it is kept in memory.
+  /// Path of the trace file; empty if the trace is kept in memory.
   const std::filesystem::path& path() const { return path_; }
 
   void add(TraceLine line);
-  /// What was added is on disk when it returns.
+  /// Writes all added lines to disk before it returns.
   void flush();
 
  private:

@@ -92,7 +92,7 @@ std::string storable(std::string_view text) {
   std::string result = Json::parse(dumped).get<std::string>();
   if (result.size() <= kMaxRecordStringBytes) return result;
   std::size_t end = kMaxRecordStringBytes;
-  while (end > 0 && (static_cast<unsigned char>(result[end]) & 0xC0u) == 0x80u) --end;  // within a character
+  while (end > 0 && (static_cast<unsigned char>(result[end]) & 0xC0u) == 0x80u) --end;  // inside a UTF-8 character
   result.resize(end);
   return result;
 }
@@ -116,7 +116,7 @@ std::string digest_field(const Json& json, const char* name) {
 
 std::int64_t integer_field(const Json& json, const char* name, std::int64_t max) {
   const Json& value = field(json, name);
-  // The parser keeps what is above 2^63 as unsigned, which would wrap.
+  // The parser keeps numbers above 2^63 as unsigned; a cast would wrap.
   const bool fits = value.is_number_integer() &&
                     (!value.is_number_unsigned() || value.get<std::uint64_t>() <= static_cast<std::uint64_t>(max));
   if (!fits || value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > max) {

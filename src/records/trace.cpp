@@ -16,7 +16,7 @@ namespace {
 constexpr int kTraceSchema = 1;
 constexpr std::size_t kMaxPendingBytes = std::size_t{1} << 20;
 
-/// "a":"b" pairs, each after a comma.
+/// Pairs "a":"b", with a comma before each.
 std::string texts(std::initializer_list<std::pair<const char*, std::string_view>> fields) {
   std::string text;
   for (const auto& [name, value] : fields) {
@@ -36,7 +36,7 @@ std::string body_of(const TraceHeader& header) {
 }
 
 std::string body_of(const TraceSample& sample) {
-  if (!std::isfinite(sample.us) || sample.us < 0) throw Reject{"its time is no number"};
+  if (!std::isfinite(sample.us) || sample.us < 0) throw Reject{"its time is negative or not finite"};
   return "{\"sample\":" + json_string(sample.problem) + texts({{"config", sample.config}, {"launch", sample.launch}}) +
          ",\"race\":" + std::to_string(sample.race) + ",\"round\":" + std::to_string(sample.round) +
          ",\"us\":" + json_number(sample.us);
@@ -102,9 +102,9 @@ std::string to_line(const TraceLine& line) {
   try {
     return encode(line);
   } catch (const Reject& reject) {
-    throw Error(ErrorCode::invalid_argument, "a line of a trace cannot be written: " + reject.reason);
+    throw Error(ErrorCode::invalid_argument, "cannot write a line of a trace: " + reject.reason);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::invalid_argument, std::string("a line of a trace cannot be written: ") + error.what());
+    throw Error(ErrorCode::invalid_argument, std::string("cannot write a line of a trace: ") + error.what());
   }
 }
 

@@ -71,7 +71,7 @@ void TuneJournal::read(std::string_view text) {
       auto [problem, entry] = decode(line);
       entries_.insert_or_assign(std::move(problem), std::move(entry));
     } catch (const Reject&) {
-      return;  // that problem is done again, which is all the harm
+      return;  // only consequence: that problem is done again
     }
   });
 }

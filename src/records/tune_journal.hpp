@@ -12,15 +12,15 @@
 
 namespace hotgemm {
 
-/// How a problem fared.
+/// The outcome of one problem.
 struct JournalEntry {
   enum class Status {
     done,
-    partial,  ///< the search was cut short; its best is recorded
+    partial,  ///< the search was stopped early; its best result is recorded
     failed,
   };
   Status status = Status::done;
-  std::string reason;  ///< of failed; kept to 256 bytes
+  std::string reason;  ///< set if status is failed; cut to 256 bytes
   friend bool operator==(const JournalEntry&, const JournalEntry&) = default;
 };
 
@@ -29,23 +29,23 @@ std::string_view to_string(JournalEntry::Status status);
 
 using TuneJournalOptions = LayerOptions;
 
-/// 64 hex digits that name one piece of work: `problems` in their order, as `options` say, on a GPU model.
+/// 64 hex digits that identify one piece of work: `problems` in their order, `options`, and the GPU model.
 std::string journal_digest(std::span<const Problem> problems, std::string_view options, const std::string& gpu,
                            const std::string& arch);
 
-/// What a run over many problems has finished, so that it can be gone on with: a line per problem, of which the last
-/// counts. Lines that are damaged or were cut off by the end of their writer say nothing: those problems are done
-/// again. Not thread-safe.
+/// The problems that a run has finished, so that a later run can continue it. The journal has a line per problem; the
+/// last line of a problem counts. Damaged and incomplete lines are ignored: those problems are done again. Not
+/// thread-safe.
 class TuneJournal {
  public:
-  /// The journal of `digest`, in v1/tune: as an earlier run left it if `resume`, else begun afresh. Trouble with the
-  /// disk is one warning, and the journal is kept in memory from then on.
+  /// Opens the journal of `digest` in v1/tune. With `resume`, it keeps the entries of an earlier run; otherwise it
+  /// starts empty. A disk error causes one warning, and the journal then stays in memory.
   TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume);
 
-  /// nullopt for a problem that no run has finished.
+  /// The entry for `problem`; nullopt if no run has finished it.
   std::optional<JournalEntry> status(const Problem& problem) const;
 
-  /// On disk when it returns, though not beyond a loss of power.
+  /// Writes the entry to disk before it returns, but without fsync: a power cut may lose it.
   void add(const Problem& problem, JournalEntry entry);
 
  private:
@@ -54,7 +54,7 @@ class TuneJournal {
 
   Report warn_;
   std::optional<AppendFile> file_;
-  std::map<std::string, JournalEntry> entries_;  // by the problem's text
+  std::map<std::string, JournalEntry> entries_;  // keyed by the problem's text
 };
 
 }  // namespace hotgemm

@@ -13,11 +13,11 @@ struct Timing {
   double median_us = 0;
   double spread_us = 0;  ///< interquartile range
   int samples = 0;
-  double ratio = 1;  ///< median over rounds of (incumbent's time / this one's); above 1 is faster
+  double ratio = 1;  ///< median over rounds of (incumbent's time / this config's time); above 1, this config is faster
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
-/// Where a timing was taken.
+/// The GPU and software with which a timing was taken.
 struct Environment {
   std::string gpu;   ///< "NVIDIA H200"
   std::string arch;  ///< "sm_90a"
@@ -29,7 +29,7 @@ struct Environment {
 
 /// The tuner's answer for one problem class on one GPU model.
 struct TuningRecord {
-  Problem problem;  ///< as measured; its class is (class_m(m), everything else)
+  Problem problem;  ///< as measured; its class replaces m by class_m(m)
   KernelConfig config;
   LaunchConfig launch;
   Timing timing;

@@ -73,6 +73,12 @@ void Plan::launch(Stream stream, const Operands& operands) const {
   if (problem_.m == 0 || problem_.n == 0) return;
   const Problem found = describe(problem_, operands);
   if (found.align_a < problem_.align_a || found.align_b < problem_.align_b || found.align_d < problem_.align_d) {
+    if (exceeds_tensor_maps(problem_, operands)) {
+      throw Error(
+          ErrorCode::not_supported,
+          "a leading dimension is 2^40 bytes or more, which no tensor map holds: " + to_string(impl_->choice().config) +
+              " cannot compute " + to_string(problem_) + "; plan for alignment classes of at most 8 bytes");
+    }
     throw Error(ErrorCode::invalid_argument,
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }

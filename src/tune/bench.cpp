@@ -10,10 +10,10 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kScreenRatio = 1.35;  // slower baselines than this, after one estimate or more, are out
+constexpr double kScreenRatio = 1.35;  // the screen drops a baseline that is slower than the best by this factor
 constexpr int kScreenRounds = 3;
 constexpr double kScreenRoundUs = 1000;
-constexpr std::size_t kFinalists = 8;  // a screen's fastest may owe it to luck
+constexpr std::size_t kFinalists = 8;  // several, because the fastest of a screen may just have been lucky
 constexpr int kPlayoffRounds = 7;
 constexpr int kModeRounds = 3;
 
@@ -37,7 +37,7 @@ BenchSide make_side(const std::string& name, const Problem& problem, std::span<c
   return side;
 }
 
-/// Indices of the contenders that were timed, fastest first.
+/// The indices of the contenders that were timed, fastest first.
 std::vector<std::size_t> ranking(const RaceResult& result) {
   std::vector<std::pair<double, std::size_t>> timed;
   for (std::size_t i = 0; i < result.us.size(); ++i) {
@@ -50,14 +50,14 @@ std::vector<std::size_t> ranking(const RaceResult& result) {
   return order;
 }
 
-/// What ours is compared with. Either may be missing, not both.
+/// The contenders that our kernel is compared with. One of them may be missing, but not both.
 struct Baseline {
   std::optional<Contender> cublas_default;
   std::optional<Contender> best_lt;
   bool lt_is_faster = false;
 };
 
-/// A screen of all, then a race of the fastest few. `all` begins with cuBLAS's default.
+/// Screens all contenders, then races the fastest few. `all` begins with cuBLAS's default.
 Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vector<Contender>& all,
                          const RaceOptions& options) {
   RaceOptions screen = options;
@@ -70,7 +70,7 @@ Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vecto
   std::vector<std::size_t> order = ranking(screened);
   std::erase(order, std::size_t{0});
   if (order.size() > kFinalists) order.resize(kFinalists);
-  if (screened.failures[0].empty()) order.push_back(0);  // reported whatever its speed
+  if (screened.failures[0].empty()) order.push_back(0);  // reported even if it is slow
   if (order.empty()) throw Error(ErrorCode::not_supported, "cuBLAS could not run: " + screened.failures[0]);
   std::vector<Contender> finalists;
   for (const std::size_t index : order) finalists.push_back(all[index]);
@@ -80,7 +80,7 @@ Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vecto
   playoff.seed += 2;
   const RaceResult raced = race(driver, stream, finalists, playoff);
   Baseline baseline;
-  for (const std::size_t place : ranking(raced)) {  // fastest first, so the first of each kind is its best
+  for (const std::size_t place : ranking(raced)) {  // the order is fastest first, so the first of each kind is its best
     if (order[place] == 0) {
       baseline.cublas_default = finalists[place];
     } else if (!baseline.best_lt) {
@@ -94,7 +94,7 @@ Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vecto
   return baseline;
 }
 
-/// cuBLAS's default, then what cuBLASLt's heuristics return.
+/// cuBLAS's default, then the algorithms that cuBLASLt's heuristics return.
 std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Problem& problem, std::span<const OperandSet> sets,
                                      const BenchOptions& options) {
   std::vector<Contender> all{cublas.default_gemm(problem, sets, options.alpha, options.beta)};
@@ -104,7 +104,7 @@ std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Problem& prob
   return all;
 }
 
-/// Fresh samples of ours and of the baseline, and all that is reported of them.
+/// Takes fresh samples of our kernel and of the baseline, and fills in all results that are reported.
 void measure(const Driver& driver, CUstream stream, const Contender& ours, const Baseline& baseline,
              const RaceOptions& options, BenchResult& result) {
   std::vector<Contender> contenders{ours};
@@ -133,7 +133,7 @@ void measure(const Driver& driver, CUstream stream, const Contender& ours, const
   result.tie = is_tie(result.ci);
 }
 
-/// The fastest eager time of ours and cuBLAS's default. Infinite if neither runs.
+/// The eager time of our kernel or of cuBLAS's default, whichever is faster. Infinite if neither runs.
 double quick_us(const Driver& driver, CUstream stream, const Contender& ours, std::span<const OperandSet> sets,
                 const Problem& problem, CublasBaseline& cublas, const BenchOptions& options) {
   RaceOptions quick = race_options(options, TimingMode::eager, sets);
@@ -194,7 +194,7 @@ std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream strea
   if (!one.mode) one.mode = TimingMode::eager;
   std::vector<BenchResult> results{bench_problem(driver, stream, ours, sets, problem, cublas, one)};
   const BenchResult& eager = results.front();
-  // fmin, since an side that was not timed is NaN.
+  // Use fmin, because the time of a side that was not timed is NaN.
   const double fastest_us =
       std::fmin(eager.ours.median_us, std::fmin(eager.cublas_default.median_us, eager.best_lt.median_us));
   if (options.mode || !eager.failure.empty() || !(fastest_us < kGraphBelowUs)) return results;

@@ -22,8 +22,8 @@ namespace hotgemm {
 namespace {
 
 constexpr std::array<std::string_view, 5> kStageWords = {"chosen", "build", "load", "check", "measure"};
-constexpr int kNeighbours = 4;   // classes whose winners are tried
-constexpr double kFarthest = 4;  // a factor of sixteen in one size, or of two in each of many
+constexpr int kNeighbours = 4;   // nearest classes whose winners are tried
+constexpr double kFarthest = 4;  // as Neighbour::distance: a factor of 16 in one size
 
 std::vector<KernelConfig> winners_nearby(const Problem& problem, const Database& database, const GpuQuery& query) {
   std::vector<KernelConfig> configs;
@@ -109,7 +109,8 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
       if (std::ranges::find(chosen, config) == chosen.end()) chosen.push_back(config);
     }
   };
-  // Neighbours' winners have proved themselves; a quarter of the places goes to anchors, in case the model is wrong.
+  // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
+  // the model is wrong.
   if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
   add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
   add(shortlist(candidates(traits, arch), problem, device, count), count);
@@ -149,7 +150,7 @@ void reject_remembered(std::span<Candidate> candidates, const Environment& where
 }
 
 void merge_twins(std::span<Candidate> candidates, const Problem& problem) {
-  using Launched = std::pair<Sha256, LaunchShape>;  // the machine code, and how it is launched
+  using Launched = std::pair<Sha256, LaunchShape>;  // the machine code and how it is launched
   std::map<Launched, std::vector<Candidate*>> groups;
   for (Candidate& c : candidates) {
     if (!c.is_alive() || !c.cubin) continue;

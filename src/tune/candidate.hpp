@@ -14,21 +14,21 @@
 
 namespace hotgemm {
 
-/// How far a candidate came.
+/// The last stage that a candidate reached.
 enum class Stage { chosen, build, load, check, measure };
 std::string_view to_string(Stage stage);
 /// Throws Error{invalid_argument}.
 Stage parse_stage(std::string_view text);
 
-/// A candidate's row in the search. One that is rejected keeps its row, with the stage and the reason.
+/// A candidate's row in the search. A rejected candidate keeps its row, with the stage and the reason.
 struct Candidate {
   KernelConfig config;
   LaunchConfig launch;
   double predicted_us = 0;
   Stage stage = Stage::chosen;
-  std::string reason;    ///< why it went no further; empty for a survivor
+  std::string reason;    ///< why it was rejected; empty for a survivor
   std::string same_as;   ///< the name of an earlier candidate with the same machine code, which is timed for both
-  std::string identity;  ///< of its kernel, 64 hex digits
+  std::string identity;  ///< of the candidate's kernel, 64 hex digits
   bool from_cache = false;
   std::shared_ptr<const Cubin> cubin;
   Timing timing;
@@ -36,45 +36,46 @@ struct Candidate {
   bool is_alive() const { return reason.empty() && same_as.empty(); }
 };
 
-/// What kind of reason it is: the words before its first colon. Every reason has one of kReasonKinds, as in
-/// "hung: no answer within 2.0 s".
+/// The kind of a reason: the words before its first colon, as in "hung: no answer within 2.0 s". Every reason has one
+/// of kReasonKinds.
 std::string_view kind_of(std::string_view reason);
-/// Compiling: "compile error", "spills". Loading and running: "failed" is what the driver said of this candidate alone,
-/// "faulted" an error that took the process's CUDA context with it, "hung" no answer in time. Results: "wrong", and
-/// "stray write" outside of D. "slow" is what one launch told of, "not timed" what the budget left no time for.
-/// "remembered" is one of the dangers on an earlier day.
+/// Compiling: "compile error", "spills". Loading and running: "failed" is a driver error of this candidate alone,
+/// "faulted" an error that destroyed the CUDA context of the process, "hung" no answer in time. Results: "wrong", and
+/// "stray write" for a write outside of D. Timing: "slow" after one launch, and "not timed" for lack of budget.
+/// "remembered" means that an earlier run found a danger.
 inline constexpr std::string_view kReasonKinds[] = {
     "compile error", "spills", "failed", "faulted", "hung", "wrong", "stray write", "slow", "not timed", "remembered"};
-/// Whether a candidate that ended for `reason` is to be left alone for a while: it is wrong, or a danger to others.
+/// True if a candidate that ended for `reason` must not be tried again for a while: its result was wrong, or it is a
+/// danger to other work.
 bool is_worth_remembering(std::string_view reason);
 
-/// Ends `candidate` at `stage`.
+/// Rejects `candidate` at `stage`.
 void reject(Candidate& candidate, Stage stage, std::string reason);
 
-/// Adds `ended`, which has ended on a GPU, and its twins among `rows` to the engine's rejections if its reason is worth
-/// it.
+/// Adds `ended`, which was rejected on a GPU, and its twins among `rows` to the engine's rejections, if
+/// is_worth_remembering(reason).
 void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
               const Environment& where);
 
-/// `count` configs for `problem` on `device`: the model's shortlist, a quarter of anchors, and the configs that won on
-/// the nearest problems in `database`. From the fastest predicted to the slowest. Throws Error{not_supported} if
-/// no kernel computes the problem on the device.
+/// Picks `count` configs for `problem` on `device`: the model's shortlist, a quarter of anchors, and the configs that
+/// won on the nearest problems in `database`. They are ordered from the fastest predicted to the slowest. Throws
+/// Error{not_supported} if no kernel computes the problem on the device.
 std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
                                        const Database* database = nullptr, const GpuQuery& query = {});
 
 /// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
 
-/// Compiles the living among `candidates` for the GPU of `where`. Rejected are those that fail or spill, and without
-/// being compiled those that are remembered. `is_cancelled` is asked after each kernel.
+/// Compiles the candidates that are still alive for the GPU of `where`. Rejects those that fail to compile or spill.
+/// Also rejects remembered ones, without compiling them. `is_cancelled` is called after each kernel.
 void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
                       int jobs, const std::function<bool()>& is_cancelled = {});
 
-/// Rejects those of the living whose kernels the engine's rejections know from `where`.
+/// Rejects the candidates whose kernels are in the engine's rejections for `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);
 
-/// Of candidates that have been built and are launched alike and whose machine code is the same, the one with the
-/// earliest name stays alive; it becomes `same_as` of the others.
+/// Groups built candidates that have the same machine code and launch shape. In each group only the one with the
+/// earliest name stays alive; the others get its name as `same_as`.
 void merge_twins(std::span<Candidate> candidates, const Problem& problem);
 
 }  // namespace hotgemm

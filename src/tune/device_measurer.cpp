@@ -42,15 +42,19 @@ struct DeviceMeasurer::Session {
   }
 
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, int index) const {
-    const Operands operands = OperandPool::operands(set(index), 1.0f, beta());
+    launch(kernel, trial, on, OperandPool::operands(set(index), 1.0f, beta()));
+  }
+  void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
     driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on),
                    "launch " + to_string(trial.config));
   }
 
   std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
     holds_normal = false;
-    return check_exactly(device.check_kernels(), problem, pool, seed, stream.get(),
-                         [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); });
+    return check_exactly(
+        device.check_kernels(), problem, pool, seed, stream.get(),
+        [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); },
+        [&](const Operands& operands, CUstream on) { launch(kernel, trial, on, operands); });
   }
 
   void fill_normal() {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLeastFinalists = 8;
 constexpr std::size_t kFinalistShare = 20;   // one of twenty
-constexpr std::size_t kRasterFinalists = 3;  // configs whose rasters are tried
+constexpr std::size_t kRasterFinalists = 3;  // the best configs, of which all rasters are tried
 
 bool is_about(const TraceLine& line, const std::string& problem, const std::map<std::string, std::size_t>& menu) {
   return std::visit(
@@ -35,7 +35,7 @@ bool is_about(const TraceLine& line, const std::string& problem, const std::map<
       line);
 }
 
-/// One race: a config and raster each, beside the reference.
+/// One entry of a race: a config with a raster. The reference races beside the entries.
 struct RowLaunch {
   std::size_t row;
   LaunchConfig launch;
@@ -46,7 +46,7 @@ struct Step {
   int rounds = 1;
 };
 
-/// What to do next is read off the trace each time, so that going on with an earlier run is no special case.
+/// Measures all configs. Each next step is read from the trace, so that continuing an earlier run is no special case.
 class Exhaustive {
  public:
   Exhaustive(Engine& engine, Measurer& measurer, const Problem& problem, ResumableTrace& trace,
@@ -117,7 +117,7 @@ class Exhaustive {
 
   Environment environment() const { return trace_header({}, measurer_.gpu().environment, engine_).environment; }
 
-  // ---- what is to be done
+  // ---- the next step
 
   std::optional<Step> next() {
     const std::vector<std::size_t> missing = unmeasured();
@@ -130,7 +130,7 @@ class Exhaustive {
           step.entries.push_back({row, rows_[row].launch});
         }
       }
-      // Where all that were missing were rejected while they were built, the trace has just learned it.
+      // The step is empty if building rejected all of them; building has then added them to the trace.
       return step;
     }
     for (std::vector<RowLaunch> entries : {finalists(), raster_finalists()}) {
@@ -140,7 +140,8 @@ class Exhaustive {
     return std::nullopt;
   }
 
-  /// Neither timed beside the reference nor rejected, in the trace or, for what is only remembered, in this run.
+  /// The rows that still need a measurement: alive, and neither timed beside the reference nor rejected. Remembered
+  /// rejections count only in this run and are not in the trace.
   std::vector<std::size_t> unmeasured() const {
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -149,7 +150,7 @@ class Exhaustive {
     return missing;
   }
 
-  /// Configs by their fastest raster that ran in their own right.
+  /// The best configs, each by its fastest raster, without twins.
   std::vector<std::size_t> best_rows(std::size_t count) const {
     std::vector<std::size_t> best;
     for (const RankedCandidate& entry : ranking_.entries) {
@@ -190,11 +191,12 @@ class Exhaustive {
 
   void build_missing(const std::vector<std::size_t>& missing) {
     if (std::exchange(has_built_, true)) return;
-    Nvrtc::get();  // without it every candidate would seem to have failed
+    Nvrtc::get();  // without NVRTC every candidate would seem to have failed
     build(missing, /*merge=*/true);
   }
 
-  /// Builds those of `rows` that have not been built. Only what has not been measured may become another's twin.
+  /// Builds those of `rows` that have not been built. With `merge`, a config may become another's twin; this is only
+  /// for configs that have not been measured.
   void build(std::vector<std::size_t> rows, bool merge) {
     std::erase_if(rows, [&](std::size_t row) { return rows_[row].cubin != nullptr || !rows_[row].is_alive(); });
     if (rows.empty()) return;
@@ -206,7 +208,7 @@ class Exhaustive {
       return is_cancelled();
     };
     build_candidates(batch, problem_, environment(), engine_, options_.jobs, each);
-    if (is_cancelled()) return;  // what was not reached is no failure
+    if (is_cancelled()) return;  // candidates that were not reached have not failed
     if (merge) merge_twins(batch, problem_);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       rows_[rows[i]] = std::move(batch[i]);
@@ -221,7 +223,7 @@ class Exhaustive {
   }
 
   void tell_rejected(const Candidate& c) {
-    // What is only remembered may be tried again when that expires.
+    // A remembered rejection expires, so it does not belong in the trace.
     if (kind_of(c.reason) == "remembered") return;
     add(TraceRejection{name_, to_string(c.config), to_string(c.launch), std::string(to_string(c.stage)), c.reason});
   }
@@ -229,7 +231,7 @@ class Exhaustive {
   // ---- measuring
 
   void end_row(Candidate& c, Stage stage, const std::string& reason) {
-    if (!c.reason.empty()) return;  // another of its rasters has ended it
+    if (!c.reason.empty()) return;  // another raster of this config has already ended it
     reject(c, stage, reason);
     remember(engine_, rows_, c, problem_, environment());
     tell_rejected(c);
@@ -256,9 +258,9 @@ class Exhaustive {
     race(entries, step.rounds);
   }
 
-  /// The reference first: it takes part in every race, each entry once.
+  /// The reference, followed by the other entries. It takes part in every race. Each entry occurs once.
   std::vector<RowLaunch> with_reference(const std::vector<RowLaunch>& entries) const {
-    if (ranking_.reference.config.empty()) return entries;  // the first one that is sound becomes it
+    if (ranking_.reference.config.empty()) return entries;  // the first sound config becomes the reference
     const RowLaunch reference{index_.at(ranking_.reference.config), parse_launch(ranking_.reference.launch).value()};
     std::vector<RowLaunch> all{reference};
     for (const RowLaunch& entry : entries) {
@@ -267,7 +269,8 @@ class Exhaustive {
     return all;
   }
 
-  /// False if the reference is among those that have ended: the next step finds another.
+  /// Removes rejected entries. Returns false if the reference was rejected, or if no entry is left: the next step then
+  /// finds another reference.
   bool drop_dead(std::vector<RowLaunch>& entries) {
     if (!ranking_.reference.config.empty()) {
       const Candidate& reference = rows_[entries.front().row];
@@ -334,10 +337,10 @@ class Exhaustive {
   const ExhaustiveOptions& options_;
   const ExhaustiveObserver& observer_;
   std::vector<Candidate> rows_;               // from the fastest predicted to the slowest
-  std::map<std::string, std::size_t> index_;  // of rows_, by config
-  std::vector<TraceLine> lines_;              // of this problem and this menu
+  std::map<std::string, std::size_t> index_;  // index into rows_, by config
+  std::vector<TraceLine> lines_;              // only those of this problem and this menu
   TraceRanking ranking_;
-  std::set<std::size_t> checked_;  // rows
+  std::set<std::size_t> checked_;  // row indices
   bool has_built_ = false;
   bool has_begun_ = false;
 };

@@ -16,14 +16,14 @@
 
 namespace hotgemm {
 
-/// A compiled kernel with its launch parameters: what is checked and timed.
+/// A compiled kernel with its launch parameters. Trials are checked and timed.
 struct Trial {
   KernelConfig config;
   LaunchConfig launch;
   std::shared_ptr<const Cubin> cubin;
 };
 
-/// How a trial fared: at which stage it ended and why, or no reason for one that is sound.
+/// The result of checking a trial: the stage at which it failed and the reason. A sound trial has no reason.
 struct Verdict {
   Stage stage = Stage::chosen;
   std::string reason;
@@ -31,46 +31,47 @@ struct Verdict {
   bool is_sound() const { return reason.empty(); }
 };
 
-/// A GPU as the search needs to know it.
+/// The facts about a GPU that the search needs.
 struct GpuFacts {
-  DeviceInfo info;          ///< with the clocks that the driver states
-  Environment environment;  ///< without the toolchain where the process that measures has loaded no NVRTC
+  DeviceInfo info;          ///< with the clock rates that the driver reports
+  Environment environment;  ///< without a toolchain if the measuring process has not loaded NVRTC
   std::int64_t free_bytes = 0;
 };
 
 struct MeasureOptions {
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
-  std::uint64_t seed = 1;                                ///< of the data
-  bool with_baseline = false;                            ///< prepare cuBLAS's fastest too, where there is a cuBLAS
+  std::uint64_t seed = 1;                                ///< for the data
+  bool with_baseline = false;                            ///< prepare cuBLAS's fastest algorithm too, if there is one
 };
 
-/// Runs trials of one problem after the other on one GPU: in this process (DeviceMeasurer) or in another that may die
-/// of it (IsolatedMeasurer). Not thread-safe.
+/// Runs trials of one problem after the other on one GPU. DeviceMeasurer runs them in this process; IsolatedMeasurer
+/// runs them in another process, which a trial may kill. Not thread-safe.
 class Measurer {
  public:
   virtual ~Measurer() = default;
 
   virtual const GpuFacts& gpu() const = 0;
 
-  /// From now on trials are about `problem`: makes its operands. Ends what was begun before. Throws
-  /// Error{out_of_memory} if the operands do not fit, and what the driver says of anything that is no trial's fault.
+  /// Makes the operands of `problem`; the trials that follow are about it. Ends the previous problem. Throws
+  /// Error{out_of_memory} if the operands do not fit, and driver errors that are not the fault of a trial.
   virtual void begin(const Problem& problem, const MeasureOptions& options) = 0;
 
-  /// Loads each trial and runs it once on check data, `seed` of which differs from the seed that begin was given: all
-  /// of D must be right, and nothing else in the operands' memory written. Returns a verdict each.
+  /// Loads each trial and runs it twice on check data (check_exactly). All of D must be right, and no other memory of the
+  /// operands may be written. `seed` must differ from the seed given to begin. Returns one verdict per trial.
   virtual std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) = 0;
 
   /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored. With `with_baseline`, cuBLAS's
-  /// fastest runs among them, and its row comes last; there is none if begin was not asked for it or it could not run.
+  /// fastest algorithm takes part, and its row is the last one. The row is missing if begin did not prepare a baseline
+  /// or cuBLAS could not run.
   virtual RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) = 0;
 
-  /// Frees the problem's operands.
+  /// Frees the operands of the problem.
   virtual void end() = 0;
 
-  /// The name of what of cuBLAS races, from begin to end; empty if nothing does.
+  /// The name of the cuBLAS algorithm that races, between begin and end; empty if there is none.
   virtual std::string baseline() const = 0;
 
-  /// How often the process that measures had to be started again.
+  /// The number of times that the measuring process had to be restarted.
   virtual int restarts() const { return 0; }
 };
 

@@ -17,7 +17,8 @@ namespace hotgemm {
 namespace {
 
 constexpr double kFinalRoundUs = 2000;
-// Seeds of what must share no samples with the search and the trace: data, check data, order.
+// Seeds for data, check data and order. They differ from those of the search and the trace, so that no samples are
+// shared.
 constexpr std::uint64_t kRaceSeed = 0x9e37;
 constexpr unsigned kCheckSeed = 0x7f4a;
 
@@ -30,7 +31,7 @@ Candidate candidate_of(const CandidateName& name) {
 
 CandidateName name_of(const Candidate& candidate) { return {to_string(candidate.config), to_string(candidate.launch)}; }
 
-/// What a call without records gets, before anything is measured.
+/// The config that a call without records uses before anything is measured.
 CandidateName estimate(Engine& engine, const Problem& problem, const Environment& where) {
   for (const Choice& choice : choose(problem, where.arch, Database(DatabaseOptions{}), engine.query(where))) {
     Candidate candidate;
@@ -39,10 +40,10 @@ CandidateName estimate(Engine& engine, const Problem& problem, const Environment
     build_candidates(std::span(&candidate, 1), problem, where, engine, 1);
     if (candidate.is_alive()) return name_of(candidate);
   }
-  throw Error(ErrorCode::compile_failed, "nothing that would be picked for " + to_string(problem) + " can be built");
+  throw Error(ErrorCode::compile_failed, "no config that would be picked for " + to_string(problem) + " can be built");
 }
 
-/// A race of `names`, each once, whatever the order of their roles.
+/// Races each of `names` once and returns the times by name. The order of `names` does not matter.
 std::map<CandidateName, std::vector<double>> race_fresh(Engine& engine, Measurer& measurer, const Problem& problem,
                                                         std::vector<CandidateName> names, const QualityOptions& options,
                                                         TimingMode mode) {

@@ -12,28 +12,29 @@
 
 namespace hotgemm {
 
-/// How good an answer is.
+/// An answer and how good it is.
 struct AssessedChoice {
   CandidateName name;
-  int place = 0;  ///< of its config in the trace; 0 if that was not timed
+  int place = 0;  ///< rank of its config in the trace; 0 if that was not timed
   double us = std::numeric_limits<double>::quiet_NaN();
-  /// Its time / the oracle's − 1, paired by rounds of a race of its own: below zero it is faster.
+  /// The ratio of its time to the oracle's time − 1, paired by rounds of a separate race. Below zero it is faster than
+  /// the oracle.
   double regret = std::numeric_limits<double>::quiet_NaN();
   Interval regret_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %
 };
 
-/// How the tuner's answer for a problem, and those without measuring, compare with the best of all configs.
+/// How the tuner's answer and the answers without measuring compare with the best of all configs, for one problem.
 struct QualityResult {
   Problem problem;
   TimingMode mode = TimingMode::eager;
-  std::size_t configs = 0;   ///< that were timed
-  std::size_t rejected = 0;  ///< that were not
+  std::size_t configs = 0;   ///< number of configs timed
+  std::size_t rejected = 0;  ///< number of configs rejected
   AssessedChoice oracle;     ///< the fastest in the trace
-  AssessedChoice tuned;      ///< by a search that knew no records
-  AssessedChoice estimated;  ///< by the model alone
-  int measured = 0;          ///< candidates that the search timed
-  /// For each N of kModelTops: by how much the fastest of the model's first N is slower than the fastest of all, each
-  /// with its default raster, in the trace.
+  AssessedChoice tuned;      ///< found by a search without records
+  AssessedChoice estimated;  ///< chosen by the model alone
+  int measured = 0;          ///< number of candidates that the search timed
+  /// For each N of kModelTops: how much slower the fastest of the model's first N is than the fastest of all configs.
+  /// Times are from the trace, each config with its default raster.
   std::vector<double> model_regret;
   std::string failure;  ///< why there are no regrets
 };
@@ -41,21 +42,22 @@ struct QualityResult {
 inline constexpr std::size_t kModelTops[] = {1, 4, 8, 20};
 
 struct QualityOptions {
-  TuneOptions tuning;  ///< of the search
-  int rounds = 15;     ///< of the race that regrets come from
+  TuneOptions tuning;  ///< for the search
+  int rounds = 15;     ///< for the race that gives the regrets
 };
 
-/// Searches for `problem` without records, and races its pick and the model's against the fastest of `exhaustive`: on
-/// fresh data and samples, never on those that chose. The search records in `engine`: give it one that keeps no
-/// records. Throws what search throws, and wrong_result where one of the three is wrong.
+/// Searches for `problem` without records, and races the tuner's pick and the model's pick against the fastest of
+/// `exhaustive`. The race uses fresh data and samples, not those that made the choice. The search adds a record to
+/// `engine`: pass an engine that keeps no records. Throws the errors of search, and wrong_result if one of the three
+/// gives wrong results.
 QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem, const ExhaustiveResult& exhaustive,
                      const QualityOptions& options, const std::function<bool()>& is_cancelled = {});
 
-/// What all problems together say. NaN where there is no problem to say it, or where one failed.
+/// The regrets of all problems together. NaN if there are no problems, or if one of them failed.
 struct QualitySummary {
   double mean = std::numeric_limits<double>::quiet_NaN();   ///< of regret: the geometric mean of 1 + regret, − 1
   double worst = std::numeric_limits<double>::quiet_NaN();  ///< the largest regret
-  double within_1_percent = std::numeric_limits<double>::quiet_NaN();  ///< the share of problems
+  double within_1_percent = std::numeric_limits<double>::quiet_NaN();  ///< share of problems with a regret up to 1 %
 };
 QualitySummary summarize(std::span<const double> regrets);
 

@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kAbandonRatio = 2.0;  // slower than the best by this, at first sight: not another launch
+constexpr double kAbandonRatio = 2.0;  // a candidate slower than the best by this factor gets no second launch
 constexpr double kRoundUs = 1000;      // GPU time per candidate and round
-constexpr int kFirstRounds = 2;        // while there are many: one would leave the choice to its noise
-constexpr std::size_t kFinalists = 3;  // configs whose rasters are tried; then, configs with rasters
+constexpr int kFirstRounds = 2;        // while there are many candidates; one round would be too noisy
+constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
 constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
 
-/// A candidate that runs, by its place among the candidates, with one of its rasters.
+/// A candidate, as an index into the candidates, with one of its rasters.
 struct RowLaunch {
   std::size_t candidate;
   LaunchConfig launch;
@@ -40,7 +40,7 @@ class Search {
   }
 
   TuneOutcome run() {
-    reject_remembered(rows(), environment(), engine_);  // by what other problems have shown since they were built
+    reject_remembered(rows(), environment(), engine_);  // other problems may have added rejections since the build
     for (const Candidate& c : rows()) {
       if (!c.reason.empty()) tell_rejected(c);
     }
@@ -82,7 +82,7 @@ class Search {
   }
 
   void end_row(Candidate& c, Stage stage, std::string reason) {
-    if (!c.reason.empty()) return;  // another of its rasters has ended it
+    if (!c.reason.empty()) return;  // another raster of this candidate has already ended it
     reject(c, stage, std::move(reason));
     tell_rejected(c);
     remember(engine_, rows(), c, problem_, environment());
@@ -118,14 +118,14 @@ class Search {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s * share));
   }
 
-  /// Races `entries` and returns those that go on, fastest first, until few are left or the time is up.
+  /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first.
   std::vector<RowLaunch> halve(std::vector<RowLaunch> entries, int rounds, Clock::time_point deadline) {
     while (entries.size() > 1 && !is_cancelled()) {
       const bool is_last = entries.size() <= 2 * kFinalists;
       const RaceOptions options = race_options(rounds, deadline);
       const RaceResult result = race(entries, options, false);
       const std::vector<RankedContender> placed = rank_contenders(result.us);
-      if (placed.empty()) break;  // no time was left: the order is as it was
+      if (placed.empty()) break;  // there was no time left: keep the order
       const std::size_t count = survivors(placed, kFinalists, kAbandonRatio);
       entries = in_order(entries, std::span(placed).first(is_last ? std::min(count, kFinalists) : count));
       tell_leader(entries, result.us[placed.front().contender], {});
@@ -146,7 +146,7 @@ class Search {
             .deadline = deadline};
   }
 
-  /// A contender that fails ends its row. Returns the race, with the baseline's row, if any, last.
+  /// Runs a race and rejects the contenders that fail. If there is a baseline, its row is the last one of the result.
   RaceResult race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline) {
     RaceResult result = measurer_.race(trials_of(entries), options, with_baseline);
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -155,10 +155,10 @@ class Search {
         note_timing(entries[i], result.us[i], result.us[0]);
         const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
         if (is_abandoned)
-          end_row(row(entries[i]), Stage::measure, "slow: twice the fastest's time or more, at first sight");
+          end_row(row(entries[i]), Stage::measure, "slow: the first launch took twice the fastest time or more");
         continue;
       }
-      std::ranges::fill(result.us[i], std::numeric_limits<double>::quiet_NaN());  // what fails has no speed
+      std::ranges::fill(result.us[i], std::numeric_limits<double>::quiet_NaN());  // a failed contender has no time
       if (result.failures[i] != kNoTimeLeft) end_row(row(entries[i]), Stage::measure, result.failures[i]);
     }
     ++races_;
@@ -174,7 +174,7 @@ class Search {
     }
   }
 
-  /// The row's timing is that of its raster that ran last: the best one, when the races are over.
+  /// Sets the row's timing to that of its last raster. After all races this is its best raster.
   void note_timing(const RowLaunch& entry, const std::vector<double>& us, const std::vector<double>& incumbent_us) {
     std::vector<double> samples;
     for (const double sample : us) {
@@ -207,7 +207,7 @@ class Search {
                    .alive = static_cast<int>(entries.size())});
   }
 
-  /// The entries, the best first, each with every raster that makes a difference.
+  /// The entries, best first, followed by each of them with every other raster that may change its time.
   std::vector<RowLaunch> with_rasters(const std::vector<RowLaunch>& entries) {
     std::vector<RowLaunch> all = entries;
     for (const RowLaunch& entry : entries) {
@@ -218,21 +218,21 @@ class Search {
     return all;
   }
 
-  /// What is picked, with the samples that its timing and the ratio to cuBLAS come from.
+  /// The picked entry, with the samples for its timing and for the ratio to cuBLAS.
   struct Winner {
     RowLaunch entry;
     std::vector<double> us;
     std::vector<double> baseline_us;
   };
 
-  /// The winner's output is checked once more, on other data, after thousands of launches.
+  /// Picks the winner. Its output is checked again, on other data, after thousands of launches.
   void decide(std::vector<RowLaunch> entries) {
     for (;;) {
       std::erase_if(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); });
       if (entries.empty()) entries = fastest_alive();
       if (entries.empty()) return;
       std::optional<Winner> pick = final_winner(entries);
-      // Where one of them has ended in the final race: again without it.
+      // If the final race rejected an entry, repeat it without that entry.
       if (!pick && std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) continue;
       if (!pick) return;
       const std::vector<Trial> trial = trials_of({pick->entry});
@@ -245,7 +245,7 @@ class Search {
     }
   }
 
-  /// The best of those that were timed, where all finalists were one config.
+  /// The fastest candidates that were timed. Used when all finalists were the same config and it was rejected.
   std::vector<RowLaunch> fastest_alive() {
     std::vector<RowLaunch> entries = alive();
     std::erase_if(entries, [&](const RowLaunch& e) { return row(e).timing.samples == 0; });
@@ -254,8 +254,8 @@ class Search {
     return entries;
   }
 
-  /// By fresh samples: the best of many noisy measurements flatters itself. Where no time is left for them, the best so
-  /// far, if anything has been timed.
+  /// Picks the winner by fresh samples, because the best of many noisy measurements looks better than it is. If there
+  /// is no time for them, returns the best so far, if it was timed. Returns nothing if a race rejected an entry.
   std::optional<Winner> final_winner(const std::vector<RowLaunch>& entries) {
     std::vector<std::vector<double>> us(entries.size());
     std::vector<double> baseline_us;
@@ -268,7 +268,7 @@ class Search {
       if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
       for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);
       if (result.us.size() > entries.size()) append(baseline_us, result.us.back());
-      baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // rounds stay beside each other
+      baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // keeps the rounds aligned
       placed = rank_contenders(us);
       if (placed.empty()) break;
       tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
@@ -289,7 +289,8 @@ class Search {
     to.insert(to.end(), from.begin(), from.end());
   }
 
-  /// Two runs, and two ranks, agree on it whatever the noise within a tie.
+  /// Among tied contenders, the one whose name is first. The choice is then the same in every run and on every rank,
+  /// whatever the noise is.
   std::size_t earliest_name(const std::vector<RowLaunch>& entries, std::span<const RankedContender> tied) {
     const auto name = [&](const RankedContender& p) {
       return to_string(row(entries[p.contender]).config) + " " + to_string(entries[p.contender].launch);
@@ -297,7 +298,7 @@ class Search {
     return std::ranges::min_element(tied, {}, name)->contender;
   }
 
-  /// The pick first, then the others by time, then those that were not timed.
+  /// Sorts the rows: the pick first, then the others by time, then those that were not timed.
   void sort_rows() {
     for (Candidate& c : rows()) {
       if (c.is_alive() && c.timing.samples == 0) end_row(c, Stage::measure, std::string(kNoTimeLeft));

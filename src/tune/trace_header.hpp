@@ -7,8 +7,8 @@
 
 namespace hotgemm {
 
-/// Where samples are taken: `version` of hotgemm, the environment, and the digests of all families' templates. The
-/// toolchain is that of this process where `environment` has none.
+/// The header of a trace: `version` of hotgemm, the environment, and the digests of all families' templates. If
+/// `environment` has no toolchain, the toolchain is that of this process.
 TraceHeader trace_header(std::string version, Environment environment, const Engine& engine);
 
 }  // namespace hotgemm

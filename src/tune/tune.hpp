@@ -7,13 +7,13 @@
 
 namespace hotgemm {
 
-/// What the search takes of the options of a call.
+/// The options of a search, taken from the options of a call.
 SearchOptions search_options(const TuneOptions& options);
 
-/// The cold line, for one problem, in this process: candidates, rank, build, load, check, measure, pick, record.
+/// Tunes one problem in this process. The steps are: candidates, rank, build, load, check, measure, pick, record.
 ///
-/// Uses scratch memory and a stream of its own. Throws what pick_candidates and search throw, and Error{context_lost}
-/// if a candidate takes the CUDA context with it.
+/// Uses its own stream and scratch memory. Throws the errors of pick_candidates and search, and Error{context_lost} if
+/// a candidate destroys the CUDA context.
 TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const TuneOptions& options);
 
 }  // namespace hotgemm

@@ -70,7 +70,7 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
     job.candidates = pick_candidates(problem, device_, options_.tuning.max_candidates, &engine_.database,
                                      engine_.query(environment_));
     build_candidates(job.candidates, problem, environment_, engine_, jobs_, is_cancelled);
-    merge_twins(job.candidates, problem);  // here, so that a trial is a kernel that will be timed
+    merge_twins(job.candidates, problem);  // merge now: each trial is then a kernel that is timed
   } catch (const Error& error) {
     return failed(problem, error);
   }

@@ -10,31 +10,32 @@
 
 namespace hotgemm {
 
-/// A problem class on its way through a tuning run.
+/// A problem class in a tuning run.
 struct TuningJob {
-  std::vector<Problem> problems;  ///< of the class, in the list's order; the first one is measured
+  std::vector<Problem> problems;  ///< all of one class, in the list's order; the first one is measured
   std::vector<Candidate> candidates;
   double compile_s = 0;
-  int trials = 0;           ///< candidates it may time
-  std::set<int> failed_on;  ///< GPUs whose measurers have failed with it
+  int trials = 0;           ///< the number of candidates that it may time
+  std::set<int> failed_on;  ///< GPUs whose measurers failed with this job
 
   const Problem& problem() const { return problems.front(); }
 };
 
-/// The classes among `problems`, by their first member. Problems that cannot be tuned are jobs too, and fail.
+/// One job per class among `problems`, in the order of the first members. Problems that cannot be tuned also get jobs,
+/// which fail.
 std::vector<TuningJob> jobs_of(std::span<const Problem> problems);
 
-/// Leaves at most `trials` candidates to be timed: those predicted to be the fastest.
+/// Leaves at most `trials` candidates to be timed: the ones predicted to be fastest.
 void limit_trials(TuningJob& job, int trials);
 
-/// What happens to a problem before it is measured.
+/// Prepares jobs for measuring.
 class JobPreparation {
  public:
-  /// Keeps references to `engine` and `options`. `environment` is that of the GPUs, with the toolchain.
+  /// Keeps references to `engine` and `options`. `environment` is that of the GPUs, including the toolchain.
   JobPreparation(Engine& engine, const TuningRunOptions& options, DeviceInfo device, Environment environment, int jobs);
 
-  /// Answers `job` where that takes no measuring; else picks its candidates and builds them. What `is_cancelled` has
-  /// cut short is not to be measured.
+  /// Returns a result if `job` needs no measuring; otherwise picks its candidates and builds them. If `is_cancelled`
+  /// has stopped this, the job must not be measured.
   std::optional<ProblemResult> prepare(TuningJob& job, EarlierRun earlier, const std::function<bool()>& is_cancelled);
 
  private:
@@ -47,7 +48,7 @@ class JobPreparation {
   int jobs_;
 };
 
-/// A result that says why there is no other.
+/// The result of a problem that failed with `error`.
 ProblemResult failed(const Problem& problem, const Error& error);
 
 }  // namespace hotgemm

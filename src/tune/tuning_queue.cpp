@@ -7,7 +7,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{50};  // how soon the end of the run is noticed
+constexpr std::chrono::milliseconds kPoll{50};  // interval at which waiting threads check for the end of the run
 
 }  // namespace
 
@@ -19,7 +19,7 @@ bool TuningQueue::wait_for_room() {
   for (;;) {
     const bool is_spent = trials_left_ == 0 && busy_ == 0;
     if (is_over_() || gpus_ == 0 || is_spent) return false;
-    // What came back waits for a certain GPU, and keeps no other from being busy.
+    // Jobs that were put back wait for a certain GPU, so they do not keep the other GPUs busy.
     const auto fresh = std::ranges::count_if(waiting_, [](const TuningJob& job) { return job.failed_on.empty(); });
     if (static_cast<std::size_t>(fresh) < gpus_ && trials_left_ > 0) return true;
     changed_.wait_for(lock, kPoll);

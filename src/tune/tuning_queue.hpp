@@ -11,36 +11,36 @@
 
 namespace hotgemm {
 
-/// Hands the jobs of a run from the thread that prepares them to those that measure, one per GPU, and keeps the account
-/// of trials. Thread-safe.
+/// Passes the jobs of a run from the preparing thread to the measuring threads, one per GPU, and counts trials.
+/// Thread-safe.
 class TuningQueue {
  public:
-  /// `trials`: how many candidates may be timed. `is_over` is asked now and then, from any thread: once it is true, no
-  /// job is handed out.
+  /// `trials` is the number of candidates that may be timed. `is_over` is called now and then, from any thread; once it
+  /// returns true, no job is handed out.
   TuningQueue(int trials, std::function<bool()> is_over);
 
-  // The thread that prepares.
+  // For the preparing thread.
 
-  /// Waits until another job is worth preparing: one per GPU waits at most, so that little is lost when the run ends.
-  /// False if no other will be measured.
+  /// Waits until the queue needs another job. At most one job per GPU waits, so that little work is lost when the run
+  /// ends. Returns false if no other job will be measured.
   bool wait_for_room();
   void push(TuningJob job);
-  /// No job will follow. With `drop`, those that wait are not handed out either.
+  /// Ends the queue: no job will follow. With `drop`, waiting jobs are not handed out either.
   void close(bool drop = false);
 
-  // The threads of the GPUs.
+  // For the measuring threads.
 
   void add_gpu();
   void remove_gpu();
-  /// Waits for a job to measure on `gpu`; nullopt when there will be none. A job that `gpu` has failed with is for the
-  /// others, as long as there are any.
+  /// Waits for a job to measure on `gpu`; nullopt if there will be none. A job that has failed on `gpu` is left to
+  /// other GPUs, as long as there are others.
   std::optional<TuningJob> take(int gpu);
-  /// What take has handed out is finished, after `measured` of its trials.
+  /// Reports that a job from take is finished and that `measured` trials were used.
   void finish(const TuningJob& job, int measured);
-  /// What take has handed out is to be tried again, before all others.
+  /// Returns a job from take to the front of the queue, to be tried again.
   void put_back(TuningJob job);
 
-  // When all threads have ended.
+  // For use when all threads have ended.
 
   std::size_t gpus() const { return gpus_; }
   int trials_left() const { return trials_left_; }
@@ -50,10 +50,10 @@ class TuningQueue {
   void return_trials(const TuningJob& job, int measured);
 
   const std::function<bool()> is_over_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::size_t gpus_ = 0;
-  int busy_ = 0;  // jobs handed out, which may come back
+  int busy_ = 0;  // jobs handed out; put_back may return them
   int trials_left_;
   bool is_closed_ = false;
   bool is_dropped_ = false;

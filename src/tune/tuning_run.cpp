@@ -19,22 +19,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMostFailures = 3;  // of a GPU's measurers, one after the other
+constexpr int kMostFailures = 3;  // of a GPU's measurers, in a row
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Errors that say nothing about the problem: another measurer may do better.
+/// True for errors that are the measurer's and not the problem's: another measurer may succeed.
 bool is_measurers(ErrorCode code) {
   return code == ErrorCode::context_lost || code == ErrorCode::internal || code == ErrorCode::io_error ||
          code == ErrorCode::no_device || code == ErrorCode::no_driver;
 }
 
-/// The toolchain that candidates are compiled with, where there is one.
+/// The toolchain that compiles candidates, or an empty string.
 std::string toolchain() {
   try {
     return Nvrtc::get().toolchain();
   } catch (const Error&) {
-    return {};  // a full cache needs none
+    return {};  // not needed if the cache has all kernels
   }
 }
 
@@ -46,7 +46,7 @@ struct Lane {
   std::string message;
 };
 
-/// One run: what TuningRun::run does, with its threads.
+/// One call of TuningRun::run, with its threads.
 class Run {
  public:
   Run(Engine& engine, const MeasurerFactory& factory, const TuningRunOptions& options, const TuningObserver& observer)
@@ -61,7 +61,7 @@ class Run {
   TuningReport run(std::span<const Problem> problems);
 
  private:
-  // The thread that prepares.
+  // For the preparing thread.
   void start();
   void require_one_model() const;
   void prepare_all(std::span<const Problem> problems);
@@ -70,18 +70,18 @@ class Run {
   void settle_leftovers();
   RunEnd end_of_run() const;
 
-  // The threads of the GPUs.
+  // For the measuring threads.
   void work(Lane& lane);
   std::unique_ptr<Measurer> make_measurer(Lane& lane);
   void retire(std::unique_ptr<Measurer>& measurer);
   bool wait_for_go(bool is_up);
-  /// Returns what is wrong with the measurer; nothing if it is sound.
+  /// Returns the error of the measurer; empty if the measurer is sound.
   std::string measure(int gpu, Measurer& measurer, TuningJob job);
   std::string put_back(TuningJob job, int gpu, const Error& error);
   SearchOptions search_options(const Measurer& measurer) const;
   SearchObserver search_observer(int gpu, const TuningJob& job, std::vector<Rejection>& rejections);
 
-  // Any thread.
+  // For any thread.
   void finish(const TuningJob& job, ProblemResult result);
   bool is_cancelled() const {
     return callbacks_.run(true, [&] { return observer_.is_cancelled && observer_.is_cancelled(); });
@@ -114,15 +114,15 @@ class Run {
   TuningQueue queue_{options_.max_trials, [this] { return is_over(); }};
 
   mutable CallbackGuard callbacks_;
-  std::mutex telling_;  // held while the observer is told; guards what follows
+  std::mutex telling_;  // held while the observer is called; guards report_
   TuningReport report_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::size_t ready_ = 0;  // lanes that have their measurer, or none
+  std::size_t ready_ = 0;  // lanes whose measurer has started or has failed to start
   enum class Phase { starting, running, aborted } phase_ = Phase::starting;
 
-  std::deque<Lane> lanes_;  // the last member: its threads use the others
+  std::deque<Lane> lanes_;  // the last member, because its threads use the others
 };
 
 TuningReport Run::run(std::span<const Problem> problems) {
@@ -137,7 +137,7 @@ TuningReport Run::run(std::span<const Problem> problems) {
   return std::move(report_);
 }
 
-// ---- the thread that prepares ----
+// ---- the preparing thread ----
 
 void Run::start() {
   for (const int gpu : options_.gpus) lanes_.emplace_back().gpu = gpu;
@@ -155,7 +155,7 @@ void Run::start() {
   const Lane& first = *std::ranges::find_if(lanes_, [](const Lane& lane) { return !lane.error; });
   Environment environment = first.facts.environment;
   environment.toolchain = toolchain_;
-  // A core for each GPU's launches: what is timed must not wait for a compiler.
+  // Leave one core per GPU free for launches: a compiler must not delay what is timed.
   const int spare = default_compile_jobs() - static_cast<int>(lanes_.size());
   const int jobs = options_.tuning.jobs > 0 ? options_.tuning.jobs : std::max(1, spare);
   preparation_.emplace(engine_, options_, first.facts.info, std::move(environment), jobs);
@@ -214,7 +214,7 @@ void Run::join() {
   }
 }
 
-/// Problems that came back from a GPU, and that no GPU was left for.
+/// Reports problems that were put back and that no GPU is left for.
 void Run::settle_leftovers() {
   if (queue_.gpus() > 0) return;
   for (const TuningJob& job : queue_.waiting()) {
@@ -231,11 +231,11 @@ RunEnd Run::end_of_run() const {
   return queue_.trials_left() == 0 ? RunEnd::out_of_trials : RunEnd::out_of_time;
 }
 
-// ---- the threads of the GPUs ----
+// ---- the measuring threads ----
 
 void Run::work(Lane& lane) {
   std::unique_ptr<Measurer> measurer = make_measurer(lane);
-  if (measurer != nullptr) lane.facts = measurer->gpu();  // once: other threads read it from now on
+  if (measurer != nullptr) lane.facts = measurer->gpu();  // only once: other threads read it from now on
   if (!wait_for_go(measurer != nullptr)) {
     retire(measurer);
     return;
@@ -302,7 +302,7 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
     result.is_cut_short = outcome.is_partial && is_over();
   } catch (const Error& error) {
     if (is_measurers(error.code())) return put_back(std::move(job), gpu, error);
-    if (is_over()) {  // it may have failed for that alone
+    if (is_over()) {  // the end of the run may be the only reason for the failure
       queue_.finish(job, 0);
       return {};
     }
@@ -360,7 +360,7 @@ void Run::finish(const TuningJob& job, ProblemResult result) {
     report_.results.push_back(result);
     report_.trials += result.measured;
     tell_locked(observer_.finished, result);
-    // The others of its class share its record, or its failure.
+    // The other problems of the class share its record or its failure.
     result = {.status = result.record ? TuneStatus::recorded : TuneStatus::failed,
               .record = std::move(result.record),
               .failure = std::move(result.failure),

@@ -16,22 +16,22 @@
 
 namespace hotgemm {
 
-/// Makes the measurer of GPU `gpu`, on the thread that will use and destroy it. May throw.
+/// Makes the measurer of GPU `gpu`. It is called on the thread that will use and destroy the measurer. May throw.
 using MeasurerFactory = std::function<std::unique_ptr<Measurer>(int gpu)>;
 
 struct TuningRunOptions {
-  std::vector<int> gpus{0};    ///< of one model, each once
-  TuneOptions tuning;          ///< scratch_bytes of 0: half of what is free; jobs of 0: the default, less one per GPU
-  bool with_baseline = false;  ///< race cuBLAS's fastest too
-  bool retune = false;         ///< measure again where there is a current record
-  double run_budget_s = std::numeric_limits<double>::infinity();  ///< of all problems together
-  int max_trials = std::numeric_limits<int>::max();               ///< candidates timed, of all problems together
+  std::vector<int> gpus{0};    ///< all of one model, each once
+  TuneOptions tuning;          ///< scratch_bytes 0: half of the free memory; jobs 0: the default, minus one per GPU
+  bool with_baseline = false;  ///< also race cuBLAS's fastest algorithm
+  bool retune = false;         ///< measure again even if there is a current record
+  double run_budget_s = std::numeric_limits<double>::infinity();  ///< for all problems together
+  int max_trials = std::numeric_limits<int>::max();               ///< of candidates timed, for all problems together
 };
 
 enum class TuneStatus {
   tuned,     ///< measured now
-  recorded,  ///< answered by a record: an earlier one, or that of another problem of its class
-  partial,   ///< measured, but ended before the final comparison: the best so far
+  recorded,  ///< answered by an earlier record, or by that of another problem of its class
+  partial,   ///< measured, but stopped before the final comparison: the best so far
   failed,
 };
 std::string_view to_string(TuneStatus status);
@@ -39,67 +39,67 @@ std::string_view to_string(TuneStatus status);
 struct ProblemResult {
   Problem problem;
   TuneStatus status = TuneStatus::failed;
-  int gpu = -1;                        ///< that measured it; -1 if none did
+  int gpu = -1;                        ///< the GPU that measured it; -1 if none did
   std::optional<TuningRecord> record;  ///< empty if it failed
-  std::string baseline;                ///< what of cuBLAS ran beside it; empty if nothing did
+  std::string baseline;                ///< name of the cuBLAS algorithm that raced; empty if none did
   double baseline_us = std::numeric_limits<double>::quiet_NaN();
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< the baseline's time / ours, paired by rounds
   int measured = 0;                                         ///< candidates that were timed
   double compile_s = 0;
   double measure_s = 0;
-  bool is_cut_short = false;  ///< partial because the run ended, not the problem's own budget
+  bool is_cut_short = false;  ///< partial because the run ended, not because of the problem's own budget
   std::vector<Rejection> rejections;
-  std::string failure;                           ///< empty unless it failed
-  ErrorCode failure_code = ErrorCode::internal;  ///< where `failure` is not empty
+  std::string failure;                           ///< empty if it did not fail
+  ErrorCode failure_code = ErrorCode::internal;  ///< set if `failure` is not empty
 };
 
-/// What an interrupted run that is gone on with has done for a problem.
+/// The result of an interrupted run for a problem, when that run is continued.
 enum class EarlierRun {
-  nothing,  ///< or it failed, which may be different now
-  partial,  ///< its record is the best so far: it is measured again
-  done,     ///< its record answers, whatever `retune` says
+  nothing,  ///< none, or a failure, which may not occur again
+  partial,  ///< the record is the best so far; the problem is measured again
+  done,     ///< the record is the answer, even with `retune`
 };
 
-/// Told what happens while it happens. Functions may be empty. They are called on the thread that runs and on those of
-/// the GPUs, one at a time under the run's lock, so they must not start or end a run. is_cancelled is asked on any of
-/// these threads at any time, perhaps under the lock of the queue of jobs. What one throws ends the run as
-/// is_cancelled does, and is thrown by TuningRun::run as CallbackGuard says; no function is called after it.
+/// Receives events as they happen. Functions may be empty. They are called on the thread that runs and on those of the
+/// GPUs, one at a time under the run's lock, so they must not start or end a run. is_cancelled is called on any of
+/// these threads at any time, perhaps under the lock of the queue of jobs. If a function throws, the run ends as if it
+/// were cancelled, no function is called any more, and TuningRun::run throws the exception as CallbackGuard says.
 struct TuningObserver {
-  std::function<void(const GpuFacts&)> started;        ///< once, when the GPUs are known and before the first problem
-  std::function<EarlierRun(const Problem&)> earlier;   ///< asked before each problem, after `started`
-  std::function<void(int gpu, const Problem&)> began;  ///< to be measured
+  std::function<void(const GpuFacts&)> started;        ///< once, after the GPUs are known and before the first problem
+  std::function<EarlierRun(const Problem&)> earlier;   ///< called before each problem, after `started`
+  std::function<void(int gpu, const Problem&)> began;  ///< measuring begins
   std::function<void(int gpu, const Problem&, const Candidate&)> rejected;
   std::function<void(int gpu, const Problem&, const Sample&)> sampled;
   std::function<void(int gpu, const Problem&, const RaceLeader&)> led;
-  std::function<void(const ProblemResult&)> finished;  ///< its record is in the database
+  std::function<void(const ProblemResult&)> finished;  ///< the record is already in the database
   std::function<void(int gpu, const std::string& message)> lost;
-  std::function<bool()> is_cancelled;  ///< true ends the run with what it has
+  std::function<bool()> is_cancelled;  ///< true ends the run with the results so far
 };
 
-/// Why a run ended before its list did.
+/// The reason why a run ended.
 enum class RunEnd { complete, cancelled, out_of_time, out_of_trials, out_of_gpus };
 
 struct TuningReport {
-  std::vector<ProblemResult> results;  ///< as they were completed
+  std::vector<ProblemResult> results;  ///< in the order of completion
   int left = 0;                        ///< problems without a result
   RunEnd end = RunEnd::complete;
-  int restarts = 0;  ///< of measuring processes
-  int trials = 0;    ///< candidates timed
+  int restarts = 0;  ///< restarts of measuring processes
+  int trials = 0;    ///< number of candidates timed
   double seconds = 0;
 };
 
-/// Tunes many problems, on one GPU or several: the calling thread compiles candidates for the next problem of each GPU
-/// while the GPUs measure the current ones, a thread each.
+/// Tunes many problems on one or several GPUs. The calling thread compiles candidates for the next problem of each GPU,
+/// while one thread per GPU measures the current problems.
 ///
-/// Problems of one class are measured once. A problem's failure is a result. A GPU whose measurer fails keeps the run
-/// going: the problem goes back to the front of the queue and the GPU gets a new measurer, until that does not help;
-/// then the GPU is given up, and the others take over. Not thread-safe.
+/// Problems of one class are measured once. The failure of a problem is a result. If a GPU's measurer fails, the
+/// problem goes back to the front of the queue, and the GPU gets a new measurer. After several failures in a row the
+/// run gives up the GPU, and the other GPUs take over. Not thread-safe.
 class TuningRun {
  public:
   TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer = {});
 
-  /// Throws Error{invalid_argument} where the GPUs are of different models, and what the factory throws where it does
-  /// so for every GPU. Throws what the observer throws, after everything measured by then is recorded.
+  /// Throws Error{invalid_argument} if the GPUs are of different models. If the factory throws for every GPU, throws
+  /// its error. Throws what the observer throws; the measurements until then are recorded.
   TuningReport run(std::span<const Problem> problems);
 
  private:

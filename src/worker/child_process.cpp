@@ -30,13 +30,14 @@ constexpr std::chrono::milliseconds kOwnEndPatience{1000};
   throw Error(ErrorCode::io_error, attempt + ": " + std::strerror(error));
 }
 
-/// What the child starts with: the socket as stdin and stdout, no signal blocked or ignored, a group of its own.
+/// The start conditions of the child: the socket as stdin and stdout, no blocked or ignored signals, a process group of
+/// its own.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int socket) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
-    // A copy loses close-on-exec, which everything else that this process has open is marked with.
+    // dup2 makes copies without close-on-exec. All other open files of this process have close-on-exec set.
     posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
     sigset_t none, defaults;
@@ -63,11 +64,11 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-/// Whether `socket` became ready for `events`, or was closed at the other end, before the deadline.
+/// True if `socket` became ready for `events`, or was closed at the other end, before the deadline.
 bool wait_for(int socket, short events, Clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    constexpr std::int64_t kLongest = 60'000;  // poll's int would overflow
+    constexpr std::int64_t kLongest = 60'000;  // keeps the timeout inside the int of poll
     ::pollfd entry{socket, events, 0};
     const int ready = ::poll(&entry, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, kLongest)));
     if (ready > 0) return true;
@@ -131,7 +132,7 @@ bool ChildProcess::wait_for_end(Deadline deadline) {
     int status = 0;
     const pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
     if (reaped == pid_) status_ = status;
-    // A host program that ignores SIGCHLD has its children reaped by the kernel, and how they ended is lost.
+    // If the host program ignores SIGCHLD, the kernel reaps its children, and the exit status is lost.
     if (reaped < 0 && errno == ECHILD) status_ = 0;
     if (status_) return true;
     if (Clock::now() >= deadline) return false;
@@ -141,7 +142,7 @@ bool ChildProcess::wait_for_end(Deadline deadline) {
 
 bool ChildProcess::kill() {
   if (status_) return true;
-  // A socket that is closed belongs to a process that is about to end by itself; how it ends is of interest.
+  // A closed socket means that the child is about to end by itself. Wait a little, because its exit status is wanted.
   std::byte ignored{};
   const bool is_closed = ::recv(socket_.get(), &ignored, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   if (wait_for_end(Clock::now() + (is_closed ? kOwnEndPatience : std::chrono::milliseconds(0)))) return true;

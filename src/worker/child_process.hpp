@@ -12,42 +12,44 @@
 
 namespace hotgemm {
 
-/// A program of our own that works for this one: its stdin and stdout are one socket to this process (ParentLink is the
-/// other end), its stderr is ours. It is spawned, not forked, so this process may have used CUDA; it gets a process
-/// group of its own, so that Ctrl-C reaches this process alone.
+/// Runs a hotgemm program that works for this process. A socket to this process is its stdin and stdout (ParentLink is
+/// the other end); it inherits stderr. The child is spawned, not forked, so this process may have used CUDA. It gets
+/// its own process group, so that Ctrl-C reaches only this process.
 ///
-/// Not thread-safe; several in one process do not disturb each other.
+/// Not thread-safe. A process may have several children; they do not disturb each other.
 class ChildProcess {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
   enum class Io { done, timed_out, closed };
   static constexpr std::chrono::seconds kReapPatience{10};
 
-  /// `program` is a path; PATH is not searched. Throws Error{io_error} if it cannot be run.
+  /// `program` is a path; PATH is not searched. Throws Error{io_error} if the program cannot be run.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments);
-  /// Kills it if it still runs.
+  /// Kills the child if it is still running.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   int pid() const { return pid_; }
-  /// To wait for several at once: readable when there is something to read, or the child has gone.
+  /// The socket, for waiting on several children at once. It is readable when there is something to read or the child
+  /// has ended.
   int fd() const { return socket_.get(); }
 
-  /// Writes all of `bytes`. Never raises SIGPIPE. After anything but done the other end knows part of them only.
+  /// Writes all of `bytes`. Never raises SIGPIPE. If the result is not `done`, the child has received only a part of
+  /// them.
   Io write_all(std::span<const std::byte> bytes, Deadline deadline);
-  /// Fills `bytes`. What has come is read even if the deadline has passed, so that a process that was stopped and goes
-  /// on does not lose its children. After anything but done what was read is of no use.
+  /// Fills `bytes`. Data that has arrived is read even after the deadline, so that a process that was stopped and
+  /// continued does not lose its children. If the result is not `done`, `bytes` is not usable.
   Io read_all(std::span<std::byte> bytes, Deadline deadline);
 
-  /// Sends SIGKILL unless it has ended, and waits at most kReapPatience for the end; false if that did not come.
+  /// Sends SIGKILL unless the child has ended, and waits at most kReapPatience for its end; false if it did not end.
   bool kill();
-  /// Closes the connection, on which a child of ours ends itself; kills it if that takes longer than `patience`.
+  /// Closes the connection, which makes a hotgemm child end itself. Kills the child if it takes longer than `patience`.
   void end(std::chrono::milliseconds patience);
-  /// "exit status 3", "signal 11 (Segmentation fault)"; after kill().
+  /// "exit status 3" or "signal 11 (Segmentation fault)". Call it after kill().
   std::string how_it_ended() const;
-  /// It ended by a signal with which processes are asked to end, or are ended when memory runs out; after kill(), which
-  /// may have sent it.
+  /// True if the child ended by a signal that people or the out-of-memory killer use to end processes. Call it after
+  /// kill(), which may itself have sent that signal.
   bool was_ended_from_outside() const;
 
  private:
@@ -55,7 +57,7 @@ class ChildProcess {
 
   FileDescriptor socket_;
   int pid_ = -1;
-  std::optional<int> status_;  // once it has been reaped
+  std::optional<int> status_;  // set once the child has been reaped
 };
 
 }  // namespace hotgemm

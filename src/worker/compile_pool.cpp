@@ -18,13 +18,13 @@ Io exchange(ChildProcess& worker, const FrameBody& request, FrameBody& answer, C
   if (io == Io::done) io = worker.write_all(std::as_bytes(std::span(request)), deadline);
   if (io == Io::done) io = worker.read_all(std::as_writable_bytes(header), deadline);
   if (io != Io::done) return io;
-  if (!frame.is_intact()) throw Error(ErrorCode::internal, "a compiling worker answered with something else");
+  if (!frame.is_intact()) throw Error(ErrorCode::internal, "a compiling worker sent an invalid answer");
   answer.resize(frame.body_bytes);
   return worker.read_all(std::as_writable_bytes(std::span(answer)), deadline);
 }
 
-/// What the worker answers to `request`. Where it does not, it is dead afterwards, and Error{code} says of `attempt`
-/// what came of it.
+/// Sends `request` and returns the worker's answer. If there is no answer, kills the worker and throws Error{code} with
+/// `attempt` and the way the worker ended.
 CompileAnswer ask(ChildProcess& worker, const FrameBody& request, std::chrono::milliseconds patience, ErrorCode code,
                   const std::string& attempt) {
   FrameBody answer;
@@ -43,7 +43,8 @@ Cubin cubin_of(CompileAnswer answer) {
   return std::get<Cubin>(std::move(answer));
 }
 
-/// An idle worker has nothing to say: what is there to be read is its end. That costs no kernel.
+/// True if an idle worker has ended. An idle worker sends nothing, so a readable socket means its end. That loses no
+/// kernel.
 bool is_gone(const ChildProcess& worker) {
   ::pollfd entry{worker.fd(), POLLIN, 0};
   return ::poll(&entry, 1, 0) != 0;
@@ -51,7 +52,7 @@ bool is_gone(const ChildProcess& worker) {
 
 }  // namespace
 
-/// One of the pool's workers for the time of one kernel. It goes back to the others only if it is told to.
+/// Borrows a worker of the pool for one kernel. The worker returns to the idle ones only if the caller asks for it.
 class CompilePool::Turn {
  public:
   explicit Turn(CompilePool& pool) : pool_(pool) {

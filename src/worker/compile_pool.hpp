@@ -17,28 +17,28 @@ namespace hotgemm {
 
 struct CompilePoolOptions {
   std::filesystem::path program;       ///< absolute path of the hotgemm command
-  std::vector<std::string> arguments;  ///< those that make it call run_compile_worker
+  std::vector<std::string> arguments;  ///< arguments with which the command calls run_compile_worker
   int workers = 1;
-  std::chrono::milliseconds deadline{60'000};  ///< of one kernel
+  std::chrono::milliseconds deadline{60'000};  ///< for one kernel
   std::chrono::milliseconds start_deadline{30'000};
 };
 
-/// Compiles in worker processes, each one kernel at a time: NVRTC's threads within one process get in each other's way,
-/// and a compiler that crashes or does not end costs its kernel and no more. Workers start when they are first needed,
-/// are replaced when they die, and end with the pool.
+/// Compiles in worker processes; each compiles one kernel at a time. Several NVRTC threads in one process slow each
+/// other down, and a compiler that crashes or hangs then loses only its own kernel. Workers start when they are first
+/// needed, are replaced when they die, and end with the pool.
 class CompilePool {
  public:
-  /// Starts nothing yet. Workers compile with the files of `bundle` as they are now.
+  /// Starts no worker yet. Workers compile with the files of `bundle` as they are at this moment.
   CompilePool(CompilePoolOptions options, const TemplateBundle& bundle);
   CompilePool(const CompilePool&) = delete;
   CompilePool& operator=(const CompilePool&) = delete;
 
-  /// As Nvrtc::compile; waits for a worker where all are busy. Throws what that throws in the worker,
-  /// Error{compile_failed} that says so where the worker died or was killed at the deadline, and Error{io_error} where
-  /// none can be started. Thread-safe.
+  /// Like Nvrtc::compile, but waits until a worker is free. Throws the error that compiling threw in the worker. Throws
+  /// Error{compile_failed} if the worker died or was killed at the deadline, and Error{io_error} if no worker can be
+  /// started. Thread-safe.
   Cubin compile(const KernelSource& source);
 
-  /// Of the workers that wait for a kernel.
+  /// The process ids of the workers that are waiting for a kernel.
   std::vector<int> idle_pids() const;
 
  private:
@@ -52,7 +52,7 @@ class CompilePool {
   mutable std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<Worker> idle_;
-  int busy_ = 0;  // workers at work, or about to be started
+  int busy_ = 0;  // workers that are compiling or about to be started
 };
 
 }  // namespace hotgemm

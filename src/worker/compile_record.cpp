@@ -9,19 +9,20 @@ namespace {
 
 using nlohmann::json;
 
-/// Runs `read` on the value in `body`.
+/// Decodes `body` and calls `read` on the value.
 template <class Read>
 auto decode(std::span<const std::uint8_t> body, const char* what, Read&& read) {
   try {
     return read(json::from_cbor(body.begin(), body.end()));
   } catch (const json::exception& error) {
-    throw Error(ErrorCode::internal, std::string("a message between processes is no ") + what + ": " + error.what());
+    throw Error(ErrorCode::internal,
+                std::string("a message between processes is not a valid ") + what + ": " + error.what());
   }
 }
 
 }  // namespace
 
-// Texts are kept byte by byte: CBOR's writer and reader do not ask whether they are UTF-8.
+// Texts are kept byte by byte: CBOR's writer and reader do not check for UTF-8.
 
 FrameBody encode_bundle(const TemplateBundle& bundle) {
   json files = json::array();

@@ -12,9 +12,10 @@
 #include <variant>
 #include <vector>
 
-// What passes between a process that builds many kernels and a worker that compiles for it: the templates, answered by
-// a cubin without an image once the compiler is loaded; then sources, each answered in turn. Everything is a
-// CompileFrame and as many bytes of CBOR as it says.
+// The messages between a process that builds many kernels and a worker that compiles for it. The first request holds
+// the templates; the worker answers it with a cubin without an image as soon as the compiler is loaded. Each later
+// request holds a source, and the worker answers each. A message is a CompileFrame, followed by CBOR of the length that
+// the frame states.
 
 namespace hotgemm {
 
@@ -30,7 +31,7 @@ struct CompileFrame {
 
 using FrameBody = std::vector<std::uint8_t>;
 
-/// Why a kernel was not compiled.
+/// The reason why a kernel was not compiled.
 struct CompileFailure {
   ErrorCode code = ErrorCode::compile_failed;
   std::string message;
@@ -38,11 +39,11 @@ struct CompileFailure {
 using CompileAnswer = std::variant<Cubin, CompileFailure>;
 
 FrameBody encode_bundle(const TemplateBundle& bundle);
-/// Without its identity, which compiling does not need.
+/// The source without its identity, which compiling does not need.
 FrameBody encode_source(const KernelSource& source);
 FrameBody encode_answer(const CompileAnswer& answer);
 
-// The inverses. Throw Error{internal} for what no encoder writes.
+// The inverse functions. They throw Error{internal} for bytes that no encoder writes.
 TemplateBundle decode_bundle(std::span<const std::uint8_t> body);
 KernelSource decode_source(std::span<const std::uint8_t> body);
 CompileAnswer decode_answer(std::span<const std::uint8_t> body);

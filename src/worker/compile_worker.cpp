@@ -12,7 +12,7 @@ namespace {
 FrameBody read_frame(ParentLink& parent) {
   CompileFrame frame;
   parent.read_all(std::as_writable_bytes(std::span(&frame, 1)));
-  if (!frame.is_intact()) throw Error(ErrorCode::internal, "a compiling worker was sent something else");
+  if (!frame.is_intact()) throw Error(ErrorCode::internal, "a compiling worker received an invalid request");
   FrameBody body(frame.body_bytes);
   parent.read_all(std::as_writable_bytes(std::span(body)));
   return body;
@@ -24,7 +24,7 @@ void write_frame(ParentLink& parent, const FrameBody& body) {
   parent.write_all(std::as_bytes(std::span(body)));
 }
 
-/// What `work` gives, or its failure.
+/// Returns the result of `work`, or its failure.
 template <class Work>
 CompileAnswer attempt(Work&& work) {
   try {
@@ -39,7 +39,7 @@ CompileAnswer attempt(Work&& work) {
 void run_compile_worker() {
   ParentLink parent;
   const TemplateBundle bundle = decode_bundle(read_frame(parent));
-  // Loaded before the first kernel, whose deadline is its own.
+  // Load the compiler before the first kernel, so that a kernel's deadline covers only the kernel.
   const CompileAnswer ready = attempt([] { return Cubin{.toolchain = Nvrtc::get().toolchain()}; });
   write_frame(parent, encode_answer(ready));
   for (;;) {

@@ -2,8 +2,8 @@
 
 namespace hotgemm {
 
-/// Compiles for the CompilePool of the process that started this one, with NVRTC, until that process is gone; then this
-/// one ends. Throws Error{invalid_argument} where the program was started by hand.
+/// Compiles with NVRTC for the CompilePool of the parent process, and ends this process when the parent is gone. Throws
+/// Error{invalid_argument} if the program was started by hand.
 [[noreturn]] void run_compile_worker();
 
 }  // namespace hotgemm

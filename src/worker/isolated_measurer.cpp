@@ -18,10 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Cause = WorkerEnd::Cause;
 
-constexpr double kStartPatienceS = 30;  // a context, tens of GB, the check kernels; cuBLAS and its algorithms
-constexpr double kExpectedFactor = 20;  // a step may take this many times what is expected
-constexpr int kMostKills = 5;           // from outside, in a row
-constexpr int kMostFruitlessRaces = 3;  // that ended the worker without a trial to blame
+constexpr double kStartPatienceS = 30;  // to make a context and fill tens of GB, or to load cuBLAS and time it
+constexpr double kExpectedFactor = 20;  // a step may take the expected time multiplied by this
+constexpr int kMostKills = 5;           // by other processes, in a row
+constexpr int kMostFruitlessRaces = 3;  // races that ended the worker although no single trial could be blamed
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::size_t> all_of(std::size_t count) {
@@ -36,26 +36,26 @@ std::vector<Trial> picked(std::span<const Trial> trials, const std::vector<std::
   return some;
 }
 
-/// Seconds that a slow kernel, one without tensor cores, and a pass over all operands take.
+/// Expected seconds of a slow kernel, one without tensor cores, and of one pass over all operands.
 struct Expected {
   double launch_s = 0;
   double pass_s = 0;
 };
 
 Expected expect(const GpuFacts& gpu, const Problem& problem) {
-  constexpr double kFlopsPerClock = 2 * 128;  // of an SM
+  constexpr double kFlopsPerClock = 2 * 128;  // of one SM
   const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                        static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const double flops_per_s = std::max(gpu.info.sm_count, 1) * kFlopsPerClock * std::max(gpu.info.clock_mhz, 100) * 1e6;
   const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.k) +
                           static_cast<double>(problem.k) * static_cast<double>(problem.n) +
                           2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n);
-  // Of operand sets there are as many as fill L2 twice.
+  // The operand sets together fill L2 twice.
   const double bytes = 2 * elements * size_bytes(problem.dtype) + 2.0 * static_cast<double>(gpu.info.l2_bytes);
   return {flops / flops_per_s, bytes / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
 }
 
-/// Puts a race's replies together.
+/// Collects the replies to a race into one result.
 struct RaceTally {
   RaceResult result;
 
@@ -90,13 +90,13 @@ struct IsolatedMeasurer::Impl {
 
   void start();
   void begin();
-  /// Starts, begins and sends cubins as far as it has not been done.
+  /// Starts the worker, begins the session and sends cubins, as far as each is not yet done.
   void make_ready(std::span<const Trial> trials);
   void drop_worker();
   void lose(const WorkerEnd& end);
-  /// Counts an end that is no trial's fault; throws once it has happened too often.
+  /// Counts an end of the worker that is not the fault of a trial. Throws when there have been too many.
   void bear(const WorkerEnd& end, int most, int& count) const;
-  /// Whether the trial that was running is to blame, `strikes` counting this end.
+  /// True if the end shows that the running trial is to blame. `strikes` counts such ends, including this one.
   bool is_believed(const WorkerEnd& end, int strikes) const;
 
   // ---- questions ----
@@ -106,7 +106,7 @@ struct IsolatedMeasurer::Impl {
   Patience race_patience(std::size_t contenders, const RaceOptions& race, bool with_baseline) const;
   std::optional<WorkerEnd> race_once(std::span<const Trial> trials, const RaceOptions& race, bool with_baseline,
                                      RaceResult& result);
-  /// Why `trial`, raced alone, ends the worker; empty if it does not.
+  /// The reason why `trial`, raced alone, ends the worker; empty if it does not.
   std::string guilt_of(const Trial& trial, RaceOptions race);
 
   WorkerOptions options;
@@ -115,9 +115,9 @@ struct IsolatedMeasurer::Impl {
   int starts = 0;
   GpuFacts gpu;
   std::optional<BeginRequest> session;
-  bool has_begun = false;                   // this worker, the session
-  std::set<std::string> cubins;             // that this worker has, by symbol
-  std::optional<TimingMode> baseline_mode;  // for which this worker has prepared the baseline
+  bool has_begun = false;                   // true if this worker has begun the session
+  std::set<std::string> cubins;             // symbols of the cubins that this worker has
+  std::optional<TimingMode> baseline_mode;  // the timing mode for which this worker has prepared the baseline
   std::string baseline;
 };
 
@@ -140,14 +140,14 @@ void IsolatedMeasurer::Impl::bear(const WorkerEnd& end, int most, int& count) co
   const bool is_killed = end.cause == Cause::killed;
   if (++count < (is_killed ? std::max(most, kMostKills) : most)) return;
   throw Error(end.cause == Cause::told ? end.code : ErrorCode::internal,
-              "the worker that measures on GPU " + std::to_string(options.device) + " came to its end " +
-                  std::to_string(count) + " times, the last time so: " + end.what);
+              "the worker that measures on GPU " + std::to_string(options.device) + " ended " + std::to_string(count) +
+                  " times; the last time: " + end.what);
 }
 
 bool IsolatedMeasurer::Impl::is_believed(const WorkerEnd& end, int strikes) const {
   switch (end.cause) {
     case Cause::hung: return true;
-    case Cause::told: return !options.allow_mps || strikes > 1;  // it may have been another client's fault
+    case Cause::told: return !options.allow_mps || strikes > 1;  // another MPS client may have caused it
     case Cause::died: return strikes > 1;
     case Cause::killed: return false;
   }
@@ -173,7 +173,7 @@ void IsolatedMeasurer::Impl::begin() {
   const Request request = encode_begin(session->problem, session->options);
   has_begun = false;
   cubins.clear();
-  baseline_mode.reset();  // the worker prepares it anew for each problem
+  baseline_mode.reset();  // the worker prepares the baseline again for each problem
   for (int ends = 0;;) {
     if (!worker) start();
     const auto end =
@@ -186,7 +186,7 @@ void IsolatedMeasurer::Impl::begin() {
 }
 
 void IsolatedMeasurer::Impl::make_ready(std::span<const Trial> trials) {
-  if (!session) throw Error(ErrorCode::internal, "a trial without a problem: begin has not been called");
+  if (!session) throw Error(ErrorCode::internal, "a trial without a problem: begin was not called");
   if (!worker || !has_begun) begin();
   for (const Trial& trial : trials) {
     if (cubins.insert(trial.cubin->symbol).second) worker->send(encode_cubin(*trial.cubin));
@@ -204,7 +204,7 @@ Patience IsolatedMeasurer::Impl::race_patience(std::size_t contenders, const Rac
   const Expected expected = expect(gpu, session->problem);
   const double batch_s = std::max(race.round_us * 1e-6, expected.launch_s);
   double several_s = deadline_for(static_cast<double>(contenders + 1) * batch_s + expected.pass_s);
-  // cuBLAS is loaded and its algorithms are raced before ours run.
+  // cuBLAS is loaded and its algorithms are timed before our kernels run.
   if (with_baseline && baseline_mode != race.mode) several_s += kStartPatienceS;
   return {deadline_for(batch_s), several_s};
 }
@@ -240,7 +240,7 @@ std::string IsolatedMeasurer::Impl::guilt_of(const Trial& trial, RaceOptions rac
   }
 }
 
-/// One race, over as many workers as it takes.
+/// One race. It uses as many workers as it needs.
 class IsolatedMeasurer::Race {
  public:
   Race(Impl& impl, std::span<const Trial> trials, const RaceOptions& options, bool with_baseline)
@@ -260,7 +260,7 @@ class IsolatedMeasurer::Race {
     while (!live_.empty()) {
       const std::vector<Trial> asked = picked(trials_, live_);
       impl_.make_ready(asked);
-      // What dead workers have cost is given back.
+      // Extend the deadline by the time that dead workers took.
       if (race.deadline != Clock::time_point::max()) race.deadline = options_.deadline + (Clock::now() - start);
       RaceResult result;
       const auto end = impl_.race_once(asked, race, with_baseline_, result);
@@ -283,11 +283,11 @@ class IsolatedMeasurer::Race {
       result_.failures[live_[i]] = std::move(result.failures[i]);
     }
     if (result.us.size() == live_.size()) return;
-    result_.us.push_back(std::move(result.us.back()));  // the baseline's
+    result_.us.push_back(std::move(result.us.back()));  // row of the baseline
     result_.failures.push_back(std::move(result.failures.back()));
   }
 
-  /// Takes the guilty out of the race.
+  /// Removes the trials that are to blame from the race.
   void settle(const WorkerEnd& end, const RaceOptions& race) {
     const auto place = static_cast<std::size_t>(end.trial);
     if (end.cause == Cause::killed || end.code != ErrorCode::context_lost) {
@@ -310,7 +310,7 @@ class IsolatedMeasurer::Race {
     });
     if (live_.size() < suspects) return;
     impl_.bear(end, kMostFruitlessRaces, fruitless_);
-    with_baseline_ = false;  // it is what is left to suspect
+    with_baseline_ = false;  // only the baseline is left as a suspect
   }
 
   Impl& impl_;
@@ -374,7 +374,7 @@ void IsolatedMeasurer::end() {
   impl_->baseline.clear();
   if (!impl_->worker || !std::exchange(impl_->has_begun, false)) return;
   const auto end = impl_->worker->ask({RequestKind::end, {}}, {kStartPatienceS, kStartPatienceS}, [](const Reply&) {});
-  if (end) impl_->lose(*end);  // the next begin starts another
+  if (end) impl_->lose(*end);  // the next begin starts a new worker
 }
 
 std::string IsolatedMeasurer::baseline() const { return impl_->baseline; }

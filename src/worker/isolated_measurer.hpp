@@ -11,42 +11,43 @@ namespace hotgemm {
 
 struct WorkerOptions {
   std::filesystem::path program;  ///< absolute path of the hotgemm command
-  int device = 0;                 ///< the GPU, counted from 0 as the driver does
-  std::string cache_directory;    ///< as ContextOptions has it
-  double hang_timeout_s = 2.0;    ///< a step may take this long, and twenty times what it is expected to take
-  bool allow_mps = false;         ///< measure although other processes use the GPU through MPS
+  int device = 0;                 ///< index of the GPU in the driver's order, from 0
+  std::string cache_directory;    ///< as in ContextOptions
+  double hang_timeout_s = 2.0;    ///< limit for a step: this time plus twenty times the expected time
+  bool allow_mps = false;         ///< measure even if other processes use the GPU through MPS
 };
 
-/// Measures in a worker process, so that a kernel that faults, hangs or corrupts memory costs its own row and no more:
-/// the worker is killed, another one started, and the rest goes on.
+/// Measures in a worker process. If a kernel faults, hangs or corrupts memory, only its own row is lost: the worker is
+/// killed, a new one is started, and the work continues.
 ///
-/// The worker is spawned by `program`, not forked: this process may have used CUDA or not. It ends itself after any
-/// error that has taken its CUDA context, and when this process is gone.
+/// The worker is `program`, spawned and not forked, so this process may have used CUDA. The worker ends itself after
+/// any error that destroyed its CUDA context, and when this process is gone.
 ///
-/// A worker that is killed from outside, by hand or for lack of memory, is nobody's fault: what it was doing is done
-/// again. One that crashes in its own code is believed the second time. What a dead worker costs does not count against
-/// a race's deadline.
+/// If another process or the out-of-memory killer kills a worker, no trial is blamed, and the worker's step is
+/// repeated. If a worker crashes in its own code, its trial is blamed the second time. The time that a dead worker took
+/// does not count against the deadline of a race.
 class IsolatedMeasurer final : public Measurer {
  public:
-  /// Starts the worker and waits for the facts about its GPU. Throws Error{no_driver, no_device, io_error},
-  /// Error{not_supported} where other processes share the GPU through MPS, and Error{context_lost} if it cannot start.
+  /// Starts the worker and waits until it reports its GPU. Throws Error{no_driver, no_device, io_error},
+  /// Error{not_supported} if other processes share the GPU through MPS, and Error{context_lost} if the worker cannot
+  /// start.
   explicit IsolatedMeasurer(WorkerOptions options);
   ~IsolatedMeasurer() override;
 
   const GpuFacts& gpu() const override;
   void begin(const Problem& problem, const MeasureOptions& options) override;
-  /// A trial that ended the worker gets a verdict that says how: "hung: …", "faulted: …". Throws Error{internal} if the
-  /// worker keeps being killed from outside; as do begin and race.
+  /// A trial that ended the worker gets a verdict with the way it ended: "hung: …", "faulted: …". Throws
+  /// Error{internal} if other processes kill the worker again and again; begin and race do the same.
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override;
-  /// Where a round that runs several trials ends the worker, each is raced alone to find the guilty one. If none is,
-  /// the baseline is left out of later attempts. Throws Error{internal} if the worker keeps dying all the same.
+  /// If the worker ends in a round that runs several trials, each trial is raced alone to find the one to blame. If
+  /// none is found, later attempts leave out the baseline. Throws Error{internal} if the worker still keeps dying.
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override;
   void end() override;
   std::string baseline() const override;
 
-  /// Workers started beyond the first.
+  /// The number of workers started after the first one.
   int restarts() const override;
-  /// The running worker's process id; -1 between two. May be asked from any thread.
+  /// The process id of the running worker; -1 between two workers. Any thread may call it.
   int pid() const;
 
  private:

@@ -21,7 +21,7 @@ std::vector<Trial> read_trials(FieldReader& fields, const Cubins& cubins) {
     const std::optional<LaunchConfig> launch = parse_launch(raster);
     const auto cubin = cubins.find(symbol);
     if (!config || !launch || !is_legal(*launch, *config) || cubin == cubins.end()) {
-      throw Error(ErrorCode::internal, "a worker was asked for a kernel that it does not know: " + name + " " + raster);
+      throw Error(ErrorCode::internal, "a worker was asked to run an unknown kernel: " + name + " " + raster);
     }
     trials.push_back({*config, *launch, cubin->second});
   }
@@ -118,7 +118,7 @@ Request encode_race(std::span<const Trial> trials, const RaceOptions& options, b
   fields.add_number(with_baseline).add_number(static_cast<int>(options.mode)).add_number(options.rounds);
   fields.add_number(options.round_us).add_number(options.warm_up_us);
   fields.add_number(options.max_launches).add_number(options.seed);
-  // The steady clock is the machine's: the same for all of its processes.
+  // The steady clock belongs to the machine: all its processes see the same clock.
   fields.add_number(options.abandon_ratio).add_number(options.deadline.time_since_epoch().count());
   add_trials(fields, trials);
   return {RequestKind::race, fields.bytes()};

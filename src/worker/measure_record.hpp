@@ -16,15 +16,15 @@
 #include <type_traits>
 #include <vector>
 
-// What passes between a process that tunes and the worker that measures for it. Both are the same program, so numbers
-// travel as they lie in memory.
+// The messages between a process that tunes and the worker that measures for it. Both run the same program, so numbers
+// are sent in their memory representation.
 
 namespace hotgemm {
 
 enum class RequestKind : std::uint32_t { hello, begin, cubin, check, race, end };
 
-/// Goes before each request; its body follows. Every request is answered by replies up to `done`, except cubin, which
-/// is not answered.
+/// Precedes each request; the body follows. Every request is answered by replies that end with `done`; only a cubin is
+/// not answered.
 struct RequestHeader {
   static constexpr std::uint32_t kMagic = 0x31574748;  // "HGW1"
   std::uint32_t magic = kMagic;
@@ -33,24 +33,24 @@ struct RequestHeader {
 };
 
 enum class ReplyKind : std::uint32_t {
-  facts,    ///< to hello: text holds the GPU's facts
-  step,     ///< the worker is about to run `trial`, or what is no single trial's
-  verdict,  ///< on `trial`: its stage, and in text the reason, if it is not sound
+  facts,    ///< answers hello: text holds the facts about the GPU
+  step,     ///< the worker is about to run `trial`, or a step that belongs to no single trial
+  verdict,  ///< for `trial`: its stage, and the reason in text if it is not sound
   sample,   ///< row `trial` of the race took `us` in `round`
-  failure,  ///< row `trial` of the race was not, or no longer, timed; why is in text
-  done,     ///< the end of the answer; text names the baseline; of a race: `trial` rows, `round` rounds
-  error,    ///< instead of done: the request failed with `code`, and text says why; the worker goes on
-  fatal,    ///< the same, and the worker ends
+  failure,  ///< row `trial` of the race was not timed, or its timing was stopped; text says why
+  done,     ///< ends the answer; text names the baseline; after a race, there are `trial` rows and `round` rounds
+  error,    ///< replaces done: the request failed with `code`, and text says why; the worker continues
+  fatal,    ///< like error, but the worker ends
 };
 
-/// What the worker answers with: all of one size.
+/// A reply of the worker. All replies have the same size.
 struct Reply {
   static constexpr std::uint32_t kMagic = 0x31525748;  // "HWR1"
   static constexpr std::int32_t kNoTrial = -1;
 
   std::uint32_t magic = kMagic;
   ReplyKind kind = ReplyKind::done;
-  std::int32_t trial = kNoTrial;  ///< its place in the request
+  std::int32_t trial = kNoTrial;  ///< index in the request
   std::int32_t stage = 0;
   std::int32_t round = 0;
   std::int32_t code = 0;
@@ -58,14 +58,14 @@ struct Reply {
   std::uint32_t text_bytes = 0;
   std::array<char, 988> text_buffer{};
 
-  /// Cut where it is too long.
+  /// Cuts `text` if it is too long.
   void set_text(std::string_view text);
   std::string_view text() const;
   bool is_intact() const;
 };
 static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 1024);
 
-/// Puts numbers and texts one after the other.
+/// Appends numbers and texts to a byte string.
 class FieldWriter {
  public:
   template <class Number>
@@ -87,7 +87,7 @@ class FieldWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads them in the order in which they were written. Throws Error{internal} where the bytes end too early.
+/// Reads numbers and texts in the order in which they were written. Throws Error{internal} if the bytes end too early.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -111,7 +111,7 @@ struct Request {
   std::vector<std::byte> body;
 };
 
-/// The cubins that a worker holds, by symbol, from begin to begin.
+/// The cubins that a worker holds, keyed by symbol. A begin request empties them.
 using Cubins = std::map<std::string, std::shared_ptr<const Cubin>>;
 
 struct BeginRequest {
@@ -133,7 +133,8 @@ Request encode_cubin(const Cubin& cubin);
 Request encode_check(std::span<const Trial> trials, unsigned seed);
 Request encode_race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline);
 
-// The inverses. Throw Error for what no encoder writes, and for a trial whose cubin is not among `cubins`.
+// The inverse functions. They throw Error for bytes that no encoder writes, and for a trial whose cubin is not in
+// `cubins`.
 BeginRequest decode_begin(std::span<const std::byte> body);
 Cubin decode_cubin(std::span<const std::byte> body);
 CheckRequest decode_check(std::span<const std::byte> body, const Cubins& cubins);

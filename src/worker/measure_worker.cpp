@@ -30,7 +30,7 @@ class MeasureWorker {
       try {
         answer(request);
       } catch (const Error& error) {
-        // What fails before there is a measurer will not be better the next time.
+        // An error before the measurer exists would occur again at the next request.
         const bool ends = error.code() == ErrorCode::context_lost || !measurer_;
         send(encode_error(ends ? ReplyKind::fatal : ReplyKind::error, error.code(), error.what()));
         if (ends) leave();
@@ -42,14 +42,14 @@ class MeasureWorker {
   }
 
  private:
-  /// No destructors: they would call into a CUDA context that is lost.
+  /// Ends the process without destructors: they would call into a lost CUDA context.
   [[noreturn]] static void leave() { ::_exit(kEndedItself); }
 
   Request read_request() {
     RequestHeader header;
     link_.read_all(std::as_writable_bytes(std::span(&header, 1)));
     if (header.magic != RequestHeader::kMagic) {
-      send(encode_error(ReplyKind::fatal, ErrorCode::internal, "the worker was sent what is no request"));
+      send(encode_error(ReplyKind::fatal, ErrorCode::internal, "the worker received an invalid request"));
       leave();
     }
     Request request{header.kind, std::vector<std::byte>(header.body_bytes)};
@@ -83,7 +83,7 @@ class MeasureWorker {
       case RequestKind::race: return race(decode_race(request.body, cubins_));
       case RequestKind::end: measurer_->end(); return send_done();
     }
-    throw Error(ErrorCode::internal, "the worker was sent an unknown request");
+    throw Error(ErrorCode::internal, "the worker received an unknown request");
   }
 
   void greet() {
@@ -97,7 +97,7 @@ class MeasureWorker {
     send_done();
   }
 
-  /// Within a check the trial is the one that was named, whatever its place in what the measurer was given.
+  /// Sends a step, except within a check: there the trial was named already, and the measurer's index would be wrong.
   void announce(std::size_t trial) {
     if (!checking_) send_step(trial);
   }
@@ -113,7 +113,7 @@ class MeasureWorker {
     cubins_.insert_or_assign(std::move(symbol), std::make_shared<const Cubin>(std::move(cubin)));
   }
 
-  /// One by one, so that each verdict is safe before the next trial runs.
+  /// Checks one trial at a time, so that each verdict is sent before the next trial runs.
   void check(const CheckRequest& request) {
     for (std::size_t i = 0; i < request.trials.size(); ++i) {
       send_step(i);

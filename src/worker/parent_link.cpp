@@ -20,12 +20,12 @@ namespace {
   throw Error(ErrorCode::io_error, attempt + ": " + std::strerror(errno));
 }
 
-/// No destructors: the process may be inside the driver, which a kernel that does not end keeps there.
+/// Ends the process without destructors: a kernel that does not end may keep a thread inside the driver.
 [[noreturn]] void leave() { ::_exit(ParentLink::kParentGone); }
 
 void end_with_parent(int socket) {
   for (;;) {
-    ::pollfd entry{socket, POLLRDHUP, 0};  // not POLLIN: requests that wait are none of its business
+    ::pollfd entry{socket, POLLRDHUP, 0};  // POLLIN is left out: waiting requests do not matter here
     const int ready = ::poll(&entry, 1, -1);
     if (ready > 0 || (ready < 0 && errno != EINTR)) leave();
   }
@@ -36,7 +36,8 @@ void end_with_parent(int socket) {
 ParentLink::ParentLink() {
   struct ::stat what {};
   if (::fstat(STDIN_FILENO, &what) != 0 || !S_ISSOCK(what.st_mode)) {
-    throw Error(ErrorCode::invalid_argument, "a worker is started by another hotgemm process; its stdin is no socket");
+    throw Error(ErrorCode::invalid_argument,
+                "a worker must be started by another hotgemm process: stdin is not a socket");
   }
   socket_ = FileDescriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!socket_) fail("take over the socket to the parent process");

@@ -10,7 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Io = ChildProcess::Io;
 
-constexpr std::chrono::seconds kSendPatience{10};  // a worker that waits for requests reads them
+constexpr std::chrono::seconds kSendPatience{10};  // a worker that waits for requests reads them at once
 
 std::vector<std::string> arguments_of(const WorkerOptions& options) {
   std::vector<std::string> words{"worker", "--device", std::to_string(options.device)};
@@ -48,7 +48,7 @@ std::optional<WorkerEnd> WorkerProcess::ask(const Request& request, const Patien
     if (io != Io::done) return end_after(io, silence_s, running);
     if (!reply.is_intact()) {
       reap();
-      return WorkerEnd{.what = "the worker's answer is no record", .trial = running};
+      return WorkerEnd{.what = "the worker sent an invalid reply", .trial = running};
     }
     if (reply.kind == ReplyKind::error) throw decode_error(reply);
     if (reply.kind == ReplyKind::fatal) {
@@ -77,7 +77,7 @@ WorkerEnd WorkerProcess::end_after(Io io, double silence_s, std::int32_t trial) 
 
 void WorkerProcess::reap() {
   if (child_.kill()) return;
-  throw Error(ErrorCode::context_lost,  // no problem's fault: another GPU may take it
+  throw Error(ErrorCode::context_lost,  // not the fault of a problem: another GPU may take it
               fmt::format("worker process {} does not end although it was killed: GPU {}, which it was using, is "
                           "suspect and should be looked at before it is used again",
                           child_.pid(), device_));

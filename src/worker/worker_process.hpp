@@ -11,30 +11,30 @@
 
 namespace hotgemm {
 
-/// How a worker came to its end.
+/// How a worker ended.
 struct WorkerEnd {
   enum class Cause {
-    told,    ///< it said why and ended itself
-    hung,    ///< it was silent too long, and was killed
-    died,    ///< of a signal that its own code had raised, or by leaving
-    killed,  ///< from outside: nothing that ran in it is to blame
+    told,    ///< it reported an error and ended itself
+    hung,    ///< it was silent for too long and was killed
+    died,    ///< by a signal that its own code raised, or by exiting
+    killed,  ///< killed from outside: nothing that ran in the worker is to blame
   };
   Cause cause = Cause::died;
-  ErrorCode code = ErrorCode::context_lost;  ///< what it told
-  std::string what;                          ///< "no answer within 2.0 s", or what it told
-  std::int32_t trial = Reply::kNoTrial;      ///< that it had said to be running
+  ErrorCode code = ErrorCode::context_lost;  ///< the code that the worker reported
+  std::string what;                          ///< "no answer within 2.0 s", or the message that the worker reported
+  std::int32_t trial = Reply::kNoTrial;      ///< the trial that it had announced
 
-  /// As the reason of a trial: "hung: …", "faulted: …".
+  /// The reason in the form of a trial's reason: "hung: …", "faulted: …".
   std::string reason() const { return (cause == Cause::hung ? "hung: " : "faulted: ") + what; }
 };
 
-/// How long a worker may say nothing, in seconds.
+/// Limits for the silence of a worker, in seconds.
 struct Patience {
-  double trial_s = 0;    ///< while it runs the trial that it has named
-  double several_s = 0;  ///< while it runs several or something else
+  double trial_s = 0;    ///< while it runs one trial that it announced
+  double several_s = 0;  ///< while it runs several trials or something else
 };
 
-/// One life of a measuring worker.
+/// One run of a measuring worker, from its start to its end.
 class WorkerProcess {
  public:
   /// Throws Error{io_error} if the program cannot be run.
@@ -42,11 +42,11 @@ class WorkerProcess {
 
   int pid() const { return child_.pid(); }
 
-  /// Sends a request that is not answered. Where that fails, the next ask tells the end.
+  /// Sends a request that has no answer. If sending fails, the next ask reports the end.
   void send(const Request& request);
-  /// Sends `request` and hands over the replies, the last of which is `done`. Returns how the worker ended if it ended
-  /// instead; it is reaped then. Throws the Error that the worker answered with, and Error{context_lost} if it cannot
-  /// be killed.
+  /// Sends `request` and passes each reply to `on_reply`, up to `done`. If the worker ends first, reaps it and returns
+  /// how it ended. Throws the Error that the worker replied with, and Error{context_lost} if the worker cannot be
+  /// killed.
   std::optional<WorkerEnd> ask(const Request& request, const Patience& patience,
                                const std::function<void(const Reply&)>& on_reply);
 

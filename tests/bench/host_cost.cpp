@@ -1,5 +1,6 @@
-// What a warm call costs the host, on a problem that is too small to hide it: 64×64×64. That is estimated to be fastest
-// without tensor maps; two rows are of a kernel that has them, and of the second all change with every call.
+// The host cost of a warm call on a 64×64×64 problem, which is too small to hide it. The kernel estimated to be fastest
+// there has no tensor maps. Two rows are for a kernel with tensor maps; in the second of them all maps change with
+// every call.
 //
 // Each measurement is a batch of launches that fits the launch queue, with the wait for the GPU outside the timed
 // region. A batch of bare cuLaunchKernel calls of the same kernel runs beside every batch, so that the difference is
@@ -32,21 +33,21 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kBatch = 256;  // launches; the driver queues about a thousand before it makes the caller wait
+constexpr int kBatch = 256;  // launches; the driver queues about a thousand before the caller must wait
 constexpr int kBatches = 400;
 constexpr int kWarmUps = 8;
 
-/// Everything a warm call needs, made once.
+/// All data that a warm call needs, made once.
 class WarmCall {
  public:
-  /// Of a kernel with tensor maps, or of the one that is estimated to be the fastest. nullptr, and why in `why_not`,
-  /// where there is no GPU for it.
+  /// For a kernel with tensor maps, or for the kernel estimated to be fastest. Returns nullptr, with the reason in
+  /// `why_not`, if there is no suitable GPU.
   template <bool kHasMaps>
   static WarmCall* get(std::string& why_not) {
     static std::string reason;
     static WarmCall* instance = []() -> WarmCall* {
       try {
-        return new WarmCall(kHasMaps);  // leaked: libcuda may be gone when static objects are destroyed
+        return new WarmCall(kHasMaps);  // never destroyed: libcuda may be gone when static objects are destroyed
       } catch (const Error& error) {
         reason = error.what();
         return nullptr;
@@ -60,7 +61,7 @@ class WarmCall {
   CUstream stream() const { return stream_.get(); }
   const Problem& problem() const { return problem_; }
   const Operands& operands() const { return operands_; }
-  /// At other addresses than the last time.
+  /// Operands at other addresses than the last time.
   const Operands& other_operands() {
     is_elsewhere_ = !is_elsewhere_;
     return is_elsewhere_ ? elsewhere_ : operands_;
@@ -69,7 +70,7 @@ class WarmCall {
   Context& context() { return context_; }
   const Plan& plan() const { return plan_; }
 
-  /// The kernel of the plan, launched by hand with arguments that are ready.
+  /// Launches the kernel of the plan by hand, with prepared arguments.
   void launch_raw() {
     void* parameters[] = {kernel_->maps ? static_cast<void*>(&args_) : &args_.gemm};
     driver_.check(
@@ -116,7 +117,7 @@ class WarmCall {
     const KernelConfig config = parse_config(plan_.config()).value();
     const GemmTraits traits = traits_of(problem_);
     const BuildResult built = engine.builder.build(render(config, traits, state.info().arch, engine.bundle));
-    kernel_ = state.load(config, traits, *built.cubin);  // the plan's own
+    kernel_ = state.load(config, traits, *built.cubin);  // the same kernel as the plan's
     blocks_ = static_cast<unsigned>(kernel_->shape.blocks(kSize, kSize, kernel_->sm_count));
     const OperandSet& set = pool_.sets().front();
     args_.gemm = {.a = set.a,
@@ -161,7 +162,7 @@ class WarmCall {
   Plan plan_;
   std::shared_ptr<const GemmKernel> kernel_;
   unsigned blocks_ = 0;
-  WgmmaArgs args_{};  // families without tensor maps read the rest of it
+  WgmmaArgs args_{};  // families without tensor maps read only args_.gemm
 };
 
 /// Seconds per call.
@@ -180,7 +181,7 @@ void measure(benchmark::State& state, WarmCall& warm, Call&& call) {
   std::vector<double> raw_ns, over_ns, ns;
   bool raw_first = false;
   for (auto _ : state) {
-    raw_first = !raw_first;  // neither is always the one that follows a wait
+    raw_first = !raw_first;  // so that neither always follows a wait
     double raw = 0, subject = 0;
     if (raw_first) raw = time_batch(warm, [&] { warm.launch_raw(); });
     subject = time_batch(warm, call);
@@ -195,7 +196,7 @@ void measure(benchmark::State& state, WarmCall& warm, Call&& call) {
   state.counters["over_raw_ns"] = median(over_ns);
 }
 
-/// Runs `body` with the warm call, or skips.
+/// Runs `body` with the warm call, or skips the benchmark.
 template <bool kHasMaps = false>
 void with_gpu(benchmark::State& state, const std::function<void(WarmCall&)>& body) {
   std::string why_not;

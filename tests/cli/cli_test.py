@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the `hotgemm` command as a user would. Tests that need NVRTC or a stand-in driver are skipped without."""
+"""Runs the `hotgemm` command as a user would. Tests that need NVRTC or a stand-in driver are skipped without it."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ class CliTest(unittest.TestCase):
         self.addCleanup(self.directory.cleanup)
         self.path = pathlib.Path(self.directory.name).resolve()
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HOTGEMM_")}
-        for name in ("HOTGEMM_LIBNVRTC", "HOTGEMM_LIBCUBLAS"):  # where a machine keeps them
+        for name in ("HOTGEMM_LIBNVRTC", "HOTGEMM_LIBCUBLAS"):  # their places on this machine
             if name in os.environ:
                 self.environment[name] = os.environ[name]
         self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "cache")
@@ -51,9 +51,9 @@ class CliTest(unittest.TestCase):
         if not library:
             self.skipTest("no stand-in driver")
         self.environment["HOTGEMM_LIBCUDA"] = library
-        # A real cuBLAS would look for a real driver.
+        # A real cuBLAS would need a real driver.
         self.environment["HOTGEMM_LIBCUBLAS"] = "/nowhere/libcublas.so"
-        # A small GPU's memory, and an L2 that few operand sets fill.
+        # The memory of a small GPU, and an L2 that a few operand sets fill.
         return ["--jobs", "1", "--candidates", "2", "--scratch", "4M", "--budget", "60"]
 
 
@@ -167,7 +167,7 @@ class PrewarmTest(CliTest):
         self.assertEqual(self.run_json(*self.WORDS, "--list")["to_compile"], 0)
 
     def test_worker_processes_fill_the_same_cache(self):
-        """More than eight jobs are worker processes; their kernels answer a run without."""
+        """More than eight jobs run in worker processes. Their kernels serve a later run without worker processes."""
         self.need_nvrtc()
         words = [*self.WORDS, "--jobs", "9"]
         first = self.run_json(*words)
@@ -298,7 +298,7 @@ class EmulateTest(CliTest):
 
 
 class MeasuringTest(CliTest):
-    """Against the stand-in driver: what the command does with numbers, not what they are."""
+    """Runs against the stand-in driver. Tests what the command does with numbers, not the numbers."""
 
     def test_tune_records_and_bench_uses_the_record(self):
         options = self.use_standin()
@@ -374,7 +374,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", required=True)
     parser.add_argument("--standin", default="", help="the stand-in driver's library")
-    parser.add_argument("--corrupting", default="", help="the same, whose kernels compute wrong numbers")
+    parser.add_argument("--corrupting", default="", help="a stand-in driver whose kernels compute wrong numbers")
     options, rest = parser.parse_known_args()
     COMMAND, STANDIN, CORRUPTING = options.command, options.standin, options.corrupting
     found = subprocess.run([COMMAND, "info", "--json"], capture_output=True, text=True, timeout=60, check=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`hotgemm ladder` as a user runs it: without a GPU, and against the stand-in driver."""
+"""Runs `hotgemm ladder` as a user would, without a GPU and against the stand-in driver."""
 
 import csv
 import io
@@ -63,7 +63,7 @@ class LadderNoRunTest(CliTest):
         rows = self.run_json(*self.WORDS, "--dtype", "f32")["results"]
         self.assertGreaterEqual(len(rows), 1)
         self.assertTrue(all(row["dtype"] == "f32" and row["acc"] == "f32" for row in rows))
-        named = self.run_json(*self.WORDS, "--rung", rows[0]["name"])["results"]  # which brings its type
+        named = self.run_json(*self.WORDS, "--rung", rows[0]["name"])["results"]  # a named rung keeps its own type
         self.assertIn(rows[0]["label"], [row["label"] for row in named])
         both = self.run_json(*self.WORDS, "--family", "cublas", "--config", SIMT, "--acc", "f32", "--layout",
                              "nt")["results"]
@@ -76,14 +76,14 @@ class LadderNoRunTest(CliTest):
         self.assertIn("/nonexistent", done.stderr)
 
     def test_what_exceeds_a_limit_is_refused_with_both_numbers(self):
-        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # before it is compiled
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # the refusal comes before compiling
         done = self.run_command(*self.WORDS, "--config", TOO_LARGE, expect=2)
         self.assertIn("shared memory: 327680 bytes per block, 232448 at most", done.stdout)
         self.assertIn(TOO_LARGE, done.stderr)
         row = self.run_json(*self.WORDS, "--config", TOO_LARGE, expect=2)["results"][0]
         self.assertEqual(row["outcome"], "refused")
         self.assertIsNone(row["registers"])
-        # A rung that nobody named is refused in passing.
+        # The refusal of a rung that was not named is not a failure.
         rows = self.run_json("ladder", "--no-run", "--arch", "sm_75", "--family", "mma")["results"]
         self.assertEqual({row["outcome"] for row in rows}, {"refused"})
 
@@ -168,7 +168,7 @@ class LadderRunTest(CliTest):
         words = [*self.use_standin(rounds=100000), "--config", SIMT, "--json"]
         with subprocess.Popen([cli_test.COMMAND, *words], env=self.environment, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, cwd=self.path) as process:
-            time.sleep(5)  # the kernels are built in less, and the rounds take longer
+            time.sleep(5)  # the kernels are built in less time, and the rounds take longer
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130, out + err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `hotgemm tune` as a user would, against the stand-in driver: what it reports, keeps and survives."""
+"""Runs `hotgemm tune` as a user would, against the stand-in driver. Tests its reports, its records and its recovery."""
 
 import contextlib
 import json
@@ -16,12 +16,12 @@ import time
 
 import cli_test
 
-# `[3/12] 8x16x8 nn f16: mma_… r16m, 1000.0 us, …`: a problem that is done.
+# A line of a finished problem: `[3/12] 8x16x8 nn f16: mma_… r16m, 1000.0 us, …`.
 DONE_LINE = re.compile(r"\[\d+/\d+\] (?P<label>[^:]+): (?P<config>\S+) \S+, [\d.]+ us, [\d.]+ TFLOP/s, ")
 
 
 def processes_of(cache):
-    """The ids of processes whose cache directory is `cache`: the command's and its workers'."""
+    """The ids of processes whose cache directory is `cache`: those of the command and its workers."""
     found = {}
     for directory in pathlib.Path("/proc").iterdir():
         if not directory.name.isdigit():
@@ -34,7 +34,7 @@ def processes_of(cache):
 
 
 class TuneCase(cli_test.CliTest):
-    """Tuning with kernels that have been compiled once for all tests."""
+    """Tuning with kernels that are compiled once for all tests."""
 
     SHELF = None
     LIST = ",".join(f"8x{n}x8" for n in range(8, 8 * 17, 8))  # classes that share their kernels
@@ -52,7 +52,7 @@ class TuneCase(cli_test.CliTest):
         self.environment["HOTGEMM_CACHE_PATH"] = TuneCase.SHELF.name
 
     def fill_shelf(self):
-        shelf = tempfile.TemporaryDirectory()  # lives as long as the program
+        shelf = tempfile.TemporaryDirectory()  # removed at the end of the program
         words = ["--candidates", "12", *TuneCase.OPTIONS, "--cache-dir", shelf.name]
         self.run_command("tune", "--shape", "8x8x8", *words, "-q")
         for kind in ("db", "rejected", "tune"):
@@ -63,12 +63,12 @@ class TuneCase(cli_test.CliTest):
         return self.run_json("tune", *self.OPTIONS, *words, expect=expect)
 
     def plant(self, *rules):
-        """Each rule is (config, what): what the stand-in does with a kernel."""
+        """Sets the behaviour of kernels on the stand-in. Each rule is (config, what)."""
         self.environment["HOTGEMM_STANDIN_SCRIPT"] = ";".join(
             ["hotgemm_=speed:1000"] + [f"hotgemm_{config}_f16={what}" for config, what in rules])
 
     def candidates(self):
-        """The configs that are timed for 8x8x8, in an order that does not change."""
+        """The configs that are timed for 8x8x8, in a fixed order."""
         self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--retune", "--trace", "all.jsonl", "-q")
         lines = [json.loads(line) for line in (self.path / "all.jsonl").read_text().splitlines()]
         shutil.rmtree(self.path / "cache")
@@ -79,7 +79,7 @@ class TuneCase(cli_test.CliTest):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.path)
 
     def records(self):
-        """Config by the beginning of the problem's text: size, layout and type."""
+        """The recorded configs, keyed by the first words of the problem's text: size, layout and type."""
         shown = self.run_json("db", "show")["records"]
         return {" ".join(record["problem"].split()[:3]): record["config"] for record in shown}
 
@@ -106,7 +106,7 @@ class ReportTest(TuneCase):
                                   env=self.environment, stdout=subprocess.DEVNULL, stderr=theirs) as process:
                 os.close(theirs)
                 text = b""
-                with contextlib.suppress(OSError):  # how a terminal ends
+                with contextlib.suppress(OSError):  # reading a closed terminal fails like this
                     while part := ours.read(4096):
                         text += part
             self.assertEqual(process.returncode, 0)
@@ -163,19 +163,19 @@ class ReportTest(TuneCase):
         self.assertEqual(len(output["results"]), self.COUNT)
         self.assertEqual({result["gpu"] for result in output["results"]}, {0, 1})
         self.assertEqual(len(self.records()), self.COUNT)
-        # One that is not there is left out, and said so.
+        # A GPU that does not exist is left out, with a message.
         output = self.tune("--shape", self.LIST, "--gpus", "1,7", "--retune")
         self.assertEqual({result["gpu"] for result in output["results"]}, {1})
         self.assertEqual([lost["gpu"] for lost in output["lost_gpus"]], [7])
         done = self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--gpus", "1,7", "-q")
-        self.assertRegex(done.stderr, r"^hotgemm: GPU 7 is given up: .*\n$")
+        self.assertRegex(done.stderr, r"^hotgemm: GPU 7 is no longer used: .*\n$")
 
     def test_budgets_of_the_run(self):
         output = self.tune("--shape", self.LIST, "--trials", "1")
         self.assertEqual((output["ended"], output["left"]), ("out_of_trials", self.COUNT - 1))
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:5000"
         done = self.run_command("tune", "--shape", self.LIST, *self.OPTIONS, "--retune", "--run-budget", "1s")
-        self.assertIn("left, since --run-budget is spent; --resume goes on", done.stdout)
+        self.assertIn("left because --run-budget is used up; use --resume to continue", done.stdout)
         self.assertNotIn("16 problems in", done.stdout)
 
 
@@ -205,7 +205,7 @@ class FaultTest(TuneCase):
         self.assertEqual({line["config"] for line in traced if "rejected" in line}, set(expected))
         self.expect_nobody_left()
 
-        # Nobody tries them again at once, and nobody is killed by them.
+        # A second run does not try the rejected kernels, so they kill no worker.
         again = self.tune(*words, "--retune")
         self.assertEqual(again["restarts"], 0)
         self.assertEqual(again["results"][0]["config"], best)
@@ -249,7 +249,7 @@ class InterruptTest(TuneCase):
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:400"
 
     def wait_for_done(self, process, count=1):
-        """Reads until `count` problems are done; returns what it has read of them."""
+        """Reads until `count` problems are done. Returns their configs."""
         done = {}
         while len(done) < count:
             line = process.stderr.readline()
@@ -276,7 +276,7 @@ class InterruptTest(TuneCase):
         self.assertEqual(len(again["results"]), self.COUNT)
         for before, after in zip(origins, again["results"]):
             self.assertEqual(after["origin"], "tuned" if before == "partial" else "recorded")
-        # The same with --retune, which would begin from the start without --resume.
+        # The same with --retune, which would measure everything again without --resume.
         last = self.tune("--shape", self.LIST, "--resume", "--retune")
         self.assertEqual({result["origin"] for result in last["results"]}, {"recorded"})
 
@@ -307,7 +307,7 @@ class InterruptTest(TuneCase):
         for label in done:
             self.assertEqual(origins[label], "recorded")
         self.assertIn("tuned", origins.values())
-        text = (self.path / "t.jsonl").read_text()  # the trace goes on, too
+        text = (self.path / "t.jsonl").read_text()  # the trace is continued too
         self.assertEqual(text.count('{"trace"'), 2)
 
 

@@ -1,4 +1,4 @@
-// Whether tuning is a matter of luck: the same problems tuned twice, and where the picks differ, raced once more.
+// Tests that tuning does not depend on luck: the same problems are tuned twice, and different picks race once more.
 
 #include "context_impl.hpp"
 #include "gpu/gpu_fixture.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kProblems = 20;
 constexpr double kIndistinct = 0.01;
 
-/// Every so manieth problem of the shape sets, some of which hold the same one.
+/// Some problems of each shape set, at equal distances. Some sets contain the same problems.
 std::vector<Problem> some_problems() {
   std::vector<Problem> all;
   for (const char* set : {"large", "medium", "skinny", "ragged", "deepk", "grid"}) {
@@ -39,11 +39,11 @@ class Agreement : public GpuTest {
 
   std::string cache(int pass) const { return (directory_.path() / std::to_string(pass)).string(); }
 
-  /// Tuned from nothing but compiled kernels.
+  /// Tunes with an empty database; only compiled kernels are cached.
   std::vector<Pick> tune(const std::vector<Problem>& problems, int pass) {
     Context context(options_for(Policy::tune, cache(pass)));
     TuneOptions options;
-    options.budget_s = 10;  // as `hotgemm tune` has it
+    options.budget_s = 10;  // as in `hotgemm tune`
     options.scratch_bytes = std::int64_t{8} << 30;
     options.seed = static_cast<std::uint64_t>(pass);
     std::vector<Pick> picks;
@@ -63,7 +63,7 @@ class Agreement : public GpuTest {
     fs::copy(cache(from) + "/v1/cubin", cache(to) + "/v1/cubin", fs::copy_options::recursive);
   }
 
-  /// Of the first pick's time to the second's.
+  /// The interval of the ratio of the first pick's time to the second's.
   Interval ratio_of(const Problem& problem, const Pick& first, const Pick& second) {
     Context context(options_for(Policy::tune, cache(1)));
     Engine& engine = impl_of(context).engine();

@@ -19,7 +19,7 @@ class Capture : public GpuTest, public testing::WithParamInterface<CUstreamCaptu
  protected:
   Context& cold_context() { return context_.emplace(tuning_options(cache_.string())); }
 
-  /// Captures `enqueue` in the mode under test. The capture must survive it.
+  /// Captures `enqueue` in the mode under test. The capture must stay valid.
   CUgraphExec capture(const std::function<void()>& enqueue) {
     EXPECT_EQ(driver().cuStreamBeginCapture(stream(), GetParam()), CUDA_SUCCESS);
     try {
@@ -37,7 +37,7 @@ class Capture : public GpuTest, public testing::WithParamInterface<CUstreamCaptu
     return executable;
   }
 
-  /// Replays `graph` on `runs` different data.
+  /// Replays `graph` on `runs` different sets of data.
   void expect_right_replays(CUgraphExec graph, CaseRun& run, int runs) {
     for (int i = 0; i < runs; ++i) {
       run.fill(CaseRun::Data::integers, static_cast<unsigned>(100 + i));
@@ -66,7 +66,7 @@ TEST_P(Capture, AColdCallEstimatesAndIsTunedLater) {
   run.run(caller(context, c.problem));
   EXPECT_EQ(run.inexact(), "");
   EXPECT_EQ(context.stats().tuned, 1u);
-  expect_right_replays(graph, run, 2);  // the graph's kernel is still there
+  expect_right_replays(graph, run, 2);  // the graph's kernel is still loaded
   EXPECT_EQ(driver().cuGraphExecDestroy(graph), CUDA_SUCCESS);
 }
 
@@ -80,7 +80,7 @@ TEST_P(Capture, AWarmCallIsCapturedAsItIs) {
   const std::uint64_t plans = context.stats().plans;
   const CUgraphExec graph = capture([&] {
     context.gemm(stream(), c.problem, run.operands());
-    context.gemm(stream(), c.problem, run.operands());  // C is apart from D: the same result again
+    context.gemm(stream(), c.problem, run.operands());  // D does not alias C, so a second call gives the same result
   });
   ASSERT_NE(graph, nullptr);
   EXPECT_EQ(context.stats().plans, plans);

@@ -1,4 +1,4 @@
-// The kernels that measure the tensor cores' rate multiply what they say.
+// The kernels that measure the rate of the tensor cores compute the products that they count.
 
 #include "context_impl.hpp"
 #include "gpu/gpu_fixture.hpp"
@@ -39,7 +39,7 @@ class CeilingOnGpu : public GpuTest {
         "launch a ceiling kernel");
     driver().check(driver().cuStreamSynchronize(stream()), "run a ceiling kernel");
   }
-  /// Of the absolute sums that the threads leave.
+  /// The mean of the absolute sums that the threads store.
   double mean_sum(const LoadedKernel& kernel, int iterations) const {
     constexpr int kBlocks = 3;
     std::vector<float> sums(static_cast<std::size_t>(ceiling_result_bytes(kBlocks)) / sizeof(float));

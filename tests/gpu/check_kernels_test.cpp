@@ -1,4 +1,4 @@
-// The digest of operands' memory, on the device.
+// The digest of the operands' memory, computed on the device.
 
 #include "gpu/gpu_fixture.hpp"
 
@@ -21,7 +21,7 @@ class DigestOnGpu : public GpuTest {
   }
 };
 
-/// The digest as templates/shared defines it, of memory that has been copied to the host.
+/// The digest as defined in templates/shared, for memory that was copied to the host.
 std::uint64_t digest_of(const Bytes& image, const DigestArgs& args) {
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at < image.size(); at += kDigestChunkBytes) {
@@ -63,13 +63,13 @@ TEST_F(DigestOnGpu, ShowsAByteBesideDAndNoneInIt) {
   EXPECT_EQ(digest(problem, pool), before);
   write(set.d + 2 * 99, 1);
   EXPECT_NE(digest(problem, pool), before);
-  write(set.d + 2 * 99, 0xff);  // as fill_check left it
+  write(set.d + 2 * 99, 0xff);  // the value that fill_check wrote
   EXPECT_EQ(digest(problem, pool), before);
   write(pool.begin() + pool.bytes() - 1, 1);
   EXPECT_NE(digest(problem, pool), before);
 }
 
-/// It runs before and after every candidate.
+/// The digest runs before and after every candidate, so it must be fast.
 TEST_F(DigestOnGpu, ReadsATerabytePerSecond) {
   for (const Problem& problem : {Problem{.m = 16384, .n = 64, .k = 16384}, Problem{.m = 16384, .n = 16384, .k = 64}}) {
     const OperandPool pool(driver(), problem, 0, std::int64_t{4} << 30);

@@ -15,7 +15,7 @@ constexpr int kThreads = 8;
 constexpr int kStreams = 4;  // per thread
 constexpr int kCalls = 10;   // per thread, stream and shape
 
-/// A, B and C of one shape, which all calls share, and the D of a call that was alone.
+/// A, B and C of one shape, which all calls share, and the D of a call that ran alone.
 struct SharedOperands {
   GemmCase call;
   std::unique_ptr<CaseRun> run;
@@ -44,7 +44,7 @@ std::vector<GemmCase> shapes() {
 
 class Concurrency : public GpuTest {
  protected:
-  /// Results of calls that were alone, by the fixture's Context.
+  /// Makes the operands, and computes the results of calls that run alone in the fixture's Context.
   std::vector<SharedOperands> make_operands() {
     std::vector<SharedOperands> all;
     for (const GemmCase& c : shapes()) {
@@ -57,8 +57,8 @@ class Concurrency : public GpuTest {
     return all;
   }
 
-  /// Makes every shape's calls on `streams` in turn, each stream into Ds of its own; returns how many results are
-  /// wrong.
+  /// Calls gemm for every shape on `streams` streams in turn; each stream has its own Ds. Returns the number of wrong
+  /// results.
   static int call_all(Context& context, const std::vector<SharedOperands>& all, std::size_t streams) {
     std::vector<OwnedStream> queues;
     std::vector<GuardedMatrix> results;
@@ -95,7 +95,7 @@ class Concurrency : public GpuTest {
     return wrong;
   }
 
-  /// call_all from several threads at once; thread i calls contexts[i % size].
+  /// Runs call_all in several threads at once; thread i uses contexts[i % size].
   static void call_from_threads(const std::vector<Context*>& contexts, const std::vector<SharedOperands>& all) {
     CUcontext current = nullptr;
     driver().check(driver().cuCtxGetCurrent(&current), "read the current context");
@@ -137,7 +137,7 @@ TEST_F(Concurrency, TwoContextsDoNotDisturbEachOther) {
   EXPECT_EQ(call_all(gpu().context(), all, 1), 0);
 }
 
-/// Threads that ask for one new class at the same time measure it once.
+/// If several threads ask for one new class at the same time, it is measured once.
 TEST_F(Concurrency, AClassIsTunedOnce) {
   const TemporaryDirectory cache;
   Context context(tuning_options(cache.string()));
@@ -184,7 +184,7 @@ TEST_F(Concurrency, AForkedChildGetsAnError) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  run.run(caller(gpu().context(), c.problem));  // the parent goes on
+  run.run(caller(gpu().context(), c.problem));  // the parent continues to work
   EXPECT_EQ(run.inexact(), "");
 }
 

@@ -1,5 +1,5 @@
-// The emulated device and the GPU agree bit by bit: on integers for every kernel that is built for the former, and on
-// random data for family simt, whose every operation is specified.
+// The emulated device and the GPU agree bit by bit: on integers for every kernel that the emulated device has, and on
+// random data for family simt, all of whose operations are specified.
 
 #if defined(HOTGEMM_HAS_EMULATED_DEVICE)
 
@@ -50,7 +50,7 @@ class DeviceMatrix {
 
 class EmulatedAndReal : public GpuTest {
  protected:
-  /// The kernels of a family that this GPU takes, with their twins on it.
+  /// Builds the kernels of a family that this GPU supports, together with their emulated counterparts.
   void build(std::string_view family) {
     std::vector<Gpu::KernelRequest> requests;
     for (const emulate::GemmKernel& kernel : emulate::gemm_kernels()) {
@@ -110,7 +110,7 @@ class EmulatedAndReal : public GpuTest {
         const emulate::GemmMatrices matrices = emulate::make_matrices(c);
         const emulate::GemmRun emulated = emulate::run_gemm(*emulated_[i], c, matrices, i);
         EXPECT_TRUE(emulated.report.findings.empty());
-        // Between the rows of D both must have left what was there.
+        // Neither may change the bytes between the rows of D.
         ASSERT_EQ(run_real(real_[i], c, matrices), emulated.d.bytes)
             << to_string(emulated_[i]->config) << " for " << emulate::to_string(c);
       }
@@ -133,7 +133,7 @@ TEST_F(EmulatedAndReal, WgmmaAgreesOnIntegers) {
   expect_same_bits(emulate::GemmData::integers);
 }
 
-/// Also the proof that fragments may begin at multiples of 16 bytes (docs/kernels/wmma.md).
+/// This also proves that fragments may start at multiples of 16 bytes (docs/kernels/wmma.md).
 TEST_F(EmulatedAndReal, WmmaAgreesOnIntegers) {
   build("wmma");
   if (emulated_.empty()) GTEST_SKIP() << "this GPU has no wmma for bf16, nor cp.async";

@@ -1,8 +1,8 @@
 // first_result_program POLICY CACHE_DIRECTORY START_NS: one GEMM from a cold process.
 //
-// POLICY is cached_only, estimate or tune. START_NS is the monotonic clock when the process was started. Prints a JSON
-// object: how long the CUDA context and the operands took to make, how long everything else up to the first result
-// took, whether the result is right, and whether libnvrtc is loaded.
+// POLICY is cached_only, estimate or tune. START_NS is the monotonic clock at the start of the process. Prints a JSON
+// object: the time to make the CUDA context and the operands, the time of everything else up to the first result,
+// whether the result is right, and whether libnvrtc is loaded.
 
 #include "gpu/device.hpp"
 #include "gpu/device_buffer.hpp"
@@ -22,7 +22,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr std::int64_t kSize = 512;  // of m, n and k
+constexpr std::int64_t kSize = 512;  // m, n and k
 
 using Clock = std::chrono::steady_clock;
 

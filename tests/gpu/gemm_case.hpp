@@ -19,20 +19,20 @@
 
 namespace hotgemm {
 
-/// One call: a problem with the places of its operands. Offsets are in elements from a 256-byte boundary.
+/// One call: a problem with the layout of its operands. Offsets are in elements from a 256-byte boundary.
 struct GemmCase {
   Problem problem;
   std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
   int offset_a = 0, offset_b = 0, offset_c = 0, offset_d = 0;
   float alpha = 1, beta = 0;
-  bool in_place = false;  ///< D is C
+  bool in_place = false;  ///< D and C are the same matrix
 
   std::int64_t rows_a() const { return problem.op_a == Op::n ? problem.m : problem.k; }
   std::int64_t cols_a() const { return problem.op_a == Op::n ? problem.k : problem.m; }
   std::int64_t rows_b() const { return problem.op_b == Op::n ? problem.k : problem.n; }
   std::int64_t cols_b() const { return problem.op_b == Op::n ? problem.n : problem.k; }
 
-  /// Leading dimensions become the smallest multiples of `multiple` that are possible.
+  /// Sets each leading dimension to the smallest possible multiple of `multiple`.
   void set_tight_ld(std::int64_t multiple) {
     const auto round_up = [&](std::int64_t cols) {
       return std::max((cols + multiple - 1) / multiple, std::int64_t{1}) * multiple;
@@ -41,7 +41,7 @@ struct GemmCase {
     ldb = round_up(cols_b());
     ldc = ldd = round_up(problem.n);
   }
-  /// The problem with the alignment classes that the operands will have.
+  /// The problem with the alignment that the operands will have.
   Problem described() const {
     const auto place = [&](int offset) {
       return reinterpret_cast<void*>(std::uintptr_t{4096} + static_cast<unsigned>(offset * size_bytes(problem.dtype)));
@@ -65,7 +65,7 @@ struct GemmCase {
   }
 };
 
-/// A case's operands in memory, its right result in f64, and runs of it.
+/// The operands of a case in device memory, its right result in f64, and functions that run it.
 class CaseRun {
  public:
   enum class Data { integers, normal, uniform };
@@ -101,7 +101,7 @@ class CaseRun {
             .beta = case_.beta};
   }
 
-  /// C, and D before the call, are NaN where they must not be read.
+  /// C, and D before the call, are NaN if they must not be read.
   void fill(Data data, unsigned seed) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
@@ -119,14 +119,14 @@ class CaseRun {
     compute_reference();
   }
 
-  /// Uploads everything, launches, downloads everything.
+  /// Uploads everything, launches, and downloads everything.
   void run(const Launch& launch) {
     for (const GuardedMatrix* matrix : {&a_, &b_, &c_, &d_}) matrix->upload(stream_);
     launch(operands());
     found_ = d_.download(stream_);
   }
 
-  /// Guards around all operands, and the operands that are only read, hold the bits that were uploaded. Empty if so.
+  /// Checks that the guards around all operands, and all read-only operands, are unchanged. Empty if they are.
   std::string stray_write() const {
     if (std::string text = a_.change(a_.download(stream_)); !text.empty()) return "A was written: " + text;
     if (std::string text = b_.change(b_.download(stream_)); !text.empty()) return "B was written: " + text;
@@ -135,8 +135,8 @@ class CaseRun {
     return {};
   }
 
-  /// Every element is the exact result rounded to nearest even; for data `integers`. Zeros may have either sign. Empty
-  /// if so.
+  /// Checks that every element is the exact result rounded to nearest even; for data `integers`. Zeros may have either
+  /// sign. Empty if all are right.
   std::string inexact() const {
     return first_bad([&](std::size_t i, std::size_t j) {
       float right = 0;
@@ -147,20 +147,20 @@ class CaseRun {
     });
   }
 
-  /// The largest error of an element in units of its gate; infinite for NaN.
+  /// The largest error of an element, divided by its gate. Infinite for NaN.
   double worst_error() const {
     double worst = 0;
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < cols(); ++j) {
         const double error = std::abs(result(i, j) - exact(i, j));
-        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j]);
+        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j], case_.alpha);
         worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
       }
     }
     return worst;
   }
 
-  /// NaN where is_nan(i, j) says so, and `clean`'s bits elsewhere. Empty if so.
+  /// Checks that elements with is_nan(i, j) are NaN and that all others have the bits of `clean`. Empty if they do.
   template <class IsNan>
   std::string not_nan_as(IsNan&& is_nan, const Bytes& clean) const {
     return first_bad([&](std::size_t i, std::size_t j) -> std::optional<float> {

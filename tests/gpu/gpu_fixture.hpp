@@ -26,10 +26,10 @@
 
 namespace hotgemm {
 
-/// Fewer cases, for runs under compute-sanitizer.
+/// True for fewer cases, for runs under compute-sanitizer.
 inline bool small_run() { return std::getenv("HOTGEMM_TEST_SMALL") != nullptr; }
 
-/// A directory that lives as long as the object.
+/// A directory that is removed with this object.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -58,7 +58,8 @@ inline ContextOptions options_for(Policy policy, const std::string& cache_direct
   return options;
 }
 
-/// Few candidates, for tests that are not about which one wins. A checker slows everything down, so the budget grows.
+/// Options with few candidates, for tests in which the winner does not matter. A checker slows everything down, so the
+/// budget is larger then.
 inline ContextOptions tuning_options(const std::string& cache_directory) {
   ContextOptions options = options_for(Policy::tune, cache_directory);
   options.tuning.max_candidates = small_run() ? 3 : 6;
@@ -66,8 +67,8 @@ inline ContextOptions tuning_options(const std::string& cache_directory) {
   return options;
 }
 
-/// GPU 0 of this process, and a Context that never measures. Its kernels are kept from one test, and one run, to the
-/// next; it makes no records, so nothing else carries over.
+/// GPU 0 of this process, and a Context that never measures. Its kernels are kept for later tests and runs. It writes
+/// no records, so nothing else is kept.
 class Gpu {
  public:
   struct KernelRequest {
@@ -92,10 +93,11 @@ class Gpu {
     return free;
   }
 
-  /// Builds what is not in the cache, all at once, and loads. Throws std::runtime_error with the compiler's log.
+  /// Builds the kernels that are not in the cache, all at once, and loads all. Throws std::runtime_error with the
+  /// compiler's log.
   std::vector<Kernel> kernels(std::span<const KernelRequest> requests) {
     Engine& engine = impl_of(context_).engine();
-    std::map<std::string, std::size_t> place;  // by symbol
+    std::map<std::string, std::size_t> place;  // keyed by symbol
     std::vector<KernelSource> sources;
     std::vector<std::size_t> source_of;
     for (const KernelRequest& request : requests) {
@@ -123,7 +125,7 @@ class Gpu {
   Context context_;
 };
 
-/// Skips where there is no GPU.
+/// Skips the test if there is no GPU.
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -135,13 +137,13 @@ class GpuTest : public testing::Test {
   static const Driver& driver() { return gpu().driver(); }
   CUstream stream() const { return stream_->get(); }
 
-  /// Launches `kernel` on this test's stream.
+  /// A function that launches `kernel` on this test's stream.
   CaseRun::Launch launcher(const Gpu::Kernel& kernel, const LaunchConfig& launch, const Problem& p) const {
     return [this, kernel, launch, p](const Operands& operands) {
       driver().check(launch_gemm(driver(), *kernel, launch, p.m, p.n, p.k, operands, stream()), "launch a GEMM");
     };
   }
-  /// Calls Context::gemm on this test's stream.
+  /// A function that calls Context::gemm on this test's stream.
   CaseRun::Launch caller(Context& context, const Problem& problem) const {
     return [this, &context, problem](const Operands& operands) { context.gemm(stream(), problem, operands); };
   }
@@ -154,7 +156,7 @@ class GpuTest : public testing::Test {
   static const GpuOrReason& gpu_or_reason() {
     static const GpuOrReason instance = [] {
       try {
-        return GpuOrReason{new Gpu, {}};  // leaked: libcuda may be gone when static objects are destroyed
+        return GpuOrReason{new Gpu, {}};  // never destroyed: libcuda may be gone when static objects are destroyed
       } catch (const Error& error) {
         if (error.code() != ErrorCode::no_driver && error.code() != ErrorCode::no_device) throw;
         return GpuOrReason{nullptr, error.what()};

@@ -18,10 +18,11 @@ namespace hotgemm {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A row-major matrix in device memory, as stored, between two guard zones, and its image on the host.
+/// A row-major matrix in device memory between two guard zones, and its image on the host.
 ///
-/// Memory: 64 KiB, `offset` elements, rows of `ld` elements, 64 KiB. What is no element of the matrix, the padding
-/// within rows included, is NaN if made so, else noise: a stray write of anything changes it.
+/// Memory layout: 64 KiB, `offset` elements, rows of `ld` elements, 64 KiB. All bytes outside of the elements,
+/// including the padding of rows, are NaN or noise, as the constructor says. So a stray write of any value changes
+/// them.
 class GuardedMatrix {
  public:
   static constexpr std::size_t kGuardBytes = 64 << 10;
@@ -35,7 +36,7 @@ class GuardedMatrix {
         cols_(static_cast<std::size_t>(cols)),
         ld_(static_cast<std::size_t>(ld)),
         first_(kGuardBytes + static_cast<std::size_t>(offset) * element_bytes()),
-        image_(first_ + rows_ * ld_ * element_bytes() + kGuardBytes, 0xff),  // all bits set: NaN in every type
+        image_(first_ + rows_ * ld_ * element_bytes() + kGuardBytes, 0xff),  // bytes 0xff are NaN in every type
         buffer_(driver, image_.size()) {
     if (filling == Filling::noise) {
       std::uint32_t state = 0x2545f491u;
@@ -64,12 +65,12 @@ class GuardedMatrix {
     standin::store_element(reinterpret_cast<std::uint64_t>(image_.data() + at(row, col)), dtype_, value);
   }
   float get(std::size_t row, std::size_t col) const { return get(image_, row, col); }
-  /// The element in `image`, which `download` gave.
+  /// The element in `image`, a result of `download`.
   float get(const Bytes& image, std::size_t row, std::size_t col) const {
     return standin::load_element(reinterpret_cast<std::uint64_t>(image.data() + at(row, col)), dtype_);
   }
 
-  /// Enqueued on `stream`, so that a kernel there sees it.
+  /// Enqueued on `stream`, so that later kernels of the stream see the data.
   void upload(CUstream stream) const {
     driver_->check(driver_->cuMemcpyHtoDAsync(buffer_.get(), image_.data(), image_.size(), stream), "upload a matrix");
   }
@@ -81,9 +82,9 @@ class GuardedMatrix {
     return found;
   }
 
-  /// Where `found` differs from the image; empty if nowhere.
+  /// Describes the first difference between `found` and the image; empty if there is none.
   std::string change(const Bytes& found) const { return change_in(found, 0, image_.size()); }
-  /// The same, elements left out.
+  /// The same, without the elements of the matrix.
   std::string change_around(const Bytes& found) const {
     std::size_t from = 0;
     for (std::size_t row = 0; row < rows_; ++row) {
@@ -111,7 +112,7 @@ class GuardedMatrix {
   const Driver* driver_;
   DType dtype_;
   std::size_t rows_, cols_, ld_;
-  std::size_t first_;  // byte of the first element
+  std::size_t first_;  // offset of the first element in bytes
   Bytes image_;
   DeviceBuffer buffer_;
 };

@@ -1,4 +1,4 @@
-// Every rung of the ladder on a GPU: exact on integers, over sizes that are no multiple of any tile.
+// Every rung of the ladder on a GPU: exact on integers, for sizes that are not a multiple of any tile.
 
 #include "gpu/gpu_fixture.hpp"
 

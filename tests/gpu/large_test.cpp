@@ -1,4 +1,4 @@
-// Matrices of more than 2^31 elements, and offsets of more than 2^31.
+// Matrices with more than 2^31 elements, and offsets beyond 2^31.
 
 #include "gpu/gpu_fixture.hpp"
 
@@ -15,7 +15,7 @@ class Large : public GpuTest {
  protected:
   static std::int64_t extent(std::int64_t rows, std::int64_t cols, std::int64_t ld) { return (rows - 1) * ld + cols; }
 
-  /// Runs what an estimating context picks, and a CUDA-core kernel, on check data; every element is checked.
+  /// Runs the kernel that an estimating context picks, and a CUDA-core kernel, on check data. Every element is checked.
   void check(const GemmCase& c) {
     SCOPED_TRACE(c.text());
     const Problem problem = c.described();
@@ -80,14 +80,14 @@ TEST_F(Large, C) {
 
 TEST_F(Large, BytesButNotElements) { check(large_case(36'001, 24, 32'808, Op::n, Op::n, DType::f32)); }
 
-/// m * ld is beyond 2^31, the matrix is not.
+/// m * ld is beyond 2^31, but the number of elements is not.
 TEST_F(Large, LeadingDimensions) {
   constexpr std::int64_t kLd = kHuge / 128 + 8;
   for (std::int64_t GemmCase::*const ld : {&GemmCase::lda, &GemmCase::ldb, &GemmCase::ldd}) {
     GemmCase c = large_case(130, 136, 144, Op::n, Op::t);
     c.*ld = kLd;
     check(c);
-    c.*ld = kLd + 1;  // no wide accesses
+    c.*ld = kLd + 1;  // no wide accesses are possible
     check(c);
   }
 }

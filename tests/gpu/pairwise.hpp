@@ -7,14 +7,15 @@
 
 namespace hotgemm {
 
-/// Finds rows of levels, one level per factor, such that any two levels of two different factors meet in some row.
+/// Finds rows of levels, one level per factor, such that any two levels of two different factors occur together in some
+/// row.
 ///
-/// Greedy: a row begins with a pair that has not met yet and gives each further factor the level that makes the most
-/// new pairs. Several rows are tried, and the one that brings the most pairs together is kept. Equal arguments give
-/// equal rows, everywhere.
+/// The search is greedy: a row starts with a pair that has not occurred yet, and gives each further factor the level
+/// that adds the most new pairs. Several rows are tried, and the one with the most new pairs is kept. Equal arguments
+/// give equal rows on every machine.
 class PairwiseTable {
  public:
-  /// `levels[f]` is the number of levels of factor f, at least 1; at least two factors.
+  /// `levels[f]` is the number of levels of factor f, at least 1. There must be at least two factors.
   PairwiseTable(std::vector<int> levels, unsigned seed) : levels_(std::move(levels)), random_(seed) {
     const std::size_t factors = levels_.size();
     met_.resize(factors * factors);
@@ -42,7 +43,7 @@ class PairwiseTable {
     return met_[f * levels_.size() + g][at + static_cast<std::size_t>(level_g)];
   }
 
-  /// How many pairs `factor` at `level` would newly make with what `row` has.
+  /// The number of new pairs that `factor` at `level` forms with the levels in `row`.
   int gain(const std::vector<int>& row, std::size_t factor, int level) {
     int pairs = 0;
     for (std::size_t g = 0; g < row.size(); ++g) {
@@ -88,7 +89,7 @@ class PairwiseTable {
   int total_gain(const std::vector<int>& row) {
     int pairs = 0;
     for (std::size_t factor = 0; factor < row.size(); ++factor) pairs += gain(row, factor, row[factor]);
-    return pairs;  // each counted twice
+    return pairs;  // each pair was counted twice
   }
 
   void add_best_row() {
@@ -114,8 +115,8 @@ class PairwiseTable {
 
   std::vector<int> levels_;
   std::mt19937 random_;
-  std::vector<std::vector<char>> met_;  // [f * factors + g], f < g: by level of f, then of g
-  std::vector<int> left_;               // pairs of two factors that have not met
+  std::vector<std::vector<char>> met_;  // index f * factors + g with f < g; then by the levels of f and g
+  std::vector<int> left_;               // pairs of two factors that have not occurred
   long total_left_ = 0;
   std::vector<std::vector<int>> rows_;
 };

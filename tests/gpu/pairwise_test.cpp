@@ -42,7 +42,7 @@ TEST(Pairwise, BringsEveryPairTogether) {
 }
 
 TEST(Pairwise, NeedsFewRows) {
-  // 196 is what two factors of 14 levels need by themselves; 16384 is every combination of fourteen factors of two.
+  // Two factors of 14 levels alone need 196 rows. Fourteen factors of two levels have 16384 combinations.
   EXPECT_LE(PairwiseTable({14, 14, 14, 4, 3, 7, 7, 8, 2}, 1).rows().size(), 300u);
   EXPECT_LE(PairwiseTable(std::vector<int>(14, 2), 1).rows().size(), 14u);
 }

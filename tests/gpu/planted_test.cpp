@@ -1,5 +1,5 @@
-// Faults planted in candidates, by editing a copy of the templates: `hotgemm tune` ends with the right winner, and says
-// what happened to each.
+// Faults are planted in candidates by editing a copy of the templates. `hotgemm tune` must still find the right winner,
+// and report the fault of each candidate.
 
 #include "context_impl.hpp"
 #include "gpu/gpu_fixture.hpp"
@@ -23,15 +23,15 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kHangTimeout = 2;     // seconds: what the command's help states
-constexpr double kRestartSeconds = 5;  // a new worker: process, CUDA context, operands
+constexpr double kHangTimeout = 2;     // seconds, as in the command's help
+constexpr double kRestartSeconds = 5;  // for a new worker: process, CUDA context, operands
 
 struct Fault {
-  const char* kind;    // of the reason that its row must give
-  const char* before;  // code in place of the kernel's last statement, which is `run`
+  const char* kind;    // kind of the reason that the row must give
+  const char* before;  // code that replaces the last statement of the kernel; that statement is `run`
 };
 
-/// `run(args)` is the kernel as it was, and `gemm` the arguments that all families have.
+/// `run(args)` executes the original kernel; `gemm` is the part of the arguments that all families have.
 constexpr Fault kFaults[] = {
     {"faulted", "*reinterpret_cast<volatile int*>(0x10) = 1; run(args);"},
     {"hung", "for (long long now = 0; now >= 0;) now = clock64(); run(args);"},
@@ -41,18 +41,19 @@ constexpr Fault kFaults[] = {
      " ptx::st_global_b16(gemm.d + static_cast<u64>(gemm.m) * static_cast<u64>(gemm.ldd) * 2, 0x1234);"},
     {"compile error", "static_assert(kConfig.block_m == 0, \"planted\"); run(args);"},
     {"slow", "for (const long long start = clock64(); clock64() - start < 4'000'000;) {} run(args);"},
-    // From here on with arguments of the kernel's own, which tensor maps must not be.
+    // The faults from here on pass a changed copy of the arguments. Kernels with tensor maps cannot take a copy.
     {"wrong", "GemmArgs less = args; less.k -= 128; run(less);"},
+    {"wrong", "GemmArgs one = args; one.alpha = 1; run(one);"},
     {"wrong", "GemmArgs nan = args; nan.alpha = __int_as_float(0x7fffffff); run(nan);"},
 };
 
-/// A family, and a problem that is its own on this GPU.
+/// A family, and a problem that only it uses on this GPU.
 struct Victim {
   const char* family;
-  const char* args;  // their type
-  const char* gemm;  // what all families have, in them
-  const char* last;  // statement of the kernel
-  const char* run;   // the same, of `a`
+  const char* args;  // type of the kernel's arguments
+  const char* gemm;  // expression for the part that all families have
+  const char* last;  // last statement of the kernel
+  const char* run;   // the same statement with the argument `a`
   std::int64_t n;
   std::size_t faults;
 };
@@ -62,7 +63,7 @@ constexpr Victim kVictims[] = {
     {"mma", "GemmArgs", "args", "MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();",
      "MmaGemm<kTraits, kConfig>(a, tile, ptx::thread_index()).run();", 1020, std::size(kFaults)},
     {"wgmma", "WgmmaArgs", "args.gemm", "WgmmaGemm<kTraits, kConfig, Instruction>(args, ptx::thread_index()).run();",
-     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 2},
+     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 3},
 };
 
 std::string is_config(const KernelConfig& config) {
@@ -82,7 +83,7 @@ class PlantedTest : public GpuTest, public testing::WithParamInterface<Victim> {
   std::string cache() const { return (directory_.path() / "cache").string(); }
   std::string templates() const { return (directory_.path() / "templates").string(); }
 
-  /// The command's JSON; its exit status in `status`.
+  /// Runs the command and returns its JSON. `status` gets the exit status.
   nlohmann::json tune(const std::string& environment, int* status) const {
     const std::string command = environment + " " + HOTGEMM_COMMAND + " tune --shape 1024x" +
                                 std::to_string(GetParam().n) + "x1024 --candidates " + std::to_string(kCandidates) +
@@ -94,7 +95,7 @@ class PlantedTest : public GpuTest, public testing::WithParamInterface<Victim> {
     return nlohmann::json::parse(text, nullptr, false);
   }
 
-  /// The candidates of the family, without `winner` and whatever has its machine code.
+  /// The candidates of the family, without `winner` and the candidates with the same machine code.
   std::vector<KernelConfig> victims(const std::string& winner) {
     Engine& engine = impl_of(gpu().context()).engine();
     const Problem problem = with_packed_alignment({.m = 1024, .n = GetParam().n, .k = 1024});
@@ -155,7 +156,7 @@ TEST_P(PlantedTest, CostTheirOwnRowsAndNoMore) {
   const nlohmann::json& result = report["results"][0];
   std::map<std::string, std::string> reasons;
   for (const nlohmann::json& r : result["rejections"]) reasons[r["config"]] = r["reason"];
-  double allowed = sound["results"][0]["seconds"].get<double>() + 20;  // everything is compiled anew
+  double allowed = sound["results"][0]["seconds"].get<double>() + 20;  // everything is compiled again
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const std::string name = to_string(victims[i]);
     EXPECT_NE(result["config"], name) << faults[i].before;
@@ -165,7 +166,7 @@ TEST_P(PlantedTest, CostTheirOwnRowsAndNoMore) {
     if (kind_of(reason) == "hung") allowed += kHangTimeout + kRestartSeconds;
     if (kind_of(reason) == "faulted") allowed += kRestartSeconds;
   }
-  // Not planted, so what won before wins again, or what cannot be told from it.
+  // The winner had no fault, so it wins again, or a config that is equally fast does.
   EXPECT_TRUE(result["config"] == winner["config"] ||
               result["median_us"].get<double>() < 1.03 * winner["median_us"].get<double>())
       << result << "\n"
@@ -184,7 +185,8 @@ TEST_P(PlantedTest, CostTheirOwnRowsAndNoMore) {
   const auto is_dangerous = [](const Fault& f) {
     return std::string_view(f.kind) != "compile error" && std::string_view(f.kind) != "slow";
   };
-  EXPECT_EQ(remembered, std::ranges::count_if(faults, is_dangerous)) << "all that ran and was wrong or dangerous";
+  EXPECT_EQ(remembered, std::ranges::count_if(faults, is_dangerous))
+      << "every candidate that ran and was wrong or dangerous is remembered";
   std::printf("%.1f s when they are remembered\n", again_seconds);
   EXPECT_LT(again_seconds, seconds - 2 * kHangTimeout);
 }

@@ -1,4 +1,5 @@
-// A prewarmed cache, and the first result of a process. The times are asserted on a GPU, not under a checker.
+// A prewarmed cache, and the time to the first result of a process. Times are checked on a GPU, but not under a
+// checker.
 
 #include "context_impl.hpp"
 #include "gpu/gpu_fixture.hpp"
@@ -28,7 +29,7 @@ constexpr double kTunedMs = 3000;
 
 class Prewarm : public GpuTest {
  protected:
-  /// A new process's first result; what first_result_program prints, or an empty object.
+  /// The first result of a new process: the JSON that first_result_program prints, or an empty object.
   nlohmann::json first_result(const std::string& policy) const {
     const std::string program = HOTGEMM_TEST_BIN_DIR "/first_result_program";
     const std::string output = (cache_.path() / "first_result.json").string();
@@ -51,7 +52,7 @@ class Prewarm : public GpuTest {
     return nlohmann::json::parse(file);
   }
 
-  /// The smallest of several runs: whatever else the machine does only adds.
+  /// The smallest time of several runs: other work on the machine can only add to it.
   double best_first_result_ms(const std::string& policy, int runs) const {
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < runs; ++i) {
@@ -63,7 +64,7 @@ class Prewarm : public GpuTest {
 
   std::string cache_directory() const { return (cache_.path() / "cache").string(); }
 
-  /// kRecords classes that no test asks for, from this GPU.
+  /// Adds kRecords classes that no test asks for, with this GPU's environment.
   void add_records() {
     Context context(options_for(Policy::estimate, cache_directory()));
     Engine& engine = impl_of(context).engine();

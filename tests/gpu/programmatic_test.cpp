@@ -1,5 +1,5 @@
-// Kernels that begin before what precedes them has ended: each waits by itself for what it reads, and for whoever still
-// reads what it writes.
+// Kernels that start before the preceding kernels have ended. Each kernel waits by itself for the data that it reads,
+// and for earlier readers of the memory that it writes.
 
 #include "gpu/gpu_fixture.hpp"
 
@@ -23,13 +23,13 @@ static_assert(std::ranges::all_of(kConfigs, [](const WgmmaConfig& c) {
   return is_legal(c, GemmTraits{}, *nearest_arch_limits(90));
 }));
 constexpr std::int64_t kSize = 512;
-constexpr std::size_t kProducts = 3;  // of a chain
+constexpr std::size_t kProducts = 3;  // per chain
 constexpr std::size_t kChains = 8;
 constexpr LaunchConfig kProgrammatic{.raster_width = 8, .raster_along_n = false, .programmatic = true};
 
-/// A column's place and sign, so that products with it are exact however many follow each other.
+/// A matrix with one ±1 per column, so that products with it are exact however many follow each other.
 struct SignedPermutation {
-  std::vector<std::size_t> row_of;  ///< by column
+  std::vector<std::size_t> row_of;  ///< indexed by column
   std::vector<float> sign;
 
   SignedPermutation(std::size_t size, unsigned seed) : row_of(size), sign(size) {
@@ -41,8 +41,9 @@ struct SignedPermutation {
   float at(std::size_t row, std::size_t col) const { return row_of[col] == row ? sign[col] : 0.0f; }
 };
 
-/// Chains of products D[i] = D[i-1] · B[i], where D[-1] is one of two matrices A in turn. All chains share what lies
-/// between, so that a chain's first kernel writes what the last chain's second one reads.
+/// Chains of products D[i] = D[i-1] · B[i], where D[-1] is alternately one of two matrices A. All chains share the
+/// intermediate matrices, so that the first kernel of a chain writes what the second kernel of the previous chain
+/// reads.
 class Chains {
  public:
   Chains(const Driver& driver, CUstream stream) : driver_(driver), stream_(stream) {
@@ -60,7 +61,7 @@ class Chains {
     for (std::size_t i = 0; i < kChains; ++i) d_.push_back(make(driver));
   }
 
-  /// Enqueues every launch of every chain, one behind the other.
+  /// Enqueues all launches of all chains, one after the other.
   void enqueue(const GemmKernel& kernel) const {
     for (std::size_t chain = 0; chain < kChains; ++chain) {
       const GuardedMatrix* left = &a_[chain % 2];
@@ -109,7 +110,7 @@ class Chains {
   static GuardedMatrix make(const Driver& driver) {
     return {driver, DType::f16, kSize, kSize, kSize, 0, GuardedMatrix::Filling::nan};
   }
-  /// Follows a column back to the one of A that it came from.
+  /// The right value: follows a column back to the column of A that it came from.
   float right(std::size_t chain, std::size_t row, std::size_t col) const {
     float sign = 1;
     for (std::size_t i = kProducts; i-- > 0;) {
@@ -132,7 +133,7 @@ class Programmatic : public GpuTest {
     if (!IsSkipped() && gpu().arch() != "sm_90a") GTEST_SKIP() << "needs sm_90a, not " << gpu().arch();
   }
 
-  /// Runs the chains of each config several times, by `run`, which is given what enqueues them.
+  /// Runs the chains of each config several times. `run` gets a function that enqueues them.
   void expect_chains(const std::function<void(const std::function<void()>& enqueue)>& run) {
     Chains chains(driver(), stream());
     for (const WgmmaConfig& config : kConfigs) {

@@ -1,4 +1,4 @@
-// What a call promises, through the public API.
+// The guarantees of a call, through the public API.
 
 #include "gpu/gpu_fixture.hpp"
 
@@ -98,7 +98,7 @@ TEST_F(Semantics, AlphaZeroReadsNeitherANorB) {
   }
 }
 
-/// With every policy, for a problem without products cannot be measured.
+/// With every policy, because a problem with k = 0 cannot be measured.
 TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
   const TemporaryDirectory cache;
   for (const Policy policy : {Policy::estimate, Policy::tune}) {
@@ -132,7 +132,7 @@ TEST_F(Semantics, NoRowsOrNoColumnsDoNothing) {
   EXPECT_EQ(driver().cuStreamSynchronize(stream()), CUDA_SUCCESS);
 }
 
-/// The kernel of such a plan reads C whatever beta is, and would multiply what it finds by zero.
+/// The kernel of such a plan reads C whatever beta is, and would multiply NaN by zero.
 TEST_F(Semantics, APlanThatReadsCRefusesABetaOfZero) {
   GemmCase c = small_case();
   c.beta = 1;

@@ -1,4 +1,4 @@
-// Kernels, chosen by their configs, over sizes, layouts, types, places and scalars.
+// Kernels, chosen by their configs, for many sizes, layouts, types, offsets and scalars.
 
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/pairwise.hpp"
@@ -26,7 +26,7 @@ constexpr std::pair<float, float> kScalars[] = {{1, 0},  {1, 1}, {-1, 1}, {0.5f,
                                                 {2, -1}, {0, 1}, {0, 0},  {-1, 0.5f}};
 constexpr LaunchConfig kLaunches[] = {{1, false}, {2, true}, {8, false}, {3, true}};
 
-/// Leading dimensions at the minimum and beyond it, and those that give each width of access.
+/// Leading dimensions: the minimum, larger ones, and ones for each access width.
 constexpr int kLdKinds = 7;
 std::int64_t leading_dimension(int kind, std::int64_t cols) {
   switch (kind) {
@@ -35,8 +35,8 @@ std::int64_t leading_dimension(int kind, std::int64_t cols) {
     case 2: return cols + 3;
     case 3: return cols + 8;
     case 4: return (cols + 7) / 8 * 8;
-    case 5: return (cols + 11) / 8 * 8 - 4;  // a multiple of 4, not of 8
-    default: return (cols + 1) / 4 * 4 + 2;  // a multiple of 2, not of 4
+    case 5: return (cols + 11) / 8 * 8 - 4;  // a multiple of 4, but not of 8
+    default: return (cols + 1) / 4 * 4 + 2;  // a multiple of 2, but not of 4
   }
 }
 
@@ -97,7 +97,7 @@ SweepCase case_of(const std::vector<int>& row, const TestFamily& family) {
   return c;
 }
 
-/// Without the configs that are not legal on `arch` for each of the family's problems.
+/// Removes the configs that are not legal on `arch` for one of the family's problems.
 TestFamily legal_on(TestFamily family, const std::string& arch) {
   std::erase_if(family.configs, [&](const KernelConfig& config) {
     for (const TestTypes& types : family.types) {
@@ -146,7 +146,7 @@ TEST(SweepConfigs, MeetEverySizeInEveryLayout) {
           cases, [&](const SweepCase& c) { return c.call.problem.k == size && c.config == config; }));
     }
   }
-  for (const int vec : {1, 2, 4, 8}) {  // each width of access, with an edge that cuts into it
+  for (const int vec : {1, 2, 4, 8}) {  // each access width, with an edge that cuts an access
     EXPECT_TRUE(std::ranges::any_of(cases, [&](const SweepCase& c) {
       return traits_of(c.call.described()).vec_a == vec && c.call.cols_a() % 8 != 0;
     }));
@@ -169,7 +169,8 @@ class Sweep : public GpuTest {
     return gpu().kernels(requests);
   }
 
-  /// Exact on integers, within the gate on random data, and nothing touched that is not D. Returns the worst error.
+  /// Checks that the result is exact on integers and within the gate on random data, and that nothing outside of D is
+  /// written. Returns the worst error.
   double check(const SweepCase& c, const Gpu::Kernel& kernel, unsigned seed) {
     SCOPED_TRACE(text_of(c));
     CaseRun run(driver(), c.call, stream());
@@ -208,7 +209,7 @@ TEST_F(Sweep, PackedCudaCoreKernelsThatCopyWordsAreRight) { sweep(fma_words_fami
 
 // ---- every config in every layout ----
 
-/// A few more k-tiles than stages, and an edge in every direction that cuts a tile, an access and an instruction.
+/// A few more k-tiles than stages, and edges in every direction that cut a tile, an access and an instruction.
 GemmCase ragged_call(const KernelConfig& config, const TestTypes& types, Op op_a, Op op_b) {
   const auto* mma = std::get_if<MmaConfig>(&config);
   const std::int64_t k =
@@ -221,7 +222,7 @@ GemmCase ragged_call(const KernelConfig& config, const TestTypes& types, Op op_a
                   .op_b = op_b,
                   .dtype = types.element,
                   .accumulator = types.accumulator};
-  // Exact sums in f16 end at 2048.
+  // Sums in f16 are exact only up to 2048.
   if (types.accumulator == DType::f16 && 4 * k > 2048) call.problem.accumulator = DType::f32;
   call.set_tight_ld(8);
   return call;
@@ -301,7 +302,7 @@ TEST_F(Ragged, RunsGiveTheSameBits) {
       });
 }
 
-/// beta * C in place, where A and B are not to be read: NaN with alpha zero, or null with k zero.
+/// Computes beta * C in place where A and B must not be read: they are NaN with alpha zero, or null with k zero.
 TEST_F(Ragged, NothingIsReadForAnEmptyProduct) {
   const auto scale_c = [](GemmCase& call) { call.alpha = 0, call.beta = -0.5f, call.in_place = true; };
   for_each_case(false, scale_c, [&](const SweepCase& c, CaseRun& run, const Gpu::Kernel& kernel, unsigned seed) {

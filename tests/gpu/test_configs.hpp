@@ -14,15 +14,15 @@ struct TestTypes {
   DType accumulator;
 };
 
-/// The configs of one family that the sweeps run, and all types that it computes.
+/// The configs of one family for the sweeps, and all types that the family computes.
 struct TestFamily {
   std::vector<KernelConfig> configs;
   std::vector<TestTypes> types;
 };
 
 // clang-format off
-/// Every value of every field: tiles from 16×64 to 256×192, block_m and the number of warps also not a power of two, an
-/// odd number of k-steps per tile, every depth of the pipeline.
+/// Every value of every field: tiles from 16×64 to 256×192, also with block_m or a number of warps that is not a power
+/// of two, an odd number of k-steps per tile, and every number of stages.
 inline TestFamily mma_family() {
   return {{
       MmaConfig{.block_m = 16,  .block_n = 64,  .block_k = 64,  .warps_m = 1, .warps_n = 4, .stages = 4, .swizzle = true,  .fragment_buffers = 2, .store = kStagedStore, .blocks_per_sm = 1},
@@ -44,7 +44,7 @@ inline TestFamily mma_family() {
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f16, DType::f16}}};
 }
 
-/// Tiles of 8 to 128 rows, one not a power of two, and threads with one element to 64.
+/// Tiles of 8 to 128 rows, one of them not a power of two, and threads with 1 to 64 elements.
 inline TestFamily simt_family() {
   return {{
       SimtConfig{.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4, .thread_n = 4},
@@ -55,7 +55,7 @@ inline TestFamily simt_family() {
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}}};
 }
 
-/// Every number of stages, packed and by elements; single elements, so that any alignment will do.
+/// Every number of stages, packed and not packed, with accesses of single elements, so that any alignment works.
 inline TestFamily fma_family() {
   return {{
       FmaConfig{.block_m = 32,  .block_n = 32,  .thread_m = 1, .thread_n = 1, .stages = 0, .access = 1, .packed = false, .padded = false},
@@ -66,7 +66,7 @@ inline TestFamily fma_family() {
       FmaConfig{.block_m = 256, .block_n = 128, .block_k = 8,  .thread_m = 16, .thread_n = 8, .stages = 2, .access = 1},
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}}};
 }
-/// cp.async of words.
+/// Configs with cp.async of words.
 inline TestFamily fma_words_family() {
   return {{
       FmaConfig{.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .access = 1, .async_copy = true},

@@ -1,4 +1,4 @@
-// Calls that tune.
+// Tests of calls that tune.
 
 #include "gpu/gpu_fixture.hpp"
 
@@ -46,7 +46,7 @@ TEST_F(Tuning, AThousandRandomMTuneAtMostFortyTimes) {
   std::printf("%d calls tuned %d times\n", calls, static_cast<int>(context.stats().tuned));
 }
 
-/// The caller's operands are not what the tuner measures on: C holds what it should, once.
+/// The tuner does not measure on the caller's operands: C is updated only once.
 TEST_F(Tuning, ACallThatTunesAccumulatesOnce) {
   Context context(quick_options());
   for (const bool in_place : {true, false}) {
@@ -64,7 +64,7 @@ TEST_F(Tuning, ACallThatTunesAccumulatesOnce) {
   }
 }
 
-/// What one process has measured the next one uses.
+/// A process uses the measurements of an earlier process.
 TEST_F(Tuning, ARecordAnswersTheNextContext) {
   GemmCase c;
   c.problem = {.m = 64, .n = 136, .k = 144};
@@ -89,7 +89,7 @@ TEST_F(Tuning, ARecordAnswersTheNextContext) {
   EXPECT_LE(run.worst_error(), 1.0);
 }
 
-/// A problem whose operands do not fit the scratch memory is answered without measuring.
+/// If the operands do not fit into the scratch memory, the model answers without measuring.
 TEST_F(Tuning, WithoutScratchMemoryTheModelDecides) {
   ContextOptions options = quick_options();
   options.tuning.scratch_bytes = 1024;

@@ -11,7 +11,7 @@
 
 namespace hotgemm {
 
-/// A kernel of the `wgmma` family that no cache knows, so that it may be compiled for tests.
+/// A kernel of the `wgmma` family, compiled for tests without any cache.
 class WgmmaKernel {
  public:
   WgmmaKernel(const Driver& driver, const WgmmaConfig& config, const GemmTraits& traits, const TemplateBundle& bundle)
@@ -22,10 +22,11 @@ class WgmmaKernel {
 
   const Cubin& cubin() const { return cubin_; }
   const WgmmaConfig& config() const { return config_; }
-  /// Into the current context, before the first launch. Apart from compiling, which any thread may do.
+  /// Loads the kernel into the current context; call it before the first launch. Only compiling may happen on another
+  /// thread.
   void load() { kernel_ = std::make_unique<GemmKernel>(load_gemm_kernel(driver_, config_, traits_, cubin_, 1)); }
 
-  /// With as many blocks as `sm_count` SMs hold.
+  /// Launches as many blocks as fit on `sm_count` SMs.
   void launch(std::int64_t m, std::int64_t n, std::int64_t k, const Operands& o, const LaunchConfig& raster,
               int sm_count, CUstream stream) const {
     kernel_->sm_count = sm_count;

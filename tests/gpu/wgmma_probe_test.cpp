@@ -1,5 +1,5 @@
-// The copy engine and wgmma do what templates/shared/wgmma_descriptor.hpp says. A wrong descriptor makes no fault but
-// plausible numbers, so operands hold their own row, column or k, and results are compared exactly.
+// Tests that the copy engine and wgmma behave as templates/shared/wgmma_descriptor.hpp says. A wrong descriptor causes
+// no fault but plausible numbers. So operands hold their own row, column or k, and results are compared exactly.
 
 #include "gpu/gpu_fixture.hpp"
 
@@ -38,7 +38,7 @@ HOTGEMM_DEVICE void await(u32 barrier) {
 }
 )";
 
-/// One box to shared memory, and from there as it lies to `out`.
+/// Copies one box to shared memory, and from there unchanged to `out`.
 constexpr std::string_view kCopy = R"(
 extern "C" __global__ void hotgemm_probe(const __grid_constant__ TensorMap map, u64 out, int x, int y, int bytes) {
   const u32 shared = ptx::dynamic_shared_base(), barrier = shared + 65536;
@@ -55,7 +55,7 @@ extern "C" __global__ void hotgemm_probe(const __grid_constant__ TensorMap map, 
   }
 })";
 
-/// What has been copied to shared memory as `in` has it goes out as one box.
+/// Copies `in` unchanged to shared memory and stores it as one box.
 constexpr std::string_view kStore = R"(
 extern "C" __global__ void hotgemm_probe(const __grid_constant__ TensorMap map, u64 in, int x, int y, int bytes) {
   const u32 shared = ptx::dynamic_shared_base();
@@ -71,7 +71,7 @@ extern "C" __global__ void hotgemm_probe(const __grid_constant__ TensorMap map, 
   }
 })";
 
-/// D = A * B of one tile: m = 64.
+/// D = A * B for one tile with m = 64.
 constexpr std::string_view kMultiply = R"(
 HOTGEMM_DEVICE void copy(const WgmmaTile& tile, u32 shared, const TensorMap& map, u32 barrier) {
   for (int slab = 0; slab < tile.slabs(); ++slab) {
@@ -136,7 +136,8 @@ class WgmmaProbe : public GpuTest {
                    "launch a probe");
     driver().check(driver().cuStreamSynchronize(stream()), "run a probe");
   }
-  /// In the stream of the launches: a copy of little pageable memory returns before it has arrived.
+  /// Copies in the stream of the launches: a synchronous copy of a little pageable memory returns before the data has
+  /// arrived.
   DeviceBuffer upload(const Bits& bits) const {
     DeviceBuffer buffer(driver(), bits.size() * 2);
     driver().check(driver().cuMemcpyHtoDAsync(buffer.get(), bits.data(), bits.size() * 2, stream()), "upload");
@@ -163,11 +164,11 @@ constexpr std::pair<TensorSwizzle, int> kSwizzles[] = {{TensorSwizzle::none, 16}
                                                        {TensorSwizzle::bytes_64, 64},
                                                        {TensorSwizzle::bytes_128, 128}};
 
-// Boxes inside a matrix of 150 × 100 in rows of 104, across each edge of it, and beyond all of it.
+// Boxes inside a matrix of 150 × 100 in rows of 104, across each of its edges, and completely outside of it.
 constexpr int kRows = 150, kCols = 100, kLd = 104, kBoxRows = 64;
 constexpr std::pair<int, int> kPlaces[] = {{8, 16}, {80, 120}, {96, 0}, {0, 149}, {-8, -3}, {0, 200}, {128, 0}};
 
-/// Calls use(row, col, place in the box as it lies in shared memory).
+/// Calls use(row, col, index in the box in shared memory).
 void for_each_of_box(int x, int y, int cols, int swizzle_bytes, const std::function<void(int, int, std::size_t)>& use) {
   for (int row = 0; row < kBoxRows; ++row) {
     for (int col = 0; col < cols; ++col) {
@@ -205,13 +206,13 @@ TEST_F(WgmmaProbe, CopiesBoxesAndFillsWithZeros) {
   }
 }
 
-/// Stores boxes into a matrix of `cols` columns, over which the copy engine is expected to write `written`.
+/// Stores boxes into a matrix of `cols` columns and expects that the copy engine writes `written` columns.
 void WgmmaProbe::expect_stores(int cols, int written) {
   const LoadedKernel kernel = build(std::string(kStore));
   for (const auto& [swizzle, swizzle_bytes] : kSwizzles) {
     const int box_cols = swizzle == TensorSwizzle::none ? 32 : swizzle_bytes / 2;
     for (auto [x, y] : kPlaces) {
-      if (x < 0 || y < 0) continue;  // no store begins before its tensor: the instruction is then illegal
+      if (x < 0 || y < 0) continue;  // a store may not begin before its tensor: the instruction is then illegal
       const DeviceBuffer target = upload(Bits(kRows * kLd, 0xdead));
       TensorMap map = encode_tensor_map(driver(), matrix_spec(target, kRows, cols, kLd, box_cols, kBoxRows, swizzle));
       int bytes = box_cols * kBoxRows * 2;
@@ -234,7 +235,7 @@ void WgmmaProbe::expect_stores(int cols, int written) {
 
 TEST_F(WgmmaProbe, StoresBoxesAndNothingBeyondTheEdge) { expect_stores(96, 96); }
 
-/// Why kernels do not store by box where rows of D end within 16 bytes.
+/// This is why kernels do not store by box if rows of D end within 16 bytes.
 TEST_F(WgmmaProbe, StoresWholeChunksThoughARowEndsWithin) { expect_stores(100, 104); }
 
 // ---- products ----
@@ -245,7 +246,7 @@ struct Data {
   Value a, b;
 };
 
-/// One operand picks an element of the other, which holds its own row, column or k.
+/// One operand selects an element of the other, which holds its own row, column or k.
 std::vector<Data> data_sets(int k) {
   const auto one_hot = [k](int outer, int l) { return outer % k == l ? 1 : 0; };
   const auto row = [](int outer, int) { return outer; };

@@ -46,7 +46,7 @@ WgmmaConfig parse_wgmma(const std::string& text) {
   return config;
 }
 
-/// Compiled by a thread each, checked once, and loaded.
+/// Compiles each kernel in its own thread, checks it once, and loads it.
 std::vector<WgmmaKernel> build(const Driver& driver, const std::vector<WgmmaConfig>& configs,
                                const GemmTraits& traits) {
   const TemplateBundle bundle = TemplateBundle::from_environment();

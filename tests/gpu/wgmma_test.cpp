@@ -26,28 +26,28 @@ constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 128, .block_n = 64,  .block_k = 128, .stages = 4},
     {.block_m = 128, .block_n = 208, .stages = 4},
     {.block_m = 128, .block_n = 16,  .stages = 4, .cluster_m = 2},
-    // columns that are no multiple of 64, with narrower swizzles where B is not k-major
+    // numbers of columns that are not a multiple of 64; they need narrower swizzles if B is not k-major
     {.block_m = 128, .block_n = 72,  .stages = 4},
     {.block_m = 128, .block_n = 144, .stages = 4, .cluster_m = 2},
     {.block_m = 256, .block_n = 160, .stages = 4},
-    // consumers beside each other
+    // consumers side by side
     {.block_m = 192, .block_n = 192, .split_n = true, .stages = 4},
     {.block_m = 192, .block_n = 208, .split_n = true, .stages = 4, .cluster_m = 2},
     {.block_m = 320, .block_n = 128, .split_n = true, .stages = 3},
     {.block_m = 64,  .block_n = 288, .consumers = 3, .split_n = true, .stages = 3},
-    // consumers in turns
+    // consumers that take turns (ping-pong)
     {.block_m = 128, .block_n = 128, .ping_pong = true, .stages = 5, .cluster_m = 2},
     {.block_m = 128, .block_n = 160, .ping_pong = true, .stages = 4, .cluster_n = 2},
     {.block_m = 64,  .block_n = 256, .ping_pong = true, .stages = 4},
     {.block_m = 64,  .block_n = 128, .consumers = 3, .ping_pong = true, .stages = 7},
-    // a block for each tile
+    // one block for each tile
     {.block_m = 64,  .block_n = 64,  .consumers = 1, .one_tile = true, .stages = 2, .blocks_per_sm = 4},
     {.block_m = 128, .block_n = 128, .one_tile = true, .stages = 3, .blocks_per_sm = 2},
     {.block_m = 128, .block_n = 64,  .block_k = 128, .one_tile = true, .stages = 4, .cluster_n = 2},
     {.block_m = 64,  .block_n = 128, .split_n = true, .one_tile = true, .stages = 3, .cluster_m = 2},
     {.block_m = 64,  .block_n = 8,   .consumers = 1, .one_tile = true, .stages = 8},
 };
-// K-major operands have the fewest constraints: what none of them allows is no config.
+// K-major operands have the fewest constraints: a config that they do not allow is not legal at all.
 static_assert(std::ranges::all_of(kConfigs, [](const WgmmaConfig& c) {
   return is_legal(c, GemmTraits{.op_b = Op::t}, *nearest_arch_limits(90));
 }));
@@ -111,7 +111,7 @@ TEST_F(WgmmaOnGpu, IsExactOnRaggedShapes) {
               run.run([&](const Operands& o) { kernel.launch(m, n, k, o, {2, false, op_b == Op::n}, 4, stream()); });
               ASSERT_EQ(run.inexact(), "");
               ASSERT_EQ(run.stray_write(), "");
-              if (m * n > 50000) break;  // one alpha: the reference is computed on the CPU
+              if (m * n > 50000) break;  // only one alpha, because the CPU computes the reference
             }
           }
         }

@@ -18,7 +18,7 @@ namespace {
 
 using Image = std::vector<std::uint8_t>;
 
-/// On cubins as NVRTC makes them.
+/// Tests code_digest on cubins from NVRTC.
 class CodeDigestOfCubins : public NvrtcTest {
  protected:
   Image compile(const SimtConfig& config, const std::string& rename_to = {}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nvrtc/compile_sample.hpp"
 #include "nvrtc/nvrtc_fixture.hpp"
 
 #include "config/render.hpp"
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iostream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -33,9 +35,9 @@ T read_at(const std::vector<std::uint8_t>& image, std::size_t offset) {
   return value;
 }
 
-/// Bytes of local memory per thread that the image's kernels ask for: their stack frames, from section .nv.info, a list
-/// of (format, attribute, bytes that follow). Spills lie there, and arrays that the compiler could not keep in
-/// registers. -1 if the section has no such attribute.
+/// Bytes of local memory per thread that the image's kernels need: their stack frames, from section .nv.info, a list of
+/// (format, attribute, size of the data). Spills lie there, and arrays that the compiler could not keep in registers.
+/// -1 if the section has no such attribute.
 inline int local_bytes(const std::vector<std::uint8_t>& image) {
   constexpr std::uint8_t kSizedFormat = 4, kFrameSize = 0x11;
   const auto header = read_at<Elf64_Ehdr>(image, 0);
@@ -52,7 +54,7 @@ inline int local_bytes(const std::vector<std::uint8_t>& image) {
       const auto format = read_at<std::uint8_t>(image, at), attribute = read_at<std::uint8_t>(image, at + 1);
       const auto size = read_at<std::uint16_t>(image, at + 2);
       if (format == kSizedFormat && attribute == kFrameSize) {
-        sum = std::max(sum, 0) + read_at<std::int32_t>(image, at + 8);  // after the symbol's number
+        sum = std::max(sum, 0) + read_at<std::int32_t>(image, at + 8);  // the value follows the symbol's number
       }
       at += 4U + (format == kSizedFormat ? size : 0U);
     }
@@ -60,14 +62,14 @@ inline int local_bytes(const std::vector<std::uint8_t>& image) {
   return sum;
 }
 
-/// How ptxas reports wgmma that it serializes, and setmaxnreg that it ignores: C7508 to C7514.
+/// The text of ptxas warnings C7508 to C7514: wgmma that it serializes, and setmaxnreg that it ignores.
 inline constexpr const char* kLostSpeed = "Potential Performance Loss";
 
 struct MatrixCase {
   KernelSource source;
   std::string arch;
   int threads = 0;
-  int blocks_per_sm = 1;  ///< that must be resident together
+  int blocks_per_sm = 1;  ///< number of blocks that must be resident together
 };
 
 inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
@@ -80,8 +82,8 @@ inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits
   return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm};
 }
 
-/// Compiles, and checks what ptxas reports: no spills, no warning of lost speed, and registers for the resident blocks
-/// that the config asks for.
+/// Compiles kernels and checks the report of ptxas: no spills, no warning of lost speed, and few enough registers for
+/// the resident blocks of the config.
 class CompileMatrix : public NvrtcTest {
  protected:
   void SetUp() override {
@@ -100,7 +102,20 @@ class CompileMatrix : public NvrtcTest {
     });
   }
 
-  void compile(const std::vector<MatrixCase>& cases) {
+  /// The cases that this run compiles; see sample_kernels.
+  static std::vector<MatrixCase> sample(const std::vector<MatrixCase>& cases) {
+    const SampleOptions options = SampleOptions::from_environment();
+    std::vector<SampledKernel> kernels;
+    for (const MatrixCase& one : cases) kernels.push_back({one.source.symbol, one.arch});
+    std::vector<MatrixCase> sample;
+    for (const std::size_t i : sample_kernels(kernels, options)) sample.push_back(cases[i]);
+    std::cout << sample.size() << " of " << cases.size() << " kernels; HOTGEMM_TEST_SEED=" << options.seed
+              << " repeats the sample, HOTGEMM_TEST_FULL=1 takes all\n";
+    return sample;
+  }
+
+  void compile(const std::vector<MatrixCase>& all) {
+    const std::vector<MatrixCase> cases = sample(all);
     std::vector<KernelSource> sources;
     for (const MatrixCase& one : cases) sources.push_back(one.source);
     const auto results = builder_->build_all(sources, default_compile_jobs());
@@ -133,7 +148,8 @@ class CompileMatrix : public NvrtcTest {
     times_.push_back(cubin.compile_ms);
   }
 
-  /// `ms`, or if that is too long, the least of three: other work on a core's second thread can double it.
+  /// Returns `ms`; if that is too long, the least of three times, because other work on the core's second thread can
+  /// double it.
   double least_ms(const MatrixCase& one, double ms) const {
     std::string log;
     for (int again = 0; again < 2 && ms > most_ms_; ++again) {
@@ -147,7 +163,7 @@ class CompileMatrix : public NvrtcTest {
     return times_.empty() ? 0 : times_[times_.size() / 2];
   }
 
-  // CPU time of the compiling thread. A kernel takes 0.25 s; the bounds are for slower machines.
+  // Limits for the CPU time of the compiling thread. A kernel takes 0.25 s; the limits leave room for slower machines.
   static constexpr double kMedianMs = 600;
   double most_ms_ = 1500;
 
@@ -158,7 +174,7 @@ class CompileMatrix : public NvrtcTest {
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::string> logs_;  ///< NVRTC's, by symbol and architecture
+  std::map<std::string, std::string> logs_;  ///< logs of NVRTC, by symbol and architecture
 };
 
 }  // namespace hotgemm

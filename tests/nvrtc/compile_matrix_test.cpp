@@ -22,7 +22,7 @@
 namespace hotgemm {
 namespace {
 
-/// An anchor, and its place in the list, from which the matrix derives what it is compiled for.
+/// An anchor and its index in the list. The index selects the traits and architectures.
 struct Anchor {
   MmaConfig config;
   std::size_t index;
@@ -53,7 +53,7 @@ TEST_F(CompileMatrix, EveryAnchorInEveryLayoutAndTypeOnHopper) {
 }
 
 TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
-  // One layout and type for each anchor and architecture; both rotate from one architecture to the next.
+  // One layout and type for each anchor and architecture. Both rotate from one architecture to the next.
   std::vector<MatrixCase> cases;
   std::map<std::string, std::set<std::string>> layouts, types;
   for (std::size_t a = 0; a < std::size(kTensorArchs); ++a) {
@@ -79,7 +79,7 @@ TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
 }
 
 TEST_F(CompileMatrix, NarrowOperandsAndC) {
-  // The paths that 16-byte alignment and a zero beta never take, for a small, a middling and a large anchor.
+  // The paths that 16-byte alignment and a zero beta do not use, for a small, a medium and a large anchor.
   std::vector<MatrixCase> cases;
   std::size_t turn = 0;
   for (const char* arch : {"sm_80", "sm_90a", "sm_120"}) {
@@ -135,7 +135,7 @@ TEST_F(CompileMatrix, ChecksOnEveryArch) {
   for (const std::string& arch : known_archs()) {
     cases.push_back({render_check(arch, bundle_), arch, 256, 1});
   }
-  // hotgemm_check names a unit of several kernels.
+  // hotgemm_check is the name of a unit with several kernels.
   for (const MatrixCase& one : cases) {
     const BuildResult result = builder_->build(one.source);
     ASSERT_TRUE(result.cubin);
@@ -156,7 +156,7 @@ TEST_F(CompileMatrix, TheSameSourceGivesTheSameImage) {
 }
 
 TEST_F(CompileMatrix, SpillsAreReported) {
-  // 128 registers for accumulators alone, where 64 are to be had.
+  // The accumulators alone need 128 registers, but only 64 are available.
   KernelSource source = render(MmaConfig{}, GemmTraits{}, "sm_90a", bundle_);
   source.options.push_back("--maxrregcount=64");
   const std::string bounds = "__launch_bounds__(kConfig.threads(), kConfig.blocks_per_sm)";

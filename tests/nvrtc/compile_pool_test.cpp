@@ -19,7 +19,7 @@
 namespace hotgemm {
 namespace {
 
-/// Workers that are the hotgemm command.
+/// A pool whose workers are the hotgemm command.
 class CompilePoolWithNvrtc : public NvrtcTest {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class CompilePoolWithNvrtc : public NvrtcTest {
                   bundle_);
   }
 
-  /// Kernels that compile fast, and differ.
+  /// A kernel that compiles fast and differs for each `block_n`.
   KernelSource source(int block_n) const {
     const Problem problem{.m = 256, .n = 256, .k = 256, .dtype = DType::f32};
     const SimtConfig config{.block_m = 32, .block_n = block_n, .block_k = 8, .thread_m = 2, .thread_n = 2};
@@ -51,7 +51,7 @@ TEST_F(CompilePoolWithNvrtc, GivesWhatThisProcessWouldGive) {
 
 TEST_F(CompilePoolWithNvrtc, ABuilderUsesItAndKeepsTheCache) {
   BinaryCacheOptions options;
-  options.mode = CacheMode::off;  // in memory
+  options.mode = CacheMode::off;  // in memory only
   BinaryCache cache(options);
   KernelBuilder builder(cache, bundle_);
   int compiled = 0;

@@ -23,7 +23,7 @@
 namespace hotgemm {
 namespace {
 
-/// A GPU whose kernels take the times that a test says.
+/// A GPU whose kernels take the times that the test sets.
 class FakeMeasurer final : public Measurer {
  public:
   FakeMeasurer() {
@@ -66,19 +66,19 @@ class FakeMeasurer final : public Measurer {
     return trial.launch == LaunchConfig{2, true} ? base * 0.98 : base;
   }
 
-  std::map<std::string, double> us;  // by config
+  std::map<std::string, double> us;  // keyed by config
   std::set<std::string> wrong;
   std::string fails;  // hangs from race `fails_from` on
   int fails_from = 1;
   int begun = 0, ended = 0, races = 0;
-  std::map<std::string, int> launches;  // by config and raster: rounds
+  std::map<std::string, int> launches;  // number of rounds, keyed by config and raster
   std::set<std::uint64_t> data_seeds;
 
  private:
   GpuFacts gpu_;
 };
 
-/// On sm_75, which has a menu of few kernels for f16.
+/// Tests on sm_75, which has a small menu for f16.
 class ExhaustiveTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -119,7 +119,7 @@ class ExhaustiveTest : public testing::Test {
 
   TraceHeader header() const { return trace_header("1.2.3", measurer_.gpu().environment, engine_); }
 
-  /// Measures, or goes on with what an earlier call began.
+  /// Measures, or continues the measurement of an earlier call.
   ExhaustiveResult measure(const ExhaustiveObserver& observer = {}) {
     ResumableTrace trace(kept(), "t", header());
     return measure_every_config(engine_, measurer_, problem_, trace, options_, observer);
@@ -135,7 +135,7 @@ class ExhaustiveTest : public testing::Test {
     return configs;
   }
 
-  inline static TemporaryDirectory* cache_ = nullptr;  // of cubins, so that each is compiled once
+  inline static TemporaryDirectory* cache_ = nullptr;  // cache of cubins, so that each is compiled once
   TemporaryDirectory directory_;
   Engine engine_{context_options(), Engine::Records::none};
   Problem problem_ = parse_problem("1024x1024x64 nn f16 f32");
@@ -183,7 +183,7 @@ TEST_F(ExhaustiveTest, GoesOnWhereItWasInterrupted) {
     const int before = measurer_.races;
     is_complete = measure({.is_cancelled = [&] { return measurer_.races > before; }}).is_complete;
   }
-  EXPECT_EQ(runs, races_of_one_go + 1);  // a race each, and one that sees that nothing is left
+  EXPECT_EQ(runs, races_of_one_go + 1);  // one run per race, and one that finds nothing left to do
   EXPECT_EQ(measurer_.races, races_of_one_go);
   EXPECT_EQ(order(measure().ranking), names_);
 }
@@ -208,7 +208,8 @@ TEST_F(ExhaustiveTest, WrongOnesAreRowsAndRemembered) {
   EXPECT_EQ(engine_.rejections.all().size(), 2u);
   EXPECT_NE(trace_text().find("wrong: 1 of 4 elements"), std::string::npos);
 
-  // What is remembered is not run in a trace of its own either, and not written there: it may be tried later.
+  // A remembered rejection also keeps the kernel out of another trace, but is not written there: the kernel may be
+  // tried later.
   ResumableTrace another({}, "u", header());
   FakeMeasurer healthy = measurer_;
   healthy.wrong.clear();
@@ -278,9 +279,9 @@ TEST_F(ExhaustiveTest, AssessesTheTunersAndTheModelsPick) {
   }
   EXPECT_LE(result.tuned.regret, result.estimated.regret);
   ASSERT_EQ(result.model_regret.size(), std::size(kModelTops));
-  EXPECT_DOUBLE_EQ(result.model_regret[2], 0);  // all eight
+  EXPECT_DOUBLE_EQ(result.model_regret[2], 0);  // 0 because all eight are included
   EXPECT_GE(result.model_regret[0], result.model_regret[1]);
-  EXPECT_EQ(measurer_.data_seeds.size(), 2u);  // the trace and the search share one, the race has its own
+  EXPECT_EQ(measurer_.data_seeds.size(), 2u);  // the trace and the search share one seed; the race has its own
 }
 
 TEST(QualitySummary, OfRegrets) {

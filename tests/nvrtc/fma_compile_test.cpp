@@ -1,4 +1,4 @@
-// Kernels of family fma keep what they sum in registers, and their bodies are short enough to compile quickly.
+// Kernels of family fma keep their sums in registers, and their bodies are short enough to compile quickly.
 
 #include "nvrtc/compile_fixture.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 class FmaCompile : public CompileMatrix {};
 
-/// Layouts, accesses and a C in turn; a dozen turns have all pairs of the first two.
+/// Rotates layouts, access widths and C. A dozen turns contain all pairs of layout and access width.
 GemmTraits f32_in_turn(std::size_t turn) {
   constexpr int kVecs[] = {4, 1, 2};
   return make_traits({DType::f32, DType::f32}, kLayouts[turn % std::size(kLayouts)], turn / 2 % 2 == 0,

@@ -1,4 +1,4 @@
-// Instructions of templates/ptx that no family uses yet compile where they are said to.
+// Instructions of templates/ptx that no family uses yet compile for the architectures that they name.
 
 #include "config/render.hpp"
 #include "config/wgmma_instruction.hpp"

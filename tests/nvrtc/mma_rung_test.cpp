@@ -1,4 +1,4 @@
-// Kernels of family mma as rungs of the ladder have them: their fields apart from those of tuned kernels.
+// Kernels of family mma with the fields of the ladder's rungs, which differ from those of tuned kernels.
 
 #include "nvrtc/compile_fixture.hpp"
 
@@ -14,8 +14,8 @@ struct RungCase {
   bool is_nt = false;  ///< B is stored transposed
 };
 
-// From the first step to the last: one warp and one product at a time; a block of warps; stages; register buffers and
-// results exchanged between lanes; ldmatrix of two products; one register buffer; B stored transposed; swizzled rows.
+// From the first rung to the last: one warp and one product at a time; a block of warps; stages; register buffers and
+// results exchanged between lanes; ldmatrix for two products; one register buffer; B stored transposed; swizzled rows.
 // clang-format off
 constexpr RungCase kRungs[] = {
     {{.block_m = 16,  .block_n = 8,   .block_k = 16, .warps_m = 1, .warps_n = 1, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .async_copy = false, .padded = false, .b_matrices = 2, .serpentine = false}},
@@ -29,7 +29,7 @@ constexpr RungCase kRungs[] = {
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kShuffledStore, .b_matrices = 2}},
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kShuffledStore}, true},
 };
-// A warp's tile of 64×128: f16 sums leave few registers, f32 sums none.
+// A warp's tile of 64×128. With f16 sums few registers are left, with f32 sums none.
 constexpr MmaConfig kLargestWarpTile{.block_m = 128, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 2, .fragment_buffers = 2};
 // clang-format on
 
@@ -58,7 +58,7 @@ TEST_F(CompileMatrix, TheLargestWarpTileTakesSumsOfF16) {
   ASSERT_TRUE(is_legal(kLargestWarpTile, traits, arch));
   const BuildResult result = builder_->build(render(kLargestWarpTile, traits, "sm_90a", bundle_));
   ASSERT_TRUE(result.cubin) << result.failure;
-  EXPECT_LE(result.cubin->spill_bytes, 64) << "some words around the main loop, and not in it";
+  EXPECT_LE(result.cubin->spill_bytes, 64) << "a few words may spill around the main loop, but not in it";
 }
 
 }  // namespace

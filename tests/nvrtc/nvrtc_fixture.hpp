@@ -8,7 +8,7 @@
 
 namespace hotgemm {
 
-/// Skips where NVRTC cannot be loaded.
+/// Skips the test if NVRTC cannot be loaded.
 class NvrtcTest : public testing::Test {
  protected:
   void SetUp() override {

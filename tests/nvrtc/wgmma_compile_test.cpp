@@ -32,12 +32,12 @@ class WgmmaCompile : public CompileMatrix {
   }
 };
 
-/// Layouts and types, all of them within a dozen turns.
+/// Rotates layouts and types. A dozen turns contain all of them.
 GemmTraits traits_in_turn(std::size_t turn, bool reads_c) {
   return make_traits(kTensorTypes[turn % std::size(kTensorTypes)], kLayouts[turn % std::size(kLayouts)], reads_c);
 }
 
-/// What shares its registers in the same way.
+/// The fields that determine how registers are divided.
 std::array<int, 5> kind_of(const WgmmaConfig& c) {
   return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm};
 }
@@ -75,7 +75,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
 }
 
 TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
-  constexpr std::size_t kStep = 397;  // has no factor in common with the menu's loops
+  constexpr std::size_t kStep = 397;  // coprime to the lengths of the menu's loops
   std::vector<MatrixCase> cases;
   for (std::size_t turn = 0; turn < 12; ++turn) {
     const GemmTraits traits = traits_in_turn(turn, turn % 5 == 0);
@@ -100,7 +100,7 @@ TEST_F(WgmmaCompile, ProductsThatAreSerializedAreReported) {
     Instruction::mma_async(d, out, out, i > 0);
     hotgemm::ptx::wgmma_commit_group();
     hotgemm::ptx::wgmma_wait_group<1>();
-    d[0] += 1;  // which the product in flight is to write
+    d[0] += 1;  // the product in flight will write it
   }
   hotgemm::ptx::wgmma_wait_group<0>();
   hotgemm::ptx::st_global_b32(out, __float_as_uint(d[0]));

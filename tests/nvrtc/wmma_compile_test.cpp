@@ -1,5 +1,5 @@
-// What kernels of family wmma cost: no spill in any config of the menu, and the rungs of the ladder, each in a second
-// and a half.
+// The cost of family wmma's kernels: no config of the menu spills, and each rung of the ladder compiles in a second and
+// a half.
 
 #include "nvrtc/compile_fixture.hpp"
 
@@ -22,7 +22,7 @@ std::vector<WmmaConfig> menu(const GemmTraits& traits, const std::string& arch) 
 }
 
 TEST_F(CompileMatrix, WmmaMenuSpillsNowhere) {
-  // Each config for each type on two architectures; layouts, widths of access and C rotate.
+  // Each config for each type on two architectures. Layouts, access widths and C rotate.
   std::vector<MatrixCase> cases;
   std::set<std::string> configs;
   std::size_t turn = 0;

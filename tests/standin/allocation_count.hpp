@@ -4,7 +4,7 @@
 
 namespace hotgemm::standin {
 
-/// How often this thread has called operator new.
+/// The number of calls of operator new by this thread.
 std::size_t allocation_count();
 
 }  // namespace hotgemm::standin

@@ -6,8 +6,8 @@
 #include <memory>
 #include <new>
 
-// operator new and delete of the whole test program. They are not inlined: a compiler that sees into only one of them
-// warns that memory of one kind is freed as another.
+// operator new and delete for the whole test program. They are not inlined: a compiler that sees only one of them warns
+// that memory of one kind is freed as another.
 
 namespace {
 

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 
-// The stand-in's functions, by what they do; libcuda.cpp gives them the driver's names and checks that the types agree.
+// The stand-in's functions, grouped by topic. libcuda.cpp gives them the driver's names and checks that the types
+// agree.
 
 namespace hotgemm::standin::api {
 

@@ -7,8 +7,9 @@ namespace hotgemm::standin {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargest = 2147482623;  // m, n or k
 
-/// A call with nothing wrong: 8×16×24, f16, beta 1. Its pointers are never followed.
+/// A valid call: 8×16×24, f16, beta 1. Its pointers are never followed.
 struct Call {
   Problem problem{.m = 8, .n = 16, .k = 24};
   Operands operands{.a = pointer(0x10000),
@@ -43,10 +44,10 @@ std::vector<Bad> bad_sizes() {
                      {std::string(name) + " is negative: " + std::to_string(value)},
                      [size = size, value](Call& c) { c.problem.*size = value; }});
     }
-    for (const std::int64_t value : {std::int64_t{1} << 31, kMost}) {
+    for (const std::int64_t value : {std::int64_t{2147482624}, std::int64_t{1} << 31, kMost}) {
       all.push_back({name,
                      kInvalid,
-                     {std::string(name) + " is " + std::to_string(value), "2147483647"},
+                     {std::string(name) + " is " + std::to_string(value), "at most 2147482623"},
                      [size = size, value](Call& c) { c.problem.*size = value; }});
     }
   }
@@ -152,7 +153,7 @@ TEST_F(BadInputTest, Pointers) { expect_refused(bad_pointers()); }
 TEST_F(BadInputTest, Types) { expect_refused(bad_types()); }
 
 TEST_F(BadInputTest, TheFirstBadArgumentIsNamed) {
-  // Each spoils everything that comes after it too; the order is m, n, k, ops, types, A, B, C, D.
+  // Each step also breaks the arguments that are checked later. The order is m, n, k, ops, types, A, B, C, D.
   const std::vector<std::pair<std::string, std::function<void(Call&)>>> kSteps = {
       {"d is null", [](Call& c) { c.operands.d = nullptr; }},
       {"c is null", [](Call& c) { c.operands.c = nullptr; }},
@@ -192,16 +193,18 @@ TEST_F(BadInputTest, AlignmentClassesOfPlans) {
 
 TEST_F(BadInputTest, MoreTilesThanAGridHasBlocks) {
   Call call;
-  call.problem = {.m = 2147483647, .n = 2147483647, .k = 2147483647};
-  call.operands.lda = call.operands.ldb = call.operands.ldd = call.operands.ldc = std::int64_t{1} << 30;
-  // Rows of 2^31 - 1 elements would need a leading dimension with which byte offsets overflow.
-  expect_thrown(kInvalid, {"lda is 1073741824"}, [&] { context().gemm(stream(), call.problem, call.operands); });
-  call.problem = {.m = 2147483647, .n = 1 << 29, .k = 8};
+  call.problem = {.m = kLargest, .n = 1 << 29, .k = 8};
   call.operands.lda = 8, call.operands.ldb = call.operands.ldc = call.operands.ldd = 1 << 29;
   call.operands.beta = 0;
-  expect_thrown(ErrorCode::not_supported, {"2147483647x536870912x8", "tiles"},
+  expect_thrown(ErrorCode::not_supported, {"2147482623x536870912x8", "tiles"},
                 [&] { context().gemm(stream(), call.problem, call.operands); });
   EXPECT_EQ(standin().launches(), 0u);
+}
+
+TEST_F(BadInputTest, TheLargestSizesArePlanned) {
+  for (const std::int64_t m : {std::int64_t{7} << 28, (std::int64_t{7} << 28) + 1, kLargest}) {
+    EXPECT_NO_THROW(context(Policy::estimate).plan({.m = m, .n = 8, .k = 8})) << m;
+  }
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 namespace hotgemm::standin {
 namespace {
 
-/// Timing against the stand-in's simulated clock.
+/// Timing with the stand-in's simulated clock.
 class BenchTest : public RuntimeTest {
  protected:
-  /// Launches the kernel of `plan`, `times` times.
+  /// A contender that launches the kernel of `plan` `times` times.
   Contender contender(const std::string& name, const Plan& plan, int times = 1) {
     return {name, [this, plan, times](CUstream on, int set) {
               sets_used_.push_back(set);
@@ -78,9 +78,9 @@ TEST_F(BenchTest, RoundsThatWarmUpAreForgotten) {
   const std::size_t cold_and_long = launches();
   warmed.warm_up_us = 3.6e9;
   warmed.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
-  EXPECT_GT(launches(), cold_and_long) << "until only as much is left as two rounds take";
+  EXPECT_GT(launches(), cold_and_long) << "it should stop when only the time of two rounds is left";
   warmed.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(870);
-  EXPECT_EQ(launches(), cold_and_long) << "with another round there were no time for two";
+  EXPECT_EQ(launches(), cold_and_long) << "with one more round there would be no time for two";
 }
 
 TEST_F(BenchTest, WhatFailsWhileItWarmsUpHasNoSamples) {

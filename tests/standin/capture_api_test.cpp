@@ -13,7 +13,7 @@ constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STRE
 /// Calls while the program is capturing a stream.
 class CaptureApiTest : public RuntimeTest {
  protected:
-  /// The graph of what `work` enqueues on the test's stream; a failure if the capture does not survive it.
+  /// Captures the operations that `work` enqueues on the test's stream. The test fails if they invalidate the capture.
   CUgraphExec capture(CUstreamCaptureMode mode, const std::function<void()>& work) {
     CUgraph graph = nullptr;
     CUgraphExec exec = nullptr;
@@ -25,7 +25,7 @@ class CaptureApiTest : public RuntimeTest {
     EXPECT_EQ(driver_.cuGraphDestroy(graph), CUDA_SUCCESS);
     return exec;
   }
-  /// The case's operands, captured by `work`, then replayed on two sets of data.
+  /// Captures `work` with the operands of the case and replays it on two sets of data.
   void expect_right_replays(CUstreamCaptureMode mode, const GemmCase& c, const CaseRun::Launch& work) {
     CaseRun run(driver_, c, stream());
     const std::size_t launches = standin().launches();
@@ -79,7 +79,7 @@ TEST_F(CaptureApiTest, AGraphOfTheProvisionalKernelStaysGood) {
   CaseRun run(driver_, c, stream());
   CUgraphExec exec =
       capture(CU_STREAM_CAPTURE_MODE_GLOBAL, [&] { context().gemm(stream(), c.problem, run.operands()); });
-  expect_right(context(), c, stream());  // tunes
+  expect_right(context(), c, stream());  // this call tunes
   run.fill(CaseRun::Data::integers, 3);
   run.run([&](const Operands&) { driver_.check(driver_.cuGraphLaunch(exec, stream()), "replay"); });
   EXPECT_EQ(run.inexact(), "");

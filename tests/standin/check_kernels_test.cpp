@@ -9,7 +9,7 @@ namespace {
 
 class CheckKernelsTest : public RuntimeTest {
  protected:
-  /// m, n, k with padding behind the rows of every matrix.
+  /// Padding follows the rows of every matrix.
   static Problem padded(DType dtype) {
     return {.m = 5, .n = 11, .k = 9, .dtype = dtype, .accumulator = DType::f32, .beta_is_zero = false};
   }
@@ -41,7 +41,7 @@ TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
       elements += in_d;
       EXPECT_EQ(digest(problem, pool) == before, in_d) << byte - pool.begin() << " of " << pool.bytes();
       flip(byte);
-      byte += byte + 64 > set.d && byte < d_end + 64 ? 1 : 61;  // all of D and beside it, and samples elsewhere
+      byte += byte + 64 > set.d && byte < d_end + 64 ? 1 : 61;  // all of D and nearby bytes; else samples
     }
     EXPECT_EQ(elements, problem.m * problem.n * size_bytes(dtype));
   }
@@ -57,7 +57,7 @@ TEST_F(CheckKernelsTest, AKernelChangesNothingButD) {
   plan.launch(stream(), OperandPool::operands(set, 1, 0));
   EXPECT_EQ(kernels().check(problem, set, 3, 1, 0, stream()), "");
   EXPECT_EQ(digest(problem, pool), before);
-  // One row further down, the last row lies in the guard.
+  // If D starts one row further down, its last row lies in the guard.
   OperandSet below = set;
   below.d += static_cast<CUdeviceptr>(set.ldd * size_bytes(problem.dtype));
   plan.launch(stream(), OperandPool::operands(below, 1, 0));
@@ -68,7 +68,7 @@ TEST_F(CheckKernelsTest, GuardsLieAroundEveryMatrix) {
   const Problem problem = padded(DType::f16);
   const OperandPool pool(driver_, problem, 1 << 16, 1 << 20);
   ASSERT_GT(pool.sets().size(), 2u);
-  std::vector<std::pair<CUdeviceptr, std::int64_t>> matrices;  // where and how many bytes, padding included
+  std::vector<std::pair<CUdeviceptr, std::int64_t>> matrices;  // address and size in bytes, including padding
   for (const OperandSet& set : pool.sets()) {
     matrices.emplace_back(set.a, problem.m * set.lda * 2);
     matrices.emplace_back(set.b, problem.k * set.ldb * 2);

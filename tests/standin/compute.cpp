@@ -12,9 +12,9 @@ namespace hotgemm::standin {
 namespace {
 
 constexpr int kPanel =
-    64;  // columns that are accumulated together: a constant, so that the loop over them is vectorised
+    64;  // columns that are accumulated together; a constant, so that the loop over them is vectorised
 
-/// A matrix as stored.
+/// A matrix in memory.
 struct Matrix {
   std::uint64_t address;
   long long ld;
@@ -48,7 +48,7 @@ Matrix stored(std::uint64_t address, long long ld, int rows, int cols, Op op, DT
   return op == Op::n ? Matrix{address, ld, rows, cols, dtype} : Matrix{address, ld, cols, rows, dtype};
 }
 
-/// op(B) widened, in panels of kPanel columns: element (l, j) at ((j / kPanel) * k + l) * kPanel + j % kPanel.
+/// op(B) as float, in panels of kPanel columns: element (l, j) is at ((j / kPanel) * k + l) * kPanel + j % kPanel.
 std::vector<float> pack_b(const Matrix& b, Op op, int n, int k) {
   const std::size_t panels = static_cast<std::size_t>((n + kPanel - 1) / kPanel);
   std::vector<float> packed(panels * static_cast<std::size_t>(k) * kPanel, 0.0f);
@@ -61,8 +61,8 @@ std::vector<float> pack_b(const Matrix& b, Op op, int n, int k) {
   return packed;
 }
 
-/// A nonzero element of a row of op(A). Zeros are left out where they cannot matter, for check data is almost all
-/// zeros: a sum that starts at +0 stays the same bits when ±0 is added.
+/// A nonzero element of a row of op(A). Zeros are skipped where they cannot matter, because check data is almost all
+/// zeros: a sum that starts at +0 keeps its bits when ±0 is added.
 struct Term {
   int l;
   float value;
@@ -88,7 +88,7 @@ void accumulate(const std::vector<Term>& terms, const float* panel, float* sums)
 void write_stray(const Matrix& d, const Matrix& a, const AddressSpace& space) {
   const std::uint64_t behind = d.at(d.rows - 1, d.cols);
   const std::uint64_t where = space.contains(behind, 1) ? behind : a.address;
-  *reinterpret_cast<std::uint8_t*>(where) ^= 0x40;
+  *reinterpret_cast<std::uint8_t*>(where) += 0x41;  // twice leaves a change too
 }
 
 void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
@@ -96,7 +96,7 @@ void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
   const long long col = hash_at(salt, 2, 0) % static_cast<unsigned long long>(d.cols);
   const float right = d.load(row, col);
   float wrong = std::numeric_limits<float>::quiet_NaN();
-  if (corruption == Corruption::wrong) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
+  if (corruption != Corruption::nan) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
   d.store(row, col, wrong);
 }
 
@@ -136,6 +136,8 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
     if (outcome != Outcome::good) return outcome;
   }
   if (corruption == Corruption::nothing || args.m <= 0 || args.n <= 0) return Outcome::good;
+  const float alpha = corruption == Corruption::no_alpha ? 1.0f : args.alpha;
+  const float beta = corruption == Corruption::no_beta ? 1.0f : args.beta;
   const std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
   const bool zeros_matter =
       !std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); });
@@ -145,16 +147,24 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
       float sums[kPanel];
       accumulate(terms, packed.data() + static_cast<std::size_t>(j0) * static_cast<std::size_t>(args.k), sums);
       for (int j = j0; j < std::min(j0 + kPanel, args.n); ++j) {
-        float value = args.alpha * sums[j - j0];
-        if (traits.reads_c) value += args.beta * c.load(i, j);
+        float value = alpha * sums[j - j0];
+        if (traits.reads_c) value += beta * c.load(i, j);
         d.store(i, j, value);
       }
     }
   }
-  if (corruption == Corruption::stray) {
-    write_stray(d, a, space);
-  } else if (corruption != Corruption::none) {
-    spoil(d, corruption, salt);
+  const bool in_place = traits.reads_c && args.c == args.d;
+  switch (corruption) {
+    case Corruption::stray: write_stray(d, a, space); break;
+    case Corruption::in_place_wrong:
+      if (in_place) spoil(d, corruption, salt);
+      break;
+    case Corruption::wrong:
+    case Corruption::nan: spoil(d, corruption, salt); break;
+    case Corruption::none:
+    case Corruption::nothing:
+    case Corruption::no_alpha:
+    case Corruption::no_beta: break;
   }
   return Outcome::good;
 }
@@ -201,7 +211,7 @@ Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
     for (int col = 0; col < args.n; ++col) {
       const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
       const int c = args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0;
-      if (d.load(row, col) == static_cast<float>(args.alpha * product + c)) continue;  // NaN is unequal to everything
+      if (d.load(row, col) == static_cast<float>(args.alpha * product + c)) continue;  // NaN is not equal to anything
       ++report->mismatches;
       report->row = row;
       report->col = col;

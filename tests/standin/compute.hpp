@@ -13,7 +13,7 @@
 
 namespace hotgemm::standin {
 
-/// What a kernel that runs in one context may touch.
+/// The memory that a kernel in one context may access.
 struct AddressSpace {
   const DeviceMemory& memory;
   std::uint64_t context;
@@ -21,18 +21,18 @@ struct AddressSpace {
   bool contains(std::uint64_t address, std::uint64_t bytes) const { return memory.contains(context, address, bytes); }
 };
 
-/// How a kernel ended, as the device would report it.
+/// The end of a kernel, as the device would report it.
 enum class Outcome { good, illegal_address, misaligned_address };
 
-/// D = alpha * op(A) * op(B) + beta * C with f32 accumulation, rounded to nearest even. `salt` chooses the element that
-/// a corruption spoils.
+/// D = alpha * op(A) * op(B) + beta * C with f32 accumulation, rounded to nearest even. `salt` selects the element that
+/// a corruption changes.
 Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
                  unsigned salt);
-/// What a kernel that splits the sum does to its workspace: it finds its counters zero, or `violations` say that it
-/// would not end, leaves them zero, and leaves partial sums in the scratch.
+/// The effect of a kernel that splits the sum on its workspace: partial sums in the scratch, and counters that are zero
+/// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
 Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
                   const AddressSpace& space, std::vector<std::string>& violations);
-/// What templates/check.cuh does on the device.
+/// The kernels of templates/check.cuh.
 Outcome run_fill(const FillArgs& args, const AddressSpace& space);
 Outcome run_check(const CheckArgs& args, const AddressSpace& space);
 Outcome run_digest(const DigestArgs& args, const AddressSpace& space);

@@ -9,7 +9,7 @@ namespace {
 
 class ConcurrencyTest : public RuntimeTest {
  protected:
-  /// `work(thread, its stream)` on threads that start together in the test's CUDA context.
+  /// Runs `work(thread, its stream)` on threads that start together in the test's CUDA context.
   void on_threads(int count, const std::function<void(int, CUstream)>& work) {
     std::barrier start(count);
     std::vector<std::thread> threads;
@@ -90,9 +90,9 @@ TEST_F(ConcurrencyTest, ACudaContextThatIsMadeAgainIsPlannedAgain) {
   EXPECT_EQ(context().stats().plans, 2u);
 }
 
-// ---- two GPUs, in a process of its own ----
+// ---- two GPUs, in a separate process ----
 
-/// Whether one Context computes on two GPUs, by turns and at once.
+/// True if one Context computes on two GPUs, both alternately and at the same time.
 bool works_on_two_gpus() {
   const Driver& driver = (standin(), Driver::get());
   make_all_slow();
@@ -114,7 +114,7 @@ bool works_on_two_gpus() {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    // The model of both is the same, but each measures for itself unless it finds the other's record.
+    // Both are of the same model, but each measures for itself unless it finds the record of the other.
     EXPECT_EQ(context.stats().plans, 4u);
     EXPECT_GE(context.stats().tuned, 2u);
   }

@@ -30,7 +30,7 @@ TEST_F(ContextTest, ANewClassIsTunedRecordedAndRight) {
 
 TEST_F(ContextTest, TheCallThatTunesTouchesNoOperandButD) {
   GemmCase c = small_case(8, 16, 8, 1);
-  c.in_place = true;  // D twice updated would be wrong
+  c.in_place = true;  // a D that is updated twice would be wrong
   expect_right(context(), c, stream());
   EXPECT_EQ(context().stats().tuned, 1u);
   c.in_place = false;
@@ -56,7 +56,7 @@ TEST_F(ContextTest, ARecordAnswersTheNextContext) {
   const std::string config = context().plan(small_case().described()).config();
   forget_context();
   const std::size_t events = standin().calls("cuEventCreate");
-  expect_right(context(), small_case(7), stream());  // of the same class
+  expect_right(context(), small_case(7), stream());  // m = 7 is in the same class
   EXPECT_EQ(standin().calls("cuEventCreate"), events);
   EXPECT_EQ(context().stats().recorded, 1u);
   EXPECT_EQ(context().stats().tuned, 0u);
@@ -83,12 +83,12 @@ TEST_F(ContextTest, APlanMayBeTunedOnRequestWhereGemmEstimates) {
   EXPECT_EQ(context().stats().plans, 2u);
 }
 
-// The default context is made once per process: no other test may use it.
+// The default context is made once per process, so no other test may use it.
 TEST_F(ContextTest, OneLineUsesTheDefaultContext) {
   ::setenv("HOTGEMM_TUNE", "never", 1);
   ::setenv("HOTGEMM_CACHE_DIR", cache_.path().c_str(), 1);
   const GemmCase c = small_case(8, 16, 8, 1);
-  // The default context lives on, so its kernels do too.
+  // The default context stays alive, and so do its kernels.
   const auto call = [&](const Operands& o) {
     hgemm(stream(), Op::n, Op::n, 8, 16, 8, o.alpha, o.a, o.lda, o.b, o.ldb, o.beta, o.d, o.ldd);
   };
@@ -193,10 +193,9 @@ TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
   }
 }
 
-// ---- what is computed ----
+// ---- results ----
 
-/// Each layout with each pair of types; leading dimensions, offsets, alpha, beta and aliasing differ from one to the
-/// next.
+/// Each layout with each pair of types. Leading dimensions, offsets, alpha, beta and aliasing differ between the cases.
 std::vector<GemmCase> kinds() {
   constexpr std::pair<DType, DType> kTypes[] = {
       {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}};
@@ -265,7 +264,7 @@ TEST_F(ContextTest, WithoutAProductBetaTimesCRemains) {
     }
   }
   EXPECT_EQ(context().stats().plans, 4u);
-  EXPECT_EQ(context().stats().tuned, 2u);  // with k of zero there is nothing to measure
+  EXPECT_EQ(context().stats().tuned, 2u);  // a problem with k = 0 is not measured
 }
 
 TEST_F(ContextTest, ZeroAlphaAndBetaReadNothing) {

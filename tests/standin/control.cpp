@@ -1,4 +1,4 @@
-// The functions by which a test steers the stand-in.
+// The functions with which a test controls the stand-in.
 
 #include "standin/ledger.hpp"
 #include "standin/standin.hpp"
@@ -60,7 +60,7 @@ std::size_t standin_violation_count() {
   return locked([](Ledger& ledger) { return ledger.violations.size(); });
 }
 
-/// Copies at most `capacity` characters, without an end mark; the length of the whole text.
+/// Copies at most `capacity` characters, without a terminating zero. Returns the length of the whole text.
 std::size_t standin_violation_text(std::size_t index, char* text, std::size_t capacity) {
   return locked([&](Ledger& ledger) -> std::size_t {
     if (index >= ledger.violations.size()) return 0;

@@ -80,7 +80,7 @@ const ErrorText* find_error(CUresult code) {
   return found != std::end(kErrors) ? found : nullptr;
 }
 
-/// What an H200 answered, and what follows from the architecture that is stood in for. Others are 0.
+/// The answers of an H200, changed where the architecture of the stand-in differs. Other attributes are 0.
 int attribute_value(CUdevice_attribute attribute, int sm) {
   const ArchLimits* found = find_arch_limits(sm);
   const ArchLimits limits = found != nullptr ? *found : *find_arch_limits(90);
@@ -117,7 +117,7 @@ int attribute_value(CUdevice_attribute attribute, int sm) {
   return value != values.end() ? value->second : 0;
 }
 
-/// Runs `body` if `device` is one.
+/// Runs `body` if `device` is a valid device.
 template <class Body>
 CUresult device_call(const char* function, CUdevice device, Body&& body) {
   return call(function, Scope::process, [&](Ledger& ledger) {

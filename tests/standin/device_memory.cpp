@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kAlignment = 512;
 constexpr std::size_t kGuardBytes = 512;
 constexpr std::byte kGuard{0xa5};
-constexpr std::byte kPoison{0xff};  // NaN as f16, bf16 and f32
+constexpr std::byte kPoison{0xff};  // a NaN in f16, bf16 and f32
 constexpr std::size_t kPoisonedBytes = std::size_t{16} << 20;
 
 bool intact(const std::byte* guard) {
@@ -25,7 +25,7 @@ void DeviceMemory::FreeHost::operator()(std::byte* memory) const { std::free(mem
 std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t context, int device, std::size_t bytes) {
   constexpr std::size_t kOverhead = 2 * kGuardBytes + kAlignment;
   if (bytes > std::numeric_limits<std::size_t>::max() - kOverhead) return std::nullopt;
-  // calloc, not aligned_alloc: large blocks come from the kernel as untouched zero pages.
+  // calloc, not aligned_alloc: the kernel gives untouched zero pages for large blocks.
   std::unique_ptr<std::byte, FreeHost> memory(static_cast<std::byte*>(std::calloc(1, bytes + kOverhead)));
   if (!memory) return std::nullopt;
   const auto raw = reinterpret_cast<std::uint64_t>(memory.get());

@@ -8,7 +8,7 @@
 
 namespace hotgemm::standin {
 
-/// binary16 to binary32: exact.
+/// Converts binary16 to binary32, exactly.
 inline float widen_f16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16;
   const std::uint32_t exponent = (bits >> 10) & 31u;
@@ -19,15 +19,16 @@ inline float widen_f16(std::uint16_t bits) {
   return sign != 0 ? -magnitude : magnitude;
 }
 
-/// binary32 to binary16, to nearest even; NaN becomes the canonical NaN, as on the device.
+/// Converts binary32 to binary16, to nearest even. NaN becomes the canonical NaN, as on the device.
 inline std::uint16_t narrow_f16(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return 0x7fffu;
-  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520: rounds to infinity
+  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 rounds to infinity
   if (magnitude < 0x38800000u) {
-    // Below 2^-14 results are multiples of 2^-24. Adding 0.5, whose last bit is worth 2^-24, rounds to one of them.
+    // Results below 2^-14 are multiples of 2^-24. The last bit of 0.5 is worth 2^-24, so adding 0.5 rounds to such a
+    // multiple.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }
@@ -38,14 +39,14 @@ inline std::uint16_t narrow_f16(float value) {
 /// bfloat16 is the upper half of binary32.
 inline float widen_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
-/// To nearest even; NaN stays NaN.
+/// Rounds to nearest even. NaN stays NaN.
 inline std::uint16_t narrow_bf16(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// The element at `address`, which need not be aligned for the host.
+/// Loads the element at `address`, which need not be aligned for the host.
 inline float load_element(std::uint64_t address, DType dtype) {
   const void* memory = reinterpret_cast<const void*>(address);
   if (dtype == DType::f32) {

@@ -33,7 +33,7 @@ TEST(Element, EveryF16SurvivesTheRoundTrip) {
 TEST(Element, F16RoundsToNearestEvenBetweenAllNeighbours) {
   for (unsigned bits = 0; bits < 0x7bffu; ++bits) {
     const double low = exact_f16(bits), high = exact_f16(bits + 1);
-    const auto middle = static_cast<float>((low + high) / 2);  // exact: one more bit
+    const auto middle = static_cast<float>((low + high) / 2);  // exact: it needs only one more bit
     const unsigned even = bits % 2 == 0 ? bits : bits + 1;
     ASSERT_EQ(narrow_f16(middle), even) << bits;
     ASSERT_EQ(narrow_f16(-middle), even | 0x8000u) << bits;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr Elf64_Half kMachineCuda = 190;
 constexpr unsigned char kAbiWithWideArch =
-    8;  // the version that CUDA 13 writes; before it the flags began with the arch
-constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;  // beyond any cubin: an offset above it is garbage
+    8;  // the version that CUDA 13 writes; in older versions the flags began with the arch
+constexpr std::uint64_t kMaxImageBytes = std::uint64_t{256} << 20;  // larger than any cubin: a larger offset is garbage
 
 template <class T>
 T read_at(const std::byte* base, std::uint64_t offset) {
@@ -23,7 +23,7 @@ T read_at(const std::byte* base, std::uint64_t offset) {
   return value;
 }
 
-/// [offset, offset + bytes) lies in an image of `extent` bytes.
+/// True if [offset, offset + bytes) lies in an image of `extent` bytes.
 bool fits(std::uint64_t offset, std::uint64_t bytes, std::uint64_t extent) {
   return offset <= extent && bytes <= extent - offset;
 }
@@ -48,7 +48,7 @@ int sm_of(const std::byte* base) {
   return static_cast<int>((header.e_flags >> shift) & 0xffu);
 }
 
-/// The end of the last section or of the section headers, whichever is later: all bytes that the file claims to have.
+/// The size that the file's headers claim: the end of the last section or of the section headers, whichever is later.
 std::optional<std::uint64_t> extent_of(const std::byte* base, const std::vector<Elf64_Shdr>& sections) {
   std::uint64_t extent = read_at<Elf64_Ehdr>(base, 0).e_shoff + sections.size() * sizeof(Elf64_Shdr);
   for (const Elf64_Shdr& section : sections) {
@@ -59,7 +59,7 @@ std::optional<std::uint64_t> extent_of(const std::byte* base, const std::vector<
   return extent;
 }
 
-/// The string at `index` of a string table; nullopt if it has no end inside the table.
+/// The string at `index` of a string table; nullopt if it does not end inside the table.
 std::optional<std::string> string_at(const std::byte* base, const Elf64_Shdr& table, std::uint64_t index) {
   if (index >= table.sh_size) return std::nullopt;
   const char* text = reinterpret_cast<const char*>(base + table.sh_offset + index);

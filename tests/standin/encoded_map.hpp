@@ -9,14 +9,14 @@
 
 namespace hotgemm::standin {
 
-/// What the stand-in encodes a tensor map as: its arguments.
+/// The stand-in's encoding of a tensor map: the arguments.
 struct EncodedMap {
-  static constexpr std::uint64_t kMark = 0x70616d2d65736e65;  // memory that nobody has encoded is known
+  static constexpr std::uint64_t kMark = 0x70616d2d65736e65;  // marks memory that holds a map
 
   std::uint64_t mark = kMark;
   std::uint64_t address = 0;
   std::uint64_t sizes[5] = {};
-  std::uint64_t strides[4] = {};  ///< bytes, from dimension 1
+  std::uint64_t strides[4] = {};  ///< in bytes, from dimension 1 on
   std::uint32_t box[5] = {};
   std::uint32_t rank = 0;
   CUtensorMapDataType type{};
@@ -29,7 +29,7 @@ inline void write(const EncodedMap& from, CUtensorMap* to) {
   std::memcpy(to, &from, sizeof from);
 }
 
-/// nullopt for what was not encoded.
+/// Returns nullopt for memory that does not hold an encoded map.
 inline std::optional<EncodedMap> read_map(const void* bytes) {
   EncodedMap map;
   std::memcpy(&map, bytes, sizeof map);

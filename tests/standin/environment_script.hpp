@@ -4,14 +4,17 @@
 
 namespace hotgemm::standin {
 
-/// What HOTGEMM_STANDIN_SCRIPT tells the stand-in of a process that no test is in, when it is loaded: rules
-/// `symbol_part=rule` with semicolons between them, the last that matches a kernel counts.
+/// Reads HOTGEMM_STANDIN_SCRIPT, which controls the stand-in in processes other than the test's. It is read when the
+/// stand-in is loaded. Its rules have the form `symbol_part=rule` and are separated by semicolons; the last rule that
+/// matches a kernel counts.
 ///
-///   nothing, wrong, nan, stray   what it does to D (standin.hpp)
-///   fault, hang, crash           how it ends (script.hpp); "fault@4" from its fourth launch on
+///   nothing, wrong, nan, stray,
+///   in_place_wrong, no_alpha,
+///   no_beta                      the effect on D (standin.hpp)
+///   fault, hang, crash           the end of the kernel (script.hpp); "fault@4" from its fourth launch on
 ///   slow:US, speed:US            real and simulated time of a launch, in microseconds
 ///
-/// "mps=1" is no kernel's: the GPU is shared through MPS. Ends the process at a rule that is none of these.
+/// "mps=1" is for no kernel: the GPU is shared through MPS. Any other rule ends the process.
 Script script_from_environment();
 
 }  // namespace hotgemm::standin

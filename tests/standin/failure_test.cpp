@@ -10,10 +10,10 @@
 namespace hotgemm::standin {
 namespace {
 
-constexpr int kFirstCalls = 120;  // up to the filling of operands; each of them fails once
+constexpr int kFirstCalls = 120;  // calls up to the filling of operands; the test makes each of them fail once
 
-/// Of the fills and the races, which repeat themselves, only every so manieth call fails, unless
-/// HOTGEMM_TEST_EVERY_CALL is set.
+/// The distance between calls that fail after kFirstCalls. The later calls, of fills and races, repeat themselves. If
+/// HOTGEMM_TEST_EVERY_CALL is set, every call fails once.
 int stride() {
   if (std::getenv("HOTGEMM_TEST_EVERY_CALL") != nullptr) return 1;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -23,18 +23,18 @@ int stride() {
 #endif
 }
 
-// ---- every driver call of a first gemm, failing ----
+// ---- a failure of every driver call of a first gemm ----
 
 struct Injected {
   const char* name;
   CUresult result;
   bool sticky;
-  std::vector<ErrorCode> codes;  // that gemm may throw
+  std::vector<ErrorCode> codes;  // codes that gemm may throw
 };
 
 class FailureTest : public RuntimeTest {
  protected:
-  /// A first gemm whose `nth` driver call fails; false if it makes fewer.
+  /// Makes the `nth` driver call of a first gemm fail. Returns false if gemm makes fewer calls.
   bool first_gemm_with(const Injected& injected, int nth) {
     const GemmCase c = small_case(1, 8, 8, 1);
     CaseRun run(driver_, c, stream());
@@ -81,7 +81,7 @@ class FailureTest : public RuntimeTest {
     ::setenv("HOTGEMM_CACHE", "rw", 1);
     ASSERT_FALSE(first_gemm_with(injected, 1 << 30));
     KernelShelf::add(cache_.path());
-    ::setenv("HOTGEMM_CACHE", "ro", 1);  // records are kept in memory, kernels come from the shelf
+    ::setenv("HOTGEMM_CACHE", "ro", 1);  // keeps records in memory and takes kernels from the shelf
     cache_directory_is_unused();
     int nth = 1;
     while (first_gemm_with(injected, nth) && !HasFailure()) nth += nth < kFirstCalls ? 1 : stride();
@@ -89,7 +89,7 @@ class FailureTest : public RuntimeTest {
     EXPECT_FALSE(HasFailure()) << injected.name << " at call " << nth;
     warnings_.take();
   }
-  /// What the first run recorded must not answer the next ones.
+  /// Removes the records, so that the record of the first run does not answer the next runs.
   void cache_directory_is_unused() { std::filesystem::remove_all(cache_.path() / "v1" / "db"); }
 };
 
@@ -116,7 +116,7 @@ TEST_F(FailureTest, ALostContextStaysLostAndNothingIsRecorded) {
 }
 
 TEST_F(FailureTest, AWrongKernelOfTheCallerIsNotOurs) {
-  // An error that is pending when gemm is called: nothing is tuned, and the caller learns of it.
+  // An error is pending when gemm is called: nothing is tuned, and gemm throws the error.
   const GemmCase c = small_case();
   CaseRun run(driver_, c, stream());
   standin().fail("cuCtxGetId", 1, CUDA_ERROR_ILLEGAL_ADDRESS, true);
@@ -128,7 +128,7 @@ TEST_F(FailureTest, AWrongKernelOfTheCallerIsNotOurs) {
   expect_right(context(), c, stream());
 }
 
-// ---- a CUDA context that is not there ----
+// ---- without a CUDA context ----
 
 TEST_F(FailureTest, WithoutACurrentContext) {
   CaseRun run(driver_, small_case(), stream());
@@ -204,9 +204,9 @@ TEST_F(FailureTest, AnErrorInATemplateNamesFileAndLine) {
   EXPECT_THAT(records(), testing::IsEmpty());
 }
 
-// ---- libraries that are missing, in processes of their own ----
+// ---- missing libraries, in separate processes ----
 
-/// The code of the error that `call` ends with, as an exit status; 99 for none. `part` must be in the message.
+/// The code of the error that `call` throws, as an exit status; 99 if it throws none. The message must contain `part`.
 int code_of(const std::string& part, const std::function<void()>& call) {
   try {
     call();
@@ -217,7 +217,7 @@ int code_of(const std::string& part, const std::function<void()>& call) {
   return 99;
 }
 
-/// A Context's first call, on the stand-in.
+/// The first call of a Context, on the stand-in.
 void gemm_on_standin(Policy policy, bool has_shelf) {
   const Driver& driver = Driver::get();
   CUcontext current = nullptr;

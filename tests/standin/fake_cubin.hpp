@@ -9,7 +9,7 @@
 
 namespace hotgemm::standin {
 
-/// The smallest ELF image that the stand-in takes for a cubin: a symbol table of kernels and no code.
+/// The smallest ELF image that the stand-in accepts as a cubin: a symbol table of kernels and no code.
 inline std::vector<std::uint8_t> fake_cubin(const std::vector<std::string>& symbols, int sm = 90) {
   std::string names(1, '\0');
   std::vector<Elf64_Sym> table(1);

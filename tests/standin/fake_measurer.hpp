@@ -13,19 +13,19 @@
 
 namespace hotgemm::standin {
 
-/// What fake measurers of one test share: what they are to do, and what they were asked. Set the functions before use.
+/// The behaviour and the log that the fake measurers of a test share. Set the functions before use.
 class FakeGpus {
  public:
-  /// Called by begin, without a lock held; may throw or wait.
+  /// Called by begin, without a lock; may throw or wait.
   std::function<void(int gpu, const Problem&)> on_begin;
-  /// Called by each race likewise.
+  /// Called by each race, also without a lock; may throw or wait.
   std::function<void(int gpu, const Problem&)> on_race;
-  /// Why a trial is rejected by check; empty for a sound one.
+  /// Returns the reason why check rejects a trial; empty for a sound one.
   std::function<std::string(const Trial&)> verdict;
-  /// Microseconds of a trial.
+  /// Returns the microseconds of a trial.
   std::function<double(const Trial&)> speed;
-  std::map<int, std::string> names;  ///< of GPUs that are not as the others
-  bool has_baseline = false;         ///< of 1000 µs
+  std::map<int, std::string> names;  ///< names of GPUs that differ from the others
+  bool has_baseline = false;         ///< a baseline of 1000 µs
 
   void note(int gpu, const Problem& problem) {
     const std::lock_guard lock(mutex_);
@@ -35,12 +35,12 @@ class FakeGpus {
     const std::lock_guard lock(mutex_);
     for (const Trial& trial : trials) checked_.push_back(to_string(trial.config));
   }
-  /// Problems that were begun, in order, with the GPU.
+  /// The problems that were begun, in order, each with its GPU.
   std::vector<std::pair<int, Problem>> begun() const {
     const std::lock_guard lock(mutex_);
     return begun_;
   }
-  /// Configs that were checked, in order.
+  /// The configs that were checked, in order.
   std::vector<std::string> checked() const {
     const std::lock_guard lock(mutex_);
     return checked_;
@@ -52,7 +52,7 @@ class FakeGpus {
   std::vector<std::string> checked_;
 };
 
-/// A measurer without a GPU, whose trials take as long as it is told.
+/// A measurer without a GPU. The test sets the times of its trials.
 class FakeMeasurer final : public Measurer {
  public:
   FakeMeasurer(FakeGpus& gpus, int gpu) : gpus_(gpus), index_(gpu) {

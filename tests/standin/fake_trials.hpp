@@ -13,7 +13,7 @@
 
 namespace hotgemm::standin {
 
-/// Candidates for `problem` with kernels that only the stand-in runs: nothing is compiled.
+/// Candidates for `problem` whose kernels run only on the stand-in: nothing is compiled.
 inline std::vector<Candidate> fake_candidates(const Problem& problem, std::size_t count) {
   static const TemplateBundle bundle = TemplateBundle::embedded();
   std::vector<Candidate> candidates = all_candidates(problem, nominal_device("sm_90a"));
@@ -33,7 +33,7 @@ inline std::vector<Trial> fake_trials(const Problem& problem, std::size_t count)
   return trials;
 }
 
-/// A part of a kernel's symbol that no other config's contains.
+/// A part of a kernel's symbol that no other config's symbol contains.
 inline std::string symbol_part(const KernelConfig& config) { return "hotgemm_" + to_string(config) + "_f16"; }
 
 }  // namespace hotgemm::standin

@@ -17,8 +17,8 @@ namespace hotgemm::standin::api {
 namespace {
 
 constexpr int kSmemBytesWithoutOptIn = 48 << 10;
-constexpr int kRegisters = 128;            // of every function: the ledger does not read what the compiler chose
-constexpr unsigned kServiceThreads = 256;  // of a block of check.cuh's kernels (kCheckThreads)
+constexpr int kRegisters = 128;            // for every function: the ledger does not read the compiler's number
+constexpr unsigned kServiceThreads = 256;  // threads per block of check.cuh's kernels (kCheckThreads)
 
 const ArchLimits& limits_of(const Ledger& ledger) {
   const ArchLimits* limits = find_arch_limits(ledger.sm());
@@ -29,7 +29,7 @@ struct LaunchShape {
   Grid grid;
   Grid block;
   unsigned smem_bytes;
-  bool programmatic = false;  ///< may run before what precedes it has ended
+  bool programmatic = false;  ///< may start before the preceding kernel has ended
 
   unsigned long long threads() const { return 1ull * block.x * block.y * block.z; }
 };
@@ -51,12 +51,12 @@ long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
   return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
 }
 
-/// The address and the leading dimension that the map of a matrix as stored holds.
+/// The matrix that a tensor map describes.
 struct MapContents {
   unsigned long long address = 0;
   long long ld = 0;
-  unsigned long long bytes = 0;  ///< from the first element to the last one
-  bool is_dense = true;          ///< rows are no further apart than twice their length
+  unsigned long long bytes = 0;  ///< from the first element to the last
+  bool is_dense = true;          ///< rows are at most twice their length apart
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
                      const ExpectedBox& box, int rows, int cols) {
@@ -78,7 +78,7 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
           last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};
 }
 
-/// Of A or B: the map of whole boxes, and that of boxes with the rows that those leave over.
+/// Reads the maps of A or B: the map of whole boxes, and the map of boxes for the remaining rows.
 MapContents read_maps(Ledger& ledger, const Function& function, const char* name, const TensorMap& whole,
                       const TensorMap& rest, ExpectedBox box, int rows, int cols) {
   const std::uint32_t left = box.leaves_rest ? static_cast<std::uint32_t>(rows) % box.y : 0;
@@ -93,7 +93,8 @@ MapContents read_maps(Ledger& ledger, const Function& function, const char* name
   return of_rest;
 }
 
-/// A launch that may begin early brings small operands into L2, in whole chunks of 16 bytes; others nothing.
+/// A launch that may start early prefetches small operands into L2, in whole chunks of 16 bytes. Other launches
+/// prefetch nothing.
 void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
                      const MapContents& a, const MapContents& b) {
   const bool is_small = a.bytes + b.bytes <= 64 << 10 && a.is_dense && b.is_dense;
@@ -103,8 +104,8 @@ void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape
          "prefetches " + std::to_string(of_a) + " and " + std::to_string(of_b) + " bytes");
 }
 
-/// The arguments of a kernel that knows A and B by their tensor maps, at which it does not look with k = 0, and D by
-/// address and perhaps by tensor map.
+/// Reads the arguments of a kernel that gets A and B as tensor maps (unused if k = 0), and D as an address and perhaps
+/// as a tensor map.
 GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
@@ -159,7 +160,7 @@ KernelNode read_digest(Ledger& ledger, CUfunction handle, const Function& functi
   return {handle, args};
 }
 
-/// Reads what `params` points to, as the driver does at once, and notes what is wrong with the launch.
+/// Reads the parameters at `params`, as the driver does at the launch, and notes errors of the launch.
 std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const Function& function,
                                       const LaunchShape& shape, void** params) {
   if (function.kernel.kind == KernelKind::unknown) {
@@ -221,7 +222,7 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   return submit(ledger, stream_handle, *node);
 }
 
-/// Without the lock: other threads go on.
+/// Sleeps without the lock, so that other threads continue.
 void sleep(unsigned microseconds) {
   if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
@@ -235,7 +236,7 @@ CUresult module_load_data(CUmodule* handle, const void* image) {
     if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto symbols = read_elf_symbols(image);
     if (!symbols) return CUDA_ERROR_INVALID_IMAGE;
-    // Machine code runs on its own major version, from its own minor version on.
+    // Machine code runs on the same major version, if the minor version is at least its own.
     if (symbols->sm / 10 != ledger.sm() / 10 || symbols->sm > ledger.sm()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *handle = ledger.new_handle<CUmodule>();
     ledger.modules.emplace(*handle, Module{context->id, std::move(*symbols), {}});
@@ -328,7 +329,7 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
   return result;
 }
 
-/// Of the attributes that the driver knows, one.
+/// The stand-in accepts exactly one of the attributes that the driver knows.
 CUresult launch_kernel_ex(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
   unsigned slow_us = 0;
   const CUresult result = call("cuLaunchKernelEx", Scope::context_call, [&](Ledger& ledger) {

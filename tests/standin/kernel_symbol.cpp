@@ -39,7 +39,7 @@ std::optional<DType> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-/// Removes `tag` and the digits after it from the front of `text`.
+/// Removes `tag` and the digits after it from the start of `text`.
 std::optional<int> take_int(std::string_view& text, std::string_view tag) {
   if (!text.starts_with(tag)) return std::nullopt;
   text.remove_prefix(tag.size());
@@ -49,7 +49,7 @@ std::optional<int> take_int(std::string_view& text, std::string_view tag) {
   return value;
 }
 
-/// The five words "f16_f32_nt_a8b8d8_c0".
+/// Parses the five words "f16_f32_nt_a8b8d8_c0".
 std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& words, std::size_t first) {
   const auto element = parse_dtype(words[first]);
   const auto accumulator = parse_dtype(words[first + 1]);
@@ -69,7 +69,7 @@ std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& word
                     .vec_d = *d};
 }
 
-/// Tag and value of each word between the family and the traits: "m128" is {"m", 128}.
+/// The tag and value of each word between the family and the traits: "m128" is {"m", 128}.
 std::optional<std::map<std::string_view, int>> parse_fields(const std::vector<std::string_view>& words,
                                                             std::size_t first, std::size_t last) {
   std::map<std::string_view, int> fields;
@@ -112,7 +112,7 @@ ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
   return {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y), swizzle, tile.k_major};
 }
 
-/// What families have beside tile, threads and shared memory.
+/// Adds the properties that only some families have.
 template <class Config>
 void add_family(const Config&, GemmKernel&) {}
 void add_family(const WgmmaConfig& config, GemmKernel& kernel) {
@@ -141,7 +141,7 @@ std::optional<GemmKernel> gemm_of(const std::map<std::string_view, int>& fields,
   return kernel;
 }
 
-/// A family that is added to the project later: its tile is known by the tags that all families use.
+/// A family that may be added to the project later. Its tile is found by the tags that all families use.
 std::optional<GemmKernel> gemm_of_other_family(const std::map<std::string_view, int>& fields,
                                                const GemmTraits& traits) {
   const auto m = fields.find("m"), n = fields.find("n");

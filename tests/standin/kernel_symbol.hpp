@@ -12,30 +12,30 @@
 
 namespace hotgemm::standin {
 
-/// What a kernel expects a tensor map to bring at once.
+/// The box that a kernel expects a tensor map to copy at once.
 struct ExpectedBox {
   std::uint32_t x, y;
   CUtensorMapSwizzle swizzle;
-  bool leaves_rest = false;  ///< rows for which there is another map
+  bool leaves_rest = false;  ///< another map describes the remaining rows
 };
 struct ExpectedBoxes {
   ExpectedBox a, b;
-  std::optional<ExpectedBox> d;  ///< of kernels whose D the copy engine stores
+  std::optional<ExpectedBox> d;  ///< only for kernels whose D the copy engine stores
 };
 
-/// What the name of a GEMM kernel says: "hotgemm_<config>_<traits>".
+/// The properties in the name of a GEMM kernel, "hotgemm_<config>_<traits>".
 struct GemmKernel {
   GemmTraits traits;
   int block_m = 0;
   int block_n = 0;
   int cluster_m = 1;  ///< blocks in a cluster
   int cluster_n = 1;
-  int blocks_per_sm = 0;               ///< of blocks that take tile after tile; 0 where there is one for each tile
-  int threads = 0;                     ///< of a block; 0 where the family is not known here
+  int blocks_per_sm = 0;               ///< persistent blocks per SM; 0 if each tile has its own block
+  int threads = 0;                     ///< per block; 0 if the family is unknown here
   int smem_bytes = 0;                  ///< dynamic shared memory that the kernel uses
-  std::optional<ExpectedBoxes> boxes;  ///< of kernels whose parameter is WgmmaArgs; others have GemmArgs
+  std::optional<ExpectedBoxes> boxes;  ///< for kernels with the parameter WgmmaArgs; others have GemmArgs
   int splits = 0;                      ///< blocks that share a tile, of a kernel with workspace; 0: it takes none
-  bool legal = true;  ///< on some architecture; a kernel whose config is not could not have been compiled
+  bool legal = true;  ///< true if the config is legal on some architecture; otherwise no compiler could have built it
 };
 
 enum class KernelKind { unknown, gemm, fill, check, digest };
@@ -43,7 +43,7 @@ enum class KernelKind { unknown, gemm, fill, check, digest };
 /// A kernel, recognised by its symbol.
 struct KernelSymbol {
   KernelKind kind = KernelKind::unknown;
-  GemmKernel gemm;  ///< of kind gemm
+  GemmKernel gemm;  ///< set if kind is gemm
 };
 
 KernelSymbol parse_kernel_symbol(std::string_view symbol);

@@ -31,7 +31,7 @@ ThreadState& thread_state() {
 }
 
 Ledger& Ledger::get() {
-  // Leaked: the library may be called until the process ends.
+  // Never destroyed, because the library may be called until the process ends.
   static Ledger* const ledger = [] {
     auto* made = new Ledger;
     made->script = script_from_environment();

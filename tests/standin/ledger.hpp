@@ -18,7 +18,7 @@
 
 namespace hotgemm::standin {
 
-/// What the driver keeps per thread.
+/// The state that the driver keeps per thread.
 struct ThreadState {
   CUcontext current = nullptr;
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -28,10 +28,10 @@ ThreadState& thread_state();
 template <class Object>
 using Objects = std::unordered_map<void*, Object>;  // by handle
 
-/// Everything that exists in the stand-in, and everything that was done wrong. Callers hold `mutex`.
+/// All objects in the stand-in, and all violations. Callers hold `mutex`.
 ///
-/// Lookups return what the driver's function is to return: CUDA_SUCCESS with the object in the last argument; a handle
-/// that is not alive is a violation, and a context that was lost answers with its error.
+/// Lookups return the result that the driver's function must return: CUDA_SUCCESS with the object in the last argument.
+/// A handle that is not alive is a violation. A lost context returns its error.
 class Ledger {
  public:
   static Ledger& get();
@@ -47,19 +47,19 @@ class Ledger {
   void make_devices(int count, int sm);
   int device_count() const { return static_cast<int>(contexts_.size()); }
   int sm() const { return sm_; }
-  /// Of each device.
+  /// The memory of each device.
   std::size_t total_bytes() const { return script.memory_limit != 0 ? script.memory_limit : kDeviceBytes; }
   static CUcontext handle_of(int device);
-  CUresult find_context(CUcontext handle, Context** out);  // alive, lost or not
-  CUresult current(Context** out);                         // the calling thread's
+  CUresult find_context(CUcontext handle, Context** out);  // also finds a context that is not alive or is lost
+  CUresult current(Context** out);                         // the current context of the calling thread
   Context* device_context(int device);
   Context* context_by_id(std::uint64_t id);
   std::size_t live_contexts() const;
   void retain(Context& context);
-  /// Ends the context with everything in it when the last owner lets go.
+  /// When the last owner releases it, ends the context with everything in it.
   void release(Context& context);
   void revive_contexts();
-  /// Marks the calling thread's context, or all where it has none, as lost.
+  /// Marks the current context of the calling thread as lost. If the thread has none, marks all contexts.
   void lose_current(CUresult result);
 
   // ---- handles ----
@@ -71,7 +71,7 @@ class Ledger {
   Objects<GraphExec> graph_execs;
   Objects<std::shared_ptr<UserObject>> user_objects;  // with references of those who made them
 
-  /// Never used before.
+  /// Returns a handle that was never used before.
   template <class Handle>
   Handle new_handle() {
     return reinterpret_cast<Handle>(next_handle_ += kHandleStep);
@@ -83,15 +83,16 @@ class Ledger {
     *out = &found->second;
     return context_result(found->second.context);
   }
-  /// Real and implicit streams.
+  /// Finds real and implicit streams.
   CUresult find_stream(CUstream handle, StreamState** out);
   void discard_module(CUmodule module);
   CUresult violate(CUresult result, const std::string& text);
 
   // ---- capture ----
-  /// For calls that may not run beside a capture in the calling thread's mode: invalidates what forbids them.
+  /// Invalidates the captures that forbid the call. For calls that may not run during a capture in the calling thread's
+  /// mode.
   CUresult unsafe_call();
-  /// For calls on the legacy stream: a blocking stream of `context` that is capturing.
+  /// True if a blocking stream of `context` is capturing. For calls on the legacy stream.
   bool blocks_legacy(const Context& context, bool invalidate);
   bool is_capturing(std::uint64_t context, bool invalidate);
   void invalidate_capture(std::uint64_t serial);
@@ -120,18 +121,18 @@ class Ledger {
 
   std::map<std::uint64_t, WorkspaceUser> workspaces_;  // by address
   std::set<std::uint64_t> captures_;                   // serials of all that ever began
-  std::vector<Context> contexts_;                      // by device
+  std::vector<Context> contexts_;                      // indexed by device
   int sm_ = 90;
   std::uint64_t last_serial_ = 0;
-  std::uint64_t next_handle_ = 0x5a0000000000;  // no host pointer of this process: following one is a fault
+  std::uint64_t next_handle_ = 0x5a0000000000;  // not a host address of this process: dereferencing a handle faults
 };
 
-/// Runs `body(ledger)` as the driver's `function`, unless the script or a lost context answers for it; then `refused`
-/// runs instead of it.
+/// Runs `body(ledger)` as the driver's `function`. If the script or a lost context makes the call fail, runs `refused`
+/// instead.
 enum class Scope {
   anything,     ///< works before cuInit
   process,      ///< needs cuInit
-  context_call  ///< fails where the current context is lost
+  context_call  ///< fails if the current context is lost
 };
 template <class Body, class Refused>
 CUresult call(const char* function, Scope scope, Body&& body, Refused&& refused);
@@ -140,7 +141,7 @@ CUresult call(const char* function, Scope scope, Body&& body) {
   return call(function, scope, std::forward<Body>(body), [](Ledger&) {});
 }
 
-/// The result with which `function` is refused, or CUDA_SUCCESS.
+/// The error with which `function` fails, or CUDA_SUCCESS.
 CUresult refusal(Ledger& ledger, const char* function, Scope scope);
 
 template <class Body, class Refused>

@@ -1,6 +1,6 @@
 // A libcuda.so for tests: the driver's functions over host memory, with a ledger of handles, a capture state machine,
-// scripted failures, and kernels that are recognised by name and computed on the CPU. What it returns, in particular in
-// and beside captures, is what a driver of CUDA 13 returned on an H200.
+// scripted failures, and kernels that are recognised by name and computed on the CPU. Its results, in particular in and
+// beside captures, are those of a CUDA 13 driver on an H200.
 
 #include "standin/api.hpp"
 
@@ -12,8 +12,8 @@ namespace hotgemm::standin {
 namespace {
 
 struct Entry {
-  std::string_view name;  // without a version
-  int since;              // the version of CUDA from which this signature is the one that is handed out
+  std::string_view name;  // without the version suffix
+  int since;              // the CUDA version from which on this signature is returned
   void* address;
 };
 
@@ -21,8 +21,8 @@ struct Entry {
 #define HOTGEMM_ENTRY(name, since, declaration, function) \
   Entry { name, since, reinterpret_cast<void*>(static_cast<decltype(&::declaration)>(&api::function)) }
 
-// Where a name is listed twice, the later version follows the earlier: cuGetProcAddress hands out the newest signature
-// that the caller's version knows, whatever the caller's header calls it.
+// If a name is listed twice, the later version follows the earlier one: cuGetProcAddress returns the newest signature
+// that the caller's version knows, whatever name the caller's header uses.
 const auto& entries() {
   static const std::array table = {
       HOTGEMM_ENTRY("cuInit", 2000, cuInit, init),
@@ -71,7 +71,7 @@ const auto& entries() {
       HOTGEMM_ENTRY("cuStreamEndCapture", 10000, cuStreamEndCapture, stream_end_capture),
       HOTGEMM_ENTRY("cuThreadExchangeStreamCaptureMode", 10010, cuThreadExchangeStreamCaptureMode,
                     exchange_capture_mode),
-      // cuda.h keeps this declaration to itself, and calls its successor below by this name.
+      // cuda.h does not declare this function under this name; it uses the name for the successor below.
       Entry{"cuGraphInstantiate", 11000, reinterpret_cast<void*>(&api::graph_instantiate_logged)},
       HOTGEMM_ENTRY("cuGraphInstantiateWithFlags", 11040, cuGraphInstantiateWithFlags, graph_instantiate),
       HOTGEMM_ENTRY("cuGraphLaunch", 10000, cuGraphLaunch, graph_launch),

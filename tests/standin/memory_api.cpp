@@ -14,7 +14,7 @@ std::size_t free_bytes(const Ledger& ledger, int device) {
   return used < total ? total - used : 0;
 }
 
-/// A copy that waits: it runs on the legacy stream.
+/// A synchronous copy. It runs on the legacy stream.
 CUresult copy(const char* function, const CopyNode& node) {
   return call(function, Scope::context_call, [&](Ledger& ledger) { return submit(ledger, nullptr, node); });
 }
@@ -23,7 +23,7 @@ CUresult operation(const char* function, CUstream stream, const Node& node) {
   return call(function, Scope::context_call, [&](Ledger& ledger) { return submit(ledger, stream, node); });
 }
 
-/// By cuda.h's rules of cuTensorMapEncodeTiled, as far as 16-bit and 32-bit elements need them.
+/// Checks a map by the rules of cuTensorMapEncodeTiled in cuda.h, as far as 16-bit and 32-bit elements need them.
 bool is_good(const EncodedMap& map) {
   const std::uint64_t element_bytes = map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
   if (map.address == 0 || map.address % 16 != 0) return false;
@@ -70,7 +70,7 @@ CUresult mem_free(CUdeviceptr address) {
     ledger.forget_workspaces();
     switch (result) {
       case DeviceMemory::FreeResult::not_alive:
-        return ledger.violate(CUDA_ERROR_INVALID_VALUE, "cuMemFree of what is not an allocation that is alive");
+        return ledger.violate(CUDA_ERROR_INVALID_VALUE, "cuMemFree of an address that is not a live allocation");
       case DeviceMemory::FreeResult::guard_damaged:
         return ledger.violate(CUDA_SUCCESS, "an allocation was written to beyond its ends");
       case DeviceMemory::FreeResult::good: break;

@@ -28,7 +28,7 @@ CUresult error_of(Outcome outcome) {
   return CUDA_SUCCESS;
 }
 
-/// Whether the kernel comes to a bad end.
+/// True if the script ends the kernel badly.
 bool meets_fate(Ledger& ledger, Context& context, const std::string& symbol) {
   const auto fate = Script::latest(ledger.script.fates, symbol);
   if (!fate || ledger.script.launches(symbol) < fate->from_launch) return false;

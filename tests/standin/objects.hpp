@@ -17,14 +17,14 @@
 #include <variant>
 #include <vector>
 
-// What the stand-in keeps behind each handle. `context` is always the id of a context, which is never used twice.
+// The objects behind the stand-in's handles. `context` is always the id of a context. Ids are never reused.
 
 namespace hotgemm::standin {
 
 struct Module {
   std::uint64_t context;
   ElfSymbols symbols;
-  std::map<std::string, CUfunction> functions;  // that were asked for
+  std::map<std::string, CUfunction> functions;  // the functions that were requested
 };
 
 struct Function {
@@ -39,7 +39,7 @@ struct Grid {
   unsigned x, y, z;
 };
 
-// The operations that a stream runs and a graph holds.
+// The operations that a stream executes and a graph contains.
 struct KernelNode {
   CUfunction function;
   std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
@@ -79,7 +79,7 @@ using UserObjects = std::vector<std::shared_ptr<UserObject>>;
 struct Capture {
   std::uint64_t serial;
   CUstreamCaptureMode mode;
-  std::thread::id thread;  // that began it
+  std::thread::id thread;  // the thread that began it
   bool invalidated = false;
   std::vector<Node> nodes;
   CUgraph graph = nullptr;  // the handle that the graph will have
@@ -88,7 +88,7 @@ struct Capture {
 
 struct StreamState {
   std::uint64_t context;
-  bool blocking;  // ordered with the legacy stream
+  bool blocking;  // a blocking stream, ordered with the legacy stream
   double clock_us = 0;
   std::optional<Capture> capture;
   std::uint64_t id = 0;  // never used twice; 0 until it is asked for
@@ -98,7 +98,7 @@ struct Event {
   std::uint64_t context;
   bool has_time;
   bool recorded = false;
-  std::uint64_t capture = 0;  // serial of the capture in which it was last recorded; 0 outside
+  std::uint64_t capture = 0;  // serial of the capture in which it was last recorded; 0 outside of captures
   double time_us = 0;
 };
 
@@ -110,14 +110,14 @@ struct Graph {
 };
 using GraphExec = Graph;
 
-/// The primary context of a device. It exists while it is retained; each time it is made anew it gets a new id, and has
-/// the handle that it had before.
+/// The primary context of a device. It exists while it is retained. Each time it is made again, it gets a new id but
+/// keeps its handle.
 struct Context {
   int device;
   std::uint64_t id = 0;
   unsigned retained = 0;
-  CUresult lost = CUDA_SUCCESS;  // what every call returns after a fatal error
-  bool hung = false;             // calls that wait do not return
+  CUresult lost = CUDA_SUCCESS;  // the result of every call after a fatal error
+  bool hung = false;             // true if waiting calls do not return
   StreamState legacy{};
   std::map<std::thread::id, StreamState> per_thread{};
 };

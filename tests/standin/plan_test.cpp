@@ -38,7 +38,7 @@ TEST_F(PlanTest, WarmLaunchesAreOneDriverCall) {
   const GemmCase c = small_case();
   const Plan plan = context(Policy::estimate).plan(c.described());
   expect_right(c, stream(), [&](const Operands& operands) {
-    plan.launch(stream(), operands);  // tensor maps of these operands are encoded, if the kernel takes any
+    plan.launch(stream(), operands);  // the first launch encodes tensor maps, if the kernel uses any
     const std::size_t all = standin().calls("*");
     plan.launch(stream(), operands);
     EXPECT_EQ(standin().calls("*") - all, 1u);
@@ -55,7 +55,7 @@ TEST_F(PlanTest, WarmCallsDoNotAllocate) {
   const auto cubin = engine.builder.find(render(choice.config, traits_of(problem), "sm_90a", engine.bundle));
   const auto kernel = state.load(choice.config, traits_of(problem), *cubin);
   expect_right(c, stream(), [&](const Operands& operands) {
-    // The stand-in allocates where the driver would not: the same calls, made here, are the measure.
+    // The stand-in allocates where the driver would not. So the same driver calls, made here, give the expected count.
     const auto launch = [&] { launch_gemm(driver_, *kernel, choice.launch, 8, 16, 8, operands, stream()); };
     const auto ask_and_launch = [&] {
       unsigned long long id = 0;
@@ -121,7 +121,7 @@ TEST_F(PlanTest, PlansForAnEmptyProblem) {
 
 // ---- records ----
 
-/// A record for small_case() of a config that neither tuner nor model would pick.
+/// A record for small_case() with a config that neither the tuner nor the model would pick.
 TuningRecord odd_record(Engine& engine, const Environment& environment) {
   const SimtConfig odd{.block_m = 128, .block_n = 128, .block_k = 8, .thread_m = 8, .thread_n = 8};
   return {.problem = small_case().described(),

@@ -22,7 +22,7 @@ class PrewarmTest : public RuntimeTest {
     options.jobs = 2;
     return options;
   }
-  /// Of one class, of the same kernel in another class, and of another kernel.
+  /// One problem, one that uses the same kernel in another class, and one that uses another kernel.
   static std::vector<Problem> problems() {
     return {small_case(8, 16, 8).described(), small_case(7, 16, 8).described(), small_case(8, 16, 8, 1).described()};
   }
@@ -75,7 +75,7 @@ TEST_F(PrewarmTest, EachArchitectureHasItsKernels) {
 }
 
 TEST_F(PrewarmTest, WithCandidatesTuningCompilesNothing) {
-  ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);  // twenty candidates take a while
+  ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);  // compiling twenty candidates would take long
   PrewarmOptions all = for_archs({"sm_90a"});
   all.candidates = true;
   const std::vector<Problem> one{problems()[0]};

@@ -23,7 +23,7 @@
 
 namespace hotgemm::standin {
 
-/// A directory that lives as long as the object.
+/// A directory that is removed with this object.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -44,14 +44,14 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
-/// Every kernel that a test has compiled, kept from one test, and one run, to the next: a read-only layer of the tests'
-/// caches. It holds no records.
+/// All kernels that tests have compiled, kept for later tests and runs: a read-only layer of the tests' caches. It
+/// holds no records.
 class KernelShelf {
  public:
   static std::string path() {
     return (std::filesystem::temp_directory_path() / ("hotgemm-standin-tests-" + std::to_string(::geteuid()))).string();
   }
-  /// Copies what is new in the cache at `cache`.
+  /// Copies new kernels from the cache at `cache`.
   static void add(const std::filesystem::path& cache) {
     namespace fs = std::filesystem;
     std::error_code ignored;
@@ -62,7 +62,7 @@ class KernelShelf {
       make_private(to.parent_path());
       const fs::path unfinished = to.string() + "." + std::to_string(::getpid());
       fs::copy_file(item.path(), unfinished, ignored);
-      fs::rename(unfinished, to, ignored);  // at once: other tests may be looking
+      fs::rename(unfinished, to, ignored);  // atomic, because other tests may be reading
     }
   }
 
@@ -76,7 +76,7 @@ class KernelShelf {
   }
 };
 
-/// What hotgemm logs at "warn" and above, while it lives.
+/// Collects hotgemm's log messages at "warn" and above during its lifetime.
 class Warnings {
  public:
   Warnings() {
@@ -100,7 +100,7 @@ class Warnings {
   std::vector<std::string> all_;
 };
 
-/// The environment that the tests run in: none of a user's settings, and the kernels of the shelf.
+/// Sets the environment of the tests: no settings of the user, and the kernels of the shelf.
 inline void set_test_environment() {
   for (const char* name : {"HOTGEMM_TUNE", "HOTGEMM_CACHE", "HOTGEMM_CACHE_DIR", "HOTGEMM_CACHE_TRUST",
                            "HOTGEMM_CACHE_MAX_SIZE", "HOTGEMM_TEMPLATE_DIR", "HOTGEMM_WORKSPACE_BYTES"}) {
@@ -109,7 +109,7 @@ inline void set_test_environment() {
   ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);
 }
 
-/// Tuning that takes little time on the stand-in, and never ends for lack of it.
+/// Tuning options that take little time on the stand-in but have a large budget.
 inline TuneOptions quick_tuning(int max_candidates) {
   return {.max_candidates = max_candidates, .budget_s = 100, .scratch_bytes = 1 << 20, .rounds = 2};
 }
@@ -122,7 +122,7 @@ inline ContextOptions options_in(const std::filesystem::path& cache, Policy poli
   return options;
 }
 
-/// Kernels so slow that a race needs no probes and the fewest launches.
+/// Makes all kernels so slow that a race needs no probes and only few launches.
 inline void make_all_slow() { standin().set_speed("hotgemm_", 1000); }
 
 /// A case with 16-byte alignment.
@@ -134,7 +134,7 @@ inline GemmCase small_case(std::int64_t m = 8, std::int64_t n = 16, std::int64_t
   return result;
 }
 
-/// Runs `call` on integer data: a failure unless all bits of D are right and nothing else was written.
+/// Runs `call` on integer data. Fails unless all bits of D are right and nothing else was written.
 inline void expect_right(const GemmCase& c, CUstream stream, const CaseRun::Launch& call, unsigned seed = 1) {
   SCOPED_TRACE(c.text());
   CaseRun run(Driver::get(), c, stream);
@@ -143,13 +143,13 @@ inline void expect_right(const GemmCase& c, CUstream stream, const CaseRun::Laun
   EXPECT_EQ(run.inexact(), "");
   EXPECT_EQ(run.stray_write(), "");
 }
-/// The same by Context::gemm.
+/// The same with Context::gemm.
 inline void expect_right(Context& context, const GemmCase& c, CUstream stream, unsigned seed = 1) {
   expect_right(
       c, stream, [&](const Operands& o) { context.gemm(stream, c.problem, o); }, seed);
 }
 
-/// The code and the message of what `call` throws; a failure if it throws nothing.
+/// The code and the message of the Error that a call throws.
 struct Thrown {
   ErrorCode code = ErrorCode::internal;
   std::string message;
@@ -171,7 +171,7 @@ void expect_thrown(ErrorCode code, const std::vector<std::string>& parts, Call&&
   for (const std::string& part : parts) EXPECT_THAT(thrown.message, testing::HasSubstr(part));
 }
 
-/// How many of each handle exist.
+/// The number of live handles of each kind.
 inline std::map<Kind, std::size_t> live_handles() {
   std::map<Kind, std::size_t> live;
   for (const Kind kind : {Kind::context, Kind::module, Kind::function, Kind::stream, Kind::event, Kind::graph,
@@ -181,8 +181,8 @@ inline std::map<Kind, std::size_t> live_handles() {
   return live;
 }
 
-/// hotgemm on the stand-in: a CUDA context that is current, a stream, a cache without records, and at the end no misuse
-/// of the driver and no handle left.
+/// Runs hotgemm on the stand-in with a current CUDA context, a stream, and a cache without records. At the end of the
+/// test there must be no misuse of the driver and no remaining handle.
 class RuntimeTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -205,7 +205,7 @@ class RuntimeTest : public testing::Test {
     KernelShelf::add(cache_.path());
   }
 
-  /// The test's Context; made on the first call.
+  /// The test's Context, made by the first call.
   Context& context(Policy policy = Policy::tune, int max_candidates = 2) {
     if (!context_) context_.emplace(options(policy, max_candidates));
     return *context_;

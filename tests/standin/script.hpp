@@ -14,18 +14,18 @@
 
 namespace hotgemm::standin {
 
-/// How a kernel ends, and its context with it.
+/// The way a kernel ends. It also ends its context.
 struct Fate {
   enum class Kind {
-    fault,  ///< an illegal address: the launch succeeds, and everything after it fails
-    hang,   ///< never: what waits for the GPU does not return
-    crash,  ///< the process gets SIGSEGV within the launch
+    fault,  ///< an illegal address: the launch succeeds, and all later calls fail
+    hang,   ///< the kernel does not end: calls that wait for the GPU do not return
+    crash,  ///< the process receives SIGSEGV during the launch
   };
   Kind kind = Kind::fault;
-  std::size_t from_launch = 1;  ///< of this kernel in this process
+  std::size_t from_launch = 1;  ///< counts the launches of this kernel in this process
 };
 
-/// What the test has told the stand-in to do, and how often it was called. Not thread-safe.
+/// The instructions of the test for the stand-in, and counts of calls. Not thread-safe.
 class Script {
  public:
   struct Failure {
@@ -36,15 +36,15 @@ class Script {
   };
 
   void add_failure(Failure failure) { failures_.push_back(std::move(failure)); }
-  /// Counts a call of `function`; the failure that is due with it, if any. "*" leaves out the functions that only
-  /// describe an error: they have no way to fail that a caller could see.
+  /// Counts a call of `function` and returns the failure that is due now, if any. "*" does not include the functions
+  /// that only describe an error: a caller could not see their failure.
   std::optional<Failure> count_call(std::string_view function);
   std::size_t calls(std::string_view function) const;
 
   void count_launch(const std::string& symbol) { ++launches_[symbol]; }
   std::size_t launches(std::string_view symbol_part) const;
 
-  // Rules by a part of the kernel's symbol; the latest that matches counts.
+  // Rules for a part of the kernel's symbol. The latest matching rule counts.
   template <class Value>
   using Rules = std::vector<std::pair<std::string, Value>>;
   template <class Value>
@@ -58,7 +58,7 @@ class Script {
   Rules<Fate> fates;
   Rules<unsigned> slow_launches_us;
   Rules<double> speeds_us;
-  std::size_t memory_limit = 0;  // per device; 0: the device's size
+  std::size_t memory_limit = 0;  // per device; 0 means the device's size
   bool is_shared_by_mps = false;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// A GPU whose kernels take the times that the test says, give or take some noise.
+/// A GPU whose kernels take the times that the test sets, plus some noise.
 class FakeMeasurer final : public Measurer {
  public:
   FakeMeasurer() {
@@ -61,7 +61,7 @@ class FakeMeasurer final : public Measurer {
   std::function<Verdict(const Trial&, unsigned)> verdict;
   std::function<std::string(const Trial&)> failure;
   double noise = 0.001;
-  int time_left = 1000;  // races until the deadline
+  int time_left = 1000;  // number of races until the deadline
   std::vector<std::string> checked;
   std::vector<std::size_t> entries_raced;
   std::vector<double> warm_ups_us;
@@ -143,10 +143,10 @@ TEST_F(SearchTest, TheFirstRaceOfLongKernelsWarmsUp) {
 }
 
 TEST_F(SearchTest, WithinATieTheEarlierNameWinsWhateverTheNoise) {
-  problem_.align_a = 8;  // for kernels that are not programmatic
+  problem_.align_a = 8;  // so that no kernel is programmatic
   const std::vector<Candidate> rows = candidates(3);
   std::string earliest = std::min({name(rows[0]), name(rows[1]), name(rows[2])});
-  problem_.m = 1;  // one row of tiles: rasters make no difference
+  problem_.m = 1;  // with one row of tiles, all rasters are equal
   for (int run = 0; run < 20; ++run) {
     gpu_.noise = 0.0005;
     EXPECT_EQ(name(search(rows).candidates.front()), earliest);
@@ -181,12 +181,12 @@ TEST_F(SearchTest, WhatIsDangerousIsRememberedAndNotTriedAgain) {
   EXPECT_THAT(told, testing::UnorderedElementsAre(name(rows[0]), name(rows[1]), name(rows[2]), name(rows[3])));
   EXPECT_THAT((std::vector{name(rows[4]), name(rows[5])}), testing::Contains(name(outcome.candidates.front())));
 
-  forget_engine();  // another process
+  forget_engine();  // simulates another process
   rows = candidates(6);
   std::vector<std::string> remembered;
   for (const RejectionRecord& r : engine().rejections.all()) remembered.push_back(r.config);
   EXPECT_THAT(remembered, testing::UnorderedElementsAre(name(rows[0]), name(rows[1]), name(rows[3])))
-      << "a failure that is no danger may have been the moment's";
+      << "a failure that is not dangerous may be temporary";
   const auto known = engine().rejections.find(rows[1].identity, gpu_.gpu().environment);
   ASSERT_TRUE(known);
   EXPECT_EQ(known->reason, "hung: no answer within 2.0 s");
@@ -208,8 +208,8 @@ TEST_F(SearchTest, AWinnerThatIsWrongAfterAllIsReplaced) {
 TEST_F(SearchTest, WhatEndsInTheFinalIsNotPickedByItsEarlierSamples) {
   const std::vector<Candidate> rows = candidates(4);
   gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : t.config == rows[1].config ? 90 : 100; };
-  gpu_.noise = 0.05;  // so that one final race decides nothing
-  // The fastest hangs late: after the races with many entries, in those with few.
+  gpu_.noise = 0.05;  // so that one final race is not enough for a decision
+  // The fastest candidate hangs late: not in the races with many entries, but in those with few.
   gpu_.failure = [&](const Trial& t) {
     const bool is_late = gpu_.entries_raced.size() >= 6 && t.config == rows[2].config;
     return is_late ? std::string("hung: no answer within 2.0 s") : std::string();
@@ -270,7 +270,7 @@ TEST_F(SearchTest, TellsEverySample) {
     EXPECT_GT(s.us, 0);
     expected += s.race == 0;
   }
-  EXPECT_EQ(expected, 5u * 2u) << "two rounds of all in the first race";
+  EXPECT_EQ(expected, 5u * 2u) << "the first race has two rounds of all candidates";
   EXPECT_EQ(static_cast<std::size_t>(samples.back().race) + 1, gpu_.entries_raced.size());
 }
 

@@ -8,21 +8,24 @@
 #include <string>
 #include <vector>
 
-// How a test steers and questions the stand-in driver in its own process. Other processes are steered by the
-// environment (environment_script.hpp).
+// The interface with which a test controls the stand-in driver in its own process. The environment controls the
+// stand-in in other processes (environment_script.hpp).
 
 namespace hotgemm::standin {
 
-/// What the ledger counts.
+/// The kinds of objects that the ledger counts.
 enum class Kind : int { context, module, function, stream, event, graph, graph_exec, allocation };
 
-/// What a kernel that was told to misbehave does to D.
+/// The effect on D of a kernel that misbehaves.
 enum class Corruption : int {
   none,
-  nothing,  ///< writes nothing
-  wrong,    ///< writes all, one element of it wrong
-  nan,      ///< writes all, one element of it NaN
-  stray,    ///< writes all, and one byte behind the last element; into A where that is no memory
+  nothing,         ///< writes nothing
+  wrong,           ///< writes all elements, one of them wrong
+  nan,             ///< writes all elements, one of them NaN
+  stray,           ///< writes all elements, and one byte after the last; into A if there is no memory there
+  in_place_wrong,  ///< is right if D is another matrix than C; in place one element is wrong
+  no_alpha,        ///< takes alpha for 1
+  no_beta,         ///< takes beta for 1
 };
 
 }  // namespace hotgemm::standin
@@ -43,11 +46,11 @@ std::size_t standin_launches(const char* symbol_part);
 
 namespace hotgemm::standin {
 
-/// The stand-in's control functions, loaded from the library that HOTGEMM_LIBCUDA names or will name. Make one before
-/// the first Driver::get(). All functions may be called from any thread.
+/// The stand-in's control functions, loaded from the library in HOTGEMM_LIBCUDA. Make one before the first
+/// Driver::get(). All functions may be called from any thread.
 class Standin {
  public:
-  /// Points HOTGEMM_LIBCUDA at `path`. Throws std::runtime_error if it cannot be loaded.
+  /// Sets HOTGEMM_LIBCUDA to `path`. Throws std::runtime_error if the library cannot be loaded.
   explicit Standin(const std::string& path) : library_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (library_ == nullptr) throw std::runtime_error("cannot load the stand-in driver: " + std::string(dlerror()));
     setenv("HOTGEMM_LIBCUDA", path.c_str(), 1);
@@ -55,24 +58,25 @@ class Standin {
 
   /// Forgets failures, rules, counts and violations, and revives lost contexts. Handles stay alive.
   void reset() const { find<decltype(&standin_reset)>("standin_reset")(); }
-  /// The `nth` call from now (1 is the next) of `function`, as in cuda.h, or of any ("*"), returns `result` and does
-  /// nothing. If `sticky`, every later call in the context that is then current returns it too.
+  /// Makes the `nth` call from now on (1 is the next) of `function` return `result` without any effect. `function` is a
+  /// name as in cuda.h, or "*" for any. If `sticky`, every later call in the then current context also returns
+  /// `result`.
   void fail(const std::string& function, int nth, int result, bool sticky = false) const {
     find<decltype(&standin_fail)>("standin_fail")(function.c_str(), nth, result, sticky);
   }
-  /// The rules below hold for GEMM kernels whose symbol contains `symbol_part`; the latest rule that matches counts.
+  /// The rules below apply to GEMM kernels whose symbol contains `symbol_part`. The latest matching rule counts.
   void corrupt(const std::string& symbol_part, Corruption corruption) const {
     find<decltype(&standin_corrupt)>("standin_corrupt")(symbol_part.c_str(), corruption);
   }
-  /// A launch takes `microseconds` of real time.
+  /// Makes a launch take `microseconds` of real time.
   void slow_launch(const std::string& symbol_part, unsigned microseconds) const {
     find<decltype(&standin_slow_launch)>("standin_slow_launch")(symbol_part.c_str(), microseconds);
   }
-  /// A launch advances the stream's simulated clock, which events read, by `microseconds`.
+  /// Makes a launch advance the stream's simulated clock by `microseconds`. Events read this clock.
   void set_speed(const std::string& symbol_part, double microseconds) const {
     find<decltype(&standin_set_speed)>("standin_set_speed")(symbol_part.c_str(), microseconds);
   }
-  /// Per device; 0 restores the default.
+  /// Sets the limit per device; 0 restores the default.
   void set_memory_limit(std::size_t bytes) const {
     find<decltype(&standin_set_memory_limit)>("standin_set_memory_limit")(bytes);
   }
@@ -86,13 +90,14 @@ class Standin {
     }
     return all;
   }
-  /// Handles that exist now.
+  /// The number of live handles of this kind.
   std::size_t live(Kind kind) const { return find<decltype(&standin_live)>("standin_live")(kind); }
-  /// Calls of `function` since the last reset, failed ones included; "*" for those that fail("*", …) counts.
+  /// The number of calls of `function` since the last reset, including failed ones; "*" counts the same functions as
+  /// fail("*", …).
   std::size_t calls(const std::string& function) const {
     return find<decltype(&standin_calls)>("standin_calls")(function.c_str());
   }
-  /// Kernels run since the last reset, by launches and by replays of graphs.
+  /// The number of kernels run since the last reset, by launches and by replays of graphs.
   std::size_t launches(const std::string& symbol_part = "") const {
     return find<decltype(&standin_launches)>("standin_launches")(symbol_part.c_str());
   }

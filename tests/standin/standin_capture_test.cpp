@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-// The expected results are those of a driver of CUDA 13 on an H200.
+// The expected results were observed with a CUDA 13 driver on an H200.
 
 namespace hotgemm::standin {
 namespace {
@@ -18,7 +18,7 @@ class StandinCaptureTest : public StandinTest {
     bool capture_survived;
     bool operator==(const Seen&) const = default;
   };
-  /// What `use` returns during a capture of `mode`, and whether the capture outlives it.
+  /// The result of `use` during a capture of `mode`, and whether the capture stays valid.
   Seen during(CUstreamCaptureMode mode, unsigned stream_flags, const std::function<CUresult(CUstream)>& use) {
     CUstream stream = nullptr;
     EXPECT_EQ(driver_.cuStreamCreate(&stream, stream_flags), CUDA_SUCCESS);
@@ -42,7 +42,7 @@ class StandinCaptureTest : public StandinTest {
   Seen during(CUstreamCaptureMode mode, const std::function<CUresult(CUstream)>& use) {
     return during(mode, CU_STREAM_NON_BLOCKING, use);
   }
-  /// `use` on a thread of its own.
+  /// Runs `use` on another thread.
   CUresult elsewhere(const std::function<CUresult()>& use) {
     CUresult result = CUDA_ERROR_UNKNOWN;
     std::thread([&] {
@@ -70,7 +70,7 @@ TEST_F(StandinCaptureTest, RecordsAndReplays) {
   EXPECT_EQ(launch_small(args), CUDA_SUCCESS);
   CUgraph graph = nullptr;
   ASSERT_EQ(driver_.cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
-  EXPECT_TRUE(std::isnan(read_f16(args.d, 1)[0]));  // nothing has run
+  EXPECT_TRUE(std::isnan(read_f16(args.d, 1)[0]));  // nothing has run yet
   EXPECT_EQ(standin().launches(), 0u);
   CUgraphExec exec = nullptr;
   ASSERT_EQ(driver_.cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);

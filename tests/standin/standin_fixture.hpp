@@ -21,7 +21,7 @@ inline const std::string kTransposed = "hotgemm_simt_m32_n32_k8_tm2_tn2_f32_f32_
 inline const std::string kLarge =
     "hotgemm_mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_f16_f32_nt_a8b8d8_c0";  // 49152 bytes
 inline const std::string kFourStages =
-    "hotgemm_mma_m128_n128_k32_wm2_wn2_s4_x1_f2_e1_b1_bf16_f32_nt_a8b8d8_c0";  // 65536
+    "hotgemm_mma_m128_n128_k32_wm2_wn2_s4_x1_f2_e1_b1_bf16_f32_nt_a8b8d8_c0";  // 65536 bytes
 inline constexpr unsigned kSmallSmem = 2112;
 
 inline const Standin& standin() {
@@ -29,7 +29,7 @@ inline const Standin& standin() {
   return instance;
 }
 
-/// A context with a module of all kernels that the tests use, a stream, and no violation at the end.
+/// A context with a module of all kernels that the tests use, and a stream. At the end there must be no violation.
 class StandinTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -70,7 +70,7 @@ class StandinTest : public testing::Test {
     return driver_.cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, smem, stream_, params, nullptr);
   }
   CUresult launch_small(const GemmArgs& args) { return launch(function(kSmall), args, 1, 256, kSmallSmem); }
-  /// A problem of 8×8×8 for kSmall with everything allocated; D is NaN.
+  /// Arguments of an 8×8×8 problem for kSmall, with all memory allocated; D is NaN.
   GemmArgs small() {
     GemmArgs args{};
     args.a = allocate(128), args.b = allocate(128), args.d = allocate(128);

@@ -37,7 +37,7 @@ class StandinKernelTest : public StandinTest {
     return allocate(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) *
                     static_cast<std::size_t>(size_bytes(s.dtype)));
   }
-  /// What hotgemm_check reports after the kernel has run on check data.
+  /// The report of hotgemm_check after the kernel has run on check data.
   CheckReport check(const Launch& kernel, const Shape& s) {
     GemmArgs args{};
     args.a = matrix(s, s.m, s.k), args.b = matrix(s, s.k, s.n), args.d = matrix(s, s.m, s.n);
@@ -78,7 +78,7 @@ TEST_F(StandinKernelTest, AgreesWithTheCheckDataInEveryLayout) {
   EXPECT_EQ(check(large, {DType::f16, Op::n, Op::t, 136, 256, 64, false, 1, 0}).mismatches, 0u);
   const Launch bf16{prepared(kFourStages, 65536), 1, 128, 65536};
   EXPECT_EQ(check(bf16, {DType::bf16, Op::n, Op::t, 8, 8, 8, false, -1, 0}).mismatches, 0u);
-  // Data of another layout, or the wrong alpha, must not pass.
+  // Data of another layout and a wrong alpha must not pass.
   EXPECT_NE(check(small_kernel(), {DType::f16, Op::t, Op::n, 40, 70, 40, false, 1, 0}).mismatches, 0u);
 }
 
@@ -125,7 +125,7 @@ TEST_F(StandinKernelTest, WrongAddressesLoseTheContext) {
   EXPECT_EQ(driver_.cuStreamSynchronize(stream_), CUDA_ERROR_ILLEGAL_ADDRESS);
   standin().reset();
   args = small();
-  args.ldd = 9;  // the last row ends behind D
+  args.ldd = 9;  // the last row ends after D
   EXPECT_EQ(launch_small(args), CUDA_SUCCESS);
   EXPECT_EQ(driver_.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
   standin().reset();

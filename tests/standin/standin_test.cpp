@@ -47,7 +47,7 @@ TEST_F(StandinTest, TheCurrentContextBelongsToTheThread) {
     CUdeviceptr address = 0;
     driver_.cuCtxGetCurrent(&seen);
     allocated = driver_.cuMemAlloc(&address, 16);
-    recorded = driver_.cuStreamSynchronize(stream_);  // the stream knows its context
+    recorded = driver_.cuStreamSynchronize(stream_);  // the stream implies its context
   }).join();
   EXPECT_EQ(seen, nullptr);
   EXPECT_EQ(allocated, CUDA_ERROR_INVALID_CONTEXT);
@@ -128,7 +128,7 @@ TEST_F(StandinTest, LoadsOnlyCubinsForItsArchitecture) {
   image[40 + 3] = 0xff;  // the offset of the section headers
   EXPECT_EQ(driver_.cuModuleLoadData(&module, image.data()), CUDA_ERROR_INVALID_IMAGE);
   image = fake_cubin({kSmall});
-  image.back() = 'x';  // the last name has no end
+  image.back() = 'x';  // the last name has no terminating zero
   EXPECT_EQ(driver_.cuModuleLoadData(&module, image.data()), CUDA_ERROR_INVALID_IMAGE);
   EXPECT_EQ(standin().live(Kind::module), 1u);
 }
@@ -158,7 +158,7 @@ TEST_F(StandinTest, AStickyFailureLosesTheContext) {
   int count = 0;
   EXPECT_EQ(driver_.cuDeviceGetCount(&count), CUDA_SUCCESS);
   EXPECT_EQ(driver_.cuMemFree(address), CUDA_ERROR_LAUNCH_FAILED);
-  EXPECT_EQ(standin().live(Kind::allocation), 0u);  // its owner has done what it can
+  EXPECT_EQ(standin().live(Kind::allocation), 0u);  // a failed call still frees what its owner gave up
 }
 
 TEST_F(StandinTest, ACallThatIsRefusedStillEndsWhatItWasToEnd) {
@@ -219,7 +219,7 @@ TEST_F(StandinTest, EventsReadTheSimulatedClock) {
   driver_.cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING);
   const GemmArgs args = small();
   float milliseconds = -1;
-  EXPECT_EQ(driver_.cuEventElapsedTime(&milliseconds, start, end), CUDA_ERROR_INVALID_HANDLE);  // not recorded
+  EXPECT_EQ(driver_.cuEventElapsedTime(&milliseconds, start, end), CUDA_ERROR_INVALID_HANDLE);  // not yet recorded
   standin().set_speed("simt", 250);
   EXPECT_EQ(driver_.cuEventRecord(start, stream_), CUDA_SUCCESS);
   EXPECT_EQ(launch_small(args), CUDA_SUCCESS);
@@ -240,9 +240,9 @@ TEST_F(StandinTest, SlowLaunchesTakeRealTime) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(20));
 }
 
-// ---- what the environment says, in processes of their own ----
+// ---- settings of the environment, in separate processes ----
 
-/// Whether the driver, initialised under this environment, has that many devices of that architecture.
+/// True if the driver, initialised with this environment, has this number of devices of this architecture.
 bool finds(int devices, int major, int minor) {
   standin();
   const Driver& driver = Driver::get();
@@ -253,7 +253,7 @@ bool finds(int devices, int major, int minor) {
   return values[0] == devices && values[1] == major && values[2] == minor;
 }
 
-/// Whether the first Driver::get() throws `code`, and the next works once the cause is gone.
+/// True if the first Driver::get() throws `code` and the next one works after the cause has been removed.
 bool fails_once_with(ErrorCode code) {
   standin();
   try {

@@ -8,7 +8,7 @@
 namespace hotgemm::standin::api {
 namespace {
 
-/// Runs `body` with the stream behind `handle`.
+/// Runs `body` with the stream of `handle`.
 template <class Body>
 CUresult stream_call(const char* function, CUstream handle, Body&& body) {
   return call(function, Scope::context_call, [&](Ledger& ledger) {
@@ -18,7 +18,7 @@ CUresult stream_call(const char* function, CUstream handle, Body&& body) {
   });
 }
 
-/// Removes `handle`; a call that is refused for another reason removes it too, for its owner cannot try again.
+/// Removes `handle`, even if the call fails for another reason, because its owner cannot try again.
 template <class Object, class Handle>
 CUresult destroy_call(const char* function, Objects<Object> Ledger::*objects, Handle handle, const char* what) {
   const auto body = [&](Ledger& ledger) {
@@ -40,7 +40,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph handle) {
   });
 }
 
-/// Waiting for `event`, or asking for its state.
+/// Waits for `event`, or queries its state.
 CUresult event_wait(const char* function, CUevent handle) {
   return call(function, Scope::context_call, [&](Ledger& ledger) {
     Event* event = nullptr;

@@ -8,13 +8,13 @@
 namespace hotgemm::standin {
 namespace {
 
-/// Tuning of one problem whose candidates are known beforehand, so that the stand-in can be told about each.
+/// Tuning of one problem whose candidates are known beforehand, so that the test can give each a behaviour.
 class TuneTest : public RuntimeTest {
  protected:
   static constexpr int kCandidates = 8;
 
   Problem problem() const { return small_case().described(); }
-  /// Those that are measured, in the order in which they are checked.
+  /// The candidates that are measured, in the order in which they are checked.
   std::vector<std::string> candidates() {
     const DeviceState& device = impl_of(context()).current();
     Engine& engine = impl_of(context()).engine();
@@ -36,7 +36,7 @@ class TuneTest : public RuntimeTest {
     forget_context();
     std::filesystem::remove_all(cache_.path() / "v1" / "rejected");
   }
-  /// The only rejection, which is of `config`.
+  /// Returns the only rejection and checks that it is of `config`.
   Rejection rejection(const TuneResult& result, const std::string& config) {
     EXPECT_EQ(result.rejections.size(), 1u);
     if (result.rejections.empty()) return {};
@@ -64,7 +64,7 @@ TEST_F(TuneTest, TheFastestWins) {
 }
 
 TEST_F(TuneTest, IdenticalMachineCodeIsTimedOnce) {
-  // A kernel so small that a bound on its registers changes nothing, and one that has another tile.
+  // Two configs of a kernel so small that the limit on its registers changes nothing, and one config with another tile.
   std::vector<Candidate> rows;
   for (const char* name : {"mma_m32_n16_k32_wm2_wn1_s2_x1_f2_e1_b2", "mma_m32_n16_k32_wm2_wn1_s2_x1_f2_e1_b1",
                            "mma_m16_n32_k32_wm1_wn1_s2_x1_f2_e1_b1"}) {
@@ -105,7 +105,7 @@ TEST_F(TuneTest, ACandidateThatFailsIsARow) {
     const char* stage;
   } kPlanted[] = {
       {"cuModuleLoadData", 3, 1, "load"},  // after the check kernels and the first candidate
-      {"cuLaunchKernel", 3, 0, "check"},   // after filling A and B
+      {"cuLaunchKernel", 3, 0, "check"},   // after the fills of A and B
       {"cuEventRecord", 1, 0, "measure"},
   };
   for (const auto& planted : kPlanted) {
@@ -196,7 +196,7 @@ TEST_F(TuneTest, IsTheSameTwice) {
 TEST_F(TuneTest, OperandsBeyondAllMemoryAreAFailure) {
   for (const DType dtype : {DType::f16, DType::f32}) {
     for (const bool beta_is_zero : {true, false}) {
-      Problem huge{.m = 2147483647, .n = 2147483647, .k = 2147483647, .dtype = dtype, .beta_is_zero = beta_is_zero};
+      Problem huge{.m = 2147482623, .n = 2147482623, .k = 2147482623, .dtype = dtype, .beta_is_zero = beta_is_zero};
       huge.align_a = huge.align_b = huge.align_d = 4;
       const TuneResult result = context().tune(std::vector{huge}, quick_tuning(1)).at(0);
       EXPECT_THAT(result.failure, testing::HasSubstr("scratch"));

@@ -1,6 +1,6 @@
 // Tunes problem after problem in a worker until it is killed: tuning_program CACHE_DIRECTORY FIRST
-// FIRST is the first problem's number: no two numbers are the same problem class.
-// Says what is recorded as soon as it is, one problem and the winner's name to a line.
+// FIRST is the number of the first problem. Each number is a different problem class.
+// Prints a line with the problem and the winner's name as soon as a result is recorded.
 
 #include "standin/fake_trials.hpp"
 

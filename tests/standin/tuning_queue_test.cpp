@@ -24,7 +24,7 @@ TuningJob job(std::int64_t m, int alive = 3) {
 
 bool never() { return false; }
 
-/// Whether `future` stays without a result for a while.
+/// True if `future` has no result for a while.
 template <class T>
 bool is_waiting(const std::future<T>& future) {
   return future.wait_for(std::chrono::milliseconds(150)) == std::future_status::timeout;
@@ -70,7 +70,7 @@ TEST(TuningQueueTest, EndsWhenAllIsDone) {
   queue.close();
   const std::optional<TuningJob> taken = queue.take(0);
   std::future<bool> other = std::async(std::launch::async, [&] { return queue.take(1).has_value(); });
-  EXPECT_TRUE(is_waiting(other));  // the job may come back
+  EXPECT_TRUE(is_waiting(other));  // the job may be put back
   queue.finish(*taken, 3);
   EXPECT_FALSE(other.get());
   EXPECT_FALSE(queue.take(0).has_value());
@@ -113,12 +113,12 @@ TEST(TuningQueueTest, TrialsAreShared) {
   EXPECT_EQ(first->candidates.size(), 4u);
   const std::optional<TuningJob> second = queue.take(1);
   EXPECT_EQ(second->trials, 2);
-  ASSERT_EQ(second->candidates.size(), 3u);  // two of them, and what was rejected before
+  ASSERT_EQ(second->candidates.size(), 3u);  // two of them, and the one that was rejected before
   EXPECT_EQ(second->candidates[2].predicted_us, 2);
   queue.finish(*first, 3);
   std::future<bool> room = std::async(std::launch::async, [&] { return queue.wait_for_room(); });
   EXPECT_TRUE(is_waiting(room));
-  queue.finish(*second, 1);  // one of them was not timed
+  queue.finish(*second, 1);  // one of the two was not timed
   EXPECT_TRUE(room.get());
   EXPECT_EQ(queue.trials_left(), 1);
 }
@@ -139,7 +139,7 @@ TEST(TuningQueueTest, EndsWhenTheRunIsOver) {
   queue.add_gpu();
   std::future<bool> waiting = std::async(std::launch::async, [&] { return queue.take(0).has_value(); });
   EXPECT_TRUE(is_waiting(waiting));
-  is_over = true;  // nobody notifies: a signal handler cannot
+  is_over = true;  // without a notification, because a signal handler cannot notify
   EXPECT_FALSE(waiting.get());
   queue.push(job(1));
   EXPECT_FALSE(queue.take(0).has_value());

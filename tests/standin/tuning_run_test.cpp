@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Lets threads wait for what others do, but not for ever.
+/// Lets a thread wait for other threads, with a time limit.
 class Latch {
  public:
   void count() {
@@ -36,7 +36,7 @@ class Latch {
   int count_ = 0;
 };
 
-/// Runs over fake GPUs. What is compiled comes from the shelf after the first time.
+/// Tuning runs over fake GPUs. After the first time, all kernels come from the shelf.
 class TuningRunTest : public testing::Test {
  protected:
   static constexpr int kCandidates = 4;
@@ -50,8 +50,8 @@ class TuningRunTest : public testing::Test {
     KernelShelf::add(cache_.path());
   }
 
-  /// The `count` first of a series of problems of different classes that share their kernels, of which no two have the
-  /// same machine code.
+  /// The first `count` of a series of problems. The problems are of different classes but share their kernels. No two
+  /// of these kernels have the same machine code.
   static std::vector<Problem> problems(int count) {
     std::vector<Problem> all;
     for (int i = 0; i < count; ++i) all.push_back({.m = 64, .n = 64 + 64 * i, .k = 64, .dtype = DType::f32});
@@ -77,7 +77,7 @@ class TuningRunTest : public testing::Test {
   }
   TuningReport run(std::span<const Problem> list) { return run(list, options()); }
 
-  /// How many candidates of each problem are timed: those with machine code of their own.
+  /// The number of candidates that are timed per problem: those with distinct machine code.
   int distinct() {
     TuningRunOptions how = options();
     how.retune = true;
@@ -162,7 +162,7 @@ TEST_F(TuningRunTest, AnInterruptedRunGoesOn) {
   observer_.earlier = [&](const Problem& problem) {
     return problem == list[0]   ? EarlierRun::done
            : problem == list[1] ? EarlierRun::partial
-           : problem == list[2] ? EarlierRun::done  // but it is not recorded
+           : problem == list[2] ? EarlierRun::done  // although it is not recorded
                                 : EarlierRun::nothing;
   };
   TuningRunOptions how = options();
@@ -316,7 +316,7 @@ TEST_F(TuningRunTest, AProblemThatFailsMeasurersIsGivenUp) {
 TEST_F(TuningRunTest, OtherGpusTakeOverFromADeadOne) {
   Latch failed;
   gpus_.on_begin = [&](int gpu, const Problem&) {
-    if (gpu == 0) failed.wait_for(3);  // else all could be done before GPU 1 has had its turn
+    if (gpu == 0) failed.wait_for(3);  // otherwise GPU 0 could finish everything before GPU 1 gets a problem
     if (gpu == 1) {
       failed.count();
       throw Error(ErrorCode::context_lost, "GPU 1 has fallen off the bus");
@@ -390,7 +390,7 @@ TEST_F(TuningRunTest, CancellingBeforeAnythingWasTimedLeavesTheProblem) {
 }
 
 TEST_F(TuningRunTest, NothingIsBegunAfterTheBudget) {
-  run(problems(1));  // what is compiled takes no time from now on
+  run(problems(1));  // from now on all kernels are compiled
   gpus_.on_race = [](int, const Problem&) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
   TuningRunOptions how = options();
   how.retune = true;

@@ -1,4 +1,4 @@
-// Launches of family wgmma: tensor maps, clusters, blocks that stay, programmatic launches.
+// Launches of family wgmma: tensor maps, clusters, persistent blocks, programmatic launches.
 
 #include "context_impl.hpp"
 #include "standin/allocation_count.hpp"
@@ -21,7 +21,7 @@ constexpr WgmmaConfig kBeside{.block_m = 128, .block_n = 64, .stages = 3, .clust
 
 class WgmmaLaunchTest : public RuntimeTest {
  protected:
-  /// Of the config that a record for the case has.
+  /// A plan with this config: a record for the case selects it.
   Plan plan_of(const GemmCase& c, const WgmmaConfig& config, const LaunchConfig& launch = {2, false}) {
     Engine& engine = impl_of(context(Policy::estimate)).engine();
     engine.database.add({.problem = c.described(),
@@ -37,14 +37,14 @@ class WgmmaLaunchTest : public RuntimeTest {
   void expect_right_by(const Plan& plan, const GemmCase& c) {
     expect_right(c, stream(), [&](const Operands& operands) { plan.launch(stream(), operands); });
   }
-  /// How often `call` has maps encoded.
+  /// The number of maps that `call` encodes.
   template <class Call>
   std::size_t encoded_by(Call&& call) const {
     const std::size_t before = standin().calls("cuTensorMapEncodeTiled");
     call();
     return standin().calls("cuTensorMapEncodeTiled") - before;
   }
-  /// Device memory for operands of small_case().
+  /// Device memory for the operands of small_case().
   DeviceBuffer buffer() const { return {driver_, 1 << 16}; }
   static Operands operands_at(const DeviceBuffer& buffer, std::size_t a, std::size_t b, std::size_t d = 0) {
     const auto at = [&](std::size_t offset) { return reinterpret_cast<void*>(buffer.get() + offset); };
@@ -53,7 +53,7 @@ class WgmmaLaunchTest : public RuntimeTest {
 };
 
 TEST_F(WgmmaLaunchTest, IsRightInEveryLayoutAndCluster) {
-  std::int64_t k = 64;  // a class for each config
+  std::int64_t k = 64;  // different for each config, so that each has its own class
   for (const WgmmaConfig& config : {kAlone, kBelow, kBeside}) {
     k += 8;
     for (const Op op_a : {Op::n, Op::t}) {
@@ -79,7 +79,7 @@ TEST_F(WgmmaLaunchTest, MapsAreEncodedWhenOperandsChange) {
   const auto launch = [&](std::size_t a, std::size_t b) {
     return encoded_by([&] { plan.launch(stream(), operands_at(memory, a, b)); });
   };
-  launch(1024, 2048);  // the last of another test may have had this test's addresses
+  launch(1024, 2048);  // another test may have used this test's addresses last
   EXPECT_EQ(launch(4096, 8192), 2u);
   EXPECT_EQ(launch(4096, 8192), 0u);
   EXPECT_EQ(launch(4096 + 16, 8192), 1u) << "A is elsewhere";
@@ -90,9 +90,9 @@ TEST_F(WgmmaLaunchTest, MapsAreEncodedWhenOperandsChange) {
   EXPECT_EQ(encoded_by([&] { plan.launch(stream(), wider); }), 1u) << "rows of B are further apart";
   EXPECT_EQ(launch(4096, 8192), 1u);
   EXPECT_EQ(encoded_by([&] { plan.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 1u) << "D is elsewhere";
-  const Plan other = plan_of(small_case(16), kAlone);  // another m: of A and D
+  const Plan other = plan_of(small_case(16), kAlone);  // another m changes the maps of A and D
   EXPECT_EQ(encoded_by([&] { other.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 2u);
-  const Plan tall = plan_of(small_case(72), kAlone);  // whole boxes of A and eight rows more; D is another, too
+  const Plan tall = plan_of(small_case(72), kAlone);  // whole boxes of A and eight more rows; D changes too
   EXPECT_EQ(encoded_by([&] { tall.launch(stream(), operands_at(memory, 4096, 8192, 512)); }), 3u);
 }
 
@@ -147,7 +147,7 @@ TEST_F(WgmmaLaunchTest, WarmCallsDoNotAllocateWhenOperandsChange) {
   Engine& engine = state.engine();
   const auto cubin = engine.builder.find(render(kAlone, traits, "sm_90a", engine.bundle));
   const auto kernel = state.load(kAlone, traits, *cubin);
-  // The stand-in allocates where the driver would not: the same calls, made here, are the measure.
+  // The stand-in allocates where the driver would not. So the same driver calls, made here, give the expected count.
   const auto allocations_of = [](auto&& call) {
     const std::size_t before = allocation_count();
     call();

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Measuring in a worker that has a stand-in of its own.
+/// Measuring in a worker that has its own stand-in.
 class WorkerTest : public RuntimeTest {
  protected:
   void TearDown() override {
@@ -36,7 +36,7 @@ class WorkerTest : public RuntimeTest {
   }
 
   static void set_script(const std::string& script) { ::setenv("HOTGEMM_STANDIN_SCRIPT", script.c_str(), 1); }
-  /// Every kernel takes 1000 µs, and `script` comes on top.
+  /// Makes every kernel take 1000 µs and appends `script`.
   static void set_slow_script(const std::string& script) { set_script("hotgemm_=speed:1000;" + script); }
   std::string rule(std::size_t trial, const std::string& what) const {
     return symbol_part(trials_.at(trial).config) + "=" + what + ";";
@@ -48,7 +48,7 @@ class WorkerTest : public RuntimeTest {
   static RaceOptions race_options(int rounds = 3) { return {.rounds = rounds}; }
   void begin(Measurer& measurer) const { measurer.begin(problem_, measure_options()); }
 
-  /// The reason of each, "" for those that are sound.
+  /// The reason of each verdict; "" for sound trials.
   static std::vector<std::string> reasons(const std::vector<Verdict>& verdicts) {
     std::vector<std::string> all;
     for (const Verdict& verdict : verdicts) all.push_back(verdict.reason);
@@ -112,7 +112,7 @@ TEST_F(WorkerTest, EachTrialCostsItsOwnRow) {
                   "hung: no answer within 3.0 s", testing::StartsWith("faulted: the worker ended with "), wrong, wrong,
                   wrong, testing::StartsWith("stray write: "), "", ""));
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(verdicts[i].stage, Stage::check);
-  EXPECT_EQ(worker.restarts(), 4);  // a crash is believed the second time
+  EXPECT_EQ(worker.restarts(), 4);  // a crash is blamed on its trial the second time
   RaceOptions options = race_options();
   options.abandon_ratio = 2;
   const RaceResult result = worker.race(std::span(trials_).subspan(7), options, false);
@@ -147,9 +147,9 @@ TEST_F(WorkerTest, AFaultAmongSeveralIsFound) {
     const RaceResult result = worker.race(std::span(trials_).first(3), options, false);
     expect_times(result, 0, 1000);
     expect_times(result, 2, 500);
-    EXPECT_EQ(result.rounds_done, 3);  // what the dead workers cost is not the others' loss
+    EXPECT_EQ(result.rounds_done, 3);  // the time of the dead workers is not taken from the others
     EXPECT_THAT(result.failures.at(1), testing::StartsWith(fate[0] == 'h' ? "hung: " : "faulted: "));
-    EXPECT_EQ(worker.restarts(), 2);  // for the round, and for the guilty one alone
+    EXPECT_EQ(worker.restarts(), 2);  // one after the round, and one after the guilty trial alone
     EXPECT_EQ(reasons(worker.check(std::span(trials_).subspan(2, 1), 1)).front(), "");
   }
 }
@@ -220,7 +220,7 @@ TEST_F(WorkerTest, AFaultBesideOthersIsBelievedTheSecondTime) {
   IsolatedMeasurer worker(options);
   begin(worker);
   EXPECT_THAT(reasons(worker.check(std::span(trials_).first(1), 1)).front(), testing::StartsWith("faulted: "));
-  EXPECT_EQ(worker.restarts(), 1);  // for the second time
+  EXPECT_EQ(worker.restarts(), 1);  // started for the second time
 }
 
 TEST_F(WorkerTest, IsNotStartedByHand) {
@@ -230,7 +230,7 @@ TEST_F(WorkerTest, IsNotStartedByHand) {
   EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
-/// Kills the worker at some time, and the one after it at another.
+/// Kills the worker at one time, and the next worker at another time.
 class Killer {
  public:
   Killer(const IsolatedMeasurer& worker, std::chrono::microseconds first, std::chrono::microseconds second)
@@ -280,23 +280,23 @@ TEST_F(WorkerTest, AKilledWorkerChangesNoResult) {
     run();
     if (i % 4 == 0) begin(worker);
   }
-  EXPECT_GE(worker.restarts(), kRuns);  // of two kills at least one hit a worker, and was noticed
+  EXPECT_GE(worker.restarts(), kRuns);  // at least one of the two kills hit a worker and was noticed
 }
 
-/// Processes that have `text` among their arguments.
+/// The processes with `text` among their arguments.
 std::vector<pid_t> processes_with(const std::string& text) {
   std::vector<pid_t> found;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
     std::ostringstream arguments;
-    arguments << std::ifstream(entry.path() / "cmdline").rdbuf();  // reads nothing where the process has just ended
+    arguments << std::ifstream(entry.path() / "cmdline").rdbuf();  // reads nothing if the process has just ended
     if (pid > 0 && arguments.str().find(text) != std::string::npos) found.push_back(pid);
   }
   return found;
 }
 
-/// Waits until there are none; how many did not end by themselves.
+/// Waits until there are none left. Returns the number of processes that did not end by themselves.
 std::size_t processes_left_with(const std::string& text) {
   const auto deadline = Clock::now() + 20s;
   std::vector<pid_t> left = processes_with(text);
@@ -307,11 +307,11 @@ std::size_t processes_left_with(const std::string& text) {
   return left.size();
 }
 
-/// A process that tunes in a worker, and is killed.
+/// A process that tunes in a worker and is killed.
 class KilledParentTest : public WorkerTest {
  protected:
   void SetUp() override {
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // not every system's init reaps
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // not every system's init reaps orphans
     WorkerTest::SetUp();
   }
   void TearDown() override {
@@ -324,7 +324,7 @@ class KilledParentTest : public WorkerTest {
     return std::make_unique<ChildProcess>(HOTGEMM_TEST_BIN_DIR "/tuning_program",
                                           std::vector{cache(), std::to_string(first)});
   }
-  /// What it says until `deadline`, `most` letters of it.
+  /// The output until `deadline`, at most `most` characters.
   static std::string read_until(ChildProcess& child, Clock::time_point deadline, std::size_t most) {
     std::string text;
     std::byte letter{};
@@ -333,7 +333,7 @@ class KilledParentTest : public WorkerTest {
     }
     return text;
   }
-  /// Whole lines only: the last one may have been cut.
+  /// Adds the complete lines; the last one may have been cut.
   static void add_lines(const std::string& text, std::set<std::string>& lines) {
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
@@ -344,7 +344,7 @@ class KilledParentTest : public WorkerTest {
 
 TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr unsigned kKills = 30;  // each of them takes ten times as long
+  constexpr unsigned kKills = 30;  // each kill takes ten times as long here
 #else
   constexpr unsigned kKills = 110;
 #endif
@@ -353,8 +353,8 @@ TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
   std::set<std::string> reported;
   std::mt19937 random(21);
   for (unsigned i = 0; i < kKills; ++i) {
-    const auto child = start_tuning(static_cast<int>(4 * i));  // on problems that are new
-    // By turns at any time from its start on, and while it goes from problem to problem.
+    const auto child = start_tuning(static_cast<int>(4 * i));  // with new problems
+    // Alternately: kill soon after the start, or later between problems.
     const bool is_early = i % 2 == 0;
     const auto life = is_early ? std::chrono::milliseconds(random() % 60) : 60s;
     const std::string text = read_until(*child, Clock::now() + life, is_early ? 10000 : random() % 170);
@@ -379,7 +379,7 @@ TEST_F(KilledParentTest, TakesAWorkerAlongThatHangs) {
   const auto child = start_tuning();
   while (processes_with(cache()).size() < 2) std::this_thread::sleep_for(1ms);
   std::byte letter{};
-  EXPECT_EQ(child->read_all({&letter, 1}, Clock::now() + 2s), ChildProcess::Io::timed_out);  // it hangs by now
+  EXPECT_EQ(child->read_all({&letter, 1}, Clock::now() + 2s), ChildProcess::Io::timed_out);  // by now it hangs
   EXPECT_EQ(processes_with(cache()).size(), 2u);
   ASSERT_TRUE(child->kill());
   EXPECT_EQ(processes_left_with(cache()), 0u);

@@ -31,15 +31,15 @@ TEST(ArchLimits, ANewerGpuIsPlannedByTheNewestRowOfItsMajorVersion) {
 TEST(ArchLimits, RowsAreConsistent) {
   for (const ArchLimits& row : kArchTable) {
     SCOPED_TRACE(row.sm);
-    // One block with all the shared memory it may ask for fits, beside what the driver takes, from sm_80 on.
+    // From sm_80 on, a block with the maximum shared memory fits beside the part that the driver reserves.
     const int reserved = row.sm >= 80 ? kReservedSmemPerBlockBytes : 0;
     EXPECT_LE(row.smem_per_block_bytes + reserved, row.smem_per_sm_bytes);
     EXPECT_GE(row.smem_per_block_bytes, 48 << 10);
     EXPECT_EQ(row.registers_per_sm, 65536);
     EXPECT_GE(row.threads_per_sm, kMaxThreadsPerBlock);
     EXPECT_EQ(row.has_cp_async, row.sm >= 80);
-    EXPECT_EQ(row.has_wgmma, row.sm == 90) << "wgmma is of sm_90a alone";
-    EXPECT_EQ(row.suffix != 0, row.has_wgmma) << "the suffix gives up compatibility; it has to buy something";
+    EXPECT_EQ(row.has_wgmma, row.sm == 90) << "only sm_90a has wgmma";
+    EXPECT_EQ(row.suffix != 0, row.has_wgmma) << "the suffix costs compatibility, so it must enable something";
     EXPECT_GT(row.nominal_sm_count, 0);
     EXPECT_GT(row.nominal_l2_bytes, 0);
     EXPECT_GT(row.nominal_clock_mhz, 0);

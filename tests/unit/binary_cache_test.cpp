@@ -90,7 +90,7 @@ TEST_F(BinaryCacheTest, AGoodEntryUnderAnothersNameIsAMiss) {
   put(path, {identity_of(2), cubin_of(1), 1});
   EXPECT_FALSE(find_afresh(identity_of(1)));
   EXPECT_TRUE(std::filesystem::exists(path.string() + ".bad"));
-  // The digest as asked for, other fields: what a collision would look like.
+  // The requested digest with other fields, like a collision.
   Identity impostor = identity_of(1);
   impostor.text += "unit:1=x\n";
   put(path, {impostor, cubin_of(1), 1});
@@ -111,7 +111,7 @@ TEST_F(BinaryCacheTest, PrefersTheToolchainElseTakesTheNewestGoodOne) {
   EXPECT_EQ(find_afresh(identity)->toolchain, "newest");
   write_file(entry_path(identity, "newest"), {1, 2, 3});
   EXPECT_EQ(find_afresh(identity)->toolchain, "middle");
-  // Memory that holds another toolchain's entry does not hide the preferred one on disk.
+  // An entry in memory from another toolchain does not hide the preferred entry on disk.
   BinaryCache cache(options());
   EXPECT_EQ(cache.find(identity)->toolchain, "middle");
   EXPECT_EQ(cache.find(identity, "old")->toolchain, "old");
@@ -141,7 +141,7 @@ TEST_F(BinaryCacheTest, EvictsTheLeastRecentlyUsed) {
     set_mtime(entry_path(identity_of(i)), std::chrono::seconds(-100'000 + i));
   }
   ASSERT_EQ(cache.stat().entries, 20U);
-  EXPECT_TRUE(find_afresh(identity_of(0)));  // the oldest, used again
+  EXPECT_TRUE(find_afresh(identity_of(0)));  // the oldest entry, used again
   cache.store(identity_of(20), cubin_of(20));
   EXPECT_EQ(cache.stat().entries, 16U);  // 80 %
   EXPECT_LE(cache.stat().bytes, small.max_bytes);
@@ -166,7 +166,8 @@ TEST_F(BinaryCacheTest, AHitTouchesItsStampAtMostHourly) {
 TEST_F(BinaryCacheTest, StampsToComeCountAsNow) {
   BinaryCache cache(options());
   for (int i = 0; i < 4; ++i) cache.store(identity_of(i), cubin_of(i));
-  // An entry that a wrong clock stamped long ago goes first; one stamped for years ahead is no better than a fresh one.
+  // An entry with a time stamp in the far past is removed first. A time stamp in the far future counts like a fresh
+  // one.
   set_mtime(entry_path(identity_of(0)), std::chrono::hours(-24 * 3650));
   set_mtime(entry_path(identity_of(1)), std::chrono::hours(24 * 3650));
   EXPECT_EQ(cache.trim(3 * 4096), 1U);
@@ -174,7 +175,7 @@ TEST_F(BinaryCacheTest, StampsToComeCountAsNow) {
   for (const auto& info : cache.list()) {
     EXPECT_LE(info.used_ns, std::chrono::system_clock::now().time_since_epoch() / 1ns);
   }
-  // Being used brings its stamp back.
+  // A use sets the time stamp back to now.
   ASSERT_TRUE(find_afresh(identity_of(1)));
   EXPECT_LT(std::filesystem::last_write_time(entry_path(identity_of(1))).time_since_epoch() -
                 std::filesystem::file_time_type::clock::now().time_since_epoch(),

@@ -1,4 +1,4 @@
-// What goes wrong around the cache: bad disks, planted files, untrusted directories.
+// Faults around the cache: bad disks, planted files, untrusted directories.
 
 #include "cache/binary_cache.hpp"
 #include "unit/cache_fixture.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 class CacheFaultsTest : public CacheTest {
  protected:
-  // Memory still serves, the disk does not, and the user is told once.
+  // Expects that kernels come from memory only, not from disk, and that there is exactly one warning.
   void expect_memory_only(BinaryCache& cache) {
     for (int i = 0; i < 3; ++i) {
       cache.find(identity_of(i));
@@ -28,7 +28,7 @@ class CacheFaultsTest : public CacheTest {
   }
 };
 
-/// A small file system, unmounted at the end.
+/// A small file system that is unmounted at the end.
 class Tmpfs {
  public:
   Tmpfs(std::filesystem::path path, const std::string& settings) : path_(std::move(path)) {
@@ -62,7 +62,7 @@ TEST_F(CacheFaultsTest, PlantedThingsAtAnEntrysNameAreNeitherReadNorFollowed) {
       },
   };
   for (std::size_t i = 0; i < plants.size(); ++i) {
-    write_file(victim, good);  // good bytes, so that only the way they lie there is wrong
+    write_file(victim, good);  // valid bytes, so that only the owner, mode or type is wrong
     std::filesystem::remove_all(path);
     std::filesystem::remove_all(path.string() + ".bad");
     plants[i]();
@@ -190,7 +190,7 @@ TEST_F(CacheFaultsTest, ADiskThatIsFullMeansMemoryOnly) {
   EXPECT_GT(report.good, 0U);
   EXPECT_LT(report.good, 20U);
   EXPECT_TRUE(report.bad.empty());
-  // Room that comes back is for the next process: this one does not try again and again.
+  // Space that becomes free is used by the next process: this one does not try again and again.
   cache.clear();
   cache.store(identity_of(30), cubin_of(30));
   EXPECT_FALSE(BinaryCache(small).find(identity_of(30)));
@@ -271,7 +271,7 @@ TEST_F(CacheFaultsTest, MemoryOnlyWithoutADirectoryAndNeverTheWorkingDirectory) 
   EXPECT_TRUE(std::filesystem::is_empty(work));
 }
 
-// The test runs itself in a copy of this program that has the set-user-id bit.
+// The test runs itself in a copy of this program with the set-user-id bit.
 TEST_F(CacheFaultsTest, ASetIdProcessUsesNoDisk) {
   constexpr const char* kVariable = "HOTGEMM_TEST_SET_ID_DIRECTORY";
   constexpr int kNotSecure = 42;
@@ -283,7 +283,7 @@ TEST_F(CacheFaultsTest, ASetIdProcessUsesNoDisk) {
     EXPECT_TRUE(BinaryCache(with_directory).directory().empty());
     EXPECT_NE(default_cache_directory(), given) << "HOTGEMM_CACHE_DIR was believed";
     TearDown();
-    ::_exit(HasFailure() ? 1 : 0);  // a leak checker cannot look into a set-user-id process
+    ::_exit(HasFailure() ? 1 : 0);  // a leak checker cannot inspect a set-user-id process
   }
   const auto program = base_ / "program";
   std::filesystem::copy_file("/proc/self/exe", program);

@@ -28,7 +28,7 @@
 
 namespace hotgemm {
 
-/// Collects warnings while it lives.
+/// Collects warnings during its lifetime.
 class WarningCapture {
  public:
   WarningCapture() {
@@ -51,13 +51,13 @@ class WarningCapture {
 };
 
 inline constexpr const char* kToolchain = "nvrtc-13.0-aa";
-inline constexpr std::size_t kKernelBytes = 17'000;  ///< of a typical GEMM kernel
+inline constexpr std::size_t kKernelBytes = 17'000;  ///< size of a typical GEMM kernel
 
 inline Identity identity_of(int number) {
   return IdentityBuilder{}.field("unit", "kernel " + std::to_string(number)).field("arch", "sm_90a").build();
 }
 
-/// The one image that belongs to `number` and `toolchain`.
+/// A cubin with an image that only `number` and `toolchain` have.
 inline Cubin cubin_of(int number, const std::string& toolchain = kToolchain, std::size_t bytes = 300) {
   Cubin cubin;
   cubin.image.resize(bytes);
@@ -107,7 +107,7 @@ inline std::size_t files_below(const std::filesystem::path& path, const std::str
   return count;
 }
 
-/// Runs `body` in a forked child, which ends with the code that `body` returns and runs no destructor of ours.
+/// Runs `body` in a forked child. The child exits with the result of `body` and runs no destructors.
 template <typename Body>
 pid_t fork_child(Body body) {
   const pid_t child = ::fork();
@@ -142,7 +142,7 @@ class CacheTest : public ::testing::Test {
     return directory_ / "v1" / "cubin" / identity.hex().substr(0, 2) /
            entry_name(identity.hex(), toolchain_tag(toolchain));
   }
-  /// What a process that starts now would find; nothing comes from memory.
+  /// The result of find in a process that starts now; nothing comes from memory.
   std::optional<Cubin> find_afresh(const Identity& identity, const std::string& toolchain = {}) const {
     return BinaryCache(options()).find(identity, toolchain);
   }

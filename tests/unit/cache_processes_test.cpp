@@ -1,4 +1,4 @@
-// The cache among processes: writers of the same keys, eviction, locks, killed writers.
+// The cache and several processes: writers of the same keys, eviction, locks, killed writers.
 
 #include "cache/binary_cache.hpp"
 #include "cache/cache_layer.hpp"
@@ -65,7 +65,7 @@ TEST_F(CacheProcessesTest, AnEntryThatIsReplacedWhileItIsReadIsServed) {
     for (;;) cache.store(identity_of(1), cubin_of(1));
     return 0;
   });
-  // The layer itself, since the cache looks twice.
+  // Use the layer itself, because the cache looks twice.
   CacheWarnings layer_warnings;
   const CacheLayer layer(directory_, DirectoryRules{.writable = true}, true, layer_warnings);
   int misses = 0;

@@ -45,7 +45,7 @@ TEST(CheckData, ValuesAreSmallAndUseTheirRange) {
 }
 
 TEST(CheckData, EveryKCounts) {
-  // A term that no row reads could be wrong unseen.
+  // A term that no row reads could be wrong without being noticed.
   for (const int k_extent : kExtents) {
     const int stride = check_stride(k_extent);
     std::set<int> read;
@@ -66,7 +66,7 @@ TEST(CheckData, ProductIsTheDenseSumAndNoPartialSumIsLarge) {
           for (int k = 0; k < k_extent; ++k) {
             const int term = check_value_a(seed, i, k, stride) * check_value_b(seed, k, j);
             sum += term;
-            magnitude += std::abs(term);  // bounds the partial sums of every order
+            magnitude += std::abs(term);  // bounds the partial sums in every order
           }
           ASSERT_EQ(check_product(seed, i, j, k_extent, stride), sum);
           ASSERT_LE(magnitude, 130);
@@ -77,7 +77,7 @@ TEST(CheckData, ProductIsTheDenseSumAndNoPartialSumIsLarge) {
 }
 
 TEST(CheckData, ProductsDiffer) {
-  // Neighbouring results that are equal would hide a permutation.
+  // Equal neighbouring results would hide a permutation.
   int equal = 0;
   const int stride = check_stride(1024);
   for (int i = 0; i < 64; ++i) {
@@ -90,7 +90,7 @@ TEST(CheckData, ProductsDiffer) {
   EXPECT_LT(equal, 64 * 64 * 2 / 10);
 }
 
-/// Memory that starts at address `begin`, with a matrix somewhere in it.
+/// Memory that starts at address `begin` and contains a matrix.
 struct DigestedMemory {
   DigestArgs args;
   std::vector<unsigned char> bytes;
@@ -114,7 +114,7 @@ struct DigestedMemory {
   }
 };
 
-/// Rows of every length around a chunk's, at every place in a chunk, packed and padded.
+/// Rows of lengths near the chunk size, at every offset in a chunk, packed and padded.
 std::vector<DigestedMemory> digested_memories() {
   constexpr unsigned long long kBegin = 0x7f0000001000;
   std::vector<DigestedMemory> all;

@@ -25,7 +25,7 @@ GpuQuery query_for(const std::string& arch) {
   return query;
 }
 
-/// A record of `problem` with a config that the model would not pick: one that only a record can bring up.
+/// A record of `problem` with a config that the model would not pick, so that only the record can bring it up.
 TuningRecord unlikely_record(const char* problem) {
   TuningRecord record = sample_record(problem);
   record.config = *parse_config("mma_m96_n64_k32_wm2_wn2_s5_x1_f1_e1_b1");
@@ -52,19 +52,25 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
   }
 }
 
-TEST(Choice, IsNothingForSizesThatKernelsCannotCount) {
+TEST(Choice, CoversEverySizeUpToTheLargest) {
   const Database database{DatabaseOptions{}};
-  EXPECT_FALSE(choose_on(kArch, parse_problem("8x8x2147482623 nt f16 f32"), database).empty());
-  for (const char* text : {"8x8x2147482624 nt f16 f32", "8x2147483647x8 nt f16 f32", "2147483647x8x8 nn f32 f32",
-                           "1073741824x1073741824x8 nt f16 f32"}) {
-    const Problem huge = parse_problem(text);
-    try {
-      choose_on(kArch, huge, database);
-      FAIL() << text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::not_supported);
-      EXPECT_THAT(error.what(), testing::HasSubstr(to_string(huge)));
-    }
+  for (const char* text : {"8x8x2147482623 nt f16 f32", "8x2147482623x8 nt f16 f32", "1879048193x8x8 nn f16 f32",
+                           "2000000000x8x8 nn f16 f32", "2147482623x8x8 nn f32 f32"}) {
+    EXPECT_NO_THROW(EXPECT_FALSE(choose_on(kArch, parse_problem(text), database).empty())) << text;
+  }
+  EXPECT_EQ(choose_on(kArch, parse_problem("1879048193x8x8 nn f16 f32"), database),
+            choose_on(kArch, parse_problem("2147482623x8x8 nn f16 f32"), database));
+}
+
+TEST(Choice, IsNothingForMoreTilesThanAGridHasBlocks) {
+  const Database database{DatabaseOptions{}};
+  const Problem huge = parse_problem("1073741824x1073741824x8 nt f16 f32");
+  try {
+    choose_on(kArch, huge, database);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_supported);
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr(to_string(huge)), testing::HasSubstr("tiles")));
   }
 }
 
@@ -75,7 +81,7 @@ TEST(Choice, AnExactRecordWins) {
   database.add(sample_record("4096x4096x1024 nt f16 f32"));
   const auto choices = choose_on(kArch, record.problem, database);
   EXPECT_EQ(choices.front(), (Choice{record.config, record.launch, Origin::tuned, 0}));
-  ASSERT_GE(choices.size(), 2U) << "others, for a kernel that cannot be used";
+  ASSERT_GE(choices.size(), 2U) << "there are other choices, in case the first cannot be used";
   EXPECT_TRUE(std::ranges::all_of(choices.begin() + 1, choices.end(),
                                   [](const Choice& c) { return c.origin == Origin::estimated; }));
 }
@@ -97,7 +103,7 @@ TEST(Choice, NearRecordsAreOrderedByTheModel) {
   Database database{DatabaseOptions{}};
   TuningRecord slow = unlikely_record("4096x4096x512 nt f16 f32"), fast = slow;
   slow.config = *parse_config("mma_m16_n32_k32_wm1_wn1_s2_x1_f1_e1_b1");
-  fast.problem = parse_problem("4096x4096x1024 nt f16 f32");  // further away, and better
+  fast.problem = parse_problem("4096x4096x1024 nt f16 f32");  // further away, but faster
   fast.config = *parse_config("mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1");
   database.add(slow);
   database.add(fast);

@@ -19,7 +19,7 @@ struct Section {
   std::string bytes;
 };
 
-/// An ELF file: header, section bytes, names, section headers.
+/// Makes an ELF file: header, section bytes, names, section headers.
 Image elf_of(const std::vector<Section>& sections) {
   std::string names(1, '\0');
   std::vector<Elf64_Shdr> headers(1);
@@ -76,13 +76,13 @@ TEST(CodeDigest, IsEmptyWithoutCode) {
 TEST(CodeDigest, DamagedImagesAreRefusedOrRead) {
   const Image image = kernel("k", "code", "data");
   for (std::size_t size = 0; size < image.size(); ++size) {
-    const Image prefix(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size));  // its end is a sanitizer's
+    const Image prefix(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size));  // a sanitizer knows its end
     EXPECT_FALSE(code_digest(prefix)) << size << " bytes";
   }
   for (std::size_t bit = 0; bit < 8 * image.size(); ++bit) {
     Image flipped = image;
     flipped[bit / 8] = static_cast<std::uint8_t>(flipped[bit / 8] ^ (1U << (bit % 8)));
-    code_digest(flipped);  // any answer, but no access outside
+    code_digest(flipped);  // the answer does not matter, but there must be no access outside
   }
 }
 

@@ -16,12 +16,12 @@ const TemplateBundle& bundle() {
   return instance;
 }
 
-/// A worker that is a shell script: whatever it is sent, it says what it says.
+/// A worker that is a shell script. It ignores its requests.
 CompilePoolOptions script(const std::string& text) {
   return {.program = "/bin/sh", .arguments = {"-c", text}, .deadline = 200ms, .start_deadline = 20s};
 }
 
-/// A frame as printf writes it.
+/// A shell command that prints a frame.
 std::string print_frame(const FrameBody& body) {
   const CompileFrame frame{.body_bytes = body.size()};
   std::string text = "printf '";
@@ -87,13 +87,13 @@ TEST(CompilePoolTest, AProgramThatIsNoWorkerIsSaid) {
     EXPECT_THAT(thrown.message, testing::AllOf(HasSubstr("/bin/sh"), HasSubstr(end)));
   }
   CompilePool garbage(script("echo this is no frame of any kind; sleep 100"), bundle());
-  EXPECT_THAT(failure_of(garbage).message, HasSubstr("something else"));
+  EXPECT_THAT(failure_of(garbage).message, HasSubstr("sent an invalid answer"));
   CompilePool missing({.program = "/nowhere/hotgemm"}, bundle());
   EXPECT_THAT(failure_of(missing).message, HasSubstr("/nowhere/hotgemm"));
 }
 
 TEST(CompilePoolTest, ACompilerThatCrashesCostsItsKernelAlone) {
-  // Dies of the second thing that it is sent, the first kernel.
+  // The worker dies at the second message, which is the first kernel.
   CompilePool pool(script(ready() + "sleep 0.1; kill -SEGV $$"), bundle());
   for (int i = 0; i < 3; ++i) {
     const Thrown thrown = failure_of(pool);

@@ -22,7 +22,7 @@ TEST(Cores, OfAQuota) {
 TEST(Cores, AreThoseThatTheThreadMayRunOn) {
   EXPECT_GE(available_cores(), 1);
   int pinned = 0;
-  std::thread([&] {  // the affinity is this thread's alone
+  std::thread([&] {  // in a thread, because the affinity is per thread
     cpu_set_t all, one;
     ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);

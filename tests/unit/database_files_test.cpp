@@ -61,7 +61,7 @@ TEST(DatabaseFiles, ATornTailIsIgnoredInSilence) {
     write_file(directory.segments() / "x.jsonl", good + tail.substr(0, length));
     Warnings warnings;
     const Database database{user_layer(directory, &warnings)};
-    EXPECT_EQ(database.all().size(), length == tail.size() ? 2u : 1u);  // whole but for the newline: as good as any
+    EXPECT_EQ(database.all().size(), length == tail.size() ? 2u : 1u);  // a record even without its newline
     EXPECT_EQ(database.dropped(), 0u);
     EXPECT_TRUE(warnings.messages().empty());
   }
@@ -131,7 +131,7 @@ TEST(DatabaseFiles, AFullDiskCostsNothingThatWasWritten) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const struct rlimit small { 700, before.rlim_max };  // the second line fits in part
+  const struct rlimit small { 700, before.rlim_max };  // only a part of the second line fits
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   database.add(sample_record("8x8x8 nn f16 f32"));
   database.add(sample_record("9x8x8 nn f16 f32"));

@@ -22,7 +22,7 @@
 
 namespace hotgemm {
 
-/// A directory that lives as long as the test.
+/// A directory that is removed with this object.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -55,7 +55,7 @@ inline TuningRecord sample_record(std::string_view problem = "4096x4096x512 nt f
   return record;
 }
 
-/// The GPU and the software that sample_record was measured with.
+/// The GPU and the software of sample_record.
 inline GpuQuery sample_query() {
   GpuQuery query;
   query.environment = sample_record().environment;
@@ -96,7 +96,7 @@ class Warnings {
   std::vector<std::string> messages_;
 };
 
-/// Bit by bit, so that it shares nothing with the table under test.
+/// Computed bit by bit, so that it shares nothing with the table under test.
 inline std::uint32_t plain_crc32(std::string_view bytes) {
   std::uint32_t crc = ~0u;
   for (const char c : bytes) {
@@ -108,7 +108,7 @@ inline std::uint32_t plain_crc32(std::string_view bytes) {
 
 inline constexpr std::size_t kChecksumTail = 18;  // ,"crc":"01234567"}
 
-/// `line` with the checksum that its other bytes ask for.
+/// `line` with a correct checksum.
 inline std::string with_checksum(const std::string& line) {
   const std::string body = line.substr(0, line.size() - kChecksumTail);
   char digits[9];
@@ -116,7 +116,7 @@ inline std::string with_checksum(const std::string& line) {
   return body + ",\"crc\":\"" + digits + "\"}";
 }
 
-/// `line` with the first `from` replaced, under a valid checksum.
+/// `line` with the first `from` replaced, and with a correct checksum.
 inline std::string edited(std::string line, std::string_view from, std::string_view to) {
   const std::size_t at = line.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -151,7 +151,7 @@ inline DatabaseOptions user_layer(const TemporaryDirectory& directory, Warnings*
   return options;
 }
 
-/// Records are told apart by their median.
+/// A median makes records distinguishable.
 inline TuningRecord with_median(TuningRecord record, double median_us) {
   record.timing.median_us = median_us;
   return record;

@@ -134,7 +134,7 @@ TEST(Database, MarksWhatHasChangedAsStale) {
   EXPECT_EQ(
       freshness_for([](GpuQuery& q) { q.template_digest = [](const KernelConfig&) { return std::string(64, 'b'); }; }),
       Freshness::stale);
-  EXPECT_EQ(freshness_for([](GpuQuery& q) {  // no driver, no NVRTC: nothing to compare with
+  EXPECT_EQ(freshness_for([](GpuQuery& q) {  // without a driver and NVRTC there is nothing to compare
               q.environment.driver.clear();
               q.environment.toolchain.clear();
               q.template_digest = nullptr;
@@ -155,7 +155,7 @@ TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
   write(lines_of({{with_median(record, 4), 11}, {with_median(record, 5), 12}, {older_gpu_clock, 5}}));
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
-  // Less work is no better record: other m of the class are not compared by time.
+  // Less work does not make a better record: the times of different m in a class are not compared.
   TuningRecord smaller_m = with_median(record, 3);
   smaller_m.problem.m = 3600;
   write(lines_of({{smaller_m, 1}, {with_median(record, 5), 12}}));
@@ -200,7 +200,7 @@ TEST(Database, ABadLineIsDroppedAlone) {
   EXPECT_EQ(median_found(database), 123.25);
   EXPECT_EQ(database.all().size(), 2u);
   EXPECT_EQ(database.dropped(), 3u);
-  ASSERT_EQ(warnings.messages().size(), 1u);  // of the first one only
+  ASSERT_EQ(warnings.messages().size(), 1u);  // only about the first one
   EXPECT_NE(warnings.messages()[0].find("x.jsonl:4: does not begin"), std::string::npos) << warnings.messages()[0];
   EXPECT_EQ(read_file(directory.segments() / "x.jsonl"), text);
 }
@@ -267,7 +267,7 @@ TEST(Database, TenThousandRecordsOpenInMilliseconds) {
   }
   RecordProperty("open_microseconds", static_cast<int>(best_ms * 1000));
   std::printf("10,000 records opened in %.2f ms\n", best_ms);
-  EXPECT_LT(best_ms, 50);  // 5 ms is the aim; sanitizers and a busy machine have room
+  EXPECT_LT(best_ms, 50);  // the aim is 5 ms; sanitizers and a busy machine need more
 }
 
 }  // namespace

@@ -66,10 +66,11 @@ TEST(Merge, KeepsTheFastestOfEachEnvironmentWhateverTheOrder) {
   merge({b, a}, reversed);
   EXPECT_EQ(read_file(out), read_file(reversed));
   EXPECT_TRUE(lint(out).empty());
-  // The fastest of the older driver, at the time of its latest record: find must not come to prefer the other one.
+  // The fastest record of the older driver gets the time of that driver's latest record, so that find still prefers
+  // this driver.
   EXPECT_NE(read_file(out).find(line_of(4, 3)), std::string::npos) << read_file(out);
   EXPECT_NE(read_file(out).find(line_of(7, 2, "590.1")), std::string::npos);
-  EXPECT_EQ(files_in(directory.path()).size(), 4u);  // no temporary is left
+  EXPECT_EQ(files_in(directory.path()).size(), 4u);  // no temporary file is left
 }
 
 TEST(Merge, ReplacesAnInput) {

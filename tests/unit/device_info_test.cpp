@@ -27,7 +27,7 @@ TEST(DeviceInfo, NamesArchsAsTheCompilerDoes) {
   EXPECT_EQ(arch_name(8, 0), "sm_80");
   EXPECT_EQ(arch_name(9, 0), "sm_90a");
   EXPECT_EQ(arch_name(12, 0), "sm_120");
-  EXPECT_EQ(arch_name(8, 8), "sm_87") << "what runs on it";
+  EXPECT_EQ(arch_name(8, 8), "sm_87") << "the newest architecture whose code runs on it";
 }
 
 TEST(DeviceInfo, AnUnknownArchIsAnErrorThatNamesItAndTheKnown) {

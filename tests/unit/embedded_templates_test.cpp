@@ -36,7 +36,7 @@ TEST(EmbeddedTemplates, AreTheFilesByteForByte) {
 }
 
 TEST(EmbeddedTemplates, OneIsCutIntoSeveralLiterals) {
-  // The embedding cuts text above 12,000 bytes; without such a file the test above would not see a cut gone wrong.
+  // Embedding splits text above 12,000 bytes. Without such a file the test above would not detect a wrong split.
   EXPECT_TRUE(
       std::ranges::any_of(embedded_templates(), [](const EmbeddedFile& file) { return file.text.size() > 12000; }));
 }

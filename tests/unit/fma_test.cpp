@@ -1,4 +1,4 @@
-// Laws of family fma's index arithmetic, and its menu.
+// Tests of family fma's index arithmetic, as laws, and of its menu.
 
 #include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr TypePair kF32{DType::f32, DType::f32};
 
-// The shapes of the ladder's rungs, and odd ones.
+// The shapes of the ladder's rungs, and unusual ones.
 std::vector<FmaConfig> more_configs() {
   std::vector<FmaConfig> configs = fma_menu(make_traits(kF32, kLayouts[0], false, 4));
   const std::vector<FmaConfig> more = {
@@ -105,8 +105,8 @@ TEST(ThreadTile, WarpsOfPackedTilesAreSquare) {
   EXPECT_EQ(wide.lanes_n, 32);
 }
 
-/// Lane 2i and its neighbour share their columns, and each lane its rows with the one two further: 16-byte loads of
-/// both operands then take two turns of a warp and not four.
+/// Lane 2i and its right neighbour share their columns, and each lane shares its rows with the lane two further. So
+/// 16-byte loads of both operands take two wavefronts per warp instead of four.
 TEST(ThreadTile, NeighboursShareWhatTheyLoad) {
   const ThreadTile tile = FmaConfig{}.thread_tile(DType::f32);
   for (int lane = 0; lane < 32; ++lane) {
@@ -152,7 +152,8 @@ TEST(FmaTile, CopiesTouchEachElementOnce) {
   });
 }
 
-/// The most lanes of a warp that want different words of one bank, when each stores element `e` of its first access.
+/// The largest number of lanes of a warp that need different words of one bank, when each lane stores element `e` of
+/// its first access.
 int worst_bank(const FmaTile& tile, int e) {
   std::array<std::set<int>, 32> words;
   for (int lane = 0; lane < 32; ++lane) {
@@ -247,10 +248,11 @@ TEST(FmaConfig, SaysWhatItCannotDo) {
   EXPECT_FALSE(legal([](FmaConfig& c) { c.stages = 3; }, f32, hopper)) << "through registers";
   EXPECT_TRUE(legal([](FmaConfig& c) { c.stages = 3, c.async_copy = true; }, f32, hopper));
   EXPECT_FALSE(legal([](FmaConfig& c) { c.async_copy = true; }, f32, turing)) << "no cp.async";
-  EXPECT_FALSE(legal([](FmaConfig& c) { c.async_copy = true, c.access = 1; }, f16, hopper)) << "2 bytes by cp.async";
-  EXPECT_FALSE(legal([](FmaConfig& c) { c.thread_m = 4; }, f16, hopper)) << "8 bytes of a fragment, packed";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.async_copy = true, c.access = 1; }, f16, hopper))
+      << "cp.async cannot copy 2 bytes";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.thread_m = 4; }, f16, hopper)) << "packed fragments need 16 bytes";
   EXPECT_TRUE(legal([](FmaConfig& c) { c.block_m = 64, c.thread_m = 4, c.packed = false; }, f16, hopper));
-  EXPECT_FALSE(legal([](FmaConfig& c) { c.stages = 0; }, f32, hopper)) << "packed, and nothing to read from";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.stages = 0; }, f32, hopper)) << "packed needs shared memory";
   EXPECT_FALSE(legal([](FmaConfig& c) { c.thread_m = c.thread_n = 16; }, f32, hopper)) << "256 sums";
   EXPECT_FALSE(legal([](FmaConfig& c) { c.block_k = 1; }, f32, hopper));
   EXPECT_FALSE(is_legal(good, make_traits({DType::bf16, DType::f16}, kLayouts[0]), hopper));

@@ -9,7 +9,7 @@
 namespace hotgemm {
 namespace {
 
-// The PTX ISA's formulas for mma.m16n8k16 with 16-bit operands, element i of a lane.
+// The formulas of the PTX ISA for mma.m16n8k16 with 16-bit operands. i is the element of a lane.
 
 int group_of(int lane) { return lane >> 2; }
 int thread_in_group(int lane) { return lane & 3; }
@@ -27,8 +27,8 @@ std::pair<int, int> ptx_c(int lane, int i) {  // (row, column)
   return {i < 2 ? group_of(lane) : group_of(lane) + 8, thread_in_group(lane) * 2 + (i & 1)};
 }
 
-/// What ldmatrix.x4 does to a block of rows of 16 elements: registers[lane][r * 2 + half] is the (row, column) that
-/// lands there.
+/// The effect of ldmatrix.x4 on a block with rows of 16 elements: registers[lane][r * 2 + half] is the (row, column)
+/// that arrives there.
 using Registers = std::vector<std::vector<std::pair<int, int>>>;
 template <class LaneOf>
 Registers ldmatrix_x4(LaneOf&& lane_of, bool transposed) {
@@ -38,7 +38,7 @@ Registers ldmatrix_x4(LaneOf&& lane_of, bool transposed) {
       for (int half = 0; half < 2; ++half) {
         const int row = transposed ? 2 * (lane % 4) + half : lane / 4;
         const int col = transposed ? lane / 4 : 2 * (lane % 4) + half;
-        const LdmatrixLane address = lane_of(matrix * 8 + row);  // lane 8q + r hands over row r of matrix q
+        const LdmatrixLane address = lane_of(matrix * 8 + row);  // lane 8q + r gives the address of row r of matrix q
         registers[static_cast<unsigned>(lane)][static_cast<unsigned>(matrix * 2 + half)] = {address.row,
                                                                                             address.chunk * 8 + col};
       }
@@ -75,7 +75,7 @@ TEST(Fragment, LanesAddressEachRowOfABlockOnce) {
 }
 
 TEST(Fragment, AnLdmatrixPhaseIsEightConsecutiveRowsOfOneChunk) {
-  // What TileLayout's law about bank groups is about.
+  // The condition in TileLayout's law about bank groups.
   for (const bool k_major : {false, true}) {
     for (int lane = 0; lane < kWarpSize; ++lane) {
       const int first = lane / 8 * 8;
@@ -114,7 +114,7 @@ TEST(Fragment, LdmatrixGivesEachLaneItsElementsOfB) {
         auto [k, col] = registers[static_cast<unsigned>(lane)][static_cast<unsigned>(i)];
         if (k_major) std::swap(k, col);  // the tile's rows are columns of B
         auto [expected_k, expected_col] = ptx_b(lane, i % 4);
-        expected_col += i / 4 * kMmaN;  // two instructions' worth
+        expected_col += i / 4 * kMmaN;  // for two instructions
         EXPECT_EQ(std::pair(k, col), std::pair(expected_k, expected_col))
             << "k-major " << k_major << " lane " << lane << " element " << i;
         seen.insert({k, col});
@@ -129,12 +129,12 @@ TEST(Fragment, LdmatrixX2LoadsTheFirstOfTwoFragments) {
     for (int lane = 0; lane < kWarpSize; ++lane) {
       const LdmatrixLane found = ldmatrix_x2_b_lane(lane, k_major), expected = ldmatrix_b_lane(lane % 16, k_major);
       EXPECT_EQ(std::pair(found.row, found.chunk), std::pair(expected.row, expected.chunk)) << lane;
-      EXPECT_TRUE(k_major ? found.row < kMmaN : found.chunk == 0) << "columns of the second fragment";
+      EXPECT_TRUE(k_major ? found.row < kMmaN : found.chunk == 0) << "these are columns of the second fragment";
     }
   }
 }
 
-/// Where the words of a warp's lanes go in one step of the exchange.
+/// The place of each word of a warp's lanes after one step of the exchange.
 using Words = std::vector<std::vector<std::pair<int, int>>>;  // by lane and word: an element's row and column
 void exchange_words(Words& words, int distance) {
   const Words before = words;
@@ -148,8 +148,8 @@ void exchange_words(Words& words, int distance) {
   }
 }
 
-/// The rows that a warp of `blocks` × `columns` accumulators stores after exchanging words, by their first element.
-/// The elements of each must be eight neighbours in a row.
+/// Checks the rows that a warp of `blocks` × `columns` accumulators stores after exchanging words, by their first
+/// elements. Each row must hold eight neighbouring elements.
 void check_shuffled_store(int blocks, int columns) {
   SCOPED_TRACE(std::to_string(blocks) + " blocks of " + std::to_string(columns) + " columns");
   const int rows = blocks * 2 * columns;

@@ -19,7 +19,7 @@ std::vector<std::size_t> order_of(const Samples& us) {
 }
 
 TEST(HalvingTest, PlacesByRatiosWithinARound) {
-  // The chip slows down by half from round to round: medians would call contender 1 the faster, it ran in fewer rounds.
+  // The chip becomes slower from round to round. Medians would call contender 1 faster, because it ran in fewer rounds.
   const Samples us = {{100, 150, 200}, {102, kNan, kNan}, {90, 135, 180}};
   EXPECT_THAT(order_of(us), testing::ElementsAre(2, 0, 1));
   EXPECT_DOUBLE_EQ(rank_contenders(us)[0].ratio, 0.9);
@@ -69,13 +69,13 @@ TEST(HalvingTest, IsDecidedWhenTheIntervalsSaySo) {
   const auto decided = [](const Samples& us) { return is_decided(us, rank_contenders(us)); };
   EXPECT_TRUE(decided(noisy({100, 110}, 9, 0.002)));     // clearly slower
   EXPECT_TRUE(decided(noisy({100, 100.1}, 9, 0.0005)));  // clearly a tie
-  EXPECT_FALSE(decided(noisy({100, 101}, 9, 0.02)));     // who knows
-  EXPECT_FALSE(decided(noisy({100, 110}, 3, 0.002)));    // three samples have no interval
+  EXPECT_FALSE(decided(noisy({100, 101}, 9, 0.02)));     // too noisy to decide
+  EXPECT_FALSE(decided(noisy({100, 110}, 3, 0.002)));    // three samples give no interval
   EXPECT_TRUE(decided(noisy({100}, 1, 0.1)));
 }
 
 TEST(HalvingTest, TheBestSurvivesDriftAndNoise) {
-  // Twenty contenders a percent apart, on a chip that drifts by five percent: halved down to three.
+  // Twenty contenders, one percent apart, on a chip that drifts by five percent, are halved down to three.
   std::vector<double> times;
   for (int i = 0; i < 20; ++i) times.push_back(100.0 + (i * 7) % 20);
   int found = 0;

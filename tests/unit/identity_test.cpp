@@ -13,7 +13,7 @@ namespace hotgemm {
 namespace {
 
 TEST(Identity, KeepsItsBytes) {
-  // A change here orphans every entry in every user's cache: it must be meant.
+  // A change here makes all entries in all users' caches useless, so it must be intended.
   const Identity identity = IdentityBuilder{}.field("arch", "sm_90a").field("unit", "a\nb").build();
   EXPECT_EQ(identity.text, "hotgemm-identity 1\narch:6=sm_90a\nunit:3=a\nb\n");
   EXPECT_EQ(identity.digest, sha256(identity.text));
@@ -39,7 +39,7 @@ TEST(Identity, TellsApartWhatConcatenationConfuses) {
   add(IdentityBuilder{}.field("ab", "c").build());
   add(IdentityBuilder{}.field("a", "b").field("a", "c").build());
   add(IdentityBuilder{}.field("a", "c").field("a", "b").build());
-  // A value that imitates a following field.
+  // A value that looks like a following field.
   add(IdentityBuilder{}.field("a", "b\na:1=c").build());
   add(IdentityBuilder{}.field("a", std::string("b\0", 2)).build());
   EXPECT_EQ(digests.size(), 8U);

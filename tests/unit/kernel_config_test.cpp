@@ -31,7 +31,7 @@ TEST(KernelConfig, NamesRoundTrip) {
 }
 
 TEST(KernelConfig, NamesAreStable) {
-  // Tuned records and cache entries are found by them.
+  // Tuning records and cache entries are found by these names.
   EXPECT_EQ(to_string(KernelConfig(MmaConfig{})), "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1");
   EXPECT_EQ(to_string(KernelConfig(SimtConfig{})), "simt_m64_n64_k16_tm4_tn4");
   EXPECT_EQ(to_string(KernelConfig(WgmmaConfig{})), "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
@@ -59,10 +59,10 @@ TEST(KernelConfig, FieldsOfRungsAreNamedWhereTheyDiffer) {
     EXPECT_EQ(parse_config(to_string(config)), config) << to_string(config);
   }
   for (const char* text : {
-           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_a1",     // the default
-           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_l4",     // the default
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_a1",     // a field with its default value
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_l4",     // a field with its default value
            "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_z0_p0",  // another order
-           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_p2",     // no bool
+           "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_p2",     // not a bool
        }) {
     EXPECT_EQ(parse_config(text), std::nullopt) << text;
   }
@@ -85,7 +85,7 @@ TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {
            "mma",
            "mma_",
            "wgmma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
-           "wgmma_m128_n256_k64_c2_sn2_pp0_o0_s4_cm1_cn1_b1",  // no bool
+           "wgmma_m128_n256_k64_c2_sn2_pp0_o0_s4_cm1_cn1_b1",  // not a bool
            "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1",            // a field is missing
            "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b",          // a number is missing
            "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_",        // trailing text
@@ -94,7 +94,7 @@ TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {
            " mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
            "mma_m0128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",  // leading zeros
            "mma_m128_n128_k32_wm2_wn2_s3_x01_f2_e1_b1",
-           "mma_m128_n128_k32_wm2_wn2_s3_x2_f2_e1_b1",  // no bool
+           "mma_m128_n128_k32_wm2_wn2_s3_x2_f2_e1_b1",  // not a bool
            "mma_m128_n128_k32_wm2_wn2_s3_x-1_f2_e1_b1",
            "mma_m-128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",  // signs
            "mma_m+128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1",
@@ -138,10 +138,10 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrong) {
   EXPECT_FALSE(legal([](MmaConfig& c) { c.fragment_buffers = 3; }));
   EXPECT_FALSE(legal([](MmaConfig& c) { c.store = 3; }));
   EXPECT_FALSE(legal([](MmaConfig& c) { c.blocks_per_sm = 0; }));
-  EXPECT_FALSE(legal([](MmaConfig& c) { c.async_copy = false; }));  // nothing would be in flight
-  EXPECT_FALSE(legal([](MmaConfig& c) { c.padded = false; }));      // what is swizzled is not padded
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.async_copy = false; }));  // then nothing would be in flight
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.padded = false; }));      // a swizzled tile is not padded
   EXPECT_FALSE(legal([](MmaConfig& c) { c.b_matrices = 3; }));
-  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_n = 16; }));  // 8 columns a warp take ldmatrix.x2
+  EXPECT_FALSE(legal([](MmaConfig& c) { c.block_n = 16; }));  // 8 columns per warp need ldmatrix.x2
   EXPECT_TRUE(legal([](MmaConfig& c) { c.block_n = 16, c.b_matrices = 2; }));
   EXPECT_TRUE(legal([](MmaConfig& c) { c.block_k = 16, c.fragment_buffers = 1; }));
   EXPECT_TRUE(legal([](MmaConfig& c) { c.stages = 1, c.fragment_buffers = 1; }));
@@ -151,10 +151,11 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrong) {
   EXPECT_FALSE(legal([](MmaConfig& c) { c.block_k = 128, c.stages = 5; }));  // shared memory
   EXPECT_FALSE(is_legal(MmaConfig{}, traits, arch_limits("sm_75"))) << "no cp.async";
   EXPECT_FALSE(is_legal(MmaConfig{}, make_traits({DType::f32, DType::f32}, {}), arch));
-  EXPECT_FALSE(is_legal(MmaConfig{}, make_traits({DType::bf16, DType::f16}, {}), arch)) << "no such instruction";
+  EXPECT_FALSE(is_legal(MmaConfig{}, make_traits({DType::bf16, DType::f16}, {}), arch))
+      << "there is no such instruction";
   EXPECT_FALSE(is_legal(SimtConfig{}, make_traits({DType::f16, DType::f16}, {}), arch));
   EXPECT_TRUE(is_legal(SimtConfig{}, make_traits({DType::f32, DType::f32}, {}), arch_limits("sm_75")));
-  EXPECT_FALSE(is_legal(SimtConfig{.block_m = 60}, traits, arch)) << "threads no multiple of 32";
+  EXPECT_FALSE(is_legal(SimtConfig{.block_m = 60}, traits, arch)) << "the number of threads is not a multiple of 32";
 }
 
 TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
@@ -169,7 +170,7 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.block_n = 260; }));
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.block_k = 32; }));
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 0; }));
-  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 1; }));  // 256 accumulators a thread
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 1; }));  // 256 accumulators per thread
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.stages = 5; }));     // shared memory
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.cluster_m = c.cluster_n = 2; }));
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.ping_pong = c.one_tile = true; }));
@@ -195,7 +196,7 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWmma) {
   EXPECT_TRUE(legal([](WmmaConfig& c) { c.fragment_m = 8; }));
   EXPECT_TRUE(legal([](WmmaConfig& c) { c.async_copy = false; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_m = 0; }));
-  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_m = 96; }));  // no multiple of four warps' 16 rows
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_m = 96; }));  // not a multiple of four warps' 16 rows
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_n = 48; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_n = 32, c.fragment_m = 8; }));  // two warps' 32 columns
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.fragment_m = 64; }));
@@ -212,7 +213,8 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWmma) {
   EXPECT_FALSE(is_legal(WmmaConfig{}, GemmTraits{}, arch_limits("sm_75"))) << "no cp.async";
   EXPECT_TRUE(is_legal(WmmaConfig{}, GemmTraits{}, arch_limits("sm_80")));
   EXPECT_FALSE(is_legal(WmmaConfig{}, make_traits({DType::f32, DType::f32}, {}), arch));
-  EXPECT_FALSE(is_legal(WmmaConfig{}, make_traits({DType::bf16, DType::f16}, {}), arch)) << "no such instruction";
+  EXPECT_FALSE(is_legal(WmmaConfig{}, make_traits({DType::bf16, DType::f16}, {}), arch))
+      << "there is no such instruction";
   EXPECT_TRUE(is_legal(WmmaConfig{}, make_traits({DType::bf16, DType::f32}, {}, true, 1), arch));
 }
 

@@ -20,7 +20,7 @@ GemmTraits traits_of(const Rung& rung, DType accumulator) {
       .element = rung.element, .accumulator = accumulator, .op_b = rung.op_b, .vec_a = vec, .vec_b = vec, .vec_d = vec};
 }
 
-/// The lines of docs/ladder-names.txt: a name of the material and the command that runs it.
+/// The lines of docs/ladder-names.txt: a name in the material and the command that runs it.
 std::vector<std::pair<std::string, std::string>> listed_names() {
   std::ifstream file(HOTGEMM_SOURCE_DIR "/docs/ladder-names.txt");
   std::vector<std::pair<std::string, std::string>> names;

@@ -29,13 +29,24 @@ TEST(LaunchShape, AGridHasABlockForEachTile) {
 }
 
 TEST(LaunchShape, FitsGridsAndCoordinatesOf32Bits) {
-  constexpr std::int64_t kMost = 0x7fffffff;
   for (const LaunchShape& shape : {shape_of(MmaConfig{}), shape_of(WgmmaConfig{})}) {
-    EXPECT_TRUE(shape.fits(8, 8, kMost - 1024));
-    EXPECT_FALSE(shape.fits(8, 8, kMost - 1023));
-    EXPECT_FALSE(shape.fits(8, kMost, 8));
-    EXPECT_TRUE(shape.fits(kMost - 1024, 8192, 8));
-    EXPECT_FALSE(shape.fits(kMost - 1024, 1 << 26, 8)) << "2^19 times 2^24 tiles and more";
+    EXPECT_TRUE(shape.fits(8, 8, kMaxSize));
+    EXPECT_FALSE(shape.fits(8, 8, kMaxSize + 1));
+    EXPECT_FALSE(shape.fits(8, kMaxSize + 1, 8));
+    EXPECT_TRUE(shape.fits(kMaxSize, 8192, 8));
+    EXPECT_FALSE(shape.fits(kMaxSize, 1 << 26, 8)) << "2^19 times 2^24 tiles and more";
+  }
+}
+
+TEST(LaunchShape, NoTileReachesFartherThanTheLargestSizeAllows) {
+  static_assert(kMaxSize + kMaxTileExtent == 0x7fffffff);
+  for (const std::string& arch : known_archs()) {
+    for (const KernelConfig& config : candidates(GemmTraits{}, arch_limits(arch))) {
+      const LaunchShape shape = shape_of(config);
+      ASSERT_LE(shape.tile_m, kMaxTileExtent) << to_string(config);
+      ASSERT_LE(shape.tile_n, kMaxTileExtent) << to_string(config);
+      ASSERT_LE(std::visit([](const auto& c) { return c.block_k; }, config), kMaxTileExtent) << to_string(config);
+    }
   }
 }
 

@@ -29,7 +29,7 @@ TEST(MatrixMap, IsOfTheMatrixAsStored) {
 }
 
 TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
-  const WgmmaConfig config{.block_m = 128, .block_n = 64, .cluster_m = 2};  // B's slabs in two halves
+  const WgmmaConfig config{.block_m = 128, .block_n = 64, .cluster_m = 2};  // the slabs of B are copied in two halves
   const auto rows = [](const BoxMaps& boxes) {
     return std::pair(boxes.whole ? boxes.whole->box[1] : 0u, boxes.rest ? boxes.rest->box[1] : 0u);
   };
@@ -47,7 +47,7 @@ TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
   TensorMapSpec a = maps.of_a(address(16), 200, 100, 104);
   const TensorMapSpec rest = box_maps(a, maps.a_is_k_major).rest.value();
   a.box[1] = 72;
-  EXPECT_EQ(rest, a) << "of the same matrix";
+  EXPECT_EQ(rest, a) << "it is of the same matrix";
 }
 
 TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
@@ -57,14 +57,14 @@ TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
   };
   EXPECT_EQ(bytes(100, 200, 64, 64), (PrefetchBytes{100 * 64 * 2, 64 * 200 * 2}));
   EXPECT_EQ(bytes(100, 200, 60, 72), (PrefetchBytes{(99 * 72 + 60) * 2 / 16 * 16, 60 * 200 * 2}))
-      << "not what lies behind the last row, and whole chunks";
+      << "whole chunks, and nothing after the last row";
   EXPECT_EQ(bytes(1, 8, 4, 80), (PrefetchBytes{0, 4 * 8 * 2})) << "less than a chunk";
   EXPECT_EQ(bytes(1024, 1024, 2048, 2048), (PrefetchBytes{4 << 20, 4 << 20}));
   EXPECT_EQ(bytes(1025, 1024, 2048, 2048), PrefetchBytes{}) << "together more than 8 MiB";
   EXPECT_EQ(bytes(64, 64, 512, 512, 2), (PrefetchBytes{64 << 10, 64 << 10}));
   EXPECT_EQ(bytes(64, 64, 513, 520, 2), PrefetchBytes{}) << "more than 64 KiB for each block";
   EXPECT_NE(bytes(100, 200, 64, 128), PrefetchBytes{});
-  EXPECT_EQ(bytes(100, 200, 64, 136), PrefetchBytes{}) << "more lies between rows than in them";
+  EXPECT_EQ(bytes(100, 200, 64, 136), PrefetchBytes{}) << "the gaps between rows are larger than the rows";
   EXPECT_EQ(bytes(0x7fffffff, 8, 0x7fffffff, 1 << 30), PrefetchBytes{});
 }
 

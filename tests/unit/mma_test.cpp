@@ -14,14 +14,14 @@ namespace {
 
 constexpr u32 kShared = 1024;
 
-/// Extents along m or n of the menu's tiles with the warps along it, and with the threads of their blocks.
+/// Extents of the menu's tiles along m or n, with the warps along them or the threads of the block.
 struct OuterWarps {
   int outer, warps;
 };
 struct OuterThreads {
   int outer, threads;
 };
-// The last has a number of warps that is no power of two: legal, though in no line of the menu.
+// The last one has a number of warps that is not a power of two. This is legal, but no line of the menu has it.
 constexpr OuterWarps kOuterWarps[] = {{16, 1}, {32, 1},  {64, 1},  {128, 1}, {256, 1}, {32, 2},
                                       {64, 2}, {96, 2},  {128, 2}, {160, 2}, {192, 2}, {256, 2},
                                       {64, 4}, {128, 4}, {192, 4}, {256, 4}, {96, 3}};
@@ -58,12 +58,12 @@ struct FragmentCase {
   TileLayout tile;
   bool k_major;
   int outer, warps, block_k;
-  int matrices;  // of one load, which is 8 wide by two of them
+  int matrices;  // matrices per load; two of them make it 8 wide
   LdmatrixRecord (*load)(LdmatrixLane lane, int warp, int block, int k_step);
 };
 
-/// As the families walk them: by four matrices warps take 16-wide blocks in turn; by two, each has its 8-wide blocks
-/// side by side.
+/// The order in which the families use them. With four matrices, warps take 16-wide blocks alternately. With two, each
+/// warp has adjacent 8-wide blocks.
 constexpr int warp_step(int outer, int warps, int matrices) { return matrices == 4 ? 16 : outer / warps; }
 constexpr int block_step(int warps, int matrices) { return matrices == 4 ? 16 * warps : 8; }
 
@@ -102,7 +102,8 @@ std::vector<FragmentCase> fragment_cases(std::index_sequence<kIndex...>) {
   return cases;
 }
 
-/// One ldmatrix of `warp`: each lane addresses the chunk that TileLayout says, and no phase has a bank conflict.
+/// Checks one ldmatrix of `warp`: each lane gives the address of its chunk in TileLayout, and no phase has a bank
+/// conflict.
 void check_ldmatrix(const FragmentCase& c, LdmatrixLane (*lane_of)(int, bool), int warp, int block, int k_step,
                     std::set<u32>& read) {
   unsigned bank_groups = 0;
@@ -163,15 +164,15 @@ TEST(Mma, FragmentsOfOneProductCoverTheTileOnce) {
 // ---- TileCopy ----
 
 constexpr u64 kMatrix = u64{1} << 40;
-constexpr i64 kLd = 3'000'000'064;  // rows further apart than 32 bits can say
+constexpr i64 kLd = 3'000'000'064;  // rows are further apart than 32 bits can express
 
-/// The matrix around a block's tiles: where the block begins, and the extents that cut its tiles.
+/// The place of a block in a matrix: its start, and the extents of the matrix, which cut its tiles.
 struct Edges {
   int outer0, outers, k;
 };
 
 enum class Path { whole, partial };
-/// The copies of the k-tile `k_tile` by all threads.
+/// The copies of all threads for the k-tile `k_tile`.
 using IssueTile = std::vector<CopyRecord> (*)(const Edges& edges, int k_tile, Path path);
 
 template <TileLayout kTile, bool kKMajor, int kVec, int kThreads>
@@ -214,7 +215,7 @@ std::vector<CopyCase> copy_cases(std::index_sequence<kIndex...>) {
     cases.push_back(copy_case<kCase, kVec, 32, true, true>());
     cases.push_back(copy_case<kCase, kVec, 64, false, true>());
     cases.push_back(copy_case<kCase, kVec, 64, true, true>());
-    if constexpr (kVec == 8) {  // padding changes offset_bytes alone
+    if constexpr (kVec == 8) {  // padding changes only offset_bytes
       cases.push_back(copy_case<kCase, kVec, 32, false, false>());
       cases.push_back(copy_case<kCase, kVec, 64, true, false>());
     }
@@ -223,8 +224,8 @@ std::vector<CopyCase> copy_cases(std::index_sequence<kIndex...>) {
   return cases;
 }
 
-/// Each element of the tile is written once, with the element that belongs there, or zero beyond the matrix; nothing
-/// beyond the matrix is read.
+/// Checks that each element of the tile is written once, with the right element or, beyond the matrix, with zero, and
+/// that nothing beyond the matrix is read.
 void check_tile(const CopyCase& c, const Edges& edges, int k_tile, Path path) {
   const std::vector<CopyRecord> copies = c.issue(edges, k_tile, path);
   const int k0 = k_tile * c.block_k;
@@ -258,7 +259,7 @@ void check_copies() {
   ASSERT_GE(cases.size(), 4 * std::size(kOuterThreads));
   for (const CopyCase& c : cases) {
     SCOPED_TRACE(name(c.tile, c.k_major) + ", " + std::to_string(c.threads) + " threads");
-    // Inside the matrix; and cut in both dimensions, k in the first tile or in the second.
+    // Tiles inside the matrix, and tiles cut in both dimensions; k is cut in the first or the second tile.
     for (const Edges& edges : {Edges{c.outer, 2 * c.outer, 2 * c.block_k},
                                Edges{c.outer, 2 * c.outer - 3, c.block_k - 5}, Edges{0, 1, 2 * c.block_k - 9}}) {
       const bool is_inside = c.is_inside(edges.outer0, edges.outers);

@@ -39,7 +39,7 @@ TEST(Model, MoreWorkIsNotPredictedFaster) {
     const DeviceInfo device = nominal_device(arch);
     for (const KernelConfig& config : anchors(GemmTraits{}, arch_limits(arch))) {
       double last_m = 0, last_n = 0, last_k = 0;
-      const std::int64_t step = family_of(config).name == "wgmma" ? 64 : 1;  // rows of A and B in whole lines
+      const std::int64_t step = family_of(config).name == "wgmma" ? 64 : 1;  // rows of A and B in whole cache lines
       for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
         const std::int64_t row = (size + step - 1) / step * step;
         const double by_m = predict_us(config, sized(size, 1024, 512), device);
@@ -55,7 +55,7 @@ TEST(Model, MoreWorkIsNotPredictedFaster) {
 }
 
 TEST(Model, IsNotFasterThanTheTensorCores) {
-  // 990 TFLOP/s is what an H200 does with wgmma; mma.sync stays below.
+  // An H200 reaches at most 990 TFLOP/s with wgmma, and less with mma.sync.
   const Problem problem = sized(8192, 8192, 8192);
   const double flops = 2.0 * 8192 * 8192 * 8192;
   for (const KernelConfig& config : candidates(GemmTraits{}, arch_limits("sm_90a"))) {

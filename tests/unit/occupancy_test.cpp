@@ -11,7 +11,7 @@ Occupancy of(const char* arch, int threads, int registers, int smem_bytes) {
   return occupancy({.threads = threads, .registers = registers, .smem_bytes = smem_bytes}, arch_limits(arch));
 }
 
-// What cuda_occupancy.h of CUDA 13.0 computes for the same GPUs.
+// The expected values are from cuda_occupancy.h of CUDA 13.0 for the same GPUs.
 TEST(Occupancy, IsThatOfNvidiasCalculator) {
   using enum OccupancyLimit;
   EXPECT_EQ(of("sm_90a", 256, 128, 32768), (Occupancy{2, 16, 64, registers}));
@@ -34,14 +34,14 @@ TEST(Occupancy, RegistersAreGivenInUnitsOfEightPerThread) {
 }
 
 TEST(Occupancy, OneWarpMayGoToAnyQuarterOfAnSm) {
-  EXPECT_EQ(of("sm_90a", 32, 255, 0).blocks_per_sm, 8);  // two in each
-  EXPECT_EQ(of("sm_90a", 96, 168, 0).blocks_per_sm, 4);  // twelve warps have room: three in each
+  EXPECT_EQ(of("sm_90a", 32, 255, 0).blocks_per_sm, 8);  // two in each SM sub-partition
+  EXPECT_EQ(of("sm_90a", 96, 168, 0).blocks_per_sm, 4);  // twelve warps fit, three in each SM sub-partition
 }
 
 TEST(Occupancy, TheDriverTakesAKibibyteOfEachBlock) {
   EXPECT_EQ(of("sm_90a", 128, 32, 113 << 10).blocks_per_sm, 2);
   EXPECT_EQ(of("sm_90a", 128, 32, (113 << 10) + 1).blocks_per_sm, 1);
-  EXPECT_EQ(of("sm_75", 128, 32, 32 << 10).blocks_per_sm, 2);  // but not on this one
+  EXPECT_EQ(of("sm_75", 128, 32, 32 << 10).blocks_per_sm, 2);  // but not on this GPU
 }
 
 TEST(Occupancy, UnknownRegistersBindNothing) {

@@ -16,10 +16,10 @@ struct TypePair {
   DType accumulator;
 };
 
-/// What the tensor cores of family `mma` compute.
+/// The types for which family `mma` uses tensor cores.
 inline constexpr TypePair kTensorTypes[] = {
     {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}};
-/// Every pair that the library has a kernel for.
+/// Every pair of types for which the library has a kernel.
 inline constexpr TypePair kAllTypes[] = {
     {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
 
@@ -42,8 +42,8 @@ inline GemmTraits make_traits(TypePair types, Layout layout, bool reads_c = fals
           .vec_d = vec};
 }
 
-/// The candidates of family mma, over all layouts and types on the architecture with the most shared memory, each once
-/// per layout.
+/// Visits the candidates of family mma, for all layouts and types, on the architecture with the most shared memory.
+/// Each config is visited once per layout.
 template <class Visit>  // void(const MmaConfig&, const GemmTraits&)
 void for_each_mma_candidate(Visit&& visit) {
   for (const Layout& layout : kLayouts) {

@@ -14,7 +14,7 @@
 namespace hotgemm {
 namespace {
 
-/// The message of the error that parse_problem(text) throws, or "" where it throws none.
+/// The message of the error that parse_problem(text) throws, or "" if it throws none.
 std::string error_of(std::string_view text) {
   try {
     parse_problem(text);
@@ -89,6 +89,7 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"1x2x0x10 nt f16 f32", "'1x2x0x10'"},
       {"1x2.5x3 nt f16 f32", "n is '2.5'"},
       {"2147483648x2x3 nt f16 f32", "m is '2147483648': the largest"},
+      {"2147482624x2x3 nt f16 f32", "m is '2147482624': the largest size is 2147482623"},
       {"1x2x99999999999999999999 nt f16 f32", "k is '99999999999999999999': the largest"},
       {"1x2x3 no f16 f32", "'no'"},
       {"1x2x3 NT f16 f32", "'NT'"},
@@ -115,8 +116,8 @@ TEST(Problem, ErrorsNameTheOffendingText) {
 }
 
 TEST(Problem, ExtremeSizesAreAccepted) {
-  EXPECT_EQ(parse_problem("0x2147483647x1 nn f16 f32").n, 2147483647);
-  EXPECT_EQ(parse_problem("0x2147483647x1 nn f16 f32").m, 0);
+  EXPECT_EQ(parse_problem("0x2147482623x1 nn f16 f32").n, 2147482623);
+  EXPECT_EQ(parse_problem("0x2147482623x1 nn f16 f32").m, 0);
 }
 
 TEST(Problem, EnumerationsRoundTrip) {
@@ -163,12 +164,32 @@ TEST(ClassM, About35BucketsUpTo8192) {
 }
 
 TEST(ClassM, EndsOfTheRange) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLargest = 2147482623;  // 2^31 - 1 less the 1024 that a tile may reach beyond a matrix
+  constexpr std::int64_t kLastStep = std::int64_t{7} << 28;
   EXPECT_EQ(class_m(0), 1);
-  EXPECT_EQ(class_m(2147483647), 2147483648);
-  EXPECT_EQ(class_m(kMax), kMax);
-  EXPECT_EQ(class_m(kMax - 5), kMax);
-  EXPECT_EQ(class_m(std::int64_t{1} << 62), std::int64_t{1} << 62);
+  EXPECT_EQ(class_m(kLastStep), kLastStep);
+  // 2^31 would be next, which is no size.
+  EXPECT_EQ(class_m(kLastStep + 1), kLargest);
+  EXPECT_EQ(class_m(kLargest - 1), kLargest);
+  EXPECT_EQ(class_m(kLargest), kLargest);
+}
+
+TEST(ClassM, NeverLeavesTheRange) {
+  constexpr std::int64_t kLargest = 2147482623;
+  for (const std::int64_t m :
+       {kLargest + 1, std::int64_t{1} << 31, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
+    EXPECT_EQ(class_m(m), kLargest) << "sizes that are refused elsewhere";
+  }
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 100000; ++i) {
+    const auto m =
+        1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(kLargest)) % (kLargest >> i % 24);
+    const std::int64_t bucket = class_m(m);
+    ASSERT_GE(bucket, m);
+    ASSERT_LE(bucket, kLargest);
+    ASSERT_LE(class_m(m - 1), bucket);
+    ASSERT_EQ(class_m(bucket), bucket) << m;
+  }
 }
 
 }  // namespace

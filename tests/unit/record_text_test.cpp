@@ -58,8 +58,8 @@ TEST(RecordText, ClassIsTheBucket) {
   const std::string line = to_line({record, 0});
   EXPECT_EQ(leading_class(line), "5120x4096x512 nt f16 f32 a16 b16 d16 beta0");
   EXPECT_EQ(parse_line(line).stored->record.problem.m, 4100);
-  record.problem.m = 2147483647;  // its bucket is one more, which is no size
-  EXPECT_EQ(leading_class(to_line({record, 0})), "2147483647x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  record.problem.m = 2000000000;  // in the last bucket, which ends at the largest size
+  EXPECT_EQ(leading_class(to_line({record, 0})), "2147482623x4096x512 nt f16 f32 a16 b16 d16 beta0");
 }
 
 TEST(RecordText, RefusesWhatCannotBeReadBack) {
@@ -83,11 +83,11 @@ TEST(RecordText, RefusesWhatCannotBeReadBack) {
   EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.gpu = "\xff"; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.gpu = std::string(257, 'x'); }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.arch = "sm_1"; }));
-  EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.arch = "sm_75"; }));  // has no mma config
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.environment.arch = "sm_75"; }));  // sm_75 has no mma config
   EXPECT_TRUE(refused([](TuningRecord& r) { r.template_digest = "abc"; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.config = MmaConfig{.block_m = 100}; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.raster_width = 0; }));
-  EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.programmatic = true; }));  // of an mma config
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.programmatic = true; }));  // no mma config is programmatic
   EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.align_a = 3; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.m = -1; }));
 }
@@ -114,7 +114,7 @@ TEST(RecordText, EachFaultIsNamed) {
       {edited(good, "\"m\":4096", "\"m\":18446744073709551615"), "not an integer"},
       {edited(good, "4096x4096x512 nt", "4096x4096x512 xy"), "'xy'"},
       {edited(good, "mma_m128", "mma_m100"), "is not legal"},
-      {edited(good, "mma_m128", "mmb_m128"), "none of this version"},
+      {edited(good, "mma_m128", "mmb_m128"), "unknown to this version"},
       {edited(good, "r4n", "r0n"), "launch 'r0n'"},
       {edited(good, "r4n", "r2000000000n"), "launch 'r2000000000n'"},
       {edited(good, "123.25", "-123.25"), "negative"},
@@ -189,7 +189,7 @@ TEST(RecordText, MutatedLinesNeverYieldAnIllegalRecord) {
         default: line.insert(at, line.substr(random() % line.size(), random() % 20)); break;
       }
     }
-    line = with_checksum(line);  // the parser behind the checksum is what is tried
+    line = with_checksum(line);  // so that the test reaches the parser behind the checksum
     const ParsedLine parsed = parse_line(line);
     ASSERT_EQ(parsed.stored.has_value(), parsed.fault == LineFault::none);
     if (!parsed.stored) continue;
@@ -199,7 +199,7 @@ TEST(RecordText, MutatedLinesNeverYieldAnIllegalRecord) {
     ASSERT_EQ(to_line(*parsed.stored), line);
     ASSERT_TRUE(std::isfinite(got.timing.median_us) && got.timing.median_us >= 0);
   }
-  EXPECT_GT(accepted, 100);  // edits of a name or a digit are legal records
+  EXPECT_GT(accepted, 100);  // many edits of a name or a digit give a legal record
 }
 
 }  // namespace

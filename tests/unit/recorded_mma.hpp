@@ -1,9 +1,9 @@
 #pragma once
-#pragma GCC system_header  // templates are warned about where they are compiled for a GPU; GCC knows no #pragma unroll
+#pragma GCC system_header  // templates get warnings where a GPU compiler compiles them; GCC lacks #pragma unroll
 
-// templates/mma.cuh with recorders in the place of the instructions that touch memory in its main loop, so that its
-// address arithmetic can be tested as it is. To be included by one source of a program: its classes are not those that
-// another includer of mma.cuh gets.
+// templates/mma.cuh with recorders in place of the instructions of its main loop that access memory, so that its
+// address arithmetic can be tested unchanged. Only one source file of a program may include it: its classes differ from
+// those of other includers of mma.cuh.
 
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
@@ -27,7 +27,7 @@ struct LdmatrixRecord {
 
 struct Recorder {
   std::vector<CopyRecord> copies;
-  LdmatrixRecord ldmatrix{};  ///< the last one
+  LdmatrixRecord ldmatrix{};  ///< the last ldmatrix
   u64 loaded = 0;             ///< address of the last load
 };
 inline Recorder& recorder() {
@@ -44,7 +44,7 @@ inline u16 recorded_ld_global_b16(u64 address) {
   recorder().loaded = address;
   return 1;
 }
-/// Stores what was loaded, 1, or zero.
+/// Records a store as a copy from the last loaded address: two valid bytes for a loaded element (1), none for a zero.
 inline void recorded_st_shared_b16(u32 shared, u16 value) {
   recorder().copies.push_back({shared, recorder().loaded, value * 2});
 }

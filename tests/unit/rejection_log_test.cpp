@@ -206,7 +206,7 @@ TEST(RejectionLog, LeavesTheSegmentOfALiveWriterAlone) {
   record.time = record.expires = later;
   record.expires += 100;
   writer->add(record);
-  EXPECT_EQ(count_of(options_at(directory, later)), 1u);  // which a removed file would have lost
+  EXPECT_EQ(count_of(options_at(directory, later)), 1u);  // removing the file would have lost it
   writer.reset();
   EXPECT_EQ(count_of(options_at(directory, later + 100)), 0u);
   EXPECT_TRUE(files_in(segments(directory)).empty());

@@ -48,7 +48,7 @@ constexpr GoldenCase kGolden[] = {
 
 GemmTraits traits_of_text(const char* problem) { return traits_of(parse_problem(problem)); }
 
-/// Compares with tests/golden/<name>.cu, or writes it where HOTGEMM_UPDATE_GOLDEN=1.
+/// Compares with tests/golden/<name>.cu. With HOTGEMM_UPDATE_GOLDEN=1 it writes the file instead.
 void expect_golden(const std::string& name, const std::string& text, std::set<std::string>& names) {
   const fs::path path = fs::path(HOTGEMM_SOURCE_DIR) / "tests" / "golden" / (name + ".cu");
   names.insert(path.filename().string());
@@ -60,7 +60,7 @@ void expect_golden(const std::string& name, const std::string& text, std::set<st
   std::ifstream file(path, std::ios::binary);
   ASSERT_TRUE(file) << path << " is missing; HOTGEMM_UPDATE_GOLDEN=1 writes it";
   const std::string expected{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(text, expected) << path << "; HOTGEMM_UPDATE_GOLDEN=1 rewrites it if the change is meant";
+  EXPECT_EQ(text, expected) << path << "; if the change is intended, HOTGEMM_UPDATE_GOLDEN=1 rewrites the file";
 }
 
 TEST(Render, IsWhatTheGoldenFilesSay) {
@@ -84,7 +84,7 @@ TEST(Render, IsWhatTheGoldenFilesSay) {
   for (const auto& entry : fs::directory_iterator(HOTGEMM_SOURCE_DIR "/tests/golden")) {
     on_disk.insert(entry.path().filename().string());
   }
-  EXPECT_EQ(on_disk, names) << "a golden file that nothing is compared with";
+  EXPECT_EQ(on_disk, names) << "a golden file that no test uses";
 }
 
 TEST(Render, SymbolsAreIdentifiersAndDistinct) {
@@ -149,7 +149,7 @@ TEST_F(RenderIdentity, IsTheSameForTheSameInput) {
   EXPECT_EQ(render(MmaConfig{}, GemmTraits{}, "sm_80", TemplateBundle::embedded()).identity,
             render(MmaConfig{}, GemmTraits{}, "sm_80", TemplateBundle::from_directory(HOTGEMM_SOURCE_DIR "/templates"))
                 .identity)
-      << "where the templates come from does not matter";
+      << "the place of the templates does not matter";
 }
 
 TEST_F(RenderIdentity, ChangesWithEachFieldOfTheConfig) {

@@ -7,7 +7,7 @@
 namespace hotgemm {
 namespace {
 
-/// As the source material counts: C is read and written.
+/// A problem as the source material counts it: C is read and written.
 Problem sgemm(std::int64_t size) {
   return {.m = size, .n = size, .k = size, .dtype = DType::f32, .align_a = 16, .beta_is_zero = false};
 }
@@ -20,7 +20,7 @@ double intensity(const ReuseTile& tile, std::int64_t size) {
   return flops(sgemm(size)) / traffic_bytes(tile, sgemm(size));
 }
 
-// The numbers of the SGEMM material, on an RTX 4090.
+// The numbers in the SGEMM material, for an RTX 4090.
 TEST(Roofline, DeviceRatio) {
   EXPECT_NEAR(device_ratio(82, 1008), 81.3, 0.05);
   const double peak = peak_tflops(Pipe::cuda_f32, rtx_4090());
@@ -35,7 +35,7 @@ TEST(Roofline, OfTheProblem) {
 
 TEST(Roofline, OfTheMaterialsKernels) {
   EXPECT_NEAR(intensity({1, 1}, 1024), 0.25, 0.001);    // naive
-  EXPECT_NEAR(intensity({32, 32}, 1024), 7.76, 0.005);  // block tiling: 8 without C
+  EXPECT_NEAR(intensity({32, 32}, 1024), 7.76, 0.005);  // block tiling; 8 without C
   EXPECT_NEAR(1 / (1 / intensity({32, 32}, 1024) - 8.0 / 2048), 8, 1e-9);
   EXPECT_NEAR(intensity({64, 64}, 1024), 15.1, 0.05);  // thread tiling: 16×16 threads of 4×4
 }

@@ -8,7 +8,7 @@
 namespace hotgemm {
 namespace {
 
-// The examples of FIPS 180-4.
+// The examples in FIPS 180-4.
 TEST(Sha256, GivesTheStandardsExamples) {
   EXPECT_EQ(to_hex(sha256(std::string_view())), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(to_hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

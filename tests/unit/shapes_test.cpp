@@ -47,7 +47,7 @@ TEST(Shapes, EmptyTextHasNoProblems) {
 }
 
 TEST(Shapes, PackedRowsFixTheAlignment) {
-  // A is stored m×k or k×m, B k×n or n×k, D m×n; 2-byte elements.
+  // A is stored as m×k or k×m, B as k×n or n×k, D as m×n, with 2-byte elements.
   const auto problems =
       parse_shapes("1023 1028 1026 nn f16\n1023 1028 1026 tt f16\n1023 1028 1026 nn f32\n7 0 8 nn f16", "x");
   EXPECT_EQ(to_string(problems[0]), "1023x1028x1026 nn f16 f32 a4 b8 d8 beta0");

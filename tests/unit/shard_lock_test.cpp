@@ -19,7 +19,7 @@ class ShardLockTest : public CacheTest {
  protected:
   std::filesystem::path locks_path() const { return base_ / "locks"; }
 
-  // A child that takes shard 7, says so, and then does not let go.
+  // Starts a child that takes shard 7, reports it, and then keeps it.
   pid_t start_holder() const {
     int pipe[2];
     if (::pipe(pipe) != 0) throw std::runtime_error("pipe failed");

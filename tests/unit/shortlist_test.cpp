@@ -84,7 +84,8 @@ TEST(Shortlist, HasManyTilesAndMoreThanOneFamily) {
   }
 }
 
-/// What was measured to be fastest among CUTLASS's kernels, cuBLAS's choice of tile, is among what is tried here.
+/// The tiles that were measured as the fastest of CUTLASS's kernels, and those that cuBLAS chooses, are on the
+/// shortlist.
 TEST(Shortlist, HoldsKnownWinners) {
   struct Winner {
     Problem problem;

@@ -64,7 +64,7 @@ TEST(Statistics, PairedRatiosKeepTheRoundsThatBothRan) {
   EXPECT_EQ(paired_ratios(baseline, ours), (std::vector<double>{2, 2}));
 }
 
-// The ranks are those of published tables of the sign test at 95 %.
+// The ranks are those in published tables of the sign test at 95 %.
 TEST(Statistics, MedianIntervalRanks) {
   EXPECT_EQ(median_interval(one_to(6)), (Interval{1, 6}));
   EXPECT_EQ(median_interval(one_to(7)), (Interval{1, 7}));
@@ -98,7 +98,7 @@ TEST(Statistics, MedianIntervalCoversAsPromised) {
       covered += median_interval(samples).contains(1);
     }
     EXPECT_GE(covered, 0.945 * kTrials) << count;
-    EXPECT_LE(covered, 0.995 * kTrials) << count;  // not wide for nothing
+    EXPECT_LE(covered, 0.995 * kTrials) << count;  // the interval is not wider than necessary
   }
 }
 

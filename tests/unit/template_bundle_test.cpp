@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A copy of templates/ that a test may spoil.
+/// A copy of templates/ that a test may damage.
 class TemplateBundleTest : public testing::Test {
  protected:
   TemplateBundleTest() {
@@ -74,12 +74,12 @@ TEST_F(TemplateBundleTest, EditingOneFamilyLeavesTheOthersAlone) {
 
 TEST_F(TemplateBundleTest, EditingASharedFileChangesAllThatIncludeIt) {
   const TemplateBundle before = bundle();
-  append("shared/gemm_args.hpp", "// edited\n");  // of the families, not of the checks
+  append("shared/gemm_args.hpp", "// edited\n");  // included by the families, but not by the check kernels
   const TemplateBundle after = bundle();
   EXPECT_NE(after.digest("simt.cuh"), before.digest("simt.cuh"));
   EXPECT_NE(after.digest("mma.cuh"), before.digest("mma.cuh"));
   EXPECT_EQ(after.digest("check.cuh"), before.digest("check.cuh"));
-  append("ptx/device.hpp", "// edited\n");  // included by includes
+  append("ptx/device.hpp", "// edited\n");  // included indirectly
   EXPECT_NE(bundle().digest("check.cuh"), after.digest("check.cuh"));
 }
 

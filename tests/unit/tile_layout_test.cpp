@@ -21,7 +21,7 @@ struct LessLayout {
 };
 using Layouts = std::set<TileLayout, LessLayout>;
 
-/// Every tile that a candidate keeps in shared memory.
+/// All tiles that candidates keep in shared memory.
 const Layouts& candidate_tiles() {
   static const Layouts tiles = [] {
     Layouts all;
@@ -33,7 +33,7 @@ const Layouts& candidate_tiles() {
   return tiles;
 }
 
-/// And those that a new line of the menu might bring.
+/// The same, and tiles that a new line of the menu might need.
 Layouts more_tiles() {
   Layouts tiles = candidate_tiles();
   for (const int rows : {16, 48, 128}) {
@@ -119,7 +119,7 @@ TEST(TileLayout, IsTheFamiliarSwizzle) {
 }
 
 TEST(TileLayout, ResultsGoToDistinctBanks) {
-  // store_staged writes one word per lane: eight rows, four neighbouring words each.
+  // store_staged writes one word per lane: eight rows with four neighbouring words each.
   for_each_mma_candidate([&](const MmaConfig& config, const GemmTraits&) {
     const TileLayout tile = config.d_tile();
     std::set<int> banks;

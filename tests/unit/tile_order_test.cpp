@@ -12,7 +12,7 @@ namespace {
 
 using Wide = unsigned long long;
 
-/// Position of a tile in the order, counted in the obvious way: whole groups before it, whole columns of its group
+/// The position of a tile in the order, computed the simple way: whole groups before it, whole columns of its group
 /// before it, tiles above it.
 Wide position_of(Wide m, Wide n, Wide tiles_m, Wide tiles_n, Wide width, bool along_n) {
   const Wide outer = along_n ? n : m, inner = along_n ? m : n;
@@ -56,7 +56,7 @@ TEST(TileOrder, IsThePictureOfItsComment) {
 }
 
 TEST(TileOrder, DoesNotOverflow) {
-  // Grids of up to 2^31 - 1 blocks, the most that a launch may have.
+  // Grids of up to 2^31 - 1 blocks, the maximum of a launch.
   constexpr unsigned kMost = 2147483647U;
   constexpr std::pair<unsigned, unsigned> kGrids[] = {{kMost, 1},      {1, kMost},      {46340, 46341},
                                                       {2, 1073741823}, {1073741823, 2}, {715827882, 3}};

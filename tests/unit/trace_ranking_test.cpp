@@ -36,14 +36,14 @@ TEST(TraceRanking, OfNothingIsEmpty) {
 }
 
 TEST(TraceRanking, ComparesByPairsAcrossRacesAtDifferentClocks) {
-  // In race 1 everything takes twice as long: by their times, b would seem slower than c.
+  // Everything takes twice as long in race 1. By the plain times, b would seem slower than c.
   const std::vector<TraceLine> lines = {sample("ref", 0, 0, 10), sample("c", 0, 0, 9), sample("ref", 1, 0, 20),
                                         sample("b", 1, 0, 16)};
   const TraceRanking ranking = rank_trace(lines, kProblem);
   EXPECT_EQ(ranking.reference, (CandidateName{"ref", "r8m"}));
   EXPECT_EQ(order_of(ranking), (Names{"b", "c", "ref"}));
   EXPECT_DOUBLE_EQ(ranking.entries[0].ratio, 0.8);
-  EXPECT_DOUBLE_EQ(ranking.us(ranking.entries[0]), 12);  // the reference's median is 15
+  EXPECT_DOUBLE_EQ(ranking.us(ranking.entries[0]), 12);  // the median of the reference is 15
   EXPECT_EQ(ranking.races, 2);
   EXPECT_EQ(ranking.place("b"), 1);
   EXPECT_EQ(ranking.place("ref"), 3);
@@ -61,7 +61,7 @@ TEST(TraceRanking, ARejectedReferenceIsReplaced) {
                                         sample("bad", 2, 0, 1), sample("d", 2, 0, 7),  rejection("bad")};
   const TraceRanking ranking = rank_trace(lines, kProblem);
   EXPECT_EQ(ranking.reference.config, "a");
-  EXPECT_EQ(order_of(ranking), (Names{"c", "b", "a"}));  // d has to be measured again
+  EXPECT_EQ(order_of(ranking), (Names{"c", "b", "a"}));  // d must be measured again
   EXPECT_TRUE(ranking.rejected.contains("bad"));
 }
 
@@ -121,7 +121,7 @@ TEST(TraceRanking, RegretOfTheModelsFirst) {
   const TraceRanking ranking = rank_trace(lines, kProblem);
   const std::vector<CandidateName> order = {{"bad", "r8m"}, {"ref", "r8m"}, {"a", "r8m"}, {"b", "r8m"}};
   EXPECT_TRUE(std::isnan(regret_of_first(ranking, order, 1)));
-  EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 2), 0.25);  // of the rasters that the order names
+  EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 2), 0.25);  // only with the rasters in `order`
   EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 3), 0.125);
   EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 4), 0);
   EXPECT_DOUBLE_EQ(regret_of_first(ranking, order, 99), 0);

@@ -40,7 +40,7 @@ std::filesystem::path file_of(const TemporaryDirectory& directory) {
   return directory.path() / "v1" / "tune" / (kDigest + ".jsonl");
 }
 
-/// A journal of three problems, and its text.
+/// Writes a journal of three problems and returns its text.
 std::string fill(const TemporaryDirectory& directory) {
   const std::vector<Problem> problems = some_problems();
   TuneJournal journal{options_at(directory), kDigest, false};
@@ -87,7 +87,7 @@ TEST(TuneJournal, KilledAtEachByteItForgetsAtMostTheLastLine) {
   const std::vector<JournalEntry> entries = {kDone, kFailed, kPartial};
   for (std::size_t length = 0; length <= text.size(); ++length) {
     write_file(file_of(directory), text.substr(0, length));
-    std::size_t whole = 0;  // lines that are complete, with or without their newline
+    std::size_t whole = 0;  // complete lines, with or without their newline
     for (std::size_t end = text.find('\n'); end != std::string::npos && end <= length; end = text.find('\n', end + 1)) {
       ++whole;
     }
@@ -96,7 +96,7 @@ TEST(TuneJournal, KilledAtEachByteItForgetsAtMostTheLastLine) {
       for (std::size_t i = 0; i < problems.size(); ++i) {
         EXPECT_EQ(journal.status(problems[i]), i < whole ? std::optional(entries[i]) : std::nullopt) << length;
       }
-      journal.add(problems[2], kFailed);  // what follows a torn line is not spoilt by it
+      journal.add(problems[2], kFailed);  // a torn line does not spoil the line after it
     }
     const TuneJournal resumed{options_at(directory), kDigest, true};
     EXPECT_EQ(resumed.status(problems[2]), kFailed) << length;
@@ -124,7 +124,7 @@ TEST(TuneJournal, OneRunAtATime) {
   Warnings warnings;
   TuneJournal second{options_at(directory, &warnings), kDigest, false};
   ASSERT_EQ(warnings.messages().size(), 1u);
-  EXPECT_NE(warnings.messages()[0].find("another process is at it"), std::string::npos);
+  EXPECT_NE(warnings.messages()[0].find("another process is appending to it"), std::string::npos);
   second.add(some_problems()[1], kDone);
   EXPECT_EQ(second.status(some_problems()[1]), kDone);
   first.add(some_problems()[2], kDone);

@@ -1,4 +1,4 @@
-// An operand lies where its descriptor says: what copies by tensor write is what wgmma reads.
+// Tests that an operand lies where its descriptor says: wgmma reads where copies by tensor map write.
 
 #include "shared/wgmma_descriptor.hpp"
 
@@ -11,7 +11,7 @@
 namespace hotgemm {
 namespace {
 
-/// Fields of a descriptor, in bytes.
+/// The fields of a descriptor, in bytes.
 struct Fields {
   int address, leading, stride, swizzle_bytes;
 };
@@ -21,13 +21,13 @@ Fields fields_of(unsigned long long descriptor) {
   return {field(0), field(16), field(32), kSwizzles[descriptor >> 62]};
 }
 
-/// XORs address bits 4 to 6 with bits 7 to 9, as many as the swizzle has.
+/// XORs address bits 4 to 6 with bits 7 to 9, as many of them as the swizzle has.
 int swizzled(int address, int swizzle_bytes) {
   const int bits = swizzle_bytes == 128 ? 7 : swizzle_bytes == 64 ? 3 : swizzle_bytes == 32 ? 1 : 0;
   return address ^ ((address / 128 & bits) * 16);
 }
 
-/// Where wgmma finds element (outer, k), k below 16, by the PTX ISA's canonical layouts.
+/// The address at which wgmma reads element (outer, k), for k below 16, by the canonical layouts of the PTX ISA.
 int read_address(unsigned long long descriptor, bool k_major, int outer, int k) {
   const Fields f = fields_of(descriptor);
   const int span = f.swizzle_bytes;
@@ -36,7 +36,7 @@ int read_address(unsigned long long descriptor, bool k_major, int outer, int k) 
   return swizzled(f.address + along / span * f.leading + along % span + k / 8 * f.stride + k % 8 * span, span);
 }
 
-/// Where copies by tensor put element (outer, k): slab after slab, rows of `swizzle_bytes`.
+/// The address at which copies by tensor map write element (outer, k): slab after slab, in rows of `swizzle_bytes`.
 int written_address(const WgmmaTile& tile, int address, int outer, int k) {
   const int row = tile.k_major ? outer : k, col = tile.k_major ? k : outer;
   const int slab = col * 2 / tile.swizzle_bytes;

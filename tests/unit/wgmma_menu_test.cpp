@@ -74,7 +74,7 @@ TEST(WgmmaMenu, HoldsWhatOthersWinWith) {
     bool ping_pong;
     int cluster_m, cluster_n;
   };
-  // CUTLASS's winners on large problems, and tiles in the names of cuBLAS's kernels.
+  // CUTLASS's winners on large problems, and tiles that occur in the names of cuBLAS's kernels.
   constexpr Known kWinners[] = {
       {128, 128, true, 2, 1},  {128, 160, true, 2, 1},  {128, 224, false, 1, 1}, {256, 160, false, 2, 1},
       {256, 128, false, 1, 2}, {128, 256, false, 2, 1}, {192, 192, false, 2, 1}, {192, 208, false, 1, 1},

@@ -61,7 +61,7 @@ TEST(WgmmaModel, MoreWorkIsNotPredictedFaster) {
     for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
       const double by_m = us(menu[i], sized(size, 1024, 512));
       const double by_n = us(menu[i], sized(1024, size, 512));
-      const double by_k = us(menu[i], sized(1024, 1024, (size + 63) / 64 * 64));  // of rows of whole lines
+      const double by_k = us(menu[i], sized(1024, 1024, (size + 63) / 64 * 64));  // rows of whole cache lines
       ASSERT_GE(by_m, last_m * 0.9999) << to_string(KernelConfig(menu[i])) << " m " << size;
       ASSERT_GE(by_n, last_n * 0.9999) << to_string(KernelConfig(menu[i])) << " n " << size;
       ASSERT_GE(by_k, last_k * 0.9999) << to_string(KernelConfig(menu[i])) << " k " << size;
@@ -79,7 +79,7 @@ TEST(WgmmaModel, ATileBeyondAWaveCostsAsMuchAsAWave) {
     EXPECT_NEAR(us(config, sized((sms + 1) * 128, 128, 8192)), two, two * 0.15);
     EXPECT_GT(two, one * 1.7);
   }
-  // Clusters take two tiles at a time, though one of them lies beyond D.
+  // A cluster takes two tiles at a time, even if one of them lies beyond D.
   const WgmmaConfig cluster = with_cluster(kCooperative, 2, 1);
   EXPECT_DOUBLE_EQ(us(cluster, sized(128, 1024, 4096)), us(cluster, sized(256, 1024, 4096)));
 }
@@ -88,7 +88,7 @@ TEST(WgmmaModel, RowsThatBeginWithinALineAreSlowerToCopy) {
   const WgmmaConfig small{.block_m = 64, .block_n = 64, .one_tile = true, .stages = 8};
   const auto by_row = [&](std::int64_t k) { return us(small, sized(1024, 1024, k)); };
   EXPECT_GT(by_row(8192 - 32), by_row(8192)) << "whole sectors";
-  EXPECT_GT(by_row(8192 - 8), 1.25 * by_row(8192 - 32)) << "more than by its lines";
+  EXPECT_GT(by_row(8192 - 8), 1.25 * by_row(8192 - 32)) << "the loss is more than the extra cache lines";
 }
 
 TEST(WgmmaModel, RowsBeyondTheMatrixAreNotCopied) {
@@ -101,8 +101,8 @@ TEST(WgmmaModel, AClusterSavesWhereCopiesBind) {
   const WgmmaConfig small{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 12};
   EXPECT_LT(us(with_cluster(small, 2, 1), large), us(small, large));
   const WgmmaConfig wide{.block_m = 256, .block_n = 192, .stages = 3};
-  EXPECT_GE(us(with_cluster(wide, 2, 1), large), us(wide, large)) << "a large tile asks for little";
-  // What is shared is the wider side.
+  EXPECT_GE(us(with_cluster(wide, 2, 1), large), us(wide, large)) << "a large tile needs little traffic";
+  // A cluster should share the wider side.
   const WgmmaConfig tall{.block_m = 256, .block_n = 64, .stages = 5};
   EXPECT_LT(us(with_cluster(tall, 1, 2), large), us(with_cluster(tall, 2, 1), large));
 }
@@ -137,7 +137,7 @@ TEST(WgmmaModel, NarrowInstructionsAreSlow) {
   EXPECT_LT(rate(32), 0.80 * rate(128));
   EXPECT_LT(rate(16), 0.55 * rate(128));
   EXPECT_LT(rate(8), 0.30 * rate(128));
-  // The same tile in two halves: each reads all of A from shared memory.
+  // The same tile in two halves, each of which reads all of A from shared memory.
   const WgmmaConfig whole{.block_m = 192, .block_n = 64, .consumers = 3, .stages = 6};
   WgmmaConfig halves = whole;
   halves.consumers = 2;

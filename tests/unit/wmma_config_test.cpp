@@ -10,7 +10,7 @@
 namespace hotgemm {
 namespace {
 
-/// What the menu has, and the ladder.
+/// Configs of the menu and of the ladder.
 std::vector<WmmaConfig> configs() {
   std::vector<WmmaConfig> all = {
       {.block_m = 16, .block_n = 16, .warps_m = 1, .warps_n = 1, .async_copy = false, .padded = false},
@@ -28,7 +28,7 @@ std::vector<WmmaConfig> configs() {
 
 TEST(WmmaConfig, MenuIsThere) { EXPECT_GE(configs().size(), 6U + 10U); }
 
-/// wmma.load becomes ldmatrix: the lines of each fragment begin at multiples of 16 bytes.
+/// wmma.load compiles to ldmatrix: the lines of each fragment start at multiples of 16 bytes.
 TEST(WmmaConfig, FragmentsBeginAtChunks) {
   for (const WmmaConfig& c : configs()) {
     for (const Layout& layout : kLayouts) {
@@ -45,8 +45,8 @@ TEST(WmmaConfig, FragmentsBeginAtChunks) {
   }
 }
 
-/// wmma.store.d wants each row at a multiple of what a lane holds, and a warp's buffer must not overlap its
-/// neighbour's.
+/// wmma.store.d needs each row at a multiple of the bytes that a lane holds. The buffers of neighbouring warps must not
+/// overlap.
 TEST(WmmaConfig, SumsGoToAlignedRowsThatFit) {
   for (const WmmaConfig& c : configs()) {
     for (const TypePair& types : kTensorTypes) {
@@ -57,7 +57,7 @@ TEST(WmmaConfig, SumsGoToAlignedRowsThatFit) {
       EXPECT_EQ(c.sum_buffer_bytes(t) % held, 0);
       EXPECT_EQ(c.fragment_n() * element % held, 0);
       EXPECT_LE(c.warps_m * c.warps_n * c.sum_buffer_bytes(t), c.smem_bytes(t));
-      // Each lane has eight neighbouring results of a row at a time, none left over.
+      // Each lane stores eight neighbouring results of a row at a time, and none are left over.
       EXPECT_EQ(c.fragment_m * c.warp_n() % (8 * kWarpSize), 0);
     }
   }
@@ -77,7 +77,7 @@ TEST(WmmaConfig, BuffersFragmentsWhereThereIsRoom) {
   EXPECT_FALSE(with([](WmmaConfig& w) { w.stages = 1; }));
   EXPECT_FALSE(with([](WmmaConfig& w) { w.block_k = 16; }));
   EXPECT_FALSE(with([](WmmaConfig& w) { w.block_k = 48; }));
-  EXPECT_FALSE(with([](WmmaConfig& w) { w.block_m = 256, w.block_n = 256, w.warps_m = 4; })) << "64x128 a warp";
+  EXPECT_FALSE(with([](WmmaConfig& w) { w.block_m = 256, w.block_n = 256, w.warps_m = 4; })) << "64x128 per warp";
   EXPECT_FALSE(with([](WmmaConfig& w) { w.block_m = w.block_n = 256, w.warps_m = w.warps_n = 4; })) << "16 warps";
 }
 

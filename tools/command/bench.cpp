@@ -108,7 +108,7 @@ int run_bench(Session& session, const BenchCommand& command) {
   use_workers_for(impl_of(context).engine(), options.tuning.jobs);
   BenchOptions bench = command.bench;
   bench.mode = mode_of(command.mode);
-  bench.seed = command.tuning.seed + 1;  // never the tuner's own data
+  bench.seed = command.tuning.seed + 1;  // the tuner uses other data
   BenchRun run(gpu.driver(), context, policy_of(command.policy), bench, options.tuning.scratch_bytes,
                !command.no_baseline);
 
@@ -129,12 +129,12 @@ int run_bench(Session& session, const BenchCommand& command) {
 void add_oracle_options(CLI::App& sub, BenchCommand& command) {
   CLI::Option* exhaustive = sub.add_flag(
       "--exhaustive", command.exhaustive,
-      "instead: time every legal config of each problem once and the best twentieth for seven rounds; what is measured "
-      "is kept, used again, and gone on with after an interrupt");
+      "instead: time every legal config of each problem once, and the best twentieth in seven rounds; measurements "
+      "are kept and used again, also after an interrupt");
   CLI::Option* quality = sub.add_flag(
       "--quality", command.quality,
-      "instead: by how much the tuner's pick, without records, and the model's are slower than the best of "
-      "--exhaustive, which is measured first where it has not been");
+      "instead: print how much slower the tuner's pick, without records, and the model's pick are than the best of "
+      "--exhaustive; runs --exhaustive first where its measurements are missing");
   quality->excludes(exhaustive);
   for (CLI::Option* option : {exhaustive, quality}) {
     for (const char* other : {"--policy", "--mode", "--round-us", "--no-baseline", "--ceiling", "--results"}) {
@@ -143,9 +143,9 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
   }
   CLI::Option* in_process = sub.add_flag(
       "--in-process", command.measuring.in_process,
-      "with --exhaustive or --quality: without a worker process; a kernel that faults or hangs ends the run");
+      "with --exhaustive or --quality: measure in this process; a kernel that faults or hangs then ends the run");
   sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
-                 "with --exhaustive or --quality: seconds after which a kernel that should take no time is given up")
+                 "with --exhaustive or --quality: seconds that a kernel may take beyond 20 times its expected time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->excludes(in_process);
@@ -160,21 +160,21 @@ void add_bench_command(CLI::App& app, Session& session) {
                      [&session, command] { return run_bench(session, *command); });
   add_problem_options(sub, command->problems, DefaultAlignment::packed);
   add_tuning_options(sub, command->tuning);
-  sub.add_option("--policy", command->policy, "cached_only, estimate or tune: how a kernel is picked")
+  sub.add_option("--policy", command->policy, "how to pick a kernel: cached_only, estimate or tune")
       ->capture_default_str()
       ->check(CLI::IsMember({"cached_only", "estimate", "tune"}));
-  sub.add_option("--rounds", command->bench.rounds, "that are reported")
+  sub.add_option("--rounds", command->bench.rounds, "rounds of measurements that are reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   sub.add_option("--round-us", command->bench.round_us, "microseconds of GPU time per side and round")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  sub.add_option("--mode", command->mode, "eager, graph, or auto: eager, and graph too below 20 us")
+  sub.add_option("--mode", command->mode, "eager, graph, or auto: eager, and also graph below 20 us")
       ->capture_default_str()
       ->check(CLI::IsMember({"eager", "graph", "auto"}));
-  sub.add_flag("--no-baseline", command->no_baseline, "time ours only");
+  sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels");
   sub.add_flag("--ceiling", command->with_ceiling,
-               "also race each problem against the tensor cores with nothing to load, and give its fraction of that");
+               "also race each problem against tensor cores that load nothing, and print the fraction of their rate");
   add_results_options(sub, command->results);
   add_oracle_options(sub, *command);
 }

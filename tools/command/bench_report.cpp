@@ -48,7 +48,8 @@ Table table_of(const BenchReport& report) {
   return table;
 }
 
-/// "eager", "graph", or of each problem the mode that the protocol prefers: graph where it was measured.
+/// Geometric means of the ratios, by mode. If there are two modes, also over all problems, with graph preferred where
+/// it was measured.
 std::vector<std::pair<std::string, double>> means(const BenchReport& report) {
   if (!report.has_baseline || !report.is_complete || report.failures() > 0) return {};
   std::map<std::string, std::vector<double>> by_mode;
@@ -97,8 +98,8 @@ std::vector<std::string> lines_below(const BenchReport& report) {
                     c.name, c.f32_before, c.f32_after, c.f16_before, c.f16_after));
   }
   if (!report.ceilings.empty()) {
-    lines.push_back(
-        fmt::format("of ceiling: of {}, median of paired ratios, rounds interleaved", report.ceilings.front().name));
+    lines.push_back(fmt::format("of ceiling: fraction of {}, median of paired ratios, rounds interleaved",
+                                report.ceilings.front().name));
   }
   if (report.has_baseline) {
     lines.push_back("ratio: the baseline's time / ours, so above 1 ours is faster; the baseline is the faster of both");

@@ -9,7 +9,7 @@
 
 namespace hotgemm::command {
 
-/// TFLOP/s of a ceiling with the chip to itself, before and after all problems.
+/// TFLOP/s of a ceiling that runs alone on the chip, before and after all problems.
 struct CeilingAlone {
   std::string name;
   double f32_before = 0;
@@ -18,19 +18,19 @@ struct CeilingAlone {
   double f16_after = 0;
 };
 
-/// What a run of `bench` has found.
+/// The results of a run of `bench`.
 struct BenchReport {
   std::vector<BenchResult> results;  ///< one per problem and timing mode
   bool has_baseline = true;
-  bool is_complete = true;             ///< false: interrupted before all problems had their turn
-  std::vector<CeilingAlone> ceilings;  ///< the first is the one that `of_ceiling` speaks of
+  bool is_complete = true;             ///< false: interrupted before all problems were measured
+  std::vector<CeilingAlone> ceilings;  ///< `of_ceiling` refers to the first one
 
   std::size_t failures() const;
 };
 
-/// The table with what belongs above and below it: what could not run first, the means last.
+/// The table, with failures above it and the means below it.
 std::string to_text(const BenchReport& report);
-/// A section of a document: heading, environment, and to_text's content in markdown.
+/// A section of a document: heading, environment, and the content of to_text in markdown.
 std::string to_markdown(const BenchReport& report, const std::string& heading, const RunEnvironment& environment);
 void to_json(const BenchReport& report, Json& output);
 

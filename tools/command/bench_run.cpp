@@ -30,7 +30,8 @@ BenchRun::BenchRun(const Driver& driver, Context& context, Policy policy, const 
   if (!with_baseline) return;
   cublas_.emplace(driver);
   if (!cublas_->available()) {
-    throw Error(ErrorCode::io_error, "no cuBLAS to compare with (--no-baseline does without): " + cublas_->why_not());
+    throw Error(ErrorCode::io_error,
+                "no cuBLAS to compare with (use --no-baseline to run without it): " + cublas_->why_not());
   }
 }
 

@@ -15,26 +15,27 @@
 
 namespace hotgemm::command {
 
-/// Plans, checks and times one problem after the other in the current CUDA context.
+/// Plans, checks and times problems, one after the other, in the current CUDA context.
 class BenchRun {
  public:
-  /// Throws Error{no_compiler…} and, with a baseline, Error{io_error} where there is no cuBLAS.
+  /// Throws Error{no_compiler…}. With a baseline, also throws Error{io_error} if there is no cuBLAS.
   BenchRun(const Driver& driver, Context& context, Policy policy, const BenchOptions& options,
            std::int64_t scratch_bytes, bool with_baseline);
 
-  /// One result per timing mode, at least one. What keeps a problem from being measured is its `failure`; only
-  /// Error{context_lost} and errors of the driver's own are thrown.
+  /// Returns one result per timing mode, at least one. If a problem cannot be measured, its `failure` says why. Only
+  /// Error{context_lost} and errors of the driver itself are thrown.
   std::vector<BenchResult> measure(const Problem& problem);
-  /// From now on our kernels also race against the highest ceiling. Throws Error, not_supported where there is none.
+  /// Makes later measurements also race our kernels against the highest ceiling. Throws Error{not_supported} if the GPU
+  /// has none, and other errors.
   void add_ceilings();
-  /// What the GPU reaches with the chip to itself: the highest first, none before add_ceilings().
+  /// The ceilings of the GPU, each alone on the chip, the highest first. Empty before add_ceilings().
   std::vector<Ceiling>& ceilings() { return ceilings_; }
   CUstream stream() const { return stream_.get(); }
 
   const DeviceState& device() const { return device_; }
   std::string baseline_version() const;
   bool has_wrong_numbers() const { return has_wrong_numbers_; }
-  /// Whether a kernel could not be built, or none was prepared.
+  /// True if a kernel could not be built, or if none was prepared.
   bool has_failed_builds() const { return has_failed_builds_; }
 
  private:

@@ -64,7 +64,7 @@ int stat(Session& session) {
                         {"temporaries", s.temporaries},
                         {"bytes", s.bytes},
                         {"max_bytes", s.max_bytes}};
-  session.print(fmt::format("{}\n{} kernels, {} bad files, {} temporaries: {} of {}",
+  session.print(fmt::format("{}\n{} kernels, {} bad files, {} temporary files: {} of {}",
                             cache.directory().empty() ? "in memory only" : cache.directory().string(), s.entries,
                             s.bad_files, s.temporaries, readable_bytes(static_cast<double>(s.bytes)),
                             readable_bytes(static_cast<double>(s.max_bytes))));
@@ -113,7 +113,7 @@ CacheEntryInfo find_entry(BinaryCache& cache, const std::string& identity) {
           fmt::format("the identities of several kernels begin with {}: give more digits", in_quotes(identity)));
     }
   }
-  // One kernel by several toolchains: the newest.
+  // Several toolchains may have built the same kernel: take the newest.
   return *std::ranges::max_element(found, {}, &CacheEntryInfo::created_ns);
 }
 
@@ -144,10 +144,10 @@ int extract(Session& session, const std::string& identity, const std::string& fi
 void add_cache_command(CLI::App& app, Session& session) {
   CLI::App& group = *app.add_subcommand("cache", "look at, verify and clean the cache of compiled kernels");
   group.require_subcommand(1);
-  add_subcommand(group, session, "ls", "the kernels", [&session] { return list(session); });
-  add_subcommand(group, session, "stat", "how many there are, and their size", [&session] { return stat(session); });
-  add_subcommand(group, session, "verify",
-                 "check every entry; exit code 2 and the names of the bad ones if there are any",
+  add_subcommand(group, session, "ls", "list the kernels", [&session] { return list(session); });
+  add_subcommand(group, session, "stat", "print the number of kernels and their size",
+                 [&session] { return stat(session); });
+  add_subcommand(group, session, "verify", "check every entry; list the bad ones and exit with 2 if there are any",
                  [&session] { return verify(session); });
   add_subcommand(group, session, "clear", "remove all kernels; tuning records stay",
                  [&session] { return removed(session, open_cache(session).clear()); });
@@ -157,14 +157,14 @@ void add_cache_command(CLI::App& app, Session& session) {
   CLI::App& trim = add_subcommand(
       group, session, "trim", "remove the least recently used kernels",
       [&session, max_size] { return removed(session, open_cache(session).trim(parse_size(*max_size))); });
-  trim.add_option("--max-size", *max_size, "what may stay, as in 64M")->required();
+  trim.add_option("--max-size", *max_size, "size to keep at most, as in 64M")->required();
 
   const auto identity = std::make_shared<std::string>();
   const auto file = std::make_shared<std::string>();
   CLI::App& out = add_subcommand(group, session, "extract", "write a kernel's cubin to a file, for cuobjdump",
                                  [&session, identity, file] { return extract(session, *identity, *file); });
-  out.add_option("identity", *identity, "as `cache ls` prints it, or the first digits")->required();
-  out.add_option("file", *file, "where to write")->required();
+  out.add_option("identity", *identity, "identity that `cache ls` prints, or its first digits")->required();
+  out.add_option("file", *file, "the file to write")->required();
 }
 
 }  // namespace hotgemm::command

@@ -14,26 +14,27 @@
 
 namespace hotgemm::command {
 
-/// The tensor cores' rate by one instruction, with nothing to load (templates/mma_ceiling.cuh, wgmma_ceiling.cuh): what
-/// no kernel that uses it can exceed.
+/// The rate of the tensor cores with one instruction and nothing to load (templates/mma_ceiling.cuh,
+/// wgmma_ceiling.cuh). No kernel that uses the instruction can exceed it.
 class Ceiling {
  public:
-  /// Those of the GPU of the current CUDA context, the highest first. Throws Error, not_supported where it has none.
+  /// The ceiling instructions of the GPU of the current CUDA context, the highest first. Throws Error{not_supported} if
+  /// the GPU has none, and other errors.
   static std::vector<CeilingInstruction> instructions(const DeviceState& device);
 
-  /// In the current CUDA context.
+  /// Made for the current CUDA context.
   Ceiling(DeviceState& device, CeilingInstruction instruction);
 
   /// "wgmma from shared memory"
   std::string name() const;
-  /// TFLOP/s with the chip to itself, warm, of f16 elements. `accumulator` is f32 or f16.
+  /// TFLOP/s of f16 elements, alone on the chip and warm. `accumulator` is f32 or f16.
   double measure(DType accumulator, CUstream stream);
-  /// Races `ours` against it, round by round, so that both run at the same clock, and fills in the fields of `result`
-  /// that speak of the ceiling.
+  /// Races `ours` against the ceiling, round by round, so that both run at the same clock rate. Fills in the ceiling
+  /// fields of `result`.
   void race(const Contender& ours, int sets, const BenchOptions& options, CUstream stream, BenchResult& result);
 
  private:
-  /// Builds and loads its kernel if it is the first of its types.
+  /// Returns the contender for these types. Builds and loads its kernel at the first use.
   Contender contender(DType element, DType accumulator);
   double tflops(double us) const;
 
@@ -41,7 +42,7 @@ class Ceiling {
   const Driver& driver_;
   CeilingInstruction instruction_;
   int blocks_;
-  std::map<std::pair<DType, DType>, LoadedKernel> kernels_;  ///< by types of elements and accumulator
+  std::map<std::pair<DType, DType>, LoadedKernel> kernels_;  ///< keyed by the types of elements and accumulator
   DeviceBuffer results_;
 };
 

@@ -2,7 +2,7 @@
 
 #include "command/session.hpp"
 
-// The subcommands, each in the file of its name.
+// The subcommands. Each is defined in the file of its name.
 
 namespace hotgemm::command {
 

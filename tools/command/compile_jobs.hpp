@@ -6,14 +6,14 @@
 
 namespace hotgemm::command {
 
-/// --jobs, into `jobs`, which stays 0 where it is not given.
+/// Adds --jobs, which sets `jobs`. `jobs` stays 0 if the option is not given.
 void add_jobs_option(CLI::App& app, int& jobs);
 
-/// What 0 stands for: a job for each core that this process may use, all but `spare`, and at least one.
+/// The meaning of 0: one job for each core that this process may use, minus `spare`, and at least one.
 int jobs_or_default(int jobs, int spare = 0);
 
-/// Lets `engine`, which has not built anything yet, compile in a worker process per job where `jobs` are more than
-/// NVRTC serves well within one process. Throws Error{io_error}.
+/// Makes `engine` compile in one worker process per job, if `jobs` is more than NVRTC serves well within one process.
+/// `engine` must not have built anything yet. Throws Error{io_error}.
 void use_workers_for(Engine& engine, int jobs);
 
 }  // namespace hotgemm::command

@@ -5,8 +5,8 @@
 
 namespace hotgemm::command {
 
-/// Explains `config` as it computes problems of the kind of `problem`: each field, the tile's division, what it takes
-/// of an SM, and where it is legal. `is_example`: the problem is ours, and the reader is told so.
+/// Explains `config` for problems like `problem`: each field, the parts of the tile, the resources that it takes on an
+/// SM, and the architectures on which it is legal. `is_example`: the command chose the problem, and the page says so.
 void describe_config(Session& session, const KernelConfig& config, const Problem& problem, bool is_example);
 
 }  // namespace hotgemm::command

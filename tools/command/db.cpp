@@ -16,13 +16,14 @@
 namespace hotgemm::command {
 namespace {
 
-/// What records are compared with: the templates, and of driver and compiler what is here.
+/// The environment that records are compared with: the current templates, and the driver and compiler if they are
+/// present.
 GpuQuery query_of(const Engine& engine) {
   Environment environment;
   try {
     environment.driver = driver_version(Driver::get());
   } catch (const Error&) {
-    environment.driver.clear();  // not known, so not compared
+    environment.driver.clear();  // unknown, so not compared
   }
   try {
     environment.toolchain = Nvrtc::get().toolchain();
@@ -64,12 +65,12 @@ int show(Session& session) {
   session.output["ignored_lines"] = engine.database.dropped();
   session.print(table.empty() ? "no records" : table.text());
   if (engine.database.dropped() > 0) {
-    session.print(fmt::format("{} lines are no records; `hotgemm db lint` says why", engine.database.dropped()));
+    session.print(fmt::format("{} lines are not records; `hotgemm db lint` says why", engine.database.dropped()));
   }
   return kGood;
 }
 
-/// A file that was named and cannot be read is a wrong argument, not a broken environment.
+/// Reports a named file that cannot be read as a wrong argument, not as a broken environment.
 template <class Function>
 auto about_arguments(Function function) {
   try {
@@ -84,7 +85,7 @@ int merge_files(Session& session, const std::string& output, const std::vector<s
       about_arguments([&] { return merge(std::vector<std::filesystem::path>(inputs.begin(), inputs.end()), output); });
   session.output =
       Json{{"output", output}, {"kept", report.kept}, {"superseded", report.superseded}, {"ignored", report.ignored}};
-  session.print(fmt::format("{}: {} records; {} were slower than another, {} lines were no records", output,
+  session.print(fmt::format("{}: {} records; {} were slower than another, {} lines were not records", output,
                             report.kept, report.superseded, report.ignored));
   return kGood;
 }
@@ -104,7 +105,7 @@ int lint_files(Session& session, const std::vector<std::string>& files) {
   return count == 0 ? kGood : kSomeFailed;
 }
 
-/// The user's layer, of which something is to be removed.
+/// The user's layer, from which a command removes something.
 struct UserLayer {
   std::filesystem::path directory;
   bool trust_shared = false;
@@ -114,13 +115,13 @@ UserLayer user_layer(const Session& session) {
   const BinaryCacheOptions cache = BinaryCacheOptions::from_environment();
   const std::string chosen = context_options(session).cache_directory;
   if (cache.mode != CacheMode::read_write) {
-    throw Error(ErrorCode::invalid_argument, "HOTGEMM_CACHE says that nothing on disk may change");
+    throw Error(ErrorCode::invalid_argument, "HOTGEMM_CACHE forbids changes on disk");
   }
   return {chosen.empty() ? cache.directory : std::filesystem::path(chosen), cache.trust_shared};
 }
 
 std::string in_use_note(std::size_t segments) {
-  return segments == 0 ? "" : fmt::format("; {} files are in use and were left alone", segments);
+  return segments == 0 ? "" : fmt::format("; {} files are in use and were not changed", segments);
 }
 
 int prune_user_layer(Session& session, bool drop_stale) {
@@ -177,9 +178,9 @@ int clear_user_rejections(Session& session) {
 }  // namespace
 
 void add_db_command(CLI::App& app, Session& session) {
-  CLI::App& group = *app.add_subcommand("db", "look at, merge, check and prune tuning records; rejected kernels");
+  CLI::App& group = *app.add_subcommand("db", "show, merge, check and prune tuning records; list rejected kernels");
   group.require_subcommand(1);
-  add_subcommand(group, session, "show", "all records, of all layers", [&session] { return show(session); });
+  add_subcommand(group, session, "show", "show all records of all layers", [&session] { return show(session); });
 
   const auto output = std::make_shared<std::string>();
   const auto inputs = std::make_shared<std::vector<std::string>>();
@@ -191,22 +192,23 @@ void add_db_command(CLI::App& app, Session& session) {
 
   const auto files = std::make_shared<std::vector<std::string>>();
   CLI::App& lint_command =
-      add_subcommand(group, session, "lint", "name every line that is no record; exit code 2 if there is one",
+      add_subcommand(group, session, "lint", "list every line that is not a record; exit with 2 if there is one",
                      [&session, files] { return lint_files(session, *files); });
   lint_command.add_option("file", *files, "files, or directories of them")->required();
 
   const auto drop_stale = std::make_shared<bool>(false);
-  CLI::App& prune_command =
-      add_subcommand(group, session, "prune", "compact the user's records: one file, the fastest of each problem",
-                     [&session, drop_stale] { return prune_user_layer(session, *drop_stale); });
+  CLI::App& prune_command = add_subcommand(
+      group, session, "prune", "compact the user's records into one file with the fastest record of each problem",
+      [&session, drop_stale] { return prune_user_layer(session, *drop_stale); });
   prune_command.add_flag("--stale", *drop_stale,
-                         "also drop what was measured with other templates, driver or compiler");
+                         "also drop records measured with other templates, another driver or another compiler");
 
   const auto clear = std::make_shared<bool>(false);
-  CLI::App& rejections_command = add_subcommand(
-      group, session, "rejections", "kernels that failed, hung or were wrong, and until when none is tried again",
-      [&session, clear] { return *clear ? clear_user_rejections(session) : show_rejections(session); });
-  rejections_command.add_flag("--clear", *clear, "forget them, so that all may be tried again");
+  CLI::App& rejections_command =
+      add_subcommand(group, session, "rejections",
+                     "list the kernels that failed, hung or were wrong, and until when they are not tried again",
+                     [&session, clear] { return *clear ? clear_user_rejections(session) : show_rejections(session); });
+  rejections_command.add_flag("--clear", *clear, "forget the rejections, so that all kernels may be tried again");
 }
 
 }  // namespace hotgemm::command

@@ -39,25 +39,25 @@ using emulate::GemmKernel;
 using emulate::GemmRun;
 using emulate::Instruction;
 
-// Half a minute or so. Sizes are there to be awkward, not large.
+// Takes about half a minute. Sizes for emulation should be awkward rather than large.
 constexpr double kMostMultiplications = 0x1p31;
 
 struct Outcome {
   const GemmKernel* kernel;
   GemmRun run;
   double worst_error;   ///< in units of the gate
-  std::string inexact;  ///< with integers: the first element that is not exact
+  std::string inexact;  ///< for integer data: the first element that is not exact
   double seconds;
 
   bool is_good() const { return run.report.findings.empty() && worst_error <= 1 && inexact.empty(); }
 };
 
-/// What the options ask for, or nullptr.
+/// The kernel that the options ask for, or nullptr.
 const GemmKernel* find_kernel(const EmulateCommand& command, const Problem& problem) {
   const GemmTraits traits = traits_of(problem);
   if (!command.config.empty()) {
     const auto config = parse_config(command.config);
-    if (!config) throw Error(ErrorCode::invalid_argument, in_quotes(command.config) + " is no config's name");
+    if (!config) throw Error(ErrorCode::invalid_argument, in_quotes(command.config) + " is not the name of a config");
     return emulate::find_gemm_kernel(*config, traits);
   }
   if (!command.family.empty()) return emulate::find_gemm_kernel(command.family, traits);
@@ -102,8 +102,9 @@ void print_counters(Session& session, const Counters& counters, Json& json) {
   json["uneven_copy_groups"] = counters.uneven_copy_groups;
   session.print(table.text());
   if (counters.uneven_copy_groups != 0) {
-    session.print(fmt::format("{} groups of copies are not in the phases: lanes issued different numbers of them",
-                              counters.uneven_copy_groups));
+    session.print(fmt::format(
+        "{} groups of copies are not counted in the bank phases, because lanes issued different numbers of copies",
+        counters.uneven_copy_groups));
   }
 }
 
@@ -111,7 +112,7 @@ void print_outcome(Session& session, const Problem& problem, const Outcome& outc
   const GemmKernel& kernel = *outcome.kernel;
   json["config"] = to_string(kernel.config);
   json["traits"] = to_string(kernel.traits);
-  // JSON has no infinity, which is the error of a NaN.
+  // The error of a NaN is infinite, and JSON has no infinity.
   json["error_over_gate"] = std::isfinite(outcome.worst_error) ? Json(outcome.worst_error) : Json();
   json["seconds"] = outcome.seconds;
   json["findings"] = Json::array();
@@ -153,8 +154,9 @@ int run_emulate(Session& session, const EmulateCommand& command) {
     const double multiplications =
         static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
     if (multiplications > kMostMultiplications) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: the emulated device takes problems of up to 2^31 multiplications", label(problem)));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{}: too large; the emulated device accepts at most 2^31 multiplications", label(problem)));
     }
     const GemmKernel* const kernel = find_kernel(command, problem);
     if (kernel == nullptr) {
@@ -188,15 +190,13 @@ void add_emulate_command(CLI::App& app, Session& session) {
       "run kernels on this CPU, thread by thread, and check results, synchronisation and memory accesses; needs no GPU",
       [&session, command] { return run_emulate(session, *command); });
   add_problem_options(sub, command->problems, DefaultAlignment::widest);
-  sub.add_option("--family", command->family,
-                 "mma, simt, fma, wgmma or wmma (default: mma where it computes the problem)")
+  sub.add_option("--family", command->family, "mma, simt, fma, wgmma or wmma (default: mma if it computes the problem)")
       ->check(CLI::IsMember({"mma", "simt", "fma", "wgmma", "wmma"}));
-  sub.add_option("--config", command->config, "a config's name, of those that --list shows");
-  sub.add_option("--data", command->data, "normal, or integers, whose product must be exact")
+  sub.add_option("--config", command->config, "the name of a config that --list shows");
+  sub.add_option("--data", command->data, "values: normal, or integers, whose product must be exact")
       ->capture_default_str()
       ->check(CLI::IsMember({"normal", "integers"}));
-  sub.add_option("--seed", command->seed, "of the data, and of the order in which things happen")
-      ->capture_default_str();
+  sub.add_option("--seed", command->seed, "seed for the data and for the order of events")->capture_default_str();
   sub.add_flag("--list", command->list, "list the kernels that are built for the emulated device");
 }
 

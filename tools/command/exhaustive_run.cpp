@@ -9,6 +9,7 @@
 #include "tune/trace_header.hpp"
 
 #include <hotgemm/error.hpp>
+#include <hotgemm/version.hpp>
 
 #include <fmt/format.h>
 
@@ -19,15 +20,15 @@
 namespace hotgemm::command {
 namespace {
 
-constexpr std::size_t kListed = 20;  // configs of a problem in the JSON
+constexpr std::size_t kListed = 20;  // configs of a problem that the JSON lists
 
-/// A bar for each thing that is done in turn.
+/// A progress bar for each stage, one stage after the other.
 class Stages {
  public:
   explicit Stages(bool quiet) : quiet_(quiet) {}
 
   void update(std::string_view what, std::size_t done, std::size_t total) {
-    if (what == what_ && done == done_) return;  // the best run again when all have run: nothing for a log
+    if (what == what_ && done == done_) return;  // the best configs are timed again, which adds nothing to a log
     done_ = done;
     if (!progress_ || what != what_) {
       what_ = what;
@@ -75,9 +76,9 @@ ExhaustiveRun::ExhaustiveRun(const Session& session, const TuningOptions& tuning
   measurer_ = measurer_factory(engine_, measuring)(session.device);
   if (tuning_.scratch_bytes == 0) tuning_.scratch_bytes = measurer_->gpu().free_bytes / 2;
   try {
-    Nvrtc::get();  // traces are kept per compiler
+    Nvrtc::get();  // the name of a trace depends on the compiler
   } catch (const Error&) {
-    session.note("hotgemm: no NVRTC: only what has been compiled can be measured");
+    session.note("hotgemm: no NVRTC: only kernels that are already compiled can be measured");
   }
 }
 
@@ -151,7 +152,7 @@ int run_exhaustive(Session& session, std::span<const Problem> problems, const Tu
   if (!run.trace_path().empty()) {
     session.print("traces: " + std::filesystem::path(run.trace_path()).parent_path().string());
   }
-  if (code == kInterrupted) session.note("hotgemm: interrupted; the same command goes on from here");
+  if (code == kInterrupted) session.note("hotgemm: interrupted; run the same command again to continue");
   return code;
 }
 

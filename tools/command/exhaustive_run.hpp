@@ -12,20 +12,20 @@
 
 namespace hotgemm::command {
 
-/// Measures every config of problems, on the GPU that --device names, with traces in the user's cache directory.
+/// Measures every config of problems on the GPU of --device, with traces in the user's cache directory.
 class ExhaustiveRun {
  public:
-  /// Throws what measurers throw when they are made, and Error{invalid_argument} for a bad --scratch.
+  /// Throws the errors of making a measurer, and Error{invalid_argument} for a bad --scratch.
   ExhaustiveRun(const Session& session, const TuningOptions& tuning, MeasurerOptions measuring);
 
-  /// Goes on with the problem's trace, or begins one. Throws what measure_every_config throws.
+  /// Continues the problem's trace, or starts one. Throws the errors of measure_every_config.
   ExhaustiveResult measure(const Problem& problem);
 
-  /// Keeps no records.
+  /// An engine that keeps no records.
   Engine& engine() { return engine_; }
   Measurer& measurer() { return *measurer_; }
   const TuneOptions& tuning() const { return tuning_; }
-  /// The file of the last trace; empty where it was kept in memory.
+  /// The file of the last trace; empty if the trace was kept in memory.
   const std::string& trace_path() const { return trace_path_; }
 
  private:
@@ -37,11 +37,11 @@ class ExhaustiveRun {
   std::string trace_path_;
 };
 
-/// What `visit` fills in for a problem: a row of "results".
+/// Fills in the row of "results" for a problem.
 using VisitProblem = std::function<void(const Problem& problem, Json& row)>;
 
-/// Visits each problem until the command is interrupted. A failure is its row's, and a line on stderr. Returns the exit
-/// code.
+/// Visits each problem until the command is interrupted. A failure goes into the row of its problem and to stderr.
+/// Returns the exit code.
 int for_each_problem(Session& session, std::span<const Problem> problems, const VisitProblem& visit);
 
 /// `bench --exhaustive`. Returns the exit code.

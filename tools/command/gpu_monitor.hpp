@@ -8,18 +8,18 @@
 
 namespace hotgemm::command {
 
-/// What NVML says of a GPU: clock, power and the driver's version. What it does not say is "unknown".
+/// Facts about a GPU from NVML: clock, power limit and driver version. A fact that NVML does not give is "unknown".
 class GpuMonitor {
  public:
   GpuMonitor(const Driver& driver, CUdevice device);
 
-  /// Remembers the SM clock as it is now; to be called as soon as the GPU has been busy.
+  /// Records the current SM clock. Call it right after the GPU was busy.
   void sample_clock();
-  /// "1830 MHz" or "1755 to 1980 MHz": of the samples.
+  /// The range of the samples: "1830 MHz" or "1755 to 1980 MHz".
   std::string sm_clock() const;
-  /// "700 W": the limit in force.
+  /// The power limit in force: "700 W".
   std::string power_limit() const;
-  /// "580.65.06".
+  /// The driver version: "580.65.06".
   std::string driver() const;
 
  private:

@@ -5,6 +5,8 @@
 #include "gpu/nvrtc.hpp"
 #include "gpu/shared_library.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/format.h>
 
 #include <array>
@@ -15,28 +17,29 @@ namespace {
 
 struct Variable {
   const char* name;
-  const char* usual;  ///< what holds where it is not set
+  const char* usual;  ///< effective value if the variable is not set
   const char* meaning;
 };
 
 constexpr std::array kVariables{
-    Variable{"HOTGEMM_CACHE_DIR", "the user's cache directory", "where kernels and tuning records are kept"},
-    Variable{"HOTGEMM_CACHE_PATH", "none", "read-only layers below it, separated by colons"},
-    Variable{"HOTGEMM_CACHE", "rw", "rw, ro (nothing on disk changes) or off (no disk)"},
-    Variable{"HOTGEMM_CACHE_MAX_SIZE", "1G", "beyond it, the least recently used kernels go"},
+    Variable{"HOTGEMM_CACHE_DIR", "the user's cache directory", "the directory of kernels and tuning records"},
+    Variable{"HOTGEMM_CACHE_PATH", "none", "further read-only cache directories, separated by colons"},
+    Variable{"HOTGEMM_CACHE", "rw", "rw, ro (no changes on disk) or off (no disk)"},
+    Variable{"HOTGEMM_CACHE_MAX_SIZE", "1G", "size limit; the least recently used kernels are removed"},
     Variable{"HOTGEMM_CACHE_TRUST", "this user's files only", "shared: use directories that other users can write"},
-    Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: what is stored survives a power cut"},
-    Variable{"HOTGEMM_TUNE", "missing", "never: the default policy does not measure; missing: it measures what is new"},
+    Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: stored kernels survive a power cut"},
+    Variable{"HOTGEMM_TUNE", "missing",
+             "never: the default policy does not measure; missing: it measures problems without a record"},
     Variable{"HOTGEMM_WORKSPACE_BYTES", "256M", "the most device memory that is kept for kernels' workspace"},
     Variable{"HOTGEMM_LOG", "warn", "debug, info, warn, error or off"},
-    Variable{"HOTGEMM_TEMPLATE_DIR", "built in", "a directory of templates that kernels are compiled from"},
+    Variable{"HOTGEMM_TEMPLATE_DIR", "built in", "the directory of the kernel templates"},
     Variable{"HOTGEMM_LIBCUDA", "libcuda.so.1", "the driver's library"},
     Variable{"HOTGEMM_LIBNVRTC", "libnvrtc.so.13 or .12", "the compiler's library"},
-    Variable{"HOTGEMM_LIBCUBLAS", "libcublas.so.13 or .12", "what bench compares with"},
-    Variable{"HOTGEMM_LIBCUBLASLT", "libcublasLt of the same version", "what bench compares with"},
+    Variable{"HOTGEMM_LIBCUBLAS", "libcublas.so.13 or .12", "the cuBLAS that bench compares with"},
+    Variable{"HOTGEMM_LIBCUBLASLT", "libcublasLt of the same version", "the cuBLASLt that bench compares with"},
 };
 
-/// Collects "name: value" lines and the JSON beside them. What throws is reported as missing.
+/// Collects "name: value" lines and the same values as JSON. An exception is reported as a missing part.
 class Report {
  public:
   explicit Report(Session& session) : session_(session) {}
@@ -173,7 +176,8 @@ int run_info(Session& session) {
 }  // namespace
 
 void add_info_command(CLI::App& app, Session& session) {
-  add_subcommand(app, session, "info", "what hotgemm finds here: GPUs, driver, compiler, caches, environment variables",
+  add_subcommand(app, session, "info",
+                 "print what hotgemm finds: GPUs, driver, compiler, caches, environment variables",
                  [&session] { return run_info(session); });
 }
 

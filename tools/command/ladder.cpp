@@ -38,7 +38,7 @@ LadderReport empty_report(const LadderCommand& command, const DeviceInfo& device
   return report;
 }
 
-/// The rows of a problem with their kernels.
+/// Plans and builds the rows of a problem.
 LadderTable build(const Session& session, const LadderProblem& problem, const DeviceInfo& device, Engine& engine,
                   int jobs) {
   LadderTable table{problem.problem, planned_rows(problem, device)};
@@ -139,14 +139,17 @@ int run_ladder(Session& session, const LadderCommand& command) {
 }
 
 void add_output_options(CLI::App& sub, LadderCommand& command) {
-  sub.add_flag("--verbose", command.verbose,
-               "also the kernels' names, whether the tuner tries them, and minimum, mean and maximum of the times");
-  sub.add_flag("--csv", command.csv, "print CSV: a line for each rung and shape")->excludes(sub.get_option("--json"));
+  sub.add_flag(
+      "--verbose", command.verbose,
+      "also print the kernels' names, whether the tuner tries them, and minimum, mean and maximum of the times");
+  sub.add_flag("--csv", command.csv, "print CSV with a line for each rung and shape")
+      ->excludes(sub.get_option("--json"));
   sub.add_flag("--roofline", command.with_roofline,
-               "also arithmetic intensity and traffic of each rung, the device's ratio, and which of the two binds; "
-               "traffic is what blocks ask of L2 and DRAM, as if nothing were cached");
+               "also print arithmetic intensity and traffic of each rung, the device's ratio, and which of the two is "
+               "the limit; "
+               "traffic counts all requests of blocks to L2 and DRAM, as if there were no cache");
   CLI::Option* no_run = sub.add_flag("--no-run", command.no_run,
-                                     "compile, and print what each rung costs, without a GPU and without times");
+                                     "compile, and print the resources of each rung; needs no GPU, measures no times");
   sub.add_option("--arch", command.arch, "with --no-run: the architecture (default: this GPU's, else sm_90a)")
       ->needs(no_run);
   add_results_options(sub, command.results);
@@ -157,19 +160,21 @@ void add_output_options(CLI::App& sub, LadderCommand& command) {
 
 void add_ladder_command(CLI::App& app, Session& session) {
   const auto command = std::make_shared<LadderCommand>();
-  CLI::App& sub = add_subcommand(app, session, "ladder",
-                                 "time the kernels of the ladder, from the naive one to cuBLAS, each beside what it "
-                                 "costs: registers, spills, shared memory, occupancy",
-                                 [&session, command] { return run_ladder(session, *command); });
+  CLI::App& sub =
+      add_subcommand(app, session, "ladder",
+                     "time the kernels of the ladder, from the naive one to cuBLAS, and print the resources of "
+                     "each: registers, spills, shared memory, occupancy",
+                     [&session, command] { return run_ladder(session, *command); });
   add_ladder_options(sub, command->what);
-  sub.add_option("--rounds", command->timing.rounds, "of timing, interleaved: the median is reported")
+  sub.add_option("--rounds", command->timing.rounds, "rounds of timing, interleaved; the median is reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   sub.add_option("--round-us", command->timing.round_us,
                  "microseconds of GPU time per rung and round, but at least one launch")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  sub.add_option("--seed", command->timing.seed, "of the data and of the order of measurements")->capture_default_str();
+  sub.add_option("--seed", command->timing.seed, "seed for the data and the order of measurements")
+      ->capture_default_str();
   sub.add_option("--scratch", command->scratch,
                  "device memory for operands, as in 512M or 8G (default: half of what is free)");
   add_jobs_option(sub, command->jobs);

@@ -39,7 +39,7 @@ Times times_of(const LadderRow& row) {
 
 double tflops_of(const LadderRow& row, const Problem& problem) { return tflops(problem, times_of(row).median); }
 
-/// TFLOP/s of the fastest row of cuBLAS; NaN if none was timed.
+/// TFLOP/s of the fastest cuBLAS row; NaN if none was timed.
 double library_tflops(const LadderTable& table) {
   double best = kNan;
   for (const LadderRow& row : table.rows) {
@@ -54,7 +54,7 @@ std::string samples_text(const LadderRow& row) {
   return text.empty() ? kNone : text;
 }
 
-/// Columns and what stands in them, side by side. What there is to say of one row, beside the rows above it.
+/// Writes the columns and the cells of a table. Some cells of a row depend on the rows above it.
 class RowWriter {
  public:
   RowWriter(const LadderReport& report, const LadderTable& table)
@@ -119,7 +119,7 @@ class RowWriter {
     all.insert(all.end(), {row.swizzle, number(rate, 2), gain_text(rate), number(rate / library_tflops_, 3)});
   }
 
-  /// As the material has it: over the best of the rows above, of those that are faster.
+  /// The gain over the best row above, as in the material's tables. Empty for a row that is not faster.
   std::string gain_text(double rate) {
     const double before = best_tflops_;
     if (!(rate > before)) return "";
@@ -167,7 +167,7 @@ Table table_of(const LadderReport& report, const LadderTable& ladder) {
 
 std::vector<std::string> lines_below(const LadderReport& report) {
   std::vector<std::string> lines;
-  if (!report.is_complete) lines.push_back("Stopped before all rungs had their turn.");
+  if (!report.is_complete) lines.push_back("Stopped before all rungs were measured.");
   if (!report.with_roofline) return lines;
   for (const LadderTable& table : report.tables) {
     const double bytes = least_bytes(table.problem);
@@ -182,7 +182,7 @@ std::vector<std::string> lines_below(const LadderReport& report) {
   return lines;
 }
 
-/// A row's values under the names that CSV and JSON give them.
+/// The values of a row, under their names in CSV and JSON.
 Json row_json(const LadderTable& table, const LadderRow& row) {
   const Problem& p = table.problem;
   const Times times = times_of(row);
@@ -218,7 +218,7 @@ Json row_json(const LadderTable& table, const LadderRow& row) {
   return json;
 }
 
-/// What JSON has beyond the columns of CSV.
+/// Adds the values that JSON has and CSV has not.
 void add_details(const LadderRow& row, Json& json) {
   constexpr std::array<const char*, 4> kOutcomes{"sound", "refused", "failed", "wrong"};
   json["outcome"] = kOutcomes[static_cast<std::size_t>(row.outcome)];

@@ -8,30 +8,30 @@
 
 namespace hotgemm::command {
 
-/// The rungs of one problem, measured or only built.
+/// The rungs of one problem. They were measured, or only built.
 struct LadderTable {
   Problem problem;
   std::vector<LadderRow> rows;
 };
 
-/// What a run of `ladder` has found.
+/// The results of a run of `ladder`.
 struct LadderReport {
   DeviceInfo device;
   std::vector<LadderTable> tables;
-  bool was_run = true;      ///< false: built only
+  bool was_run = true;      ///< false: only built
   bool is_complete = true;  ///< false: interrupted, or the CUDA context was lost
-  bool is_verbose = false;  ///< names, and the least, mean and largest of times
+  bool is_verbose = false;  ///< prints names, and the least, mean and largest of times
   bool with_roofline = false;
 
-  /// Whether a row has that outcome; of those that were refused, whether one that was named was.
+  /// True if a row has that outcome. A refused row counts only if it was named on the command line.
   bool has(LadderOutcome outcome) const;
 };
 
-/// The material's table of each problem, with what each kernel costs beside its speed.
+/// The material's table for each problem, with the resources of each kernel beside its speed.
 std::string to_text(const LadderReport& report);
-/// A section of a document with the same.
+/// A section of a document with the same content.
 std::string to_markdown(const LadderReport& report, const std::string& heading, const RunEnvironment& environment);
-/// A heading, and a line for each rung and problem; what was not measured is empty.
+/// A heading line, and a line for each rung and problem. A value that was not measured is empty.
 std::string to_csv(const LadderReport& report);
 void to_json(const LadderReport& report, Json& output);
 

@@ -15,7 +15,7 @@
 namespace hotgemm::command {
 namespace {
 
-/// `menu`: what the tuner tries.
+/// `menu`: the configs that the tuner tries.
 LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const DeviceInfo& device,
                       const std::vector<KernelConfig>& menu) {
   LadderRow row{.entry = entry};

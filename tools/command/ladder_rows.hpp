@@ -13,31 +13,31 @@
 
 namespace hotgemm::command {
 
-/// How far a row came.
+/// The outcome of a row.
 enum class LadderOutcome {
   sound,
-  refused,  ///< it exceeds a limit, or its family has no such kernel: not a fault of anything
-  failed,   ///< to compile, to load or to run
-  wrong,    ///< its numbers are
+  refused,  ///< it exceeds a limit, or its family has no such kernel; this is not an error
+  failed,   ///< it did not compile, load or run
+  wrong,    ///< its results are wrong
 };
 
-/// A rung on one problem: what it is, what it costs, how fast it is.
+/// A rung on one problem: its kernel, its resources and its times.
 struct LadderRow {
   LadderEntry entry;
   LaunchConfig launch;
-  std::string swizzle;  ///< columns of a strip of the block swizzle, "NOOP" without; of --config the raster
+  std::string swizzle;  ///< columns of a strip of the block swizzle, or "NOOP"; for --config: the raster
   Roofline roofline;
-  bool is_candidate = false;  ///< of the tuner, and no rung alone
+  bool is_candidate = false;  ///< true if the tuner tries it; false for kernels that only the ladder has
   LadderOutcome outcome = LadderOutcome::sound;
-  std::string reason;  ///< why it is not sound, or was not timed
+  std::string reason;  ///< why it is not sound, or why it was not timed
 
-  std::int64_t blocks = 0;  ///< of the grid; these are of our kernels only
-  int smem_bytes = 0;       ///< of a block
+  std::int64_t blocks = 0;  ///< blocks of the grid; the following members are only for our kernels
+  int smem_bytes = 0;       ///< per block
   std::shared_ptr<const Cubin> cubin;
   Occupancy occupancy;
 
-  std::vector<double> samples;  ///< the first elements of D, of normal data
-  std::vector<double> us;       ///< a launch, by round
+  std::vector<double> samples;  ///< the first elements of D, computed from normal data
+  std::vector<double> us;       ///< microseconds per launch, by round
 
   bool is_ours() const { return entry.config.has_value(); }
   bool goes_on() const { return reason.empty(); }
@@ -47,11 +47,11 @@ struct LadderRow {
   }
 };
 
-/// The rows of a problem on `device`. Those that need not be compiled to be refused are.
+/// The rows of a problem on `device`. A row that can be refused without compiling is already refused.
 std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceInfo& device);
 
-/// Compiles the kernels of rows that go on for `device`; refuses those of which no block has room on an SM.
-/// `done` is called after each with how many there are, and returns whether to go on.
+/// Compiles the kernels of the remaining rows for `device`. Refuses a row if no block of it fits on an SM. `done` is
+/// called after each kernel with the number of kernels so far; it returns false to stop.
 void build_rows(std::vector<LadderRow>& rows, const Problem& problem, const DeviceInfo& device, Engine& engine,
                 int jobs, const std::function<bool(std::size_t done, std::size_t total)>& done);
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kSamples = 2;
 constexpr std::string_view kInterrupted = "not timed: interrupted";
 
-/// Elements of f16 or f32, which are those that rungs have.
+/// Converts elements of f16 or f32, the only types of rungs.
 std::vector<double> numbers(const std::array<std::byte, 8>& bytes, std::size_t count, DType dtype) {
   std::vector<double> values;
   for (std::size_t i = 0; i < count; ++i) {
@@ -38,7 +38,7 @@ std::vector<double> numbers(const std::array<std::byte, 8>& bytes, std::size_t c
 
 }  // namespace
 
-/// A row with its launch.
+/// A row with its prepared launch.
 struct LadderRun::Runner {
   LadderRow* row = nullptr;
   Launch launch;

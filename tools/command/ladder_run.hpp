@@ -22,15 +22,15 @@ struct LadderTiming {
   std::int64_t scratch_bytes = 0;
 };
 
-/// Checks and times rows that have been built, problem after problem, in the current CUDA context.
+/// Checks and times rows that have been built, one problem after the other, in the current CUDA context.
 class LadderRun {
  public:
   LadderRun(DeviceState& device, const LadderTiming& timing);
 
-  /// Runs all rows that go on: each once on check data, then each once on normal data for its samples, then all in one
-  /// race over operands that no launch finds in L2. What keeps a row from being timed is its reason. `is_cancelled` is
-  /// asked between steps; rows that it leaves out have a reason too. After an error that took the CUDA context with it
-  /// nothing else can run, and `is_lost` says so; other errors of the driver's own end all rows of the problem.
+  /// Runs all remaining rows. Each row runs once on check data, then once on normal data for its samples. Then all rows
+  /// run in one race over operands that are never in L2. If a row cannot be timed, its reason says why. `is_cancelled`
+  /// is called between steps; the rows that are then left out also get a reason. After an error that destroyed the CUDA
+  /// context nothing else can run, and `is_lost` is true. Other driver errors end all rows of the problem.
   void measure(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
 
   bool is_lost() const { return is_lost_; }
@@ -51,7 +51,7 @@ class LadderRun {
   const Driver& driver_;
   LadderTiming timing_;
   OwnedStream stream_;
-  std::optional<CublasBaseline> cublas_;  ///< made when a row asks for it
+  std::optional<CublasBaseline> cublas_;  ///< made when the first row needs it
   bool is_lost_ = false;
 };
 

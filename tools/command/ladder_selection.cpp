@@ -33,19 +33,19 @@ void require_known(const LadderOptions& options) {
   for (const std::string& word : options.rungs) {
     const auto is_it = [&](const Rung& rung) { return word == rung.name || word == rung.label; };
     if (std::ranges::none_of(rungs(), is_it))
-      bad(in_quotes(word) + " is no rung of the ladder; `hotgemm ladder --no-run --verbose` lists their names");
+      bad(in_quotes(word) + " is not a rung of the ladder; `hotgemm ladder --no-run --verbose` lists the names");
   }
   for (const std::string& word : options.families) {
     const bool is_family = std::ranges::find(families(), word, &Family::name) != families().end();
     if (is_family || word == kLibrary) continue;
     std::string known;
     for (const Family& family : families()) known += std::string(family.name) + ", ";
-    bad(in_quotes(word) + " is no family; known are " + known + std::string(kLibrary));
+    bad(in_quotes(word) + " is not a family; known families are " + known + std::string(kLibrary));
   }
 }
 
-/// Whether --rung and --family select it. Each adds rows, and without either all are selected unless there is a
-/// --config.
+/// True if --rung or --family selects the rung. Each of them adds rows. Without both, all rungs are selected, unless
+/// there is a --config.
 bool is_selected(const Rung& rung, const LadderOptions& options) {
   if (options.rungs.empty() && options.families.empty()) return options.configs.empty();
   return is_named(rung, options) || contains(options.families, family_name(rung));
@@ -53,7 +53,7 @@ bool is_selected(const Rung& rung, const LadderOptions& options) {
 
 DType dtype_of(const LadderOptions& options) { return options.dtype.empty() ? DType::f16 : parse_dtype(options.dtype); }
 
-/// A rung that is named brings its type with it where --dtype does not say one.
+/// A rung that is named on the command line keeps its own type, unless --dtype is given.
 bool has_right_type(const Rung& rung, const LadderOptions& options) {
   if (options.dtype.empty() && is_named(rung, options)) return true;
   return rung.element == dtype_of(options);
@@ -63,7 +63,7 @@ bool has_right_layout(const Rung& rung, const LadderOptions& options) {
   return options.layout.empty() || parse_layout(options.layout).second == rung.op_b;
 }
 
-/// What is run on problems of one layout and element type.
+/// The entries to run on problems of one layout and one element type.
 struct Group {
   Op op_b;
   DType element;
@@ -82,7 +82,7 @@ std::vector<Group> groups_of(const LadderOptions& options) {
     if (!is_selected(rung, options)) continue;
     const bool is_right = has_right_type(rung, options) && has_right_layout(rung, options);
     if (!is_right && is_named(rung, options)) {
-      bad(fmt::format("rung {} is of {} and layout n{}; --dtype or --layout exclude it", rung.name,
+      bad(fmt::format("rung {} has type {} and layout n{}; --dtype or --layout excludes it", rung.name,
                       to_string(rung.element), to_string(rung.op_b)));
     }
     if (!is_right) continue;
@@ -96,7 +96,7 @@ std::vector<Group> groups_of(const LadderOptions& options) {
   const Op op_b = options.layout.empty() ? Op::n : parse_layout(options.layout).second;
   for (const std::string& name : options.configs) {
     const std::optional<KernelConfig> config = parse_config(name);
-    if (!config) bad(in_quotes(name) + " is no config's name; `hotgemm show --shape MxNxK` lists some");
+    if (!config) bad(in_quotes(name) + " is not the name of a config; `hotgemm show --shape MxNxK` lists some");
     add(groups, op_b, dtype_of(options), {.name = name, .label = name, .config = config, .rung = {}, .is_named = true});
   }
   for (Group& group : groups) {
@@ -110,11 +110,11 @@ Problem problem_of(const std::string& shape, const Group& group, const LadderOpt
   Problem problem = parse_shape(shape);
   problem.op_b = group.op_b;
   problem.dtype = group.element;
-  // The material takes sums in f16.
+  // The material sums in f16.
   problem.accumulator = group.element == DType::f16 ? DType::f16 : DType::f32;
   if (!options.accumulator.empty()) problem.accumulator = parse_dtype(options.accumulator);
   if (problem.accumulator == DType::f16 && problem.dtype != DType::f16)
-    bad(fmt::format("--acc f16 is for elements of f16, not {}", to_string(problem.dtype)));
+    bad(fmt::format("--acc f16 needs f16 elements, not {}", to_string(problem.dtype)));
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) bad(in_quotes(shape) + ": there is nothing to measure");
   problem = with_packed_alignment(problem);
   validate(problem);
@@ -124,18 +124,17 @@ Problem problem_of(const std::string& shape, const Group& group, const LadderOpt
 }  // namespace
 
 void add_ladder_options(CLI::App& app, LadderOptions& options) {
-  app.add_option("--rung", options.rungs, "kernels of the material by their names or their labels; may be repeated")
-      ->delimiter(',');
-  app.add_option("--config", options.configs, "further rungs: any config's name, in the layout of --layout or nn")
+  app.add_option("--rung", options.rungs, "names or labels of the material's kernels; may be repeated")->delimiter(',');
+  app.add_option("--config", options.configs, "further rungs: names of configs, in the layout of --layout or nn")
       ->delimiter(',');
   app.add_option("--family", options.families,
                  "rungs of these families; cublas is the library (default: all rungs, unless --rung or --config "
-                 "names some)")
+                 "is given)")
       ->delimiter(',');
   app.add_option("--shape", options.shapes, "MxNxK, or several (default 4096x4096x4096)")->delimiter(',');
-  app.add_option("--layout", options.layout, "only rungs of this layout (default: each in its own)")
+  app.add_option("--layout", options.layout, "only rungs of this layout (default: all, each in its own layout)")
       ->check(CLI::IsMember({"nn", "nt"}));
-  app.add_option("--dtype", options.dtype, "of the elements: f16 (default; a rung that is named brings its own) or f32")
+  app.add_option("--dtype", options.dtype, "element type: f16 (default; a named rung keeps its own) or f32")
       ->check(CLI::IsMember({"f16", "f32"}));
   app.add_option("--acc", options.accumulator, "accumulate in f16 (default for elements of f16) or f32")
       ->check(CLI::IsMember({"f16", "f32"}));
@@ -145,7 +144,7 @@ std::vector<LadderProblem> ladder_problems(const LadderOptions& options) {
   require_known(options);
   const std::vector<Group> groups = groups_of(options);
   if (groups.empty()) {
-    bad(fmt::format("no rung of what is selected is of {}{}", to_string(dtype_of(options)),
+    bad(fmt::format("no selected rung has type {}{}", to_string(dtype_of(options)),
                     options.layout.empty() ? "" : " and layout " + options.layout));
   }
   std::vector<LadderProblem> problems;

@@ -12,7 +12,7 @@
 
 namespace hotgemm::command {
 
-/// The options that say which rungs are run, and on what.
+/// The options that select the rungs and the problems.
 struct LadderOptions {
   std::vector<std::string> rungs;
   std::vector<std::string> configs;
@@ -24,22 +24,22 @@ struct LadderOptions {
 };
 void add_ladder_options(CLI::App& app, LadderOptions& options);
 
-/// A row of the ladder that is to be run: a rung, or a config that --config names.
+/// A row of the ladder that will run: a rung, or a config that --config names.
 struct LadderEntry {
-  std::string name;                    ///< of the kernel in the material, or the config's
+  std::string name;                    ///< of the kernel in the material, or of the config
   std::string label;                   ///< of the row in the material's tables, or the config's name
-  std::optional<KernelConfig> config;  ///< none for cuBLAS
-  std::optional<Rung> rung;            ///< none for a config of --config
-  bool is_named = false;               ///< by --rung or --config: that it is refused is then a failure
+  std::optional<KernelConfig> config;  ///< empty for cuBLAS
+  std::optional<Rung> rung;            ///< empty for a config of --config
+  bool is_named = false;               ///< by --rung or --config; a refusal is then a failure
 };
 
-/// A problem with all that is run on it, cuBLAS last.
+/// A problem with all entries that run on it, cuBLAS last.
 struct LadderProblem {
   Problem problem;
   std::vector<LadderEntry> entries;
 };
 
-/// What the options select: a problem for each shape, layout and element type. Throws Error{invalid_argument} that
+/// The selection of the options: a problem for each shape, layout and element type. Throws Error{invalid_argument} that
 /// names the bad word, or says that nothing was selected.
 std::vector<LadderProblem> ladder_problems(const LadderOptions& options);
 

@@ -1,6 +1,8 @@
 #include "command/commands.hpp"
 #include "command/progress.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +55,7 @@ int report_error(Session& session, std::string_view code, const std::string& mes
   return exit_code;
 }
 
-/// CLI11 says that a subcommand is missing; which word is none is more help.
+/// Names the unknown word: CLI11 only says that a subcommand is missing.
 std::string usage_message(CLI::App& app, const std::vector<std::string_view>& words, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return error.what();
   const auto all = [](CLI::App*) { return true; };
@@ -84,9 +86,9 @@ int run(Session& session) {
   }
 }
 
-/// Everything has been said; whether it has also been heard.
+/// Finishes the output and reports an error if it could not be written.
 int finish(const Session& session, int exit_code) {
-  // Text that is not UTF-8, as file names may be, is replaced and not an error.
+  // Replace text that is not UTF-8, such as a file name, instead of throwing.
   if (session.json) fmt::print("{}\n", session.output.dump(2, ' ', false, Json::error_handler_t::replace));
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   fmt::print(stderr, "hotgemm: cannot write to stdout\n");

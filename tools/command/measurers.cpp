@@ -13,19 +13,11 @@
 namespace hotgemm::command {
 namespace {
 
-unsigned long long current_context_id(const Driver& driver) {
-  unsigned long long id = 0;
-  driver.check(driver.cuCtxGetId(nullptr, &id), "ask for the CUDA context's id");
-  return id;
-}
-
-/// A DeviceMeasurer with the context that it needs, current on the thread that makes it.
+/// A DeviceMeasurer together with its CUDA context, which is current on the thread that makes it.
 class InProcessMeasurer final : public Measurer {
  public:
   InProcessMeasurer(Engine& engine, int gpu)
-      : context_(Driver::get(), gpu),
-        device_(Driver::get(), engine, current_context_id(Driver::get())),
-        measurer_(device_) {}
+      : context_(Driver::get(), gpu), device_(Driver::get(), engine), measurer_(device_) {}
 
   const GpuFacts& gpu() const override { return measurer_.gpu(); }
   void begin(const Problem& problem, const MeasureOptions& options) override { measurer_.begin(problem, options); }

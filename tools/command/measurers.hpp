@@ -7,15 +7,16 @@
 
 namespace hotgemm::command {
 
-/// How GPUs are measured on.
+/// How measurers are made.
 struct MeasurerOptions {
-  bool in_process = false;  ///< without a worker: a profiler sees the kernels, and a bad one ends the run
+  bool in_process = false;  ///< no worker process: a profiler sees the kernels, and a bad kernel ends the run
   double hang_timeout_s = 2.0;
   bool allow_mps = false;
-  std::string cache_directory;  ///< as ContextOptions has it
+  std::string cache_directory;  ///< as in ContextOptions
 };
 
-/// Measurers as `options` want them; `engine` lives longer. Without in_process, nothing of CUDA is used here.
+/// Makes measurers according to `options`. `engine` must outlive them. Without in_process, this process does not use
+/// CUDA.
 MeasurerFactory measurer_factory(Engine& engine, const MeasurerOptions& options);
 
 }  // namespace hotgemm::command

@@ -31,7 +31,7 @@ bool has_kernel(const Problem& problem, const std::string& arch) {
   return !anchors(traits_of(problem), arch_limits(arch)).empty();
 }
 
-/// One architecture. A problem that no kernel computes there is a failed entry, and the others are built.
+/// Prewarms one architecture. A problem that no kernel computes there becomes a failed entry; the others are built.
 PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, const std::vector<Problem>& problems,
                            const std::string& arch, int jobs, Progress& progress) {
   std::vector<Problem> supported;
@@ -119,7 +119,7 @@ int build(Session& session, const PrewarmCommand& command, const std::vector<Pro
   session.print(
       fmt::format("{} kernels compiled, {} already cached, {} failed", report.compiled, report.cached, report.failed));
   if (is_interrupted()) {
-    session.note("hotgemm: interrupted; what was compiled is kept");
+    session.note("hotgemm: interrupted; the compiled kernels are kept");
     return kInterrupted;
   }
   if (report.failed == 0) return kGood;
@@ -134,7 +134,7 @@ int build(Session& session, const PrewarmCommand& command, const std::vector<Pro
   return kSomeFailed;
 }
 
-/// What --list prints: a kernel, once per problem and architecture.
+/// The output of --list: one line per kernel, problem and architecture.
 class Listing {
  public:
   explicit Listing(Engine& engine) : engine_(engine) {}
@@ -200,7 +200,7 @@ int list(Session& session, const PrewarmCommand& command, const std::vector<Prob
 }
 
 int run_prewarm(Session& session, const PrewarmCommand& command) {
-  for (const std::string& arch : command.archs) arch_limits(arch);  // throws for one that is unknown
+  for (const std::string& arch : command.archs) arch_limits(arch);  // throws for an unknown architecture
   const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::widest);
   return command.list ? list(session, command, problems) : build(session, command, problems);
 }
@@ -210,15 +210,17 @@ int run_prewarm(Session& session, const PrewarmCommand& command) {
 void add_prewarm_command(CLI::App& app, Session& session) {
   const auto command = std::make_shared<PrewarmCommand>();
   CLI::App& sub = add_subcommand(app, session, "prewarm",
-                                 "compile, without a GPU, the kernels that problems need, so that a later run of "
+                                 "compile, without a GPU, the kernels that problems need, so that a later run with "
                                  "policy cached_only compiles nothing",
                                  [&session, command] { return run_prewarm(session, *command); });
   add_problem_options(sub, command->problems, DefaultAlignment::widest);
-  sub.add_option("--arch", command->archs, "sm_80,sm_89,sm_90a: what to compile for")->required()->delimiter(',');
+  sub.add_option("--arch", command->archs, "architectures to compile for, as in sm_80,sm_89,sm_90a")
+      ->required()
+      ->delimiter(',');
   add_jobs_option(sub, command->jobs);
-  sub.add_flag("--candidates", command->candidates, "also what the tuner would compile");
-  sub.add_flag("--report", command->report, "a table with a row per problem and architecture");
-  sub.add_flag("--list", command->list, "say what would be compiled, and compile nothing");
+  sub.add_flag("--candidates", command->candidates, "also compile the kernels that the tuner would try");
+  sub.add_flag("--report", command->report, "print a table with a row per problem and architecture");
+  sub.add_flag("--list", command->list, "list what would be compiled, and compile nothing");
 }
 
 }  // namespace hotgemm::command

@@ -53,7 +53,7 @@ std::vector<Problem> load_file(const std::string& name) {
     } else {
       problems = load_shapes(name);
     }
-    if (problems.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " names no problem");
+    if (problems.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " contains no problem");
     return problems;
   } catch (const Error& error) {
     throw Error(ErrorCode::invalid_argument, error.what());
@@ -80,19 +80,21 @@ void apply(Problem& problem, const ProblemOptions& options, DefaultAlignment ali
 
 void add_problem_options(CLI::App& app, ProblemOptions& options, DefaultAlignment alignment) {
   app.add_option("--shape", options.shapes, "MxNxK, as in 4096x4096x512; may be repeated")->delimiter(',');
-  app.add_option("--shapes", options.shape_files, "a file of problems, `m n k layout dtype` to a line; - is stdin");
-  app.add_option("--layout", options.layouts, "of --shape: nn (default), nt, tn, tt, or several: nn,nt")
+  app.add_option("--shapes", options.shape_files,
+                 "a file of problems with one `m n k layout dtype` per line; - is stdin");
+  app.add_option("--layout", options.layouts, "layout for --shape: nn (default), nt, tn, tt, or several: nn,nt")
       ->delimiter(',');
-  app.add_option("--dtype", options.dtypes, "of --shape: f16 (default), bf16, f32, or several: f16,bf16")
+  app.add_option("--dtype", options.dtypes, "element type for --shape: f16 (default), bf16, f32, or several: f16,bf16")
       ->delimiter(',');
   app.add_option("--acc", options.accumulator, "accumulate in f32 (default) or f16")
       ->check(CLI::IsMember({"f32", "f16"}));
   const std::string usual = alignment == DefaultAlignment::packed ? "packed" : "16";
-  app.add_option("--align", options.alignment,
-                 "bytes that addresses and rows are multiples of: one number, or A,B,D, or packed: what rows without "
-                 "padding have (default " +
-                     usual + ")");
-  app.add_option("--beta", options.beta, "1: C is read, 0 (default): it is not")->check(CLI::IsMember({0, 1}));
+  app.add_option(
+      "--align", options.alignment,
+      "alignment of addresses and rows in bytes: one number, or three for A,B,D, or packed: the alignment of rows "
+      "without padding (default " +
+          usual + ")");
+  app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 
 std::vector<Problem> read_problems(const ProblemOptions& options, DefaultAlignment alignment) {
@@ -121,7 +123,7 @@ std::vector<Problem> read_problems(const ProblemOptions& options, DefaultAlignme
 std::vector<Problem> require_problems(const ProblemOptions& options, DefaultAlignment alignment) {
   std::vector<Problem> problems = read_problems(options, alignment);
   if (problems.empty()) {
-    throw Error(ErrorCode::invalid_argument, "no problem was named; give --shape MxNxK or --shapes FILE");
+    throw Error(ErrorCode::invalid_argument, "no problem given; use --shape MxNxK or --shapes FILE");
   }
   return problems;
 }

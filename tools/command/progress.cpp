@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kBarWidth = 30;
 constexpr std::chrono::seconds kLineEvery{5};
 
-// A signal handler reaches nothing but globals.
+// A global, because a signal handler can access nothing else.
 std::atomic<bool> interrupt_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Columns of the terminal on stderr. A line that wraps could not be taken back.
+/// Columns of the terminal on stderr. A longer line would wrap, and a wrapped line cannot be erased.
 std::size_t terminal_width() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -32,7 +32,7 @@ extern "C" void request_interrupt(int) { interrupt_requested = true; }
 void watch_for_interrupt() {
   struct sigaction action {};
   action.sa_handler = request_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal acts as it does by default
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second signal has its default effect
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 

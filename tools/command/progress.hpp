@@ -7,23 +7,24 @@
 
 namespace hotgemm::command {
 
-/// From here on, the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; the second ends it.
+/// Installs signal handlers: the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; the second
+/// ends it.
 void watch_for_interrupt();
 bool is_interrupted() noexcept;
 
-/// How far long work has come, on stderr: a bar where that is a terminal, a line now and then where it is not.
+/// Shows the progress of long work on stderr: a bar if stderr is a terminal, otherwise a line now and then.
 class Progress {
  public:
-  /// `what` is being done: "compile".
+  /// `what` names the work, such as "compile".
   Progress(std::string what, bool quiet);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void update(std::size_t done, std::size_t total);
-  /// The same in words of the caller's.
+  /// Shows the caller's text in place of the bar.
   void live(std::string_view text);
-  /// A line that stays.
+  /// Prints a line that stays.
   void line(std::string_view text);
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 std::string percent(double share) { return number(100 * share, 1); }
 
-/// "1.2 (0.9 to 1.5)".
+/// The regret with its interval, in percent: "1.2 (0.9 to 1.5)".
 std::string regret_text(const AssessedChoice& pick) {
   return fmt::format("{} ({} to {})", percent(pick.regret), percent(pick.regret_ci.low), percent(pick.regret_ci.high));
 }
@@ -69,7 +69,8 @@ void add_row(const QualityResult& r, Table& table) {
   table.add(std::move(cells));
 }
 
-/// A line per answer about all problems. One that failed leaves its NaN, and no mean.
+/// A summary of all problems, with one line per kind of answer. A failed problem counts as NaN, so that there is no
+/// mean.
 class Summary {
  public:
   Summary() {
@@ -143,10 +144,9 @@ int run_quality(Session& session, std::span<const Problem> problems, const Tunin
   session.print(table.text());
   session.print("\n" + summary.text());
   session.print(
-      "\nregret: time / the oracle's - 1, paired by rounds of a race of its own, with its 95 % interval; the model's "
-      "N:\n"
-      "the fastest of the first N that the model ranks, in the trace, each with its default raster");
-  if (code == kInterrupted) session.note("hotgemm: interrupted; the same command goes on from here");
+      "\nregret: time / the oracle's time - 1, paired by rounds of a separate race, with its 95 % interval\n"
+      "the model's N: the fastest of the model's first N configs, by the times in the trace with default rasters");
+  if (code == kInterrupted) session.note("hotgemm: interrupted; run the same command again to continue");
   return code;
 }
 

@@ -10,7 +10,8 @@
 
 namespace hotgemm::command {
 
-/// `bench --quality`: the tuner's and the model's picks against the fastest of all configs. Returns the exit code.
+/// Runs `bench --quality`: compares the tuner's and the model's picks with the fastest of all configs. Returns the exit
+/// code.
 int run_quality(Session& session, std::span<const Problem> problems, const TuningOptions& tuning, int rounds,
                 const MeasurerOptions& measuring);
 

@@ -2,6 +2,8 @@
 
 #include "gpu/device.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -38,7 +40,7 @@ std::string to_markdown(const RunEnvironment& environment) {
 void add_results_options(CLI::App& app, ResultsOptions& options) {
   options.commit = HOTGEMM_COMMIT;
   app.add_option("--results", options.file, "append a section of markdown to this file");
-  app.add_option("--commit", options.commit, "the commit that was built, for --results")->capture_default_str();
+  app.add_option("--commit", options.commit, "the commit of this build, for --results")->capture_default_str();
 }
 
 ResultsFile::ResultsFile(std::string name) : name_(std::move(name)) {

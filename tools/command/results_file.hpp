@@ -13,17 +13,17 @@
 
 namespace hotgemm::command {
 
-/// Where a run took place: a list of names and values.
+/// The environment of a run, as a list of names and values.
 using RunEnvironment = std::vector<std::pair<std::string, std::string>>;
 
-/// Of measurements on `device`: command, commit, GPU, clocks, driver, NVRTC and cuBLAS.
+/// The environment of measurements on `device`: command, commit, GPU, clocks, driver, NVRTC and cuBLAS.
 RunEnvironment run_environment(const Session& session, const std::string& commit, const DeviceState& device,
                                const GpuMonitor& monitor, const std::string& cublas_version);
 
-/// The environment as lines of a list in markdown.
+/// The environment as a markdown list.
 std::string to_markdown(const RunEnvironment& environment);
 
-/// --results and --commit: a document that grows by a section with each run.
+/// --results and --commit. Each run appends a section to the document.
 struct ResultsOptions {
   std::string file;
   std::string commit;
@@ -32,11 +32,11 @@ void add_results_options(CLI::App& app, ResultsOptions& options);
 
 class ResultsFile {
  public:
-  /// Opens the file before anything is measured: an hour's numbers are not lost to a misspelt directory. An empty name
-  /// is no file. Throws Error{invalid_argument}.
+  /// Opens the file before anything is measured, so that a wrong directory does not cost an hour of measurements. An
+  /// empty name means no file. Throws Error{invalid_argument}.
   explicit ResultsFile(std::string name);
 
-  /// Appends `section` of a heading, which names `gpu` and the time; nothing without a file. Throws Error{io_error}.
+  /// Appends the section for a heading with `gpu` and the time. Does nothing without a file. Throws Error{io_error}.
   void append(const std::string& gpu, const std::function<std::string(const std::string& heading)>& section);
 
  private:

@@ -20,7 +20,7 @@ int device_count(const Driver& driver) {
 int checked_ordinal(const Driver& driver, int ordinal) {
   const int count = device_count(driver);
   if (ordinal >= count) {
-    throw Error(ErrorCode::no_device, fmt::format("--device {}: the driver shows {} GPU{}, counted from 0", ordinal,
+    throw Error(ErrorCode::no_device, fmt::format("--device {}: the driver reports {} GPU{}, numbered from 0", ordinal,
                                                   count, count == 1 ? "" : "s"));
   }
   return ordinal;
@@ -68,13 +68,13 @@ CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& nam
                          std::function<int()> run) {
   CLI::App& sub = *app.add_subcommand(name, description);
   sub.add_flag("--json", session.json, "print one JSON object on stdout, and nothing else there");
-  sub.add_flag("-q,--quiet", session.quiet, "no progress on stderr");
-  sub.add_option("--device", session.device, "the GPU, counted from 0 as the driver does")
+  sub.add_flag("-q,--quiet", session.quiet, "print no progress on stderr");
+  sub.add_option("--device", session.device, "index of the GPU in the driver's order, from 0")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   sub.add_option(
       "--cache-dir", session.cache_directory,
-      "where kernels and tuning records are kept, instead of HOTGEMM_CACHE_DIR or the user's cache directory");
+      "directory of kernels and tuning records (default: HOTGEMM_CACHE_DIR, else the user's cache directory)");
   sub.add_option("--log-level", session.log_level, "debug, info, warn, error or off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}));
   sub.callback([&session, run = std::move(run)] { session.run = run; });

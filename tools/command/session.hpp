@@ -26,10 +26,10 @@ inline constexpr int kInterrupted = 130;
 
 int exit_code_of(ErrorCode code);
 
-/// A message of several lines in one.
+/// Joins the lines of a message into one line.
 std::string one_line(std::string_view message);
 
-/// One run of the command: the options that every subcommand has, and what it has to say.
+/// One run of the command: the common options of all subcommands, and the output.
 struct Session {
   bool json = false;
   bool quiet = false;
@@ -38,23 +38,23 @@ struct Session {
   std::string log_level;
   std::string command_line;
 
-  Json output = Json::object();  ///< what --json prints
-  std::function<int()> run;      ///< the subcommand that was chosen; returns the exit code
+  Json output = Json::object();  ///< printed by --json
+  std::function<int()> run;      ///< the chosen subcommand; returns the exit code
 
-  /// A line for people on stdout; dropped with --json.
+  /// Prints a line for people on stdout, unless --json is given.
   void print(std::string_view line) const;
-  /// A line on stderr that -q silences.
+  /// Prints a line on stderr, unless -q is given.
   void note(std::string_view line) const;
 };
 
-/// A subcommand with the options that all have; `run` is what it does.
+/// Adds a subcommand with the common options. `run` executes it.
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
                          std::function<int()> run);
 
-/// The environment's options, with --cache-dir.
+/// The options from the environment, changed by --cache-dir.
 ContextOptions context_options(const Session& session);
 
-/// The GPU that --device names, its primary context current while this lives. Throws Error{no_driver, no_device}.
+/// The GPU of --device. Its primary context is current while this object lives. Throws Error{no_driver, no_device}.
 class Gpu {
  public:
   explicit Gpu(const Session& session);
@@ -68,14 +68,14 @@ class Gpu {
   PrimaryContext context_;
 };
 
-/// The GPU that is planned for: that of `arch` as it usually is, or without an `arch` the one that --device names, or
-/// an H200 where there is none. Throws Error{invalid_argument} for an unknown architecture.
+/// The GPU to plan for. With `arch`: the usual GPU of that architecture. Without `arch`: the GPU of --device, or an
+/// H200 if there is none. Throws Error{invalid_argument} for an unknown architecture.
 DeviceInfo planned_device(const Session& session, const std::string& arch);
 
-/// `--scratch`: its bytes, or half of the GPU's free memory if it was not given.
+/// The bytes of `--scratch`, or half of the GPU's free memory if the option was not given.
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option);
 
-/// Throws Error{no_compiler} where NVRTC cannot be loaded: the reason why kernels could not be built.
+/// Throws Error{no_compiler} if NVRTC cannot be loaded, because that is why kernels could not be built.
 void explain_failed_builds();
 
 }  // namespace hotgemm::command

@@ -39,7 +39,7 @@ struct ShowCommand {
 KernelConfig require_config(const std::string& text) {
   if (const auto config = parse_config(text)) return *config;
   throw Error(ErrorCode::invalid_argument,
-              in_quotes(text) + " is no config's name; one is mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1");
+              in_quotes(text) + " is not the name of a config; an example is mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1");
 }
 
 void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes) {
@@ -49,7 +49,7 @@ void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes)
   if (!file) throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", name, std::strerror(errno)));
 }
 
-/// --source, --build and --cubin, of one kernel.
+/// Executes --source, --build and --cubin for one kernel.
 void show_kernel(Session& session, const ShowCommand& command, Engine& engine, const KernelConfig& config,
                  const Problem& problem, const std::string& arch) {
   const GemmTraits traits = traits_of(problem);
@@ -79,7 +79,8 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
   if (command.build) {
     session.print(fmt::format("{} for {}: {} registers, {} bytes spilled, {} bytes of shared memory, {:.0f} ms{}",
                               to_string(config), arch, cubin.registers, cubin.spill_bytes, smem_bytes(config, traits),
-                              cubin.compile_ms, built.from_cache ? " (when it was compiled; it was cached)" : ""));
+                              cubin.compile_ms,
+                              built.from_cache ? " (when it was compiled; now read from the cache)" : ""));
   }
   if (!command.cubin_file.empty()) {
     write_file(command.cubin_file, cubin.image);
@@ -157,10 +158,10 @@ int run_show(Session& session, const ShowCommand& command) {
   const std::vector<Problem> problems = read_problems(command.problems, DefaultAlignment::packed);
   if (!command.config.empty()) return show_config(session, command, problems);
   if (problems.empty()) {
-    throw Error(ErrorCode::invalid_argument, "show what? Give a config's name, or --shape MxNxK");
+    throw Error(ErrorCode::invalid_argument, "nothing to show; give the name of a config, or --shape MxNxK");
   }
   if (command.wants_kernel() && problems.size() > 1) {
-    throw Error(ErrorCode::invalid_argument, "--source, --build and --cubin are about one kernel: name one problem");
+    throw Error(ErrorCode::invalid_argument, "--source, --build and --cubin show one kernel: give one problem only");
   }
   const DeviceInfo device = planned_device(session, command.arch);
   Context context(context_options(session));
@@ -177,18 +178,18 @@ int run_show(Session& session, const ShowCommand& command) {
 
 void add_show_command(CLI::App& app, Session& session) {
   const auto command = std::make_shared<ShowCommand>();
-  CLI::App& sub = add_subcommand(app, session, "show",
-                                 "explain a config, or what would be picked for a problem and why; needs no GPU",
-                                 [&session, command] { return run_show(session, *command); });
-  sub.add_option("config", command->config, "a config's name: mma_m128_n128_...");
+  CLI::App& sub = add_subcommand(
+      app, session, "show", "explain a config, or which config would be picked for a problem and why; needs no GPU",
+      [&session, command] { return run_show(session, *command); });
+  sub.add_option("config", command->config, "the name of a config: mma_m128_n128_...");
   add_problem_options(sub, command->problems, DefaultAlignment::packed);
   sub.add_option("--arch", command->arch, "the architecture to plan for (default: this GPU's, else sm_90a)");
   sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str();
   sub.add_flag("--candidates", command->candidates, "list all candidates");
-  sub.add_flag("--anchors", command->anchors, "list the anchors: what is picked from without measuring");
+  sub.add_flag("--anchors", command->anchors, "list the anchors: the configs to pick from without measuring");
   sub.add_flag("--source", command->source, "print the translation unit that is compiled");
   sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
-  sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file, for cuobjdump");
+  sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file (for cuobjdump)");
 }
 
 }  // namespace hotgemm::command

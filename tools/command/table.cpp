@@ -10,7 +10,7 @@
 namespace hotgemm::command {
 namespace {
 
-/// Characters, of UTF-8 text that has no wide ones.
+/// The number of characters of UTF-8 text without wide characters.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -10,16 +10,16 @@ class Table {
  public:
   struct Column {
     std::string heading;
-    bool is_number = false;  ///< flush right
+    bool is_number = false;  ///< aligned to the right
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// As many cells as there are columns; missing ones are empty.
+  /// Adds a row. Missing cells are empty.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
-  /// Columns two spaces apart, without a newline at the end.
+  /// The columns, separated by two spaces, without a newline at the end.
   std::string text() const;
   std::string markdown() const;
 
@@ -28,10 +28,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// `value` with `digits` decimals; a dash for what is no number.
+/// `value` with `digits` decimals, or a dash if it is not a number.
 std::string number(double value, int digits);
 
-/// "1.5 GiB", "12 KiB".
+/// A size in text, such as "1.5 GiB" or "12 KiB".
 std::string readable_bytes(double bytes);
 
 }  // namespace hotgemm::command

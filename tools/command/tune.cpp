@@ -11,6 +11,8 @@
 #include "records/tune_journal.hpp"
 #include "tune/trace_header.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +56,7 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
           .max_trials = command.trials};
 }
 
-/// What is kept of a run while it runs: the journal, the trace, and what people and programs are told.
+/// Output of a run while it runs: the journal, the trace, and messages for people and programs.
 class TuneLog {
  public:
   TuneLog(const TuneCommand& command, Session& session, const Engine& engine, std::span<const Problem> problems,
@@ -66,7 +68,7 @@ class TuneLog {
         progress_(problems.size(), several_gpus, session.quiet) {
     session.output["results"] = Json::array();
     session.output["lost_gpus"] = Json::array();
-    // Opened before anything is measured: a name that cannot be written to is known at once.
+    // Opened before anything is measured, so that an unusable name is reported at once.
     if (!command.trace.empty()) {
       trace_.emplace(AppendFile::at(command.trace, !command.resume),
                      [](const std::string& message) { log(LogLevel::error, message); });
@@ -98,7 +100,7 @@ class TuneLog {
 
  private:
   void start(const GpuFacts& gpu) {
-    // Whatever a problem's result depends on, so that only the same work is gone on with.
+    // Everything that the results depend on, so that --resume continues only the same work.
     const TuningOptions& tuning = command_.tuning;
     const std::string options = fmt::format("candidates {} budget {} rounds {} seed {} scratch {}", tuning.candidates,
                                             tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch);
@@ -125,8 +127,8 @@ class TuneLog {
 
   void lose(int gpu, const std::string& message) {
     session_.output["lost_gpus"].push_back({{"gpu", gpu}, {"message", message}});
-    const std::string text = fmt::format("hotgemm: GPU {} is given up: {}", gpu, one_line(message));
-    if (session_.quiet) fmt::print(stderr, "{}\n", text);  // this is no progress
+    const std::string text = fmt::format("hotgemm: GPU {} is no longer used: {}", gpu, one_line(message));
+    if (session_.quiet) fmt::print(stderr, "{}\n", text);  // print it even with --quiet: it is not progress
     progress_.line(text);
   }
 
@@ -190,29 +192,29 @@ int run_tune(Session& session, const TuneCommand& command) {
 
 void add_budget_options(CLI::App& sub, TuneCommand& command) {
   sub.add_option("--run-budget", command.run_budget_s,
-                 "of the whole run, as in 90, 90s, 10m or 2h; no problem is begun after it")
+                 "time for the whole run, as in 90, 90s, 10m or 2h; after it no problem is started")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
                                         CLI::AsNumberWithUnit::CASE_SENSITIVE, "SECONDS"))
       ->check(CLI::PositiveNumber);
-  sub.add_option("--trials", command.trials, "candidates to time, in the whole run")
+  sub.add_option("--trials", command.trials, "number of candidates to time in the whole run")
       ->check(CLI::Range(1, TuningRunOptions{}.max_trials));
-  sub.add_option("--rounds", command.tuning.rounds, "of the final comparison")
+  sub.add_option("--rounds", command.tuning.rounds, "rounds of the final comparison")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
 }
 
 void add_measurer_options(CLI::App& sub, TuneCommand& command) {
-  sub.add_option("--gpus", command.gpus, "several GPUs of one model, as in 0,1; problems are shared out")
+  sub.add_option("--gpus", command.gpus, "several GPUs of one model, as in 0,1; the problems are divided among them")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber)
       ->excludes("--device");
   sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
-                 "seconds after which a kernel that should take no time is given up")
+                 "seconds that a kernel may take beyond 20 times its expected time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  sub.add_flag("--allow-mps", command.measuring.allow_mps, "measure although other processes use the GPU through MPS");
+  sub.add_flag("--allow-mps", command.measuring.allow_mps, "measure even if other processes use the GPU through MPS");
   sub.add_flag("--in-process", command.measuring.in_process,
-               "measure without a worker process, for a profiler: a kernel that faults or hangs ends the run")
+               "measure in this process, for a profiler; a kernel that faults or hangs then ends the run")
       ->excludes("--hang-timeout")
       ->excludes("--allow-mps");
 }
@@ -229,18 +231,16 @@ void add_tune_command(CLI::App& app, Session& session) {
   add_budget_options(sub, *command);
   add_measurer_options(sub, *command);
   sub.add_flag("--no-baseline", command->no_baseline, "do not race cuBLAS beside the candidates");
-  sub.add_flag("--retune", command->retune, "measure again where there is a record");
+  sub.add_flag("--retune", command->retune, "measure again even if there is a record");
   sub.add_flag("--resume", command->resume,
-               "go on with a run of the same problems and options that was interrupted: what it has finished is not "
-               "done again, what it was cut short in is");
-  sub.add_option("--trace", command->trace, "write every sample and rejection to this file, as lines of JSON");
+               "continue an interrupted run with the same problems and options: finished problems are skipped, "
+               "problems that were stopped early are measured again");
+  sub.add_option("--trace", command->trace, "write every sample and rejection to this file as JSON lines");
   sub.add_flag("--rejections", command->rejections, "list the candidates that were not picked, with stage and reason");
   sub.footer(
-      "Kernels are measured in a worker process, so that one that faults, hangs or writes where it should not costs "
-      "its "
-      "own\nrow; it is not tried again for a week. Ctrl-C ends the run with the best so far, a second one at once. "
-      "Every "
-      "result\nis recorded when it is told.");
+      "Kernels are measured in a worker process. A kernel that faults, hangs or writes outside of D loses only its\n"
+      "own row, and is not tried again for a week. Ctrl-C ends the run with the best results so far; a second Ctrl-C\n"
+      "ends it at once. Every result is recorded before it is printed.");
 }
 
 }  // namespace hotgemm::command

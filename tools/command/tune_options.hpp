@@ -11,10 +11,10 @@
 
 namespace hotgemm::command {
 
-/// The options about tuning that `tune` and `bench` share.
+/// The tuning options that `tune` and `bench` share.
 struct TuningOptions {
-  int candidates = 40;   ///< the model misses the best of few rows among its first 20
-  double budget_s = 10;  ///< more than a call may take: few problems need it, those with the longest kernels
+  int candidates = 40;   ///< for a few rows the first 20 of the model miss the best config
+  double budget_s = 10;  ///< longer than in a call; only problems with very long kernels need it
   int rounds = TuneOptions{}.rounds;
   int jobs = 0;
   std::uint64_t seed = 1;
@@ -23,9 +23,10 @@ struct TuningOptions {
 
 void add_tuning_options(CLI::App& app, TuningOptions& options);
 
-/// As the library takes them; scratch_bytes is 0 without --scratch. Throws Error{invalid_argument} for a bad one.
+/// The options in the form of the library; scratch_bytes is 0 without --scratch. Throws Error{invalid_argument} for a
+/// bad --scratch.
 TuneOptions tune_options(const TuningOptions& options);
-/// The same with half of `gpu`'s free memory without --scratch.
+/// The same, but without --scratch scratch_bytes is half of `gpu`'s free memory.
 TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu);
 
 }  // namespace hotgemm::command

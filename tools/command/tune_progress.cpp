@@ -26,7 +26,7 @@ void TuneProgress::led(int gpu, const RaceLeader& leader) {
   std::string text = several_gpus_ ? fmt::format("GPU {} ", gpu) : "";
   text += heading(current_[gpu]) + fmt::format("best {:.1f} us, ", leader.median_us);
   if (std::isfinite(leader.ratio)) text += fmt::format("{:.2f} of cuBLAS, ", leader.ratio);
-  // The name last: it is what a narrow terminal can do without.
+  // The name is last, because a narrow terminal may cut it off.
   progress_.live(text + fmt::format("{} left: {} {}", leader.alive, leader.config, leader.launch));
 }
 

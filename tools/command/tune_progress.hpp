@@ -9,8 +9,8 @@
 
 namespace hotgemm::command {
 
-/// Where a tuning run stands, on stderr: what is measured now with the best so far, and a line that stays for each
-/// problem that is done. Not thread-safe.
+/// Shows the state of a tuning run on stderr: the current problem with its best result so far, and a permanent line for
+/// each finished problem. Not thread-safe.
 class TuneProgress {
  public:
   TuneProgress(std::size_t total, bool several_gpus, bool quiet);
@@ -27,7 +27,7 @@ class TuneProgress {
   std::size_t total_;
   std::size_t done_ = 0;
   bool several_gpus_;
-  std::map<int, Problem> current_;  // by GPU
+  std::map<int, Problem> current_;  // keyed by GPU
 };
 
 }  // namespace hotgemm::command

@@ -20,14 +20,14 @@ using Counts = std::vector<std::pair<std::string, std::size_t>>;
 
 double seconds(const ProblemResult& r) { return r.compile_s + r.measure_s; }
 
-/// By the problem that was timed, which may be another one of the class.
+/// TFLOP/s of the problem that was timed. It may be another problem of the class.
 double tflops_of(const TuningRecord& record) { return tflops(record.problem, record.timing.median_us); }
 
 std::string in_words(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// How many candidates ended for each kind of reason, the most frequent first.
+/// The number of rejected candidates for each kind of reason, the most frequent first.
 Counts rejections_by_kind(const TuningReport& report) {
   std::map<std::string, std::size_t> counts;
   for (const ProblemResult& r : report.results) {
@@ -53,8 +53,8 @@ std::string_view why(RunEnd end) {
   switch (end) {
     case RunEnd::complete: break;
     case RunEnd::cancelled: return "interrupted";
-    case RunEnd::out_of_time: return "--run-budget is spent";
-    case RunEnd::out_of_trials: return "--trials are spent";
+    case RunEnd::out_of_time: return "--run-budget is used up";
+    case RunEnd::out_of_trials: return "--trials are used up";
     case RunEnd::out_of_gpus: return "no GPU is left";
   }
   return "";
@@ -164,7 +164,7 @@ std::string run_summary(const TuningReport& report) {
     text += fmt::format("; {} of the worker", in_words(static_cast<std::size_t>(report.restarts), "restart"));
   }
   if (report.left > 0) {
-    text += fmt::format("\n{} left, since {}; --resume goes on",
+    text += fmt::format("\n{} left because {}; use --resume to continue",
                         in_words(static_cast<std::size_t>(report.left), "problem"), why(report.end));
   }
   return text;

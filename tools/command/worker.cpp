@@ -12,8 +12,8 @@ void add_worker_command(CLI::App& app, Session& session) {
                                  [&session, allow_mps]() -> int {
                                    run_measure_worker({context_options(session), session.device, *allow_mps});
                                  });
-  sub.group("");  // hotgemm's own: --help does not list it
-  sub.add_flag("--allow-mps", *allow_mps, "measure although other processes use the GPU through MPS");
+  sub.group("");  // for hotgemm's own use: --help does not list it
+  sub.add_flag("--allow-mps", *allow_mps, "measure even if other processes use the GPU through MPS");
 }
 
 }  // namespace hotgemm::command

@@ -16,15 +16,15 @@ inline constexpr MmaConfig kMmaConfigs[] = {
     {.block_m = 96,  .block_n = 64,  .block_k = 32, .warps_m = 3, .warps_n = 2, .stages = 4, .swizzle = false, .fragment_buffers = 1, .store = kStagedStore},
     {.block_m = 32,  .block_n = 48,  .block_k = 48, .warps_m = 1, .warps_n = 3, .stages = 5, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore},
     {.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 4, .swizzle = true,  .fragment_buffers = 1, .store = kStagedStore},
-    // What rungs of the ladder have: one warp and nothing but the instructions; lanes that exchange results, four rows
-    // of them at a time and with two left over; and one stage.
+    // Features of the ladder's rungs: one warp with only the instructions; lanes that exchange results, four rows at a
+    // time with two rows left over; and one stage.
     {.block_m = 16,  .block_n = 8,   .block_k = 16, .warps_m = 1, .warps_n = 1, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .async_copy = false, .padded = false, .b_matrices = 2, .serpentine = false},
     {.block_m = 64,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 2, .swizzle = false, .fragment_buffers = 2, .store = kShuffledStore, .b_matrices = 2},
     {.block_m = 16,  .block_n = 48,  .block_k = 48, .warps_m = 1, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 1, .store = kShuffledStore, .b_matrices = 2},
     {.block_m = 32,  .block_n = 64,  .block_k = 32, .warps_m = 2, .warps_n = 1, .stages = 1, .swizzle = true,  .fragment_buffers = 1, .store = kShuffledStore, .serpentine = false},
     {.block_m = 32,  .block_n = 32,  .block_k = 16, .warps_m = 1, .warps_n = 2, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kStagedStore, .async_copy = false},
 };
-/// Widths of access to A, B and D, and whether C is read; a config gets them in turn, layout by layout.
+/// Access widths for A, B and D, and whether C is read. Each config takes the next one for each layout.
 struct MmaAccess {
   int vec_a, vec_b, vec_d;
   bool reads_c;
@@ -50,8 +50,8 @@ GemmKernel mma_kernel() {
   return {kConfig, kTraits, mma_gemm<kTraits, kConfig>};
 }
 
-/// The first config in every layout with the widest accesses and the narrowest, so that it takes any problem; the
-/// others once in every layout, each time with other accesses.
+/// The first config in every layout, with the widest and the narrowest accesses, so that it computes any problem. The
+/// other configs once in every layout, each time with other accesses.
 template <DType kElement, DType kAccumulator>
 std::vector<GemmKernel> make_mma_kernels() {
   std::vector<GemmKernel> kernels;

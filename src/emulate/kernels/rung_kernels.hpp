@@ -8,11 +8,11 @@
 
 namespace hotgemm::emulate {
 
-/// The config of rung kIndex, which is of this family.
+/// The config of rung kIndex, which must belong to this family.
 template <class Config, std::size_t kIndex>
 inline constexpr Config kRungConfig = std::get<Config>(*kRungs[kIndex].config);
 
-/// As the ladder runs it by default: the widest accesses, sums of f16 in f16.
+/// The traits that the ladder uses by default: the widest accesses, and sums of f16 in f16.
 template <std::size_t kIndex>
 inline constexpr GemmTraits kRungTraits{.element = kRungs[kIndex].element,
                                         .accumulator = kRungs[kIndex].element,
@@ -21,7 +21,7 @@ inline constexpr GemmTraits kRungTraits{.element = kRungs[kIndex].element,
                                         .vec_b = 16 / size_bytes(kRungs[kIndex].element),
                                         .vec_d = 16 / size_bytes(kRungs[kIndex].element)};
 
-/// Whether rung `index` is of the family, and no earlier rung has its kernel.
+/// True if rung `index` belongs to the family and no earlier rung has the same kernel.
 template <class Config>
 constexpr bool is_first_with_kernel(std::size_t index) {
   const auto& rung = kRungs[index];

@@ -23,14 +23,14 @@ GemmKernel simt_kernel() {
                                .op_a = kOpA,
                                .op_b = kOpB,
                                .reads_c = kReadsC,
-                               .vec_a = 1,  // the family accesses single elements, whatever the alignment
+                               .vec_a = 1,  // the family accesses single elements, whatever the alignment is
                                .vec_b = 1,
                                .vec_d = 1};
   static_assert(is_legal(kConfig, kTraits, *find_arch_limits(75)));
   return {kConfig, kTraits, simt_gemm<kTraits, kConfig>};
 }
 
-/// The first config with C and without, each other one with or without in turn.
+/// The first config with C and without C; every other config with or without C, alternately.
 template <DType kElement, Op kOpA, Op kOpB>
 void append(std::vector<GemmKernel>& kernels) {
   constexpr bool kOdd = (kOpA == Op::t) != (kOpB == Op::t);

@@ -5,7 +5,7 @@
 
 namespace hotgemm::emulate {
 
-// What each thread of the kernels that are no GEMM runs.
+// The thread functions of the kernels that are not a GEMM.
 
 void run_fill(const FillArgs& args);
 void run_check(const CheckArgs& args);

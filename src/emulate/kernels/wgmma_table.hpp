@@ -10,8 +10,7 @@
 
 namespace hotgemm::emulate {
 
-// Small tiles, of each schedule and split, with parts of a tile that need each of the swizzles where they are not
-// k-major.
+// Small tiles of each schedule and split. For operands that are not k-major, their parts need each of the swizzles.
 // clang-format off
 inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 3},
@@ -26,7 +25,7 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 256, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 2},
     {.block_m = 320, .block_n = 64, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2},
 };
-/// Width of access to C and D, and whether C is read; a config gets them in turn, layout by layout.
+/// Access width for C and D, and whether C is read. Each config takes the next one for each layout.
 struct WgmmaAccess {
   int vec_d;
   bool reads_c;
@@ -34,7 +33,7 @@ struct WgmmaAccess {
 inline constexpr WgmmaAccess kWgmmaAccesses[] = {{8, false}, {8, true}, {4, false}, {1, true}, {2, true}, {1, false}, {2, false}};
 // clang-format on
 
-/// Nothing if there is no such kernel.
+/// Adds the kernel if it is legal.
 template <DType kElement, DType kAccumulator, int kLayout, WgmmaAccess kAccess, WgmmaConfig kConfig>
 void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
   constexpr GemmTraits kTraits{.element = kElement,
@@ -50,8 +49,8 @@ void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
   }
 }
 
-/// The first config in every layout so that it takes any problem; of the others `kOthers`, from `kFirst` on, once in
-/// every layout.
+/// The first config in every layout, so that it computes any problem. Of the others, `kOthers` configs from `kFirst`
+/// on, once in every layout.
 template <DType kElement, DType kAccumulator, int kFirst, int kOthers>
 std::vector<GemmKernel> make_wgmma_kernels() {
   std::vector<GemmKernel> kernels;

@@ -17,7 +17,7 @@ inline constexpr WmmaConfig kWmmaConfigs[] = {
     {.block_m = 32,  .block_n = 48,  .block_k = 64, .warps_m = 1, .warps_n = 3, .fragment_m = 32, .stages = 1, .async_copy = false, .padded = true},
     {.block_m = 16,  .block_n = 32,  .block_k = 32, .warps_m = 1, .warps_n = 1, .fragment_m = 8,  .stages = 1, .async_copy = true,  .padded = true},
 };
-/// Widths of access to A, B and D, and whether C is read; a config gets them in turn, layout by layout.
+/// Access widths for A, B and D, and whether C is read. Each config takes the next one for each layout.
 struct WmmaAccess {
   int vec_a, vec_b, vec_d;
   bool reads_c;
@@ -41,8 +41,8 @@ GemmKernel wmma_kernel() {
   return {kConfig, kTraits, wmma_gemm<kTraits, kConfig>};
 }
 
-/// The first config in every layout with the widest accesses and the narrowest, so that it takes any problem; the
-/// others once in every layout, each time with other accesses.
+/// The first config in every layout, with the widest and the narrowest accesses, so that it computes any problem. The
+/// other configs once in every layout, each time with other accesses.
 template <DType kElement, DType kAccumulator>
 std::vector<GemmKernel> make_wmma_kernels() {
   std::vector<GemmKernel> kernels;

@@ -1,5 +1,6 @@
 #include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>
+#include <hotgemm/version.hpp>
 
 #include <cstdio>
 
@@ -8,6 +9,7 @@ int main() {
   const std::string again = hotgemm::to_string(hotgemm::parse_problem(text));
   std::printf("%s\n", again.c_str());
   if (again != text) return 1;
+  if (hotgemm::version() != HOTGEMM_VERSION) return 4;
   try {
     hotgemm::parse_problem("4096x4096 nt");
   } catch (const hotgemm::Error& error) {

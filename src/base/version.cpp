@@ -1,0 +1,7 @@
+#include <hotgemm/version.hpp>
+
+namespace hotgemm {
+
+std::string_view version() { return HOTGEMM_VERSION; }
+
+}  // namespace hotgemm
