@@ -32,15 +32,13 @@ Context& Context::default_context() {
 
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
   if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
-  Problem problem = asked;
-  problem.align_a = problem.align_b = problem.align_d = 16;  // what the caller says of them does not matter
-  validate(problem);
+  validate(asked);
   validate_fields(operands);
-  validate(problem, operands);
-  if (problem.m == 0 || problem.n == 0) return;
-  problem = describe(problem, operands);
+  validate(asked, operands);
+  if (asked.m == 0 || asked.n == 0) return;
+  const Workload problem = describe(asked, operands);
   DeviceState& device = impl_->current();
-  const PlanTable::Slot* slot = device.plans().find(plan_key(problem));
+  const PlanTable::Slot* slot = device.plans().find(class_key(problem));
   const Policy policy = impl_->options().policy;
   if (slot != nullptr && (!slot->is_provisional || policy != Policy::tune)) {
     slot->plan->launch(stream, problem, operands);
@@ -49,19 +47,19 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   }
 }
 
-Plan Context::plan(const Problem& problem, Policy policy, Stream stream) {
+Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
   validate(problem);
   return Plan(impl_->find_or_plan(impl_->current(), problem, policy, stream), problem);
 }
 
-Plan Context::plan(const Problem& problem) { return plan(problem, impl_->options().policy); }
+Plan Context::plan(const Workload& problem) { return plan(problem, impl_->options().policy); }
 
 Stats Context::stats() const { return impl_->stats(); }
 
 void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
-           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc, DType dtype,
-           DType accumulator) {
-  const Problem problem{.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .dtype = dtype, .accumulator = accumulator};
+           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc,
+           const Types& types) {
+  const Problem problem{.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .types = types};
   const Operands operands{
       .a = a, .b = b, .c = c, .d = c, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc, .alpha = alpha, .beta = beta};
   Context::default_context().gemm(stream, problem, operands);
@@ -95,9 +93,9 @@ DeviceState& Context::Impl::current() {
   return node->state;
 }
 
-std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device, const Problem& problem, Policy policy,
+std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
                                                             Stream stream) {
-  const PlanKey key = plan_key(problem);
+  const ClassKey key = class_key(problem);
   const DeviceState::Flight flight(device, key);
   const PlanTable::Slot* slot = device.plans().find(key);
 
@@ -128,7 +126,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   return plan;
 }
 
-std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& device, const Problem& problem) {
+std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& device, const Workload& problem) {
   try {
     const TuneOutcome outcome = tune_problem(device, problem, options_.tuning);
     const Candidate& winner = outcome.candidates.front();
@@ -145,12 +143,12 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& devic
   }
 }
 
-Affordable Context::Impl::affordable_choices(const DeviceState& device, const Problem& problem) const {
+Affordable Context::Impl::affordable_choices(const DeviceState& device, const Workload& problem) const {
   return within_workspace(choose(problem, device.info().arch, engine_.database, device.query()), problem,
                           engine_.workspace_of, engine_.workspace.cap_bytes());
 }
 
-std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceState& device, const Problem& problem,
+std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceState& device, const Workload& problem,
                                                                       Policy policy) {
   const Affordable affordable = affordable_choices(device, problem);
   for (const Choice& choice : affordable.choices) {
@@ -167,7 +165,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
               "every kernel of " + to_string(problem) + " needs more workspace than is kept: " + affordable.note);
 }
 
-Cubin Context::Impl::cubin_of(const DeviceState& device, const Problem& problem, const Choice& choice, Policy policy) {
+Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {
   const KernelSource source = render(choice.config, traits_of(problem), device.info().arch, engine_.bundle);
   std::optional<Cubin> cubin = engine_.builder.find(source);
   if (!cubin && policy == Policy::cached_only) {
@@ -182,7 +180,7 @@ Cubin Context::Impl::cubin_of(const DeviceState& device, const Problem& problem,
   return *std::move(cubin);
 }
 
-std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, const Problem& problem,
+std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, const Workload& problem,
                                                          const Choice& choice, const Cubin& cubin,
                                                          const Affordable& affordable, Policy policy) {
   PlanWorkspace workspace{.size = engine_.workspace_of(choice.config, choice.launch, problem),

@@ -13,7 +13,7 @@ namespace {
 
 /// One problem on one architecture: its choices, best first, and which of them is being built.
 struct Order {
-  Problem problem;
+  Workload problem;
   std::string arch;
   std::vector<Choice> choices;
   std::size_t at = 0;
@@ -23,7 +23,7 @@ class Prewarm {
  public:
   Prewarm(Engine& engine, const PrewarmOptions& options) : engine_(engine), options_(options) {}
 
-  PrewarmReport run(std::span<const Problem> problems) {
+  PrewarmReport run(std::span<const Workload> problems) {
     collect(problems);
     // A pick that spills is replaced by the next choice, as a plan would; that takes another pass.
     while (!pending_.empty() && !is_cancelled_) build_pending();
@@ -32,11 +32,11 @@ class Prewarm {
   }
 
  private:
-  void collect(std::span<const Problem> problems) {
+  void collect(std::span<const Workload> problems) {
     compiled_before_ = engine_.compiled;
     for (const std::string& arch : options_.archs) {
       const std::vector<Environment> environments = known_environments(arch, engine_.database);
-      for (const Problem& problem : problems) {
+      for (const Workload& problem : problems) {
         validate(problem);
         std::set<std::string> picks;
         for (const Environment& environment : environments) {
@@ -52,7 +52,7 @@ class Prewarm {
     }
   }
 
-  void add_candidates(const Problem& problem, const std::string& arch) {
+  void add_candidates(const Workload& problem, const std::string& arch) {
     for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
       extra_.push_back(render(c.config, traits_of(problem), arch, engine_.bundle));
     }
@@ -132,7 +132,7 @@ class Prewarm {
 
 }  // namespace
 
-PrewarmReport Context::prewarm(std::span<const Problem> problems, const PrewarmOptions& options) {
+PrewarmReport Context::prewarm(std::span<const Workload> problems, const PrewarmOptions& options) {
   for (const std::string& arch : options.archs) arch_limits(arch);  // throws for one that is unknown
   return Prewarm(impl_->engine(), options).run(problems);
 }

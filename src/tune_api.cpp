@@ -14,7 +14,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double tflops_of(const Problem& p, double us) {
+double tflops_of(const Workload& p, double us) {
   return us > 0 ? 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) / us * 1e-6 : 0;
 }
 
@@ -25,7 +25,7 @@ void fill_from_record(const TuningRecord& record, TuneResult& result) {
   result.tflops = tflops_of(record.problem, record.timing.median_us);
 }
 
-TuneResult tune_one(DeviceState& device, const Problem& problem, const TuneOptions& options, bool retune) {
+TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOptions& options, bool retune) {
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
   validate(problem);
@@ -51,12 +51,12 @@ TuneResult tune_one(DeviceState& device, const Problem& problem, const TuneOptio
 
 }  // namespace
 
-std::vector<TuneResult> Context::tune(std::span<const Problem> problems, const TuneOptions& options, bool retune,
+std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const TuneOptions& options, bool retune,
                                       const std::function<bool(const TuneResult&)>& progress) {
   DeviceState& device = impl_->current();
   std::vector<TuneResult> results;
   CallbackGuard callbacks;
-  for (const Problem& problem : problems) {
+  for (const Workload& problem : problems) {
     try {
       results.push_back(tune_one(device, problem, options, retune));
     } catch (const Error& error) {

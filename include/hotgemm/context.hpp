@@ -66,7 +66,7 @@ struct Rejection {
 };
 
 struct TuneResult {
-  Problem problem;
+  Workload problem;
   std::string config;  ///< the pick; empty if there is none
   std::string launch;  ///< its raster: "r8m"
   double median_us = 0;
@@ -91,7 +91,7 @@ struct PrewarmOptions {
 
 /// One kernel for one problem and architecture.
 struct PrewarmEntry {
-  Problem problem;
+  Workload problem;
   std::string arch;
   std::string config;
   Origin origin = Origin::estimated;
@@ -124,16 +124,17 @@ class Context {
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
-  /// Of `problem` only sizes, ops and types matter; alignment and beta are read off `operands`. A class that is new is
-  /// planned first, by the policy. On a capturing stream that means without measuring, allocating or waiting.
-  /// m or n of zero does nothing; k or alpha of zero gives beta * C.
-  /// Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been enqueued.
+  /// Alignment and beta are read off `operands` (see `describe`). A class that is new is planned first, by the policy.
+  /// On a capturing stream that means without measuring, allocating or waiting. m or n of zero does nothing; k or alpha
+  /// of zero gives beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been
+  /// enqueued.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
-  /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. `problem` with
-  /// alignment classes and beta; see `describe`. With `stream`, what was said of capturing streams holds for it.
-  HOTGEMM_API Plan plan(const Problem& problem, Policy policy, Stream stream = nullptr);
-  HOTGEMM_API Plan plan(const Problem& problem);  ///< by the context's policy
+  /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. The hints are
+  /// those of `describe`, or with `Workload(problem)` of packed operands. With `stream`, what was said of capturing
+  /// streams holds for it.
+  HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
+  HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 
   /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
   /// a current record are answered from it unless `retune`. Failures are results.
@@ -141,14 +142,14 @@ class Context {
   /// `progress` is called after each problem, on the calling thread and with no lock held; it returns whether to go on.
   /// An Error that it throws comes out as it is, anything else as Error{interrupted} with its text. The measurements
   /// until then are recorded.
-  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Problem> problems, const TuneOptions& options,
+  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
                                            bool retune = false,
                                            const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
   /// An Error that `options.progress` throws comes out as it is, anything else as Error{interrupted} with its text.
   /// Kernels that were compiled until then are in the cache.
-  HOTGEMM_API PrewarmReport prewarm(std::span<const Problem> problems, const PrewarmOptions& options);
+  HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   HOTGEMM_API Stats stats() const;
 
@@ -158,16 +159,16 @@ class Context {
   std::unique_ptr<Impl> impl_;
 };
 
-/// `problem` with alignment classes and beta as `operands` have them.
-HOTGEMM_API Problem describe(const Problem& problem, const Operands& operands);
+/// `problem` with the hints that are read off `operands`.
+HOTGEMM_API Workload describe(const Problem& problem, const Operands& operands);
 
 /// C = alpha * op(A) * op(B) + beta * C, row-major, tuned on first use: the whole library in one call.
 ///
-/// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. f16 elements
-/// and f32 accumulation unless told otherwise. Uses Context::default_context(); see Context::gemm for the rest.
+/// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. `types` is a
+/// preset such as kBf16. Uses Context::default_context(); see Context::gemm for the rest.
 HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                        const void* a, std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c,
-                       std::int64_t ldc, DType dtype = DType::f16, DType accumulator = DType::f32);
+                       std::int64_t ldc, const Types& types = kF16);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
 /// `sink` is called on the thread that logs: the caller's or one of the library's, several at a time. The library may

@@ -46,7 +46,7 @@ class Plan {
   /// the plan says so. Thread-safe.
   HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
 
-  HOTGEMM_API const Problem& problem() const;
+  HOTGEMM_API const Workload& problem() const;
   /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
   HOTGEMM_API std::string config() const;
   HOTGEMM_API Origin origin() const;
@@ -63,9 +63,9 @@ class Plan {
 
  private:
   friend class Context;
-  Plan(std::shared_ptr<const PlanImpl> impl, const Problem& problem) : impl_(std::move(impl)), problem_(problem) {}
+  Plan(std::shared_ptr<const PlanImpl> impl, const Workload& problem) : impl_(std::move(impl)), problem_(problem) {}
   std::shared_ptr<const PlanImpl> impl_;
-  Problem problem_;
+  Workload problem_;
 };
 
 }  // namespace hotgemm

@@ -1,20 +1,13 @@
 #pragma once
 
-#include <hotgemm/types.hpp>
+#include "config/traits.hpp"
+
+#include <hotgemm/problem.hpp>
 
 #include <algorithm>
 #include <cmath>
 
 namespace hotgemm {
-
-/// Half a unit in the last place of 1.
-inline double unit_roundoff(DType dtype) {
-  return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : 0x1p-24;
-}
-/// Half the smallest subnormal.
-inline double half_subnormal(DType dtype) {
-  return dtype == DType::f16 ? 0x1p-25 : dtype == DType::bf16 ? 0x1p-134 : 0x1p-150;
-}
 
 /// How far from `exact` a result may be, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
 ///
@@ -34,12 +27,13 @@ inline double half_subnormal(DType dtype) {
 /// Sums in f16 of terms of one sign can stop growing, which no gate of this form covers: test those on integers.
 inline double error_gate(const Problem& problem, double exact, double magnitude, double alpha = 1) {
   const double k = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
-  const double root = std::sqrt(k), unit = unit_roundoff(problem.accumulator);
+  const ElementType result = element_type(problem.types.d), sum = element_type(sum_type(problem.types.compute));
+  const double root = std::sqrt(k), unit = sum.unit_roundoff;
   const double largest = std::min(magnitude, std::abs(exact) + 2 * magnitude / root);
   const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit));
-  const double of_sum = share * largest + 2 * k * std::abs(alpha) * half_subnormal(problem.accumulator);
-  const double unit_d = unit_roundoff(problem.dtype);
-  return unit_d * std::abs(exact) + (1 + unit_d) * of_sum + half_subnormal(problem.dtype);
+  const double of_sum = share * largest + 2 * k * std::abs(alpha) * sum.half_subnormal;
+  const double unit_d = result.unit_roundoff;
+  return unit_d * std::abs(exact) + (1 + unit_d) * of_sum + result.half_subnormal;
 }
 
 }  // namespace hotgemm

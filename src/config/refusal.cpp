@@ -115,7 +115,8 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   sums_in_f32.accumulator = DType::f32;
   if (traits.accumulator != DType::f32 && is_legal(config, sums_in_f32, arch))
     return "accumulation: this kernel of " + family + " takes no sums in " + std::string(to_string(traits.accumulator));
-  for (const DType element : {DType::f16, DType::bf16, DType::f32}) {
+  for (int i = 0; i < kElementTypes; ++i) {
+    const auto element = static_cast<DType>(i);
     if (element != traits.element && is_legal(config, with_element(traits, element), arch))
       return "types: " + family + " has no such kernel of " + std::string(to_string(traits.element));
   }

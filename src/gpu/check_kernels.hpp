@@ -40,8 +40,8 @@ class CheckKernels {
   std::uint64_t digest(const Problem& problem, const OperandPool& pool, const OperandSet& set, CUstream stream) const;
 
  private:
-  void fill(CUdeviceptr matrix, std::int64_t rows, std::int64_t cols, std::int64_t ld, const Problem& problem,
-            FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
+  void fill(CUdeviceptr matrix, DType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+            std::int64_t k_extent, FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
   void launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const;
 
   const Driver& driver_;

@@ -33,12 +33,12 @@ class CublasBaseline {
   /// cublasGemmEx with CUBLAS_GEMM_DEFAULT. Accumulates in f32 without TF32, or in f16 where the problem says so, with
   /// alpha and beta in the accumulator's type. cuBLAS computes in place: where beta is not zero, C is what D holds.
   /// Throws Error{not_supported} for a problem that cuBLAS has no call for, Error{internal} if not available.
-  Contender default_gemm(const Problem& problem, std::span<const OperandSet> sets, float alpha, float beta);
+  Contender default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta);
 
   /// All algorithms that cublasLtMatmulAlgoGetHeuristic returns for the problem within the workspace and the alignment
   /// of the operands, fastest first by its estimate; empty if it knows none. Same arithmetic as default_gemm, with C
   /// and D apart. Throws as default_gemm does.
-  std::vector<Contender> lt_heuristics(const Problem& problem, std::span<const OperandSet> sets, float alpha,
+  std::vector<Contender> lt_heuristics(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                        float beta);
 
   struct Impl;

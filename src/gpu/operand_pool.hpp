@@ -23,7 +23,7 @@ class OperandPool {
 
   /// Memory filled with a pattern that is no usual number, so that few stray writes leave it as it is. Throws
   /// Error{out_of_memory} if a single set takes more than `max_bytes`, or if the GPU has no such memory left.
-  OperandPool(const Driver& driver, const Problem& problem, std::int64_t l2_bytes, std::int64_t max_bytes);
+  OperandPool(const Driver& driver, const Workload& problem, std::int64_t l2_bytes, std::int64_t max_bytes);
 
   const std::vector<OperandSet>& sets() const { return sets_; }
   /// All of the memory, guards included: where it begins, a multiple of 256, and how long it is, another one.

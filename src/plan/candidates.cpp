@@ -146,7 +146,7 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
   return configs;
 }
 
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem, double predicted_us) {
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
   const LaunchShape shape = launch_shape(config, traits_of(problem));
   const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
   const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;

@@ -18,7 +18,7 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 
 /// Every way to launch `config` that makes a difference on `problem`: rasters, of which one that takes all tiles in one
 /// group is none, and whether it is programmatic, where `predicted_us` is short enough for that to matter.
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem, double predicted_us);
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us);
 
 /// The config that results are compared with: slow, obvious, any shape, any architecture. f32 accumulation.
 KernelConfig reference_config();

@@ -27,7 +27,7 @@ std::string to_string(const Choice& choice);
 /// that turns out to spill. An exact record, else the nearest records' configs by the model, else the anchors by the
 /// model. Depends on `arch` and the records only, not on how many SMs the GPU has: so prewarm, without a GPU, arrives
 /// at the same answer. Throws Error{not_supported} if no kernel computes the problem on `arch`.
-std::vector<Choice> choose(const Problem& problem, const std::string& arch, const Database& database,
+std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 
 /// The GPUs of `arch` that records exist for, and one that no record names. Whatever GPU of the architecture comes,

@@ -101,7 +101,7 @@ double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8
 
 /// Microseconds that the SMs need, from a block's start to its last store.
 template <class Config>
-double compute_us(const Config& c, const Problem& problem, const DeviceInfo& device, int resident) {
+double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident) {
   const GemmTraits traits = traits_of(problem);
   const Rates& rates = rates_of(arch_limits(device.arch).sm);
   const double tiles =
@@ -116,13 +116,14 @@ double compute_us(const Config& c, const Problem& problem, const DeviceInfo& dev
 
   const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);
   const double penalty = latency_penalty(concurrent * c.threads() / kWarpSize);
-  const double store = c.block_m * c.block_n * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
+  const double store =
+      c.block_m * c.block_n * size_bytes(problem.types.d) / kStoreBytes * (problem.hints.beta_is_zero ? 1 : 2);
   const double block_cycles = k_tiles * (tile_cycles(c, traits, rates) * penalty + kIterationCycles / concurrent) +
                               (kBlockCycles + store) / concurrent;
   return blocks_on_busiest_sm * block_cycles / device.clock_mhz;
 }
 
-double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
+double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
   return wgmma_compute_us(c, problem, device, resident);
 }
 
@@ -152,18 +153,19 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
   return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
 }
 
-double predict_us(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
+double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
 
   // Each operand comes from DRAM at least once; with few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const double bytes = (m * k + k * n + m * n * (problem.beta_is_zero ? 1 : 2)) * size_bytes(problem.dtype);
+  const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
+                       m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
   return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
 }
 
-std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device) {
+std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < configs.size(); ++i) order.emplace_back(predict_us(configs[i], problem, device), i);
   std::ranges::sort(order);
@@ -173,7 +175,7 @@ std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem&
   return ranked;
 }
 
-LaunchConfig default_launch(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
+LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const LaunchShape shape = launch_shape(config, traits_of(problem));
   const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;

@@ -59,8 +59,8 @@ class Quotas {
 
 }  // namespace
 
-std::vector<KernelConfig> shortlist(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device,
-                                    int count) {
+std::vector<KernelConfig> shortlist(std::vector<KernelConfig> configs, const Workload& problem,
+                                    const DeviceInfo& device, int count) {
   std::vector<KernelConfig> ranked = rank(std::move(configs), problem, device);
   const std::size_t places = std::min(ranked.size(), static_cast<std::size_t>(std::max(count, 0)));
   Quotas quotas(count);

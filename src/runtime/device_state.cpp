@@ -80,7 +80,7 @@ std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, con
                                           std::move(workspace), std::move(note));
 }
 
-DeviceState::Flight::Flight(DeviceState& state, const PlanKey& key) : state_(state), key_(key) {
+DeviceState::Flight::Flight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {
   std::unique_lock lock(state_.mutex_);
   state_.landed_.wait(lock, [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); });
   state_.in_flight_.push_back(key_);

@@ -52,14 +52,14 @@ class DeviceState {
   /// One thread at a time plans a problem class: holds the class until it is destroyed.
   class Flight {
    public:
-    Flight(DeviceState& state, const PlanKey& key);
+    Flight(DeviceState& state, const ClassKey& key);
     ~Flight();
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
 
    private:
     DeviceState& state_;
-    PlanKey key_;
+    ClassKey key_;
   };
   /// Measuring is one at a time on a GPU: two at once would disturb each other.
   std::mutex& tuning_mutex() { return tuning_mutex_; }
@@ -76,7 +76,7 @@ class DeviceState {
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable landed_;
-  std::vector<PlanKey> in_flight_;
+  std::vector<ClassKey> in_flight_;
   std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
   std::unique_ptr<CheckKernels> check_kernels_;
 };

@@ -10,7 +10,7 @@
 
 namespace hotgemm {
 
-void PlanImpl::launch(Stream stream, const Problem& p, const Operands& operands) const {
+void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
   if (!kernel_->shape.fits(p.m, p.n, p.k)) {
     throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config));
   }
@@ -18,13 +18,13 @@ void PlanImpl::launch(Stream stream, const Problem& p, const Operands& operands)
   enqueue(stream, p, operands, {});
 }
 
-void PlanImpl::enqueue(Stream stream, const Problem& p, const Operands& operands,
+void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
                        const WorkspaceArgs& workspace) const {
   const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace);
   if (result != CUDA_SUCCESS) driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));
 }
 
-void PlanImpl::launch_with_workspace(Stream stream, const Problem& p, const Operands& operands) const {
+void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
   const std::string missing = std::to_string(workspace_.size.total_bytes()) + " bytes of workspace for " +
@@ -71,8 +71,9 @@ void Plan::launch(Stream stream, const Operands& operands) const {
   validate_fields(operands);
   validate(problem_, operands);
   if (problem_.m == 0 || problem_.n == 0) return;
-  const Problem found = describe(problem_, operands);
-  if (found.align_a < problem_.align_a || found.align_b < problem_.align_b || found.align_d < problem_.align_d) {
+  const Workload found = describe(problem_, operands);
+  if (found.hints.align_a < problem_.hints.align_a || found.hints.align_b < problem_.hints.align_b ||
+      found.hints.align_d < problem_.hints.align_d) {
     if (exceeds_tensor_maps(problem_, operands)) {
       throw Error(
           ErrorCode::not_supported,
@@ -82,15 +83,17 @@ void Plan::launch(Stream stream, const Operands& operands) const {
     throw Error(ErrorCode::invalid_argument,
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }
-  if (problem_.beta_is_zero != found.beta_is_zero) {  // the kernel of a plan with beta reads C whatever beta is
-    throw Error(ErrorCode::invalid_argument, std::string(found.beta_is_zero ? "beta is zero" : "beta is not zero") +
-                                                 "; the plan is for " + to_string(problem_));
+  if (problem_.hints.beta_is_zero !=
+      found.hints.beta_is_zero) {  // the kernel of a plan with beta reads C whatever beta is
+    throw Error(ErrorCode::invalid_argument,
+                std::string(found.hints.beta_is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " +
+                    to_string(problem_));
   }
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   impl_->launch(stream, problem_, operands);
 }
 
-const Problem& Plan::problem() const { return problem_; }
+const Workload& Plan::problem() const { return problem_; }
 std::string Plan::config() const { return to_string(impl_->choice().config); }
 Origin Plan::origin() const { return impl_->choice().origin; }
 double Plan::distance() const { return impl_->choice().distance; }

@@ -42,7 +42,7 @@ class PlanImpl {
         note_(std::move(note)) {}
 
   /// Enqueues; `problem` and `operands` have been validated, and m and n are not zero. Throws Error.
-  void launch(Stream stream, const Problem& problem, const Operands& operands) const;
+  void launch(Stream stream, const Workload& problem, const Operands& operands) const;
 
   unsigned long long context_id() const { return context_id_; }
   const Driver& driver() const { return driver_; }
@@ -53,8 +53,8 @@ class PlanImpl {
   std::string explain_workspace() const;
 
  private:
-  void launch_with_workspace(Stream stream, const Problem& problem, const Operands& operands) const;
-  void enqueue(Stream stream, const Problem& problem, const Operands& operands, const WorkspaceArgs& workspace) const;
+  void launch_with_workspace(Stream stream, const Workload& problem, const Operands& operands) const;
+  void enqueue(Stream stream, const Workload& problem, const Operands& operands, const WorkspaceArgs& workspace) const;
   WorkspaceArgs prepare_given(Stream stream, const Operands& operands) const;
 
   const Driver& driver_;

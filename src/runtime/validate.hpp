@@ -4,9 +4,13 @@
 
 namespace hotgemm {
 
-/// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or above kMaxSize), types that
-/// do not go together (not_supported), alignment classes. In the order m, n, k, ops, types, alignment.
+/// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or above kMaxSize), enumerators
+/// that do not exist, counts, a compute type that its elements cannot have. Then Error{not_supported} for a problem
+/// that is meaningful, but that no kernel computes (see `require_supported`). In the order of Problem's fields.
 void validate(const Problem& problem);
+
+/// validate of the problem, then Error{invalid_argument} for alignment classes that are none, or below one element.
+void validate(const Workload& workload);
 
 /// The same for a call: leading dimensions below their minimum, matrices that span more than there are addresses, null
 /// pointers where data is needed, D in place with another leading dimension. In the order A, B, C, D. `problem` has

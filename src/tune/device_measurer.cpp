@@ -16,7 +16,7 @@ namespace hotgemm {
 
 /// What exists from begin to end.
 struct DeviceMeasurer::Session {
-  Session(DeviceState& state, const Problem& p, const MeasureOptions& o)
+  Session(DeviceState& state, const Workload& p, const MeasureOptions& o)
       : device(state),
         problem(p),
         options(o),
@@ -26,7 +26,7 @@ struct DeviceMeasurer::Session {
         stream(state.driver()) {}
 
   const Driver& driver() const { return device.driver(); }
-  float beta() const { return problem.beta_is_zero ? 0.0f : 1.0f; }
+  float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }
   const OperandSet& set(int index) const { return pool.sets()[static_cast<std::size_t>(index)]; }
 
   /// Loaded once; the same config with another raster is the same kernel.
@@ -66,7 +66,7 @@ struct DeviceMeasurer::Session {
   }
 
   DeviceState& device;
-  Problem problem;
+  Workload problem;
   MeasureOptions options;
   std::unique_lock<std::mutex> lock;
   RelaxedCaptureMode relaxed;  // the program may be capturing elsewhere
@@ -87,7 +87,7 @@ DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step) : device_(de
 
 DeviceMeasurer::~DeviceMeasurer() = default;
 
-void DeviceMeasurer::begin(const Problem& problem, const MeasureOptions& options) {
+void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
   end();
   gpu_.environment = device_.environment();  // the toolchain may have been loaded since
   session_ = std::make_unique<Session>(device_, problem, options);

@@ -28,13 +28,13 @@ std::string check_again(const CheckKernels& checks, const Problem& problem, cons
 
 }  // namespace
 
-std::string check_exactly(const CheckKernels& checks, const Problem& problem, const OperandPool& pool, unsigned seed,
+std::string check_exactly(const CheckKernels& checks, const Workload& problem, const OperandPool& pool, unsigned seed,
                           CUstream stream, const LaunchOnSet& launch, const LaunchOperands& again) {
   const OperandSet& set = pool.sets().front();
   checks.fill_check(problem, set, seed, stream);
   const std::uint64_t before = checks.digest(problem, pool, set, stream);
   launch(set, stream);
-  std::string wrong = checks.check(problem, set, seed, 1, problem.beta_is_zero ? 0 : 1, stream);
+  std::string wrong = checks.check(problem, set, seed, 1, problem.hints.beta_is_zero ? 0 : 1, stream);
   if (wrong.empty() && again) wrong = check_again(checks, problem, set, seed, stream, again);
   if (!wrong.empty()) return "wrong: " + wrong;
   const bool is_intact = checks.digest(problem, pool, set, stream) == before;

@@ -19,7 +19,7 @@ using LaunchOperands = std::function<void(const Operands& operands, CUstream str
 /// `launch` runs it once. D is NaN before, so that a kernel that writes nothing, or not everything, is wrong. With
 /// `again`, it runs once more, with other scalars than 1, and in place where the problem reads C. Whatever else lies in
 /// the pool's memory must be as it was.
-std::string check_exactly(const CheckKernels& checks, const Problem& problem, const OperandPool& pool, unsigned seed,
+std::string check_exactly(const CheckKernels& checks, const Workload& problem, const OperandPool& pool, unsigned seed,
                           CUstream stream, const LaunchOnSet& launch, const LaunchOperands& again = {});
 
 }  // namespace hotgemm

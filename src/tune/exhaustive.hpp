@@ -42,7 +42,7 @@ struct ExhaustiveResult {
 
 /// 64 hex digits that name the trace of all configs for `problem`. They depend on every field of `header` except the
 /// version.
-std::string exhaustive_digest(const Problem& problem, const TraceHeader& header);
+std::string exhaustive_digest(const Workload& problem, const TraceHeader& header);
 
 /// Measures every config that is legal for `problem` and appends the samples to `trace`. Every config gets one round.
 /// The best twentieth, but at least eight, get all rounds. The best three get all rounds with every raster. One config,
@@ -52,7 +52,8 @@ std::string exhaustive_digest(const Problem& problem, const TraceHeader& header)
 /// Records only the rejections of candidates that are wrong or dangerous. Throws Error{no_compiler} if something must
 /// be compiled and NVRTC is missing, wrong_result if no candidate survives, and the measurer's errors that are not the
 /// fault of a candidate.
-ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Problem& problem, ResumableTrace& trace,
-                                      const ExhaustiveOptions& options, const ExhaustiveObserver& observer = {});
+ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Workload& problem,
+                                      ResumableTrace& trace, const ExhaustiveOptions& options,
+                                      const ExhaustiveObserver& observer = {});
 
 }  // namespace hotgemm

@@ -54,10 +54,10 @@ class Measurer {
 
   /// Makes the operands of `problem`; the trials that follow are about it. Ends the previous problem. Throws
   /// Error{out_of_memory} if the operands do not fit, and driver errors that are not the fault of a trial.
-  virtual void begin(const Problem& problem, const MeasureOptions& options) = 0;
+  virtual void begin(const Workload& problem, const MeasureOptions& options) = 0;
 
-  /// Loads each trial and runs it twice on check data (check_exactly). All of D must be right, and no other memory of the
-  /// operands may be written. `seed` must differ from the seed given to begin. Returns one verdict per trial.
+  /// Loads each trial and runs it twice on check data (check_exactly). All of D must be right, and no other memory of
+  /// the operands may be written. `seed` must differ from the seed given to begin. Returns one verdict per trial.
   virtual std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) = 0;
 
   /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored. With `with_baseline`, cuBLAS's

@@ -68,7 +68,7 @@ struct TuneOutcome {
 /// the operands do not fit. If no candidate survives, throws wrong_result if one of them was wrong, else driver_error
 /// if one was built, else compile_failed. Throws interrupted if it was cancelled before anything was timed, and the
 /// measurer's errors that are not the fault of a candidate.
-TuneOutcome search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+TuneOutcome search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer = {});
 
 }  // namespace hotgemm

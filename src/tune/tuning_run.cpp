@@ -58,14 +58,14 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  TuningReport run(std::span<const Problem> problems);
+  TuningReport run(std::span<const Workload> problems);
 
  private:
   // For the preparing thread.
   void start();
   void require_one_model() const;
-  void prepare_all(std::span<const Problem> problems);
-  EarlierRun earlier_run(const Problem& problem);
+  void prepare_all(std::span<const Workload> problems);
+  EarlierRun earlier_run(const Workload& problem);
   void join();
   void settle_leftovers();
   RunEnd end_of_run() const;
@@ -125,7 +125,7 @@ class Run {
   std::deque<Lane> lanes_;  // the last member, because its threads use the others
 };
 
-TuningReport Run::run(std::span<const Problem> problems) {
+TuningReport Run::run(std::span<const Workload> problems) {
   start();
   prepare_all(problems);
   join();
@@ -182,7 +182,7 @@ void Run::require_one_model() const {
   }
 }
 
-void Run::prepare_all(std::span<const Problem> problems) {
+void Run::prepare_all(std::span<const Workload> problems) {
   for (TuningJob& job : jobs_of(problems)) {
     if (!queue_.wait_for_room()) break;
     const EarlierRun earlier = earlier_run(job.problem());
@@ -197,7 +197,7 @@ void Run::prepare_all(std::span<const Problem> problems) {
   queue_.close();
 }
 
-EarlierRun Run::earlier_run(const Problem& problem) {
+EarlierRun Run::earlier_run(const Workload& problem) {
   const std::lock_guard lock(telling_);
   if (!observer_.earlier) return EarlierRun::nothing;
   return callbacks_.run(EarlierRun::nothing, [&] { return observer_.earlier(problem); });
@@ -287,7 +287,7 @@ bool Run::wait_for_go(bool is_up) {
 
 std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
   const auto start = Clock::now();
-  const Problem& problem = job.problem();
+  const Workload& problem = job.problem();
   ProblemResult result{.problem = problem, .gpu = gpu, .compile_s = job.compile_s};
   tell(observer_.began, gpu, problem);
   try {
@@ -355,7 +355,7 @@ SearchObserver Run::search_observer(int gpu, const TuningJob& job, std::vector<R
 
 void Run::finish(const TuningJob& job, ProblemResult result) {
   const std::lock_guard lock(telling_);
-  for (const Problem& problem : job.problems) {
+  for (const Workload& problem : job.problems) {
     result.problem = problem;
     report_.results.push_back(result);
     report_.trials += result.measured;
@@ -383,7 +383,7 @@ std::string_view to_string(TuneStatus status) {
 TuningRun::TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer)
     : engine_(engine), factory_(std::move(factory)), options_(std::move(options)), observer_(std::move(observer)) {}
 
-TuningReport TuningRun::run(std::span<const Problem> problems) {
+TuningReport TuningRun::run(std::span<const Workload> problems) {
   return Run(engine_, factory_, options_, observer_).run(problems);
 }
 

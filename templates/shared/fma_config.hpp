@@ -45,7 +45,7 @@ struct FmaConfig {
   /// Steps of k in the main loop's body: a thousand products at most, which compile in less than a second; of pairs,
   /// with their halves to name, half as many.
   constexpr int unrolled_steps(const GemmTraits& t) const {
-    const int most = t.accumulator == DType::f16 ? 512 : 1024;
+    const int most = 256 * size_bytes(t.accumulator);
     int steps = block_k;
     while (steps > 1 && (block_k % steps != 0 || steps * accumulator_registers(t) > most)) --steps;
     return steps;
@@ -53,7 +53,7 @@ struct FmaConfig {
 
   /// Whether an operand is copied by cp.async, which moves bytes and cannot transpose: only words, one by one.
   constexpr bool copies_async(bool k_major, DType element) const {
-    return async_copy && (!k_major || element == DType::f32);
+    return async_copy && (!k_major || size_bytes(element) == 4);
   }
   constexpr FmaTile operand_tile(int outer, bool k_major, DType element) const {
     const bool single = k_major && copies_async(k_major, element);
@@ -66,7 +66,7 @@ struct FmaConfig {
 
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return thread_m * thread_n / (t.accumulator == DType::f16 && packed ? 2 : 1);
+    return thread_m * thread_n / (packed ? 4 / size_bytes(t.accumulator) : 1);
   }
   /// Registers of the fragments of two k.
   constexpr int fragment_registers(const GemmTraits& t) const {
@@ -87,6 +87,7 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.block_m > 512 || c.block_n > 512 || c.block_k > 64 || c.thread_m > 16 || c.thread_n > 16) return false;
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0 || c.thread_m * c.thread_n > 128) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
+  if (!is_cuda_core_type(t.element)) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
 
   const int bytes = size_bytes(t.element);

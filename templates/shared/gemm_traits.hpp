@@ -4,6 +4,20 @@
 
 namespace hotgemm {
 
+/// Whether kernels on CUDA cores convert elements of `type` to f32 and back.
+constexpr bool is_cuda_core_type(DType type) {
+  switch (type) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32: return true;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: return false;
+  }
+  return false;
+}
+
 /// What the problem, and not the tuner, fixes about a kernel. Together with a family's config it determines the cubin.
 ///
 /// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that pointer and leading dimension of A, of B, and

@@ -77,7 +77,7 @@ struct MmaConfig {
   }
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return warp_m() * warp_n() / kWarpSize / (t.accumulator == DType::f16 ? 2 : 1);
+    return warp_m() * warp_n() / kWarpSize / (4 / size_bytes(t.accumulator));
   }
   /// Whether B's fragments are loaded one ldmatrix ahead of their use, and not a k-step's all at once.
   constexpr bool streams_b() const { return fragment_buffers == 1 && serpentine; }
@@ -91,8 +91,8 @@ struct MmaConfig {
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
-  if (t.accumulator == DType::bf16) return false;
-  if (t.accumulator == DType::f16 && t.element != DType::f16) return false;  // no such instruction
+  // f16 sums of bf16: there is no such instruction.
+  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;
   if (c.b_matrices != 2 && c.b_matrices != 4) return false;
   if (c.block_m < 16 || c.block_n < 8 || c.block_m > 512 || c.block_n > 512) return false;

@@ -36,7 +36,7 @@ constexpr bool is_legal(const SimtConfig& c, const GemmTraits& t, const ArchLimi
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0) return false;
   if (c.thread_m * c.thread_n > 64) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
-  if (t.accumulator != DType::f32) return false;
+  if (!is_cuda_core_type(t.element) || t.accumulator != DType::f32) return false;
   return c.smem_bytes() <= min_of(arch.smem_per_block_bytes, 48 << 10);
 }
 

@@ -110,7 +110,7 @@ struct WgmmaConfig {
   constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
 
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return consumer_m() * consumer_n() / kWarpgroupThreads / (t.accumulator == DType::f16 ? 2 : 1);
+    return consumer_m() * consumer_n() / kWarpgroupThreads / (4 / size_bytes(t.accumulator));
   }
   /// After the start the producer gives registers to two or three consumers.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
@@ -165,7 +165,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than threads have before any are moved (C7602).
-  const int instruction = c.consumer_n() / (t.accumulator == DType::f16 ? 4 : 2);
+  const int instruction = c.consumer_n() * size_bytes(t.accumulator) / 8;
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   // What must live beside accumulators: with fewer, kernels spill.
   const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);

@@ -48,7 +48,7 @@ struct WmmaConfig {
   constexpr int register_budget() const { return hotgemm::register_budget(kRegistersPerSm, threads(), blocks_per_sm); }
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return warp_m() * warp_n() / kWarpSize / (t.accumulator == DType::f16 ? 2 : 1);
+    return warp_m() * warp_n() / kWarpSize / (4 / size_bytes(t.accumulator));
   }
   /// Registers of the fragments of one k-step, in machine code: no element twice.
   constexpr int step_registers() const { return (warp_m() + warp_n()) * kWmmaK / 2 / kWarpSize; }
@@ -73,9 +73,7 @@ struct WmmaConfig {
 
   /// Between the rows of the buffer through which a warp stores fragment_m rows of its sums. Rows of f32 begin at
   /// multiples of 32 bytes, of f16 at multiples of 16, as wmma.store.d wants them; the padding spreads them over banks.
-  constexpr int sum_stride_bytes(const GemmTraits& t) const {
-    return t.accumulator == DType::f16 ? warp_n() * 2 + 16 : warp_n() * 4 + 32;
-  }
+  constexpr int sum_stride_bytes(const GemmTraits& t) const { return (warp_n() + 8) * size_bytes(t.accumulator); }
   constexpr int sum_buffer_bytes(const GemmTraits& t) const { return fragment_m * sum_stride_bytes(t); }
 
   constexpr int smem_bytes(const GemmTraits& t) const {
@@ -86,8 +84,8 @@ struct WmmaConfig {
 constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async || arch.registers_per_sm != kRegistersPerSm) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
-  if (t.accumulator == DType::bf16) return false;
-  if (t.accumulator == DType::f16 && t.element != DType::f16) return false;  // no such instruction
+  // f16 sums of bf16: there is no such instruction.
+  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.warps_m > 32 || c.warps_n > 32) return false;
   if (c.threads() > kMaxThreadsPerBlock) return false;
   if (c.block_m < 16 || c.block_n < 16 || c.block_m > 512 || c.block_n > 512) return false;

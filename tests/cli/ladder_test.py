@@ -54,7 +54,7 @@ class LadderNoRunTest(CliTest):
             self.assertIsNone(row["us_median"])
             self.assertEqual(row["samples"], [])
         text = self.run_command(*words).stdout
-        self.assertIn("1024x1024x1024 nn f16 on NVIDIA H200 (sm_90a)", text)
+        self.assertIn("1024 1024 1024 nn f16 on NVIDIA H200 (sm_90a)", text)
         self.assertIn(f"{mma['warps_per_sm']}/64", text)
         self.assertNotIn("TFLOP/s", text)
 
@@ -96,7 +96,7 @@ class LadderNoRunTest(CliTest):
         self.assertEqual(row["roofline"]["binds"], "compute" if row["intensity"] >= row["roofline"]["device_ratio"]
                          else "memory")
         text = self.run_command(*words).stdout
-        for part in ("device FLOP/B", "1024x1024x1024 nn f32: 12.6 MB at least, 170.67 FLOP/B at most", "15.52"):
+        for part in ("device FLOP/B", "1024 1024 1024 nn f32: 12.6 MB at least, 170.67 FLOP/B at most", "15.52"):
             self.assertIn(part, text)
 
 
@@ -119,7 +119,7 @@ class LadderRunTest(CliTest):
             self.assertTrue(row["us_min"] <= row["us_mean"] <= row["us_max"])
             self.assertIsNone(row["of_best_cublas"])
         text = (self.path / "r.md").read_text()
-        for part in ("commit abc123", "power limit", "### 64x64x64 nn f32", f"| {SIMT} |", "mean µs"):
+        for part in ("commit abc123", "power limit", "### 64 64 64 nn f32", f"| {SIMT} |", "mean µs"):
             self.assertIn(part, text)
         self.assertEqual(output["environment"]["cuBLAS"], "not used")
 

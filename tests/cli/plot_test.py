@@ -115,9 +115,9 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("cublas", words)
 
     def test_results_of_bench(self):
-        results = [bench_result("512x64x128 nn f16 f32 a16 b16 d16 beta0", 90, 100),
-                   bench_result("1024x64x128 nn f16 f32 a16 b16 d16 beta0", 110, 100),
-                   bench_result("64x64x64 nn f16 f32 a16 b16 d16 beta0", None, None, failure="no memory")]
+        results = [bench_result("512 64 128 nn f16 align=16", 90, 100),
+                   bench_result("1024 64 128 nn f16 align=16", 110, 100),
+                   bench_result("64 64 64 nn f16 align=16", None, None, failure="no memory")]
         self.plot(self.text(json.dumps({"failed": 1, "results": results})))
         words = self.svg_words()
         for word in ("hotgemm", "cuBLAS", "best of cuBLASLt", "512×64×128", "1024×64×128", "m×n×k"):

@@ -16,7 +16,7 @@ import time
 
 import cli_test
 
-# A line of a finished problem: `[3/12] 8x16x8 nn f16: mma_… r16m, 1000.0 us, …`.
+# A line of a finished problem: `[3/12] 8 16 8 nn f16: mma_… r16m, 1000.0 us, …`.
 DONE_LINE = re.compile(r"\[\d+/\d+\] (?P<label>[^:]+): (?P<config>\S+) \S+, [\d.]+ us, [\d.]+ TFLOP/s, ")
 
 
@@ -81,7 +81,7 @@ class TuneCase(cli_test.CliTest):
     def records(self):
         """The recorded configs, keyed by the first words of the problem's text: size, layout and type."""
         shown = self.run_json("db", "show")["records"]
-        return {" ".join(record["problem"].split()[:3]): record["config"] for record in shown}
+        return {" ".join(record["problem"].split()[:5]): record["config"] for record in shown}
 
     def expect_nobody_left(self):
         deadline = time.monotonic() + 30
@@ -96,7 +96,7 @@ class ReportTest(TuneCase):
         for word in ("problem", "of cuBLAS", "origin", "tuned", "1000.0", "2 problems in", "no candidate was rejected"):
             self.assertIn(word, done.stdout)
         labels = [match["label"] for match in map(DONE_LINE.match, done.stderr.splitlines()) if match]
-        self.assertEqual(labels, ["8x8x8 nn f16", "8x16x8 nn f16"])
+        self.assertEqual(labels, ["8 8 8 nn f16", "8 16 8 nn f16"])
         self.assertEqual(self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "-q").stderr, "")
 
     def test_a_terminal_has_a_line_that_moves(self):
@@ -111,7 +111,7 @@ class ReportTest(TuneCase):
                         text += part
             self.assertEqual(process.returncode, 0)
         lines = text.decode().replace("\r\n", "\n").split("\r\x1b[K")
-        self.assertTrue(any("[1/1] 8x8x8 nn f16: checking candidates" in line for line in lines), text)
+        self.assertTrue(any("[1/1] 8 8 8 nn f16: checking candidates" in line for line in lines), text)
         self.assertTrue(any(re.search(r"best 1000.0 us, \d+ left: mma_", line) for line in lines), text)
         self.assertTrue(all(len(line.splitlines()[0]) < 80 for line in lines[1:-1] if line), text)
         self.assertRegex(lines[-1], DONE_LINE)
@@ -302,7 +302,7 @@ class InterruptTest(TuneCase):
             process.communicate(timeout=60)
         self.expect_nobody_left()
         again = self.tune("--shape", self.LIST, "--resume", "--retune", "--trace", "t.jsonl")
-        origins = {" ".join(r["problem"].split()[:3]): r["origin"] for r in again["results"]}
+        origins = {" ".join(r["problem"].split()[:5]): r["origin"] for r in again["results"]}
         self.assertEqual(len(origins), self.COUNT)
         for label in done:
             self.assertEqual(origins[label], "recorded")

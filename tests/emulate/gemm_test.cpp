@@ -16,21 +16,8 @@
 namespace hotgemm::emulate {
 namespace {
 
-/// The problem that `traits` are made for.
-Problem problem_for(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const int bytes = size_bytes(traits.element);
-  return {.m = m,
-          .n = n,
-          .k = k,
-          .op_a = traits.op_a,
-          .op_b = traits.op_b,
-          .dtype = traits.element,
-          .accumulator = traits.accumulator,
-          .align_a = traits.vec_a * bytes,
-          .align_b = traits.vec_b * bytes,
-          .align_d = traits.vec_d * bytes,
-          .beta_is_zero = !traits.reads_c};
-}
+/// The hints of rows of whole chunks: kernels' matrices are padded to them.
+constexpr Hints kWide{.align_a = 16, .align_b = 16, .align_d = 16};
 
 struct Size {
   std::int64_t m, n, k;
@@ -60,7 +47,7 @@ TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != GetParam()) continue;
     for (const Size& size : kSizes) {
-      GemmCase c{.problem = problem_for(kernel.traits, size.m, size.n, size.k), .data_seed = seed};
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k), .data_seed = seed};
       if (kernel.traits.reads_c) {
         c.alpha = seed % 2 == 0 ? -1.0f : 1.0f;
         c.beta = seed % 3 == 0 ? -1.0f : 1.0f;
@@ -76,7 +63,7 @@ TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
 TEST_P(EmulatedGemm, IsNearOnNormalData) {
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != GetParam()) continue;
-    GemmCase c{.problem = problem_for(kernel.traits, 70, 50, 90), .alpha = 0.5f, .data = GemmData::normal};
+    GemmCase c{.problem = workload_of(kernel.traits, 70, 50, 90), .alpha = 0.5f, .data = GemmData::normal};
     if (kernel.traits.reads_c) c.beta = -1.5f;
     expect_right(kernel, c, 1);
     if (HasFailure()) return;
@@ -85,7 +72,8 @@ TEST_P(EmulatedGemm, IsNearOnNormalData) {
 
 TEST_P(EmulatedGemm, HasOneResultWhateverTheSeed) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
-    const GemmCase c{.problem = {.m = 130, .n = 100, .k = 80, .op_b = Op::t, .dtype = dtype}, .data = GemmData::normal};
+    const GemmCase c{.problem = {{.m = 130, .n = 100, .k = 80, .op_b = Op::t, .types = uniform_types(dtype)}, kWide},
+                     .data = GemmData::normal};
     const GemmKernel* const kernel = find_gemm_kernel(GetParam(), traits_of(c.problem));
     ASSERT_NE(kernel, nullptr);
     const GemmMatrices matrices = make_matrices(c);
@@ -99,7 +87,7 @@ TEST_P(EmulatedGemm, HasOneResultWhateverTheSeed) {
 }
 
 TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
-  const GemmCase c{.problem = {.m = 256, .n = 256, .k = 256}};
+  const GemmCase c{.problem = {{.m = 256, .n = 256, .k = 256}, kWide}};
   const GemmKernel* const kernel = find_gemm_kernel(GetParam(), traits_of(c.problem));
   ASSERT_NE(kernel, nullptr);
   const GemmMatrices matrices = make_matrices(c);
@@ -118,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", 
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
 TEST(EmulatedKernels, FuseMultiplyAndAdd) {
-  const GemmCase c{.problem = {.m = 1, .n = 1, .k = 2, .dtype = DType::f32}};
+  const GemmCase c{.problem = {{.m = 1, .n = 1, .k = 2, .types = kF32}, kWide}};
   GemmMatrices matrices = make_matrices(c);
   matrices.a.set(DType::f32, 0, 0, -1);
   matrices.b.set(DType::f32, 0, 0, 1);
@@ -132,7 +120,8 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
 /// Each sums k in ascending order with one fma for each product.
 TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    const GemmCase c{.problem = {.m = 130, .n = 70, .k = 90, .dtype = dtype}, .data = GemmData::normal};
+    const GemmCase c{.problem = {{.m = 130, .n = 70, .k = 90, .types = uniform_types(dtype)}, kWide},
+                     .data = GemmData::normal};
     const GemmMatrices matrices = make_matrices(c);
     const GemmKernel* const simt = find_gemm_kernel("simt", traits_of(c.problem));
     ASSERT_NE(simt, nullptr);
@@ -148,7 +137,7 @@ TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
 }
 
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
-  const GemmCase c{.problem = {.m = 130, .n = 72, .k = 88, .align_a = 16, .align_b = 16, .align_d = 16}};
+  const GemmCase c{.problem = {{.m = 130, .n = 72, .k = 88}, kWide}};
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "wgmma" || !computes(kernel.traits, traits_of(c.problem))) continue;
     const GemmRun run = run_gemm(kernel, c, make_matrices(c), 1);

@@ -63,19 +63,8 @@ class EmulatedAndReal : public GpuTest {
   }
 
   static emulate::GemmCase case_for(const GemmTraits& t, const Size& size, emulate::GemmData data) {
-    const int bytes = size_bytes(t.element);
     const bool is_integer = data == emulate::GemmData::integers;
-    return {.problem = {.m = size.m,
-                        .n = size.n,
-                        .k = size.k,
-                        .op_a = t.op_a,
-                        .op_b = t.op_b,
-                        .dtype = t.element,
-                        .accumulator = t.accumulator,
-                        .align_a = t.vec_a * bytes,
-                        .align_b = t.vec_b * bytes,
-                        .align_d = t.vec_d * bytes,
-                        .beta_is_zero = !t.reads_c},
+    return {.problem = workload_of(t, size.m, size.n, size.k),
             .alpha = is_integer ? 1.0f : 0.7f,
             .beta = !t.reads_c   ? 0.0f
                     : is_integer ? -1.0f

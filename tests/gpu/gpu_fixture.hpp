@@ -138,13 +138,13 @@ class GpuTest : public testing::Test {
   CUstream stream() const { return stream_->get(); }
 
   /// A function that launches `kernel` on this test's stream.
-  CaseRun::Launch launcher(const Gpu::Kernel& kernel, const LaunchConfig& launch, const Problem& p) const {
+  CaseRun::Launch launcher(const Gpu::Kernel& kernel, const LaunchConfig& launch, const Workload& p) const {
     return [this, kernel, launch, p](const Operands& operands) {
       driver().check(launch_gemm(driver(), *kernel, launch, p.m, p.n, p.k, operands, stream()), "launch a GEMM");
     };
   }
   /// A function that calls Context::gemm on this test's stream.
-  CaseRun::Launch caller(Context& context, const Problem& problem) const {
+  CaseRun::Launch caller(Context& context, const Workload& problem) const {
     return [this, &context, problem](const Operands& operands) { context.gemm(stream(), problem, operands); };
   }
 

@@ -98,7 +98,7 @@ class PlantedTest : public GpuTest, public testing::WithParamInterface<Victim> {
   /// The candidates of the family, without `winner` and the candidates with the same machine code.
   std::vector<KernelConfig> victims(const std::string& winner) {
     Engine& engine = impl_of(gpu().context()).engine();
-    const Problem problem = with_packed_alignment({.m = 1024, .n = GetParam().n, .k = 1024});
+    const Workload problem = Workload({.m = 1024, .n = GetParam().n, .k = 1024});
     const DeviceInfo device = query_device(driver(), 0);
     std::vector<Candidate> rows = pick_candidates(problem, device, kCandidates);
     build_candidates(rows, problem, gpu().state().environment(), engine, 0);

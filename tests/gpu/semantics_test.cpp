@@ -9,7 +9,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 GemmCase small_case(DType dtype = DType::f16) {
   GemmCase c;
-  c.problem = {.m = 70, .n = 90, .k = 50, .op_b = Op::t, .dtype = dtype};
+  c.problem = {.m = 70, .n = 90, .k = 50, .op_b = Op::t, .types = uniform_types(dtype)};
   c.set_tight_ld(8);
   return c;
 }
@@ -32,7 +32,7 @@ TEST_F(Semantics, EveryTypeLayoutAndAlignmentIsRight) {
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         GemmCase c = small_case(dtype);
-        c.problem.accumulator = accumulator;
+        c.problem.types = types_of({.element = dtype, .accumulator = accumulator});
         c.problem.op_a = op_a;
         c.problem.op_b = op_b;
         c.set_tight_ld(8);
@@ -124,7 +124,7 @@ TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
 
 TEST_F(Semantics, NoRowsOrNoColumnsDoNothing) {
   for (const auto& [m, n] : {std::pair(0, 5), std::pair(5, 0), std::pair(0, 0)}) {
-    const Problem problem{.m = m, .n = n, .k = 4};
+    const Workload problem{Problem{.m = m, .n = n, .k = 4}};
     const std::uint64_t plans = gpu().context().stats().plans;
     EXPECT_NO_THROW(gpu().context().gemm(stream(), problem, {.lda = 4, .ldb = 5, .ldc = 5, .ldd = 5, .beta = 1}));
     EXPECT_EQ(gpu().context().stats().plans, plans);
@@ -182,7 +182,7 @@ TEST_F(Semantics, TheOneLineCallWorks) {
   CaseRun run(driver(), c, stream());
   run.fill(CaseRun::Data::integers, 12);
   run.run([&](const Operands& o) {
-    const Problem& p = c.problem;
+    const Workload& p = c.problem;
     hgemm(stream(), p.op_a, p.op_b, p.m, p.n, p.k, o.alpha, o.a, o.lda, o.b, o.ldb, o.beta, o.d, o.ldd);
   });
   EXPECT_EQ(run.inexact(), "");

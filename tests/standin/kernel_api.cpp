@@ -64,15 +64,13 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   const auto found = standin::read_map(map.bytes);
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
-  expect(ledger,
-         found->rank == 2 && found->type == (element == DType::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                                    : CU_TENSOR_MAP_DATA_TYPE_FLOAT16),
+  expect(ledger, found->rank == 2 && found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
          function, std::string("the tensor map of ") + name + " has other sizes");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
-  const auto row_bytes = static_cast<unsigned long long>(cols) * 2,
+  const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned>(size_bytes(element)),
              last_row = static_cast<unsigned long long>(rows - 1);
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
           last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};

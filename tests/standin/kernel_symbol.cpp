@@ -33,9 +33,9 @@ std::optional<int> parse_int(std::string_view text) {
 }
 
 std::optional<DType> parse_dtype(std::string_view text) {
-  if (text == "f16") return DType::f16;
-  if (text == "bf16") return DType::bf16;
-  if (text == "f32") return DType::f32;
+  for (int i = 0; i < kElementTypes; ++i) {
+    if (text == element_type(static_cast<DType>(i)).name) return static_cast<DType>(i);
+  }
   return std::nullopt;
 }
 

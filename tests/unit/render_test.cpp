@@ -29,24 +29,24 @@ struct GoldenCase {
   const char* problem;
 };
 constexpr GoldenCase kGolden[] = {
-    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8x8x8 nn f16 f32"},
-    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8x8x8 nt f16 f16"},
-    {"mma_m128_n256_k64_wm2_wn4_s3_x1_f1_e1_b1", "8x8x8 tn bf16 f32"},
-    {"mma_m64_n64_k64_wm2_wn2_s4_x1_f2_e1_b2", "8x8x8 tt f16 f32 a16 b16 d16 beta1"},
-    {"mma_m96_n64_k32_wm2_wn2_s3_x0_f2_e1_b1", "8x8x8 nn f16 f32"},
-    {"mma_m16_n64_k64_wm1_wn4_s4_x1_f2_e0_b1", "8x8x8 nt f16 f32 a8 b4 d2 beta0"},
-    {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8x8x8 nt f16 f32"},
-    {"wgmma_m64_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b2", "8x8x8 tn bf16 f32 a16 b16 d2 beta1"},
-    {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8x8x8 nn f16 f16"},
-    {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8x8x8 nn f16 f16"},
-    {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8x8x8 tt bf16 f32 a16 b4 d2 beta1"},
-    {"simt_m64_n64_k16_tm4_tn4", "8x8x8 nn f16 f32"},
-    {"simt_m8_n64_k32_tm1_tn4", "8x8x8 tt bf16 f32 a2 b2 d2 beta1"},
-    {"simt_m128_n128_k8_tm8_tn8", "8x8x8 nt f32 f32"},
-    {"simt_m64_n64_k16_tm4_tn4", "8x8x8 tn f32 f32 a4 b4 d4 beta1"},
+    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8 8 8 nn f16"},
+    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8 8 8 nt f16 acc=f16"},
+    {"mma_m128_n256_k64_wm2_wn4_s3_x1_f1_e1_b1", "8 8 8 tn bf16"},
+    {"mma_m64_n64_k64_wm2_wn2_s4_x1_f2_e1_b2", "8 8 8 tt f16 align=16 beta=1"},
+    {"mma_m96_n64_k32_wm2_wn2_s3_x0_f2_e1_b1", "8 8 8 nn f16"},
+    {"mma_m16_n64_k64_wm1_wn4_s4_x1_f2_e0_b1", "8 8 8 nt f16 align=8,4,2"},
+    {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt f16"},
+    {"wgmma_m64_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b2", "8 8 8 tn bf16 align=16,16,2 beta=1"},
+    {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8 8 8 nn f16 acc=f16"},
+    {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8 8 8 nn f16 acc=f16"},
+    {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8 8 8 tt bf16 align=16,4,2 beta=1"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nn f16"},
+    {"simt_m8_n64_k32_tm1_tn4", "8 8 8 tt bf16 align=2 beta=1"},
+    {"simt_m128_n128_k8_tm8_tn8", "8 8 8 nt f32"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 tn f32 align=4 beta=1"},
 };
 
-GemmTraits traits_of_text(const char* problem) { return traits_of(parse_problem(problem)); }
+GemmTraits traits_of_text(const char* problem) { return traits_of(parse_workload(problem)); }
 
 /// Compares with tests/golden/<name>.cu. With HOTGEMM_UPDATE_GOLDEN=1 it writes the file instead.
 void expect_golden(const std::string& name, const std::string& text, std::set<std::string>& names) {

@@ -111,7 +111,7 @@ std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
       c.b_tile(traits).bytes(), c.stages, c.smem_bytes());
 }
 
-void describe_archs(Session& session, const KernelConfig& config, const Problem& problem) {
+void describe_archs(Session& session, const KernelConfig& config, const Workload& problem) {
   const GemmTraits traits = traits_of(problem);
   Table table(
       {{"arch"}, {"legal"}, {"blocks/SM", true}, {"GPU planned for"}, {"predicted µs", true}, {"TFLOP/s", true}});
@@ -135,7 +135,7 @@ void describe_archs(Session& session, const KernelConfig& config, const Problem&
 
 }  // namespace
 
-void describe_config(Session& session, const KernelConfig& config, const Problem& problem, bool is_example) {
+void describe_config(Session& session, const KernelConfig& config, const Workload& problem, bool is_example) {
   const GemmTraits traits = traits_of(problem);
   const Family& family = family_of(config);
   session.output["config"] = to_string(config);
