@@ -140,15 +140,15 @@ class Context {
   /// a current record are answered from it unless `retune`. Failures are results.
   ///
   /// `progress` is called after each problem, on the calling thread and with no lock held; it returns whether to go on.
-  /// What it throws comes out as it is if it is an Error, else as Error{interrupted} with its text; what has been
-  /// measured is recorded.
+  /// An Error that it throws comes out as it is, anything else as Error{interrupted} with its text. The measurements
+  /// until then are recorded.
   HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
                                            bool retune = false,
                                            const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
-  /// Throws what `options.progress` throws: an Error as it is, else Error{interrupted} with its text. Kernels that were
-  /// compiled by then are in the cache.
+  /// An Error that `options.progress` throws comes out as it is, anything else as Error{interrupted} with its text.
+  /// Kernels that were compiled until then are in the cache.
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   HOTGEMM_API Stats stats() const;
@@ -171,9 +171,8 @@ HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int
                        std::int64_t ldc, const Types& types = kF16);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
-/// `sink` is called on the thread that has something to say: the caller's or one of the library's, several at a time.
-/// The library may hold locks of its own meanwhile, so `sink` must not call hotgemm. A message whose `sink` throws goes
-/// to stderr.
+/// `sink` is called on the thread that logs: the caller's or one of the library's, several at a time. The library may
+/// hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, its message goes to stderr.
 HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 /// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
 /// Throws Error{invalid_argument}.

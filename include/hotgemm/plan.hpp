@@ -55,8 +55,8 @@ class Plan {
   HOTGEMM_API Resources resources() const;
   /// Bytes of device memory that a launch needs besides the operands. The caller gives them in
   /// Operands::workspace, or the library does: one slab for each stream of a CUDA context, and one for each stream of a
-  /// capture, which goes back when the graph is gone. Where ContextOptions::workspace_bytes or the GPU leaves none, the
-  /// launch runs a kernel that needs none; `explain` and Stats::without_workspace count these.
+  /// capture, which goes back when the graph is gone. If ContextOptions::workspace_bytes or the GPU leaves none, the
+  /// launch runs a kernel that needs none; `explain` and Stats::without_workspace count these launches.
   HOTGEMM_API std::size_t workspace_bytes() const;
   /// All of the above in one line.
   HOTGEMM_API std::string explain() const;

@@ -14,7 +14,7 @@ std::vector<std::string_view> split_words(std::string_view text);
 /// if it is long.
 std::string in_quotes(std::string_view word);
 
-/// "4096", "64K", "512M", "1G", "2T": bytes. Throws Error{invalid_argument}.
+/// The number of bytes in a text such as "4096", "64K", "512M", "1G" or "2T". Throws Error{invalid_argument}.
 std::uint64_t parse_size(std::string_view text);
 
 }  // namespace hotgemm

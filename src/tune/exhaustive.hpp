@@ -26,7 +26,7 @@ struct ExhaustiveOptions {
 };
 
 /// Receives progress. Functions may be empty. While kernels compile, they are called on any of the compile threads, one
-/// at a time; else on the calling thread, with no lock held. What one throws ends the run, which throws it (while
+/// at a time; otherwise on the calling thread, with no lock held. An exception ends the run, which throws it (while
 /// kernels compile, as CallbackGuard says).
 struct ExhaustiveObserver {
   std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;  ///< "compile", "measure"

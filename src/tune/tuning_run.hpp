@@ -60,10 +60,10 @@ enum class EarlierRun {
   done,     ///< the record is the answer, even with `retune`
 };
 
-/// Receives events as they happen. Functions may be empty. They are called on the thread that runs and on the threads
-/// of the GPUs, one at a time under the lock of the run, so they must not start or end a run. is_cancelled is called on
-/// any of these threads at any time, possibly under the lock of the queue of jobs. An exception in one of them ends the
-/// run as is_cancelled does, and TuningRun::run throws it as CallbackGuard says; no function is called after it.
+/// Receives events as they happen. Functions may be empty. They are called on the thread that runs and on those of the
+/// GPUs, one at a time under the run's lock, so they must not start or end a run. is_cancelled is called on any of
+/// these threads at any time, perhaps under the lock of the queue of jobs. If a function throws, the run ends as if it
+/// were cancelled, no function is called any more, and TuningRun::run throws the exception as CallbackGuard says.
 struct TuningObserver {
   std::function<void(const GpuFacts&)> started;         ///< once, after the GPUs are known and before the first problem
   std::function<EarlierRun(const Workload&)> earlier;   ///< called before each problem, after `started`
@@ -99,7 +99,7 @@ class TuningRun {
   TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer = {});
 
   /// Throws Error{invalid_argument} if the GPUs are of different models. If the factory throws for every GPU, throws
-  /// its error. Throws what the observer throws, after everything measured by then is recorded.
+  /// its error. Throws what the observer throws; the measurements until then are recorded.
   TuningReport run(std::span<const Workload> problems);
 
  private:

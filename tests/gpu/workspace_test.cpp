@@ -50,7 +50,9 @@ class Workspace : public GpuTest {
     return std::make_shared<const PlanImpl>(driver(), gpu().state().context_id(), Choice{.config = config}, kernel,
                                             Resources{});
   }
-  void launch(const PlanImpl& plan, Lane& lane) { plan.launch(lane.stream.get(), case_.problem, lane.run.operands()); }
+  void launch(const PlanImpl& plan, Lane& lane) {
+    plan.launch(lane.stream.get(), case_.described(), lane.run.operands());
+  }
   OwnedGraph capture(const PlanImpl& plan, Lane& lane) {
     return OwnedGraph::capture(driver(), lane.stream.get(), [&] { launch(plan, lane); });
   }
@@ -104,7 +106,7 @@ TEST_F(Workspace, AnExactCheckFindsASharedSlab) {
     Operands operands = lane.run.operands();
     operands.workspace = reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory.get()));
     operands.workspace_bytes = memory.bytes();
-    split.launch(lane.stream.get(), case_.problem, operands);
+    split.launch(lane.stream.get(), case_.described(), operands);
   };
   EXPECT_EQ(wrong_after({&one}, 1, [&] { launch_in_memory(one); }), 0) << "alone it is right";
   int wrong = 0;
@@ -150,7 +152,7 @@ TEST_F(Workspace, TwoCapturesOfOneStreamRunAtTheSameTime) {
   Lane one(driver(), case_), two(driver(), case_);
   const auto capture_on_one = [&](Lane& lane) {
     return OwnedGraph::capture(driver(), one.stream.get(),
-                               [&] { split.launch(one.stream.get(), case_.problem, lane.run.operands()); });
+                               [&] { split.launch(one.stream.get(), case_.described(), lane.run.operands()); });
   };
   const OwnedGraph of_one = capture_on_one(one), of_two = capture_on_one(two);
   EXPECT_EQ(budget_->launches_without(), 0u);

@@ -14,9 +14,9 @@ namespace {
 
 class CallbackTest : public RuntimeTest {
  protected:
-  static std::vector<Problem> problems(int count) {
-    std::vector<Problem> all;
-    for (int i = 0; i < count; ++i) all.push_back({.m = 8, .n = 16 + 64 * i, .k = 32 + 512 * i});
+  static std::vector<Workload> problems(int count) {
+    std::vector<Workload> all;
+    for (int i = 0; i < count; ++i) all.emplace_back(Problem{.m = 8, .n = 16 + 64 * i, .k = 32 + 512 * i});
     return all;
   }
 };
@@ -128,8 +128,8 @@ TEST_F(CallbackTest, ATuningRunThrowsWhatItsObserverThrows) {
     how.tuning.jobs = 1;
     how.gpus = {0, 1};
     how.retune = true;
-    std::vector<Problem> list;
-    for (int i = 0; i < 3; ++i) list.push_back({.m = 64, .n = 64 + 64 * i, .k = 64, .dtype = DType::f32});
+    std::vector<Workload> list;
+    for (int i = 0; i < 3; ++i) list.emplace_back(Problem{.m = 64, .n = 64 + 64 * i, .k = 64, .types = kF32});
     TuningRun run(
         engine, [&](int gpu) { return std::make_unique<FakeMeasurer>(gpus, gpu); }, how, observer);
     expect_thrown(ErrorCode::interrupted, {"a callback threw: thrown"}, [&] { run.run(list); });

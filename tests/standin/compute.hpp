@@ -28,8 +28,8 @@ enum class Outcome { good, illegal_address, misaligned_address };
 /// a corruption changes.
 Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
                  unsigned salt);
-/// What a kernel that splits the sum does to its workspace: it finds its counters zero, or `violations` say that it
-/// would not end, leaves them zero, and leaves partial sums in the scratch.
+/// The effect of a kernel that splits the sum on its workspace: partial sums in the scratch, and counters that are zero
+/// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
 Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
                   const AddressSpace& space, std::vector<std::string>& violations);
 /// The kernels of templates/check.cuh.

@@ -33,10 +33,10 @@ class WorkspaceLaunchTest : public RuntimeTest {
   /// A plan whose kernel needs no workspace.
   std::shared_ptr<const PlanImpl> without() {
     context(Policy::estimate).plan(case_.described());
-    return impl_of(context()).current().plans().find(plan_key(case_.described()))->plan;
+    return impl_of(context()).current().plans().find(class_key(case_.described()))->plan;
   }
   CaseRun::Launch launcher(const PlanImpl& plan, CUstream on) const {
-    return [this, &plan, on](const Operands& o) { plan.launch(on, case_.problem, o); };
+    return [this, &plan, on](const Operands& o) { plan.launch(on, case_.described(), o); };
   }
   CUgraphExec capture(const std::function<void()>& work) {
     CUgraph graph = nullptr;
@@ -74,8 +74,8 @@ TEST_F(WorkspaceLaunchTest, OneGraphOnTwoStreamsBesideCallsIsRight) {
   const OwnedStream other(driver_);
   CaseRun captured(driver_, case_, stream());
   const CUgraphExec exec = capture([&] {
-    plan.launch(stream(), case_.problem, captured.operands());
-    plan.launch(stream(), case_.problem, captured.operands());
+    plan.launch(stream(), case_.described(), captured.operands());
+    plan.launch(stream(), case_.described(), captured.operands());
   });
   for (unsigned round = 1; round < 4; ++round) {
     for (const CUstream on : {stream(), other.get()}) {
@@ -101,7 +101,7 @@ TEST_F(WorkspaceLaunchTest, TheStandInReportsASharedSlab) {
     expect_right(case_, on, [&](Operands o) {
       o.workspace = reinterpret_cast<void*>(memory.get());
       o.workspace_bytes = memory.bytes();
-      plan.launch(on, case_.problem, o);
+      plan.launch(on, case_.described(), o);
     });
   }
   EXPECT_THAT(standin().violations(), testing::ElementsAre(testing::HasSubstr("two streams or graphs")));
@@ -118,7 +118,7 @@ TEST_F(WorkspaceLaunchTest, TheCallersMemoryIsUsedWhateverItHolds) {
     return [&, bytes, offset](Operands o) {
       o.workspace = reinterpret_cast<void*>(memory.get() + offset);
       o.workspace_bytes = bytes;
-      plan.launch(stream(), case_.problem, o);
+      plan.launch(stream(), case_.described(), o);
     };
   };
   expect_right(case_, stream(), with(needed(), 0));
@@ -158,7 +158,7 @@ TEST_F(WorkspaceLaunchTest, ACaptureThatFindsNoneIsOfTheOtherKernel) {
   std::vector<CUgraphExec> execs;
   const std::size_t before = standin().calls("cuMemAlloc");
   for (int i = 0; i < 2; ++i) {
-    execs.push_back(capture([&] { plan.launch(stream(), case_.problem, run.operands()); }));
+    execs.push_back(capture([&] { plan.launch(stream(), case_.described(), run.operands()); }));
   }
   EXPECT_EQ(standin().calls("cuMemAlloc"), before);
   EXPECT_EQ(budget.launches_without(), 1u);
@@ -177,7 +177,7 @@ TEST_F(WorkspaceLaunchTest, WithNoOtherKernelALaunchFailsAndSaysWhy) {
   const PlanImpl plan = SplitKernel::plan(driver_, kernel_, case_.problem, pool, budget);
   CaseRun run(driver_, case_, stream());
   expect_thrown(ErrorCode::out_of_memory, {std::to_string(needed()) + " bytes of workspace"},
-                [&] { plan.launch(stream(), case_.problem, run.operands()); });
+                [&] { plan.launch(stream(), case_.described(), run.operands()); });
 }
 
 TEST_F(WorkspaceLaunchTest, AKernelThatTakesWorkspaceIsNotLaunchedWithout) {

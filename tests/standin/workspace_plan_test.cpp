@@ -141,7 +141,7 @@ TEST_F(WorkspacePlanTest, AGraphMayOutliveItsContext) {
 }
 
 TEST_F(WorkspacePlanTest, PrewarmBuildsBothKernels) {
-  const Problem problem = case_.described();
+  const Workload problem = case_.described();
   ::unsetenv("HOTGEMM_CACHE_PATH");  // what lies on the shelf would not be stored
   const PrewarmReport report = context_with(16 << 20).prewarm(std::vector{problem}, {.archs = {"sm_90a"}});
   ASSERT_EQ(report.entries.size(), 2u);
