@@ -55,9 +55,9 @@ class WgmmaGemm {
   static constexpr WgmmaTile kTileA = kConfig.a_tile(kTraits);
   static constexpr WgmmaTile kTileB = kConfig.b_tile(kTraits);
   static constexpr int kStages = kConfig.stages;
-  static constexpr u32 kStageBytes = kConfig.stage_bytes();
+  static constexpr u32 kStageBytes = kConfig.stage_bytes(kTraits);
   static constexpr int kBlocksM = kConfig.consumer_m() / kWgmmaM;  // instructions per k-step
-  static constexpr int kKSteps = kConfig.block_k / kWgmmaK;
+  static constexpr int kKSteps = kTileA.k_steps();
   static constexpr int kCluster = kConfig.cluster();
 
   using Cursor = StageCursor<kStages>;
@@ -105,7 +105,7 @@ class WgmmaGemm {
 
   // ---- barriers ----
 
-  HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset() + stage * 8; }
+  HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset(kTraits) + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
   HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
 
@@ -247,7 +247,7 @@ class WgmmaGemm {
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
     const Epilogue epilogue(args_, thread_ % kWarpSize,
-                            shared_ + kConfig.store_offset() + warp * kConfig.warp_store_bytes());
+                            shared_ + kConfig.store_offset(kTraits) + warp * kConfig.warp_store_bytes(kTraits));
     Cursor cursor;
     Accumulator accumulators[kBlocksM];  // zeros: with k = 0 no product overwrites them
     for_each_tile([&](int m, int n, u32 turn) {

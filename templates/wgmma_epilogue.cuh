@@ -35,14 +35,16 @@ class WgmmaEpilogue {
   static constexpr int kBlocks = kConfig.consumer_m() / kWgmmaM;
   static constexpr int kColumns = kConfig.consumer_n();
   static constexpr int kRows = WgmmaConfig::kStoreRows;
-  static constexpr int kPieceColumns = WgmmaConfig::kStoreCols;
+  static constexpr int kElementBytes = size_bytes(kTraits.element);
+  static constexpr int kChunkElements = kChunkBytes / kElementBytes;
+  static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
   static constexpr int kPieceBytes = WgmmaConfig::kStoreBytes;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
   static constexpr bool kBulk = kConfig.stores_in_bulk(kTraits);
   /// All that the copy engine takes have the same width: the last piece may begin among columns that the one before has
   /// stored already. Not with C, which may be D, and then is no more what it was.
   static constexpr bool kOverlaps = kBulk && !kTraits.reads_c && kColumns % kPieceColumns != 0;
-  static constexpr int kBuffers = kConfig.store_buffers();
+  static constexpr int kBuffers = kConfig.store_buffers(kTraits);
   /// Elements that a lane moves at once between a buffer and D.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
 
@@ -86,7 +88,7 @@ class WgmmaEpilogue {
     const bool inside = row + kRows <= args_.m && col + cols <= args_.n;
     // The copy engine leaves out what lies outside of D, but not within 16 bytes.
     const bool in_bulk =
-        kBulk && cols == kPieceColumns && (inside || (row < args_.m && col < args_.n && args_.n % 8 == 0));
+        kBulk && cols == kPieceColumns && (inside || (row < args_.m && col < args_.n && args_.n % kChunkElements == 0));
     if (!in_bulk) {
       if (inside) {
         store_whole(buffer, cols, row, col);
@@ -108,7 +110,7 @@ class WgmmaEpilogue {
   };
 
   HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
-    return buffer + swizzled_offset((row * kPieceColumns + col) * 2, kPieceColumns * 2);
+    return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
   }
   /// What this lane hands to ldmatrix and stmatrix: rows 0 to 7, 8 to 15 of eight columns, then of the next eight.
   HOTGEMM_DEVICE u32 matrix_row(u32 buffer, int col) const {
@@ -155,7 +157,7 @@ class WgmmaEpilogue {
   static constexpr bool is_uneven(int cols) { return kRows * cols / kVector % kWarpSize != 0; }
 
   HOTGEMM_DEVICE static u64 element_address(u64 matrix, i64 ld, int row, int col) {
-    return matrix + static_cast<u64>(row * ld + col) * 2;
+    return matrix + static_cast<u64>(row * ld + col) * kElementBytes;
   }
 
   /// C where it lies inside the matrix, and zeros elsewhere.
@@ -168,7 +170,7 @@ class WgmmaEpilogue {
       const u64 c = valid > 0 ? element_address(args_.c, args_.ldc, row + at.row, col + at.col) : args_.c;
       const u32 shared = in_buffer(buffer, at.row, at.col);
       if constexpr (kVector > 1) {
-        ptx::cp_async<kVector * 2>(shared, c, valid * 2);
+        ptx::cp_async<kVector * kElementBytes>(shared, c, valid * kElementBytes);
       } else {
         ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(c) : static_cast<u16>(0));
       }
@@ -226,7 +228,7 @@ class WgmmaEpilogue {
       } else {
 #pragma unroll 1
         for (int e = 0; col + at.col + e < args_.n; ++e)
-          ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+          ptx::st_global_b16(d + e * kElementBytes, ptx::ld_shared_b16(shared + e * kElementBytes));
       }
     }
   }

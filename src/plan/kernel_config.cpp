@@ -108,7 +108,7 @@ int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
     const GemmTraits& traits;
     int operator()(const SimtConfig& c) const { return c.smem_bytes(); }
     int operator()(const MmaConfig& c) const { return c.smem_bytes(traits); }
-    int operator()(const WgmmaConfig& c) const { return c.smem_bytes(); }
+    int operator()(const WgmmaConfig& c) const { return c.smem_bytes(traits); }
     int operator()(const FmaConfig& c) const { return c.smem_bytes(traits); }
     int operator()(const WmmaConfig& c) const { return c.smem_bytes(traits); }
   } const visitor{traits};

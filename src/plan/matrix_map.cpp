@@ -65,7 +65,7 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major};
-  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(), WgmmaConfig::kStoreCols * 2, traits.element);
+  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element);
   return maps;
 }
 

@@ -176,7 +176,7 @@ MUTANTS = {
         "shared/wgmma_descriptor.hpp", "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3",
         "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 3 : 2"),
     "wgmma_k_steps_too_far_apart": (
-        "shared/wgmma_descriptor.hpp", "k % slab_elements() * 2;", "k % slab_elements() * 4;"),
+        "shared/wgmma_descriptor.hpp", "k % slab_elements() * element_bytes;", "k % slab_elements() * 2 * element_bytes;"),
     "wgmma_box_at_first_row": (
         "wgmma.cuh", "slab * kTile.slab_bytes() + row * kTile.swizzle_bytes", "slab * kTile.slab_bytes()"),
     "wgmma_consumers_share_columns": (

@@ -102,7 +102,7 @@ std::optional<Config> parse_config(const std::map<std::string_view, int>& fields
 int smem_bytes(const MmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 int smem_bytes(const SimtConfig& config, const GemmTraits&) { return config.smem_bytes(); }
 int smem_bytes(const FmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
-int smem_bytes(const WgmmaConfig& config, const GemmTraits&) { return config.smem_bytes(); }
+int smem_bytes(const WgmmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 int smem_bytes(const WmmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
 
 ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
