@@ -107,7 +107,12 @@ class WgmmaGemm {
 
  private:
   HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread, u32 rank)
-      : args_(args), thread_(thread), shared_(ptx::dynamic_shared_base()), rank_(rank), schedule_(args.gemm, rank) {}
+      : args_(args),
+        thread_(thread),
+        shared_(ptx::dynamic_shared_base()),
+        load_a_(args, rank),
+        load_b_(args, rank),
+        schedule_(args.gemm, rank) {}
 
   static HOTGEMM_DEVICE u32 cluster_rank() { return kCluster == 1 ? 0 : ptx::cluster_ctarank(); }
 
@@ -127,8 +132,8 @@ class WgmmaGemm {
     }
     ptx::fence_mbarrier_init();
     if (schedule_.has_products()) {  // or else there are no maps of A and B
-      load_a().prefetch_maps();
-      load_b().prefetch_maps();
+      load_a_.prefetch_maps();
+      load_b_.prefetch_maps();
     }
     if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::prefetch_tensormap(args_.d);
   }
@@ -160,10 +165,6 @@ class WgmmaGemm {
 
   // ---- copies ----
 
-  // Made where they are used: as members they change what the compiler does with the epilogue's bounds.
-  HOTGEMM_DEVICE typename Parts::LoadA load_a() const { return {args_, rank_}; }
-  HOTGEMM_DEVICE typename Parts::LoadB load_b() const { return {args_, rank_}; }
-
   HOTGEMM_DEVICE void produce() const {
     Cursor cursor;
     schedule_.for_each_item([&](const WorkItem& item) {
@@ -178,11 +179,11 @@ class WgmmaGemm {
   /// Copies the item's k-tile number `tile`; by one thread, into a stage that nobody reads any more.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const WorkItem& item, int tile) const {
     const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, load_a().bytes(item.m) + load_b().bytes(item.n));
+    ptx::mbarrier_arrive_expect_tx(barrier, load_a_.bytes(item.m) + load_b_.bytes(item.n));
     const u32 shared = shared_ + stage * kStageBytes;
     const int k = (item.first_k_tile + tile) * kConfig.block_k;
-    load_a().copy(shared, item.m, k, barrier);
-    load_b().copy(shared + kTileA.bytes(), item.n, k, barrier);
+    load_a_.copy(shared, item.m, k, barrier);
+    load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
   }
 
   // ---- products ----
@@ -293,7 +294,8 @@ class WgmmaGemm {
   const WgmmaArgs& args_;
   int thread_;
   u32 shared_;
-  u32 rank_;  // of this block in its cluster
+  typename Parts::LoadA load_a_;
+  typename Parts::LoadB load_b_;
   typename Parts::Schedule schedule_;
 };
 
