@@ -24,6 +24,7 @@
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
+#include "scaled_sum.cuh"
 #include "shared/byte_share.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_epilogue.cuh"
@@ -58,7 +59,7 @@ struct WgmmaParts {
       TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n>;  // blocks beside each other share A,
   using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m>;  // those below each other B
   using Schedule = WholeTiles<kConfig>;
-  using Epilogue = WgmmaEpilogue<kTraits, kConfig>;
+  using Epilogue = WgmmaEpilogue<kTraits, kConfig, ScaledSum<kTraits>>;
 };
 
 /// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for config and traits.

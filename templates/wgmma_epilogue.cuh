@@ -1,6 +1,7 @@
 #pragma once
 
-// From accumulators to D, for family `wgmma`: alpha * sum + beta * C, rounded.
+// From accumulators to D, for family `wgmma`. The sink takes pieces of the tile to D; the op says what is computed for
+// each pair of elements.
 
 #include "ptx/bulk_copy.hpp"
 #include "ptx/convert.hpp"
@@ -26,11 +27,11 @@ struct WgmmaAccumulator<DType::f16, kColumns> {
   HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
 };
 
-/// Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled rows, and
-/// from there the copy engine takes them, which leaves the load-store units to the consumers that multiply. It writes
-/// whole 16-byte chunks, so that rows that end within one, or begin anywhere, are stored by the lanes. C, if any, comes
-/// through the same buffers.
-template <GemmTraits kTraits, WgmmaConfig kConfig>
+/// The sink. Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled
+/// rows, and from there the copy engine takes them, which leaves the load-store units to the consumers that multiply.
+/// It writes whole 16-byte chunks, so that rows that end within one, or begin anywhere, are stored by the lanes. C, if
+/// any, comes through the same buffers.
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op>
 class WgmmaEpilogue {
   static constexpr int kBlocks = kConfig.consumer_m() / kWgmmaM;
   static constexpr int kColumns = kConfig.consumer_n();
@@ -43,7 +44,7 @@ class WgmmaEpilogue {
   static constexpr bool kBulk = kConfig.stores_in_bulk(kTraits);
   /// All that the copy engine takes have the same width: the last piece may begin among columns that the one before has
   /// stored already. Not with C, which may be D, and then is no more what it was.
-  static constexpr bool kOverlaps = kBulk && !kTraits.reads_c && kColumns % kPieceColumns != 0;
+  static constexpr bool kOverlaps = kBulk && !Op::kReadsC && kColumns % kPieceColumns != 0;
   static constexpr int kBuffers = kConfig.store_buffers(kTraits);
   /// Elements that a lane moves at once between a buffer and D.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
@@ -79,10 +80,10 @@ class WgmmaEpilogue {
       if (lane_ == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
       if (lane_ == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
     }
-    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read
+    if (kBulk || kBuffers == 1 || Op::kReadsC) ptx::bar_warp_sync(~0u);  // the buffer has been read
     Pairs c = {};
-    if constexpr (kTraits.reads_c) c = load_c(buffer, cols, row, col);
-    stage(accumulator, begin, cols, c, buffer);
+    if constexpr (Op::kReadsC) c = load_c(buffer, cols, row, col);
+    stage(accumulator, begin, cols, c, buffer, {row, col});
     if constexpr (kBulk) ptx::fence_proxy_async();
     ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes
     const bool inside = row + kRows <= args_.m && col + cols <= args_.n;
@@ -117,7 +118,8 @@ class WgmmaEpilogue {
     return in_buffer(buffer, lane_ % 16, col + lane_ / 16 * 8);
   }
 
-  HOTGEMM_DEVICE void stage(const Accumulator& accumulator, int begin, int cols, const Pairs& c, u32 buffer) const {
+  HOTGEMM_DEVICE void stage(const Accumulator& accumulator, int begin, int cols, const Pairs& c, u32 buffer,
+                            Element2d first) const {
 #pragma unroll
     for (int group = 0; group < div_up(cols, 16); ++group) {
       u32 pairs[4];
@@ -125,21 +127,15 @@ class WgmmaEpilogue {
       for (int i = 0; i < 4; ++i) {
         const int column = group * 16 + i / 2 * 8;
         // Where cols is an odd multiple of eight, the last eight columns of the buffer mean nothing.
-        pairs[i] = column < cols ? result_pair(accumulator, (begin + column) / 2 + i % 2 * 2, c.at[group][i]) : 0;
+        const int element = (begin + column) / 2 + i % 2 * 2;
+        const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
+        const Element2d at = {first.row + in_block.row, first.col + column + in_block.col};
+        pairs[i] = column < cols
+                       ? Op::pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
+                       : 0;
       }
       ptx::stmatrix_x4(matrix_row(buffer, group * 16), pairs);
     }
-  }
-
-  /// alpha * sum + beta * C of elements `i` and `i + 1` of the accumulator.
-  HOTGEMM_DEVICE u32 result_pair(const Accumulator& accumulator, int i, u32 c) const {
-    float low = args_.alpha * accumulator.get(i);
-    float high = args_.alpha * accumulator.get(i + 1);
-    if constexpr (kTraits.reads_c) {
-      low += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(c));
-      high += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(c >> 16));
-    }
-    return ptx::narrow_pair<kTraits.element>(low, high);
   }
 
   // ---- between buffer and global memory: vectors, neighbouring lanes along the row ----

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -127,6 +128,33 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
   const GemmKernel* const kernel = find_gemm_kernel("simt", traits_of(c.problem));
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(run_gemm(*kernel, c, matrices, 1).d.get(DType::f32, 0, 0), 0x1p-11f + 0x1p-24f);
+}
+
+/// With alpha = -beta and a sum that equals C, what remains is the rounding of the one product that is not fused: its
+/// sign tells which.
+TEST(EmulatedKernels, EveryFamilyFusesTheProductWithBeta) {
+  constexpr float kFactor = 1 + 0x1p-23f, kSum = 2047 * 16;
+  const float right = std::fma(kFactor, kSum, -(kFactor * kSum));
+  ASSERT_NE(right, 0);
+  for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
+    const GemmCase c{
+        .problem = {.m = 16, .n = 16, .k = 1, .align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = false},
+        .alpha = -kFactor,
+        .beta = kFactor};
+    GemmMatrices matrices = make_matrices(c);
+    for (std::int64_t i = 0; i < 16; ++i) {
+      matrices.a.set(DType::f16, i, 0, 2047);
+      matrices.b.set(DType::f16, 0, i, 16);
+      for (std::int64_t j = 0; j < 16; ++j) matrices.c.set(DType::f16, i, j, kSum);
+    }
+    const GemmKernel* const kernel = find_gemm_kernel(family, traits_of(c.problem));
+    ASSERT_NE(kernel, nullptr) << family;
+    const GemmRun run = run_gemm(*kernel, c, matrices, 1);
+    EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+    for (std::int64_t i = 0; i < 16; ++i) {
+      for (std::int64_t j = 0; j < 16; ++j) ASSERT_EQ(run.d.get(DType::f16, i, j), right) << family;
+    }
+  }
 }
 
 /// Each sums k in ascending order with one fma for each product.

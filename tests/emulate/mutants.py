@@ -204,7 +204,7 @@ MUTANTS = {
         "wgmma_epilogue.cuh", "    ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes\n", ""),
     "wgmma_no_barrier_before_stage": (
         "wgmma_epilogue.cuh",
-        "    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
+        "    if (kBulk || kBuffers == 1 || Op::kReadsC) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
     "wgmma_no_proxy_fence": ("wgmma_epilogue.cuh", "    if constexpr (kBulk) ptx::fence_proxy_async();\n", ""),
     "wgmma_one_store_too_many_in_flight": (
         "wgmma_epilogue.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>",
