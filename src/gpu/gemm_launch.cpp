@@ -71,6 +71,7 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream) noexcept {
+  const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),
@@ -81,8 +82,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .ldd = o.ldd,
                 .m = static_cast<int>(m),
                 .n = static_cast<int>(n),
-                .k = o.alpha == 0 ? 0 : static_cast<int>(k),  // BLAS: with alpha zero, A and B are not read
-                .alpha = o.alpha,
+                .k = is_empty ? 0 : static_cast<int>(k),
+                .alpha = is_empty ? empty_alpha(o.beta) : o.alpha,
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};

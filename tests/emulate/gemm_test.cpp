@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -128,6 +129,39 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
   const GemmKernel* const kernel = find_gemm_kernel("simt", traits_of(c.problem));
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(run_gemm(*kernel, c, matrices, 1).d.get(DType::f32, 0, 0), 0x1p-11f + 0x1p-24f);
+}
+
+/// Nothing of alpha enters where there is no product: D is beta * C to the bit, or zero.
+TEST(EmulatedKernels, AnEmptyProductGivesBetaTimesCWhateverAlphaIs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
+    for (const float alpha : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), -1.0f, 0.0f, -0.0f}) {
+      for (const float beta : {0.0f, 1.0f, -2.0f}) {
+        const GemmCase c{.problem = {.m = 24,
+                                     .n = 16,
+                                     .k = alpha == 0 ? 8 : 0,
+                                     .align_a = 16,
+                                     .align_b = 16,
+                                     .align_d = 16,
+                                     .beta_is_zero = beta == 0},
+                         .alpha = alpha,
+                         .beta = beta};
+        const GemmMatrices matrices = make_matrices(c);
+        const GemmKernel* const kernel = find_gemm_kernel(family, traits_of(c.problem));
+        ASSERT_NE(kernel, nullptr) << family;
+        const GemmRun run = run_gemm(*kernel, c, matrices, 1);
+        EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+        for (std::int64_t i = 0; i < 24; ++i) {
+          for (std::int64_t j = 0; j < 16; ++j) {
+            const float right = beta == 0 ? 0.0f : beta * matrices.c.get(DType::f16, i, j);
+            const float found = run.d.get(DType::f16, i, j);
+            ASSERT_EQ(found, right) << family << " alpha " << alpha << " beta " << beta;
+            ASSERT_EQ(std::signbit(found), std::signbit(right)) << family << " alpha " << alpha << " beta " << beta;
+          }
+        }
+      }
+    }
+  }
 }
 
 /// With alpha = -beta and a sum that equals C, what remains is the rounding of the one product that is not fused: its
