@@ -41,7 +41,7 @@ class Allocation {
   /// The same, done by somebody else for the thread. A null `from` leaves the bytes for `land`.
   bool write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
-  /// Nothing but a look: multiples of 16 bytes, from the first row to the last one, and between rows.
+  /// Nothing but a look: multiples of 16 bytes, of rows alone.
   void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes) const;
 
   /// A launch has ended: its accesses are ordered before those of the next.

@@ -210,11 +210,13 @@ TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
 }
 
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
-  const GemmCase c{.problem = {.m = 130, .n = 72, .k = 88, .align_a = 16, .align_b = 16, .align_d = 16}};
+  const GemmCase c{.problem = {.m = 130, .n = 72, .k = 88, .align_a = 16, .align_b = 16, .align_d = 16},
+                   .packed = true};
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "wgmma" || !computes(kernel.traits, traits_of(c.problem))) continue;
     const GemmRun run = run_gemm(kernel, c, make_matrices(c), 1);
     const std::uint64_t count = run.report.counters[Instruction::bulk_prefetch_l2].executions;
+    EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
     EXPECT_GE(count, 2u) << hotgemm::to_string(kernel.config);
   }
 }

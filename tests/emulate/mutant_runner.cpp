@@ -33,7 +33,8 @@ GemmCase case_for(const GemmTraits& t, const Size& size) {
                       .align_b = t.vec_b * bytes,
                       .align_d = t.vec_d * bytes,
                       .beta_is_zero = !t.reads_c},
-          .beta = t.reads_c ? 1.0f : 0.0f};
+          .beta = t.reads_c ? 1.0f : 0.0f,
+          .packed = size.k == 40};  // operands that are brought into L2 early
 }
 
 /// What is wrong with one run; empty if nothing.
