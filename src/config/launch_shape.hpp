@@ -41,4 +41,9 @@ struct LaunchShape {
 
 LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits);
 
+/// The alpha that kernels are given where k or alpha is zero, whatever the caller's: they multiply it with a sum of
+/// zero, and add beta * C. Infinity times zero would be NaN. Negative zero changes no product that is added to it, not
+/// even one of negative zero; where there is none, D is zero.
+constexpr float empty_alpha(float beta) { return beta == 0 ? 0.0f : -0.0f; }
+
 }  // namespace hotgemm

@@ -38,8 +38,8 @@ struct MatrixMaps {
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
 };
 
-/// WgmmaArgs::prefetch: all of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`,
-/// or as much again lies between rows: then they come faster in the order in which tiles need them
+/// WgmmaArgs::prefetch: all of each operand whose rows follow each other without gaps. Nothing where that is more than
+/// 8 MiB, or 64 KiB for each of `blocks`: then operands come faster in the order in which tiles need them
 /// (docs/notebook/wgmma.md, 19).
 PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept;
 

@@ -78,6 +78,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream,
                      const WorkspaceArgs& workspace) noexcept {
   if (kernel.takes_workspace && workspace.scratch == 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),
@@ -88,8 +89,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .ldd = o.ldd,
                 .m = static_cast<int>(m),
                 .n = static_cast<int>(n),
-                .k = o.alpha == 0 ? 0 : static_cast<int>(k),  // BLAS: with alpha zero, A and B are not read
-                .alpha = o.alpha,
+                .k = is_empty ? 0 : static_cast<int>(k),
+                .alpha = is_empty ? empty_alpha(o.beta) : o.alpha,
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};

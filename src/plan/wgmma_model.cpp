@@ -60,23 +60,23 @@ Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device
 
 /// Cycles of the tensor cores for a k-tile. An instruction reads both operands from shared memory, which binds where it
 /// is narrow: below n = 64 rates fall as measured.
-double tensor_cycles(const WgmmaConfig& c) {
-  const double instructions = (c.block_m / kWgmmaM) * (c.block_n / c.consumer_n()) * (c.block_k / kWgmmaK);
+double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t) {
+  const double instructions = (c.block_m / kWgmmaM) * (c.block_n / c.consumer_n()) * c.b_tile(t).k_steps();
   const double n = c.consumer_n();
-  const double read = (kWgmmaM + n) * kWgmmaK * 2;
+  const double read = (kWgmmaM + n) * kWgmmaKBytes;
   return instructions * std::max(n / 2 / kSustained, read / kSharedBytes);
 }
 
-double shared_cycles(const WgmmaConfig& c) {
+double shared_cycles(const WgmmaConfig& c, const GemmTraits& t) {
   const double m_blocks = c.block_m / kWgmmaM, n_pieces = c.block_n / c.consumer_n();
-  const double read = (n_pieces * c.block_m + m_blocks * c.block_n) * c.block_k * 2;
-  return (read + kWriteShare * c.stage_bytes()) / kSharedBytes;
+  const double read = (n_pieces * c.block_m + m_blocks * c.block_n) * c.block_k * size_bytes(t.element);
+  return (read + kWriteShare * c.stage_bytes(t)) / kSharedBytes;
 }
 
 /// Of the copy engine, for a k-tile of an operand that as many blocks share. Rows of the matrix are taken to follow
 /// each other as closely as tensor maps allow.
 double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers) {
-  const int width = tile.slab_elements() * 2;
+  const int width = tile.swizzle_bytes;
   const std::int64_t pitch = ((tile.k_major ? k : extent) + 7) / 8 * 16;
   const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of it
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
@@ -98,7 +98,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
 
 /// Cycles that an SM needs for a k-tile of one of its tiles, others running beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles) {
-  const double tensor = tensor_cycles(c), shared = shared_cycles(c), copy = copy_cycles(c, t, p, waves.sms);
+  const double tensor = tensor_cycles(c, t), shared = shared_cycles(c, t), copy = copy_cycles(c, t, p, waves.sms);
   // The first copies come together after one latency, the others in turns of as many as are on their way at once.
   const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - kHeldStages);
   const double latency = (kLatencyCycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);

@@ -26,9 +26,13 @@ inline constexpr int kCeilingThreads = 8 * kWarpSize;  // two warpgroups
 inline constexpr int kCeilingFragments = 4;            // of A, and of B, per warp
 
 /// A of both warpgroups, and behind it the same A negated: its two slabs.
-inline constexpr WgmmaTile kCeilingTileA{
-    .outer = kCeilingThreads / kWarpgroupThreads * kWgmmaM, .block_k = 128, .k_major = true, .swizzle_bytes = 128};
-inline constexpr WgmmaTile kCeilingTileB{.outer = 256, .block_k = 64, .k_major = true, .swizzle_bytes = 128};
+inline constexpr WgmmaTile kCeilingTileA{.outer = kCeilingThreads / kWarpgroupThreads * kWgmmaM,
+                                         .block_k = 128,
+                                         .k_major = true,
+                                         .swizzle_bytes = 128,
+                                         .element_bytes = size_bytes(DType::f16)};
+inline constexpr WgmmaTile kCeilingTileB{
+    .outer = 256, .block_k = 64, .k_major = true, .swizzle_bytes = 128, .element_bytes = size_bytes(DType::f16)};
 
 /// Parameter of the ceiling kernels, for blocks of kCeilingThreads threads.
 struct CeilingArgs {

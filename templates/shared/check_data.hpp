@@ -25,7 +25,7 @@ constexpr unsigned hash_at(unsigned seed, unsigned i, unsigned j) {
   return hash_u32(hash_u32(hash_u32(seed + 0x9e3779b9u) ^ i) ^ (j * 0x27d4eb2fu));
 }
 
-constexpr int check_stride(int k) { return (k + kCheckNonzeros - 1) / kCheckNonzeros; }
+constexpr int check_stride(int k) { return k / kCheckNonzeros + (k % kCheckNonzeros != 0); }
 /// The first k at which row `i` of op(A) is nonzero; the others follow at distance `stride`.
 constexpr int check_first_k(unsigned seed, int i, int stride) {
   return static_cast<int>(hash_at(seed, static_cast<unsigned>(i), 0x51ed270bu) % static_cast<unsigned>(stride));
@@ -46,10 +46,10 @@ constexpr int check_value_b(unsigned seed, int k, int j) {
 constexpr int check_value_c(unsigned seed, int i, int j) {
   return static_cast<int>(hash_at(seed ^ 0x68e31da4u, static_cast<unsigned>(i), static_cast<unsigned>(j)) % 5u) - 2;
 }
-/// op(A) * op(B) at (i, j).
+/// op(A) * op(B) at (i, j). No sum of positions is formed that an int may not hold.
 constexpr int check_product(unsigned seed, int i, int j, int k, int stride) {
   int sum = 0;
-  for (int l = check_first_k(seed, i, stride); l < k; l += stride) {
+  for (int l = check_first_k(seed, i, stride); l < k; l = k - l > stride ? l + stride : k) {
     sum += nonzero_value(hash_at(seed, static_cast<unsigned>(i), static_cast<unsigned>(l))) * check_value_b(seed, l, j);
   }
   return sum;

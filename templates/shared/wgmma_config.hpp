@@ -88,9 +88,9 @@ struct WgmmaConfig {
   /// How many consumers read a stage.
   constexpr int readers() const { return ping_pong ? 1 : consumers; }
 
-  constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(block_m, t.a_is_k_major(), consumer_m()); }
-  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(block_n, t.b_is_k_major(), consumer_n()); }
-  constexpr int stage_bytes() const { return (block_m + block_n) * block_k * 2; }
+  constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(t, block_m, t.a_is_k_major(), consumer_m()); }
+  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(t, block_n, t.b_is_k_major(), consumer_n()); }
+  constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
   /// What one copy brings: the rows of a slab, or as many as a box may have and this block copies for its cluster.
   constexpr BoxExtent a_box(const GemmTraits& t) const { return box(a_tile(t), cluster_n); }
@@ -101,28 +101,32 @@ struct WgmmaConfig {
     return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
   }
 
-  // A warp's 16 rows of D leave 64 columns at a time, through two buffers, or one if there is no room for two.
+  // A warp's 16 rows of D leave 128 bytes of each at a time, through two buffers, or one if there is no room for two.
   static constexpr int kStoreRows = 16;
-  static constexpr int kStoreCols = 64;
-  static constexpr int kStoreBytes = kStoreRows * kStoreCols * 2;
-  constexpr int store_buffers() const {
-    return smem_bytes(2) <= kMaxSmemBytes &&
-                   blocks_per_sm * (smem_bytes(2) + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes
-               ? 2
-               : 1;
+  static constexpr int kStoreRowBytes = 128;
+  static constexpr int kStoreBytes = kStoreRows * kStoreRowBytes;
+  static constexpr int store_cols(const GemmTraits& t) { return kStoreRowBytes / size_bytes(t.element); }
+  constexpr int store_buffers(const GemmTraits& t) const {
+    const int with_two = smem_bytes(t, 2);
+    return with_two <= kMaxSmemBytes && blocks_per_sm * (with_two + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes ? 2
+                                                                                                                   : 1;
   }
 
   // Shared memory: stages, buffers of D, barriers.
-  constexpr int store_offset() const { return stages * stage_bytes(); }
-  /// Whether the copy engine stores D, in boxes of a warp's 16 rows and 64 columns, swizzled by 128 bytes.
-  constexpr bool stores_in_bulk(const GemmTraits& t) const { return t.vec_d == 8 && consumer_n() >= kStoreCols; }
-  constexpr BoxExtent d_box() const { return {kStoreCols, kStoreRows}; }
-  constexpr int warp_store_bytes() const { return store_buffers() * kStoreBytes; }
-  constexpr int barrier_offset() const { return store_offset() + consumers * 4 * warp_store_bytes(); }
-  constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
+  constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
+  /// Whether the copy engine stores D, in boxes of a warp's 16 rows and 128 bytes of each, swizzled by as many.
+  constexpr bool stores_in_bulk(const GemmTraits& t) const {
+    return t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
+  }
+  static constexpr BoxExtent d_box(const GemmTraits& t) { return {store_cols(t), kStoreRows}; }
+  constexpr int warp_store_bytes(const GemmTraits& t) const { return store_buffers(t) * kStoreBytes; }
+  constexpr int barrier_offset(const GemmTraits& t) const {
+    return store_offset(t) + consumers * 4 * warp_store_bytes(t);
+  }
+  constexpr int smem_bytes(const GemmTraits& t) const { return smem_bytes(t, store_buffers(t)); }
 
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return consumer_m() * consumer_n() / kWarpgroupThreads / (4 / size_bytes(t.accumulator));
+    return consumer_m() * consumer_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
   }
   /// After the start the producer gives registers to two or three consumers.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
@@ -140,13 +144,16 @@ struct WgmmaConfig {
   static constexpr int kSmemPerSmBytes = 228 * 1024;
   static constexpr int kRegistersPerSm = 65536;
   static constexpr int kMaxBoxRows = 256;
+  static constexpr int kRegisterBytes = 4;
 
   /// With the widest swizzle whose slabs begin where consumers' parts of the tile do.
-  constexpr WgmmaTile tile(int outer, bool k_major, int part) const {
-    return {outer, block_k, k_major, k_major || part % 64 == 0 ? 128 : part % 32 == 0 ? 64 : 32};
+  constexpr WgmmaTile tile(const GemmTraits& t, int outer, bool k_major, int part) const {
+    const int bytes = part * size_bytes(t.element);
+    const int swizzle_bytes = k_major || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
+    return {outer, block_k, k_major, swizzle_bytes, size_bytes(t.element)};
   }
-  constexpr int smem_bytes(int buffers) const {
-    return store_offset() + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
+  constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
+    return store_offset(t) + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
   }
 };
 
@@ -160,7 +167,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!arch.has_wgmma) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
-  if (t.vec_a != 8 || t.vec_b != 8) return false;  // as tensor maps need it
+  if (t.vec_a * size_bytes(t.element) != kChunkBytes || t.vec_b != t.vec_a) return false;  // as tensor maps need it
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
@@ -174,10 +181,10 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
-  if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than threads have before any are moved (C7602).
-  const int instruction = c.consumer_n() * size_bytes(t.accumulator) / 8;
+  const int instruction = c.accumulator_registers(t) / (c.consumer_m() / kWgmmaM);
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   // What must live beside accumulators: with fewer, kernels spill.
   const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);

@@ -3,7 +3,7 @@
 namespace hotgemm {
 
 inline constexpr int kWgmmaM = 64;
-inline constexpr int kWgmmaK = 16;  // of 16-bit elements
+inline constexpr int kWgmmaKBytes = 32;  // of k, whatever the element
 inline constexpr int kWarpgroupThreads = 128;
 
 /// The 64 bits that tell wgmma.mma_async where an operand lies in shared memory. `address` is a multiple of 16;
@@ -38,29 +38,36 @@ struct WgmmaTile {
   int block_k;        ///< extent along k
   bool k_major;       ///< stored with k contiguous
   int swizzle_bytes;  ///< 128, 64 or 32
+  int element_bytes;
 
   constexpr int rows() const { return k_major ? outer : block_k; }
-  constexpr int slab_elements() const { return swizzle_bytes / 2; }
+  constexpr int slab_elements() const { return swizzle_bytes / element_bytes; }
   constexpr int slabs() const { return (k_major ? block_k : outer) / slab_elements(); }
   constexpr int slab_bytes() const { return rows() * swizzle_bytes; }
   constexpr int bytes() const { return slabs() * slab_bytes(); }
 
+  /// The part of k that one instruction multiplies, and how many of them the tile has.
+  constexpr int step_elements() const { return kWgmmaKBytes / element_bytes; }
+  constexpr int k_steps() const { return block_k / step_elements(); }
+
   /// Blocks of eight rows, slabs and k-steps fit together.
   constexpr bool is_sound() const {
     if (swizzle_bytes != 128 && swizzle_bytes != 64 && swizzle_bytes != 32) return false;
-    if (outer < 8 || outer % 8 != 0 || block_k < kWgmmaK || block_k % kWgmmaK != 0) return false;
+    if (outer < 8 || outer % 8 != 0 || block_k < step_elements() || block_k % step_elements() != 0) return false;
     return (k_major ? block_k : outer) % slab_elements() == 0;
   }
 
-  /// Of the tile at `address`: what wgmma is told about its first 16 of k.
+  /// Of the tile at `address`: what wgmma is told about its first k-step.
   constexpr unsigned long long descriptor(unsigned address) const {
     return wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes);
   }
-  /// How far the operand that begins at `first`, a multiple of slab_elements() (k-major: of 8), and at k = 16 * `step`
+  /// How far the operand that begins at `first`, a multiple of slab_elements() (k-major: of 8), and at k-step `step`
   /// lies behind the tile's first one.
   constexpr int offset_bytes(int first, int step) const {
-    const int k = step * kWgmmaK;
-    if (k_major) return k / slab_elements() * slab_bytes() + first * swizzle_bytes + k % slab_elements() * 2;
+    const int k = step * step_elements();
+    if (k_major) {
+      return k / slab_elements() * slab_bytes() + first * swizzle_bytes + k % slab_elements() * element_bytes;
+    }
     return first / slab_elements() * slab_bytes() + k * swizzle_bytes;
   }
 };

@@ -76,7 +76,7 @@ std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
       "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
       c.block_m, c.block_n, c.block_k, c.consumers, c.consumer_m(), c.consumer_n(), c.threads(), c.cluster_m,
       c.cluster_n, c.consumer_m() / kWgmmaM, c.consumer_n(), c.accumulator_registers(traits), c.a_tile(traits).bytes(),
-      c.b_tile(traits).bytes(), c.stages, c.smem_bytes());
+      c.b_tile(traits).bytes(), c.stages, c.smem_bytes(traits));
 }
 
 void describe_archs(Session& session, const KernelConfig& config, const Workload& problem) {
