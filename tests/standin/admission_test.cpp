@@ -11,18 +11,12 @@ namespace {
 
 class AdmissionTest : public RuntimeTest {
  protected:
-  static Problem problem_of(bool beta_is_zero, DType dtype = DType::f16) {
-    return {.m = 40,
-            .n = 72,
-            .k = 100,
-            .dtype = dtype,
-            .align_a = 8,
-            .align_b = 8,
-            .align_d = 8,
-            .beta_is_zero = beta_is_zero};
+  static Workload problem_of(bool beta_is_zero, DType dtype = DType::f16) {
+    return {{.m = 40, .n = 72, .k = 100, .types = uniform_types(dtype)},
+            {.align_a = 8, .align_b = 8, .align_d = 8, .beta_is_zero = beta_is_zero}};
   }
   /// The verdicts on two kernels, the second of which has the fault.
-  std::vector<Verdict> verdicts(const Problem& problem, Corruption corruption) {
+  std::vector<Verdict> verdicts(const Workload& problem, Corruption corruption) {
     const std::vector<Trial> trials = fake_trials(problem, 2);
     standin().reset();
     make_all_slow();
@@ -38,7 +32,7 @@ class AdmissionTest : public RuntimeTest {
     return found;
   }
   static std::string part_of(const Trial& trial, const Problem& problem) {
-    return "hotgemm_" + to_string(trial.config) + "_" + std::string(to_string(problem.dtype));
+    return "hotgemm_" + to_string(trial.config) + "_" + std::string(to_string(problem.types.a));
   }
 
   std::size_t launches_ = 0;  // of the sound kernel
@@ -83,7 +77,7 @@ TEST_F(AdmissionTest, TakesTwoLaunches) {
 
 TEST_F(AdmissionTest, TuningPicksAnother) {
   GemmCase c = small_case(8, 16, 8, 1);
-  const Problem problem = c.described();
+  const Workload problem = c.described();
   const auto tune = [&] { return context().tune(std::vector{problem}, quick_tuning(4), true).at(0); };
   const std::string fastest = tune().config;
   standin().corrupt("hotgemm_" + fastest + "_f16", Corruption::in_place_wrong);

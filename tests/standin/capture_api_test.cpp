@@ -106,7 +106,7 @@ TEST_F(CaptureApiTest, UnpreparedUnderCachedOnlyLeavesTheCaptureAlone) {
   const GemmCase c = small_case();
   CaseRun run(driver_, c, stream());
   CUgraphExec exec = capture(CU_STREAM_CAPTURE_MODE_GLOBAL, [&] {
-    expect_thrown(ErrorCode::not_prepared, {"8x16x8"},
+    expect_thrown(ErrorCode::not_prepared, {"8 16 8"},
                   [&] { context(Policy::cached_only).gemm(stream(), c.problem, run.operands()); });
   });
   EXPECT_EQ(driver_.cuGraphExecDestroy(exec), CUDA_SUCCESS);

@@ -163,7 +163,7 @@ TEST_F(ContextTest, WithoutMemoryTheModelDecides) {
     standin().set_memory_limit(1);
     context().gemm(stream(), c.problem, operands);
   });
-  EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::AllOf(testing::HasSubstr("8x16x8"),
+  EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::AllOf(testing::HasSubstr("8 16 8"),
                                                                     testing::HasSubstr("CUDA_ERROR_OUT_OF_MEMORY"))));
   EXPECT_EQ(context().stats().tuned, 0u);
   EXPECT_EQ(context().stats().estimated, 1u);

@@ -73,7 +73,7 @@ TEST_F(LeadingDimensionTest, ByteOffsetsMustNotOverflow) {
   for (const Ld& which : kLds) {
     for (const DType dtype : {DType::f16, DType::f32}) {
       Call call;
-      call.problem.dtype = dtype;
+      call.problem.types = uniform_types(dtype);
       const std::int64_t most = kMost / size_bytes(dtype) / (which.rows + 1024);
       call.operands.*which.ld = most;
       EXPECT_NO_THROW(validate(call.problem, call.operands)) << which.name;

@@ -142,7 +142,7 @@ TEST_F(TuneTest, WhereAllAreWrongGemmEstimatesAndSaysSo) {
     context().gemm(stream(), c.problem, operands);
   });
   EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::AllOf(testing::HasSubstr("the model decides"),
-                                                                    testing::HasSubstr("8x16x8"))));
+                                                                    testing::HasSubstr("8 16 8"))));
   EXPECT_THAT(records(), testing::IsEmpty());
   EXPECT_EQ(context().stats().estimated, 1u);
 }

@@ -222,8 +222,7 @@ TEST(Database, OnlyLinesAskedForAreParsed) {
 TEST(Database, FindsWhileOthersAdd) {
   const TemporaryDirectory directory;
   std::string text;
-  for (int n = 8; n < 800; n += 8)
-    text += to_line({sample_record("64x" + std::to_string(n) + "x64 nn f16"), 1}) + "\n";
+  for (int n = 8; n < 800; n += 8) text += to_line({sample_record("64x" + std::to_string(n) + "x64 nn f16"), 1}) + "\n";
   write_file(directory.segments() / "x.jsonl", text);
   Database database{user_layer(directory)};
   std::vector<std::thread> threads;

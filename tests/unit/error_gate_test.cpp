@@ -74,7 +74,7 @@ Element element_of(const Problem& p, const Adder& adder, Values& values, double 
     e.magnitude += std::abs(product);
     block += product;
     if ((l + 1) % adder.block != 0 && l + 1 != p.k) continue;
-    sum = round_to(p.accumulator, sum + block, adder.rounding);
+    sum = round_to(sum_type(p.types.compute), sum + block, adder.rounding);
     block = 0;
   }
   e.exact *= alpha;

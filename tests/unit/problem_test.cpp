@@ -86,7 +86,7 @@ Epilogue any_epilogue(std::mt19937& random) {
 
 Problem any_problem(std::mt19937& random) {
   const auto flag = [&] { return random() % 2 != 0; };
-  Problem p{.m = static_cast<std::int64_t>(random() % 2147483648u),
+  Problem p{.m = static_cast<std::int64_t>(random() % 2147482624u),
             .n = static_cast<std::int64_t>(random() % 70000u),
             .k = static_cast<std::int64_t>(random() % 3u),
             .op_a = any(random, Op::t),
