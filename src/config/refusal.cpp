@@ -158,6 +158,7 @@ std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::s
   const ArchLimits& limits = arch_limits(arch);
   std::string reason = refusal_of_fields(config, traits, arch);
   if (!reason.empty() || is_legal(config, traits, limits)) return reason;
+  if (threads(config) < 1) return "threads: 0 per block, 32 at least";  // a thread's part is larger than the block's
   const BlockResources block{.threads = threads(config), .smem_bytes = smem_bytes(config, traits)};
   reason = refusal_of_instructions(config, traits, limits, arch);
   if (reason.empty()) reason = exceeded_limit(block, limits);

@@ -89,6 +89,7 @@ TEST(Refusal, IsAnAnswerToAnyNumbers) {
   });
   EXPECT_THAT(of(MmaConfig{.warps_m = 0}), StartsWith("warps_m: 0, 1 at least"));
   EXPECT_THAT(of(MmaConfig{.stages = 0}), StartsWith("stages: 0, 1 at least"));
+  EXPECT_EQ(of(FmaConfig{.thread_m = 1024}), "threads: 0 per block, 32 at least");
   EXPECT_EQ(of(FmaConfig{.stages = 0, .access = 1, .packed = false, .padded = false}), "");
   EXPECT_THAT(of(MmaConfig{.block_m = 1024, .block_n = 1024, .block_k = 1024, .stages = 1024}),
               StartsWith("shared memory: 4294967296 bytes per block"));
