@@ -12,16 +12,16 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kFamilyShare = 8;  // one place of so many is for families other than the first
+constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
 constexpr int kTileVariants = 4;
-constexpr int kPipelines = 3;  // of a tile whose work is divided in one way
+constexpr int kPipelines = 3;  // pipelines for one tile with one division of its work
 constexpr int kWgmmaPipelines = 2;
 
-// Tags of the fields that say how a tile's operands come in and its results go out: not which tile, nor who computes
-// which part of it.
+// Tags of the fields that say how the operands of a tile are loaded and its results stored. They change neither the
+// tile nor the part of it that each thread computes.
 constexpr std::array<std::string_view, 8> kPipelineTags = {"k", "s", "x", "f", "e", "b", "cm", "cn"};
-// Of those the ones in which a variant of a wgmma tile hardly differs from its neighbour: the menu has the deepest
-// first.
+// The tags among these in which neighbouring variants of a wgmma tile hardly differ. In the menu the variant with the
+// most stages comes first.
 constexpr std::array<std::string_view, 2> kDepthTags = {"s", "b"};
 
 /// The config's name without the fields of `tags`.
@@ -34,7 +34,7 @@ std::string name_without(const KernelConfig& config, const auto& tags) {
   return name;
 }
 
-/// How many of a kind have been taken.
+/// Counts how many configs of each kind have been taken.
 class Quotas {
  public:
   explicit Quotas(int count) : per_family_(std::max(count - count / kFamilyShare, 1)) {}
