@@ -55,7 +55,7 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
 }
 
 /// The estimate of family mma, because the compiler turns wmma into the same instructions and loads. `opaque` is a
-/// guess. Without padding the accesses to shared memory conflict in banks.
+/// guess for two more costs: copies of padded rows conflict in banks, and each fragment needs its own address.
 double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const MmaConfig alike{.block_m = c.block_m,
                         .block_n = c.block_n,
@@ -130,8 +130,7 @@ double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo
 }  // namespace
 
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config))
-    return wgmma->blocks_per_sm;  // is_legal checks that they fit
+  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) return wgmma->blocks_per_sm;  // is_legal: they fit
   const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
   const int by_threads = arch.threads_per_sm / threads(config);
   int registers = 64;

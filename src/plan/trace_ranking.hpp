@@ -28,15 +28,13 @@ struct RankedCandidate {
 };
 
 struct TraceRanking {
-  CandidateName
-      reference;  ///< the candidate that ran in the most races and was not rejected; empty names if there is none
-  double reference_us = 0;  ///< the median of all its samples
-  std::vector<RankedCandidate>
-      entries;                     ///< candidates that ran beside the reference and were not rejected, fastest first
-  std::set<std::string> timed;     ///< configs of entries
-  std::set<std::string> twins;     ///< configs of entries that have the times of their twin
-  std::set<std::string> rejected;  ///< rejected configs
-  int races = 0;                   ///< the number of the next race
+  CandidateName reference;               ///< the candidate that ran in the most races; rejected ones excluded
+  double reference_us = 0;               ///< the median of all its samples
+  std::vector<RankedCandidate> entries;  ///< ran beside the reference and not rejected, fastest first
+  std::set<std::string> timed;           ///< configs of entries
+  std::set<std::string> twins;           ///< configs of entries that have the times of their twin
+  std::set<std::string> rejected;        ///< rejected configs
+  int races = 0;                         ///< the number of the next race
 
   /// The time of `entry` in microseconds, from its ratio.
   double us(const RankedCandidate& entry) const { return entry.ratio * reference_us; }

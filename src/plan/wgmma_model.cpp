@@ -24,7 +24,7 @@ constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data
 constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
 constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
 constexpr double kOneTileCycles = 270;   // least time for a k-tile if the multiplying warps also copy
-constexpr double kUnboundShare = 0.02;   // share of each unit's time that is not hidden: contention and power
+constexpr double kUnboundShare = 0.02;   // share of all units' time added to the slowest unit's: contention, power
 constexpr double kBlockCycles = 300;     // start of a block, in addition to its first copies
 constexpr double kPersistentCycles = 500;  // the same for a block with a producer
 constexpr double kTurnoverCycles = 1500;   // from the end of a block to the start of the next one on its SM
@@ -79,8 +79,7 @@ double shared_cycles(const WgmmaConfig& c) {
 double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers) {
   const int width = tile.slab_elements() * 2;
   const std::int64_t pitch = ((tile.k_major ? k : extent) + 7) / 8 * 16;
-  const auto grain =
-      static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of `grain`
+  const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
   const double row = std::max(kRowCycles, width / kCopyBytes) + lines * kLineCycles + sectors * kSectorCycles;
   const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
