@@ -16,13 +16,13 @@ MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
   return map;
 }
 
-/// From the first element to the last one, in whole chunks of 16 bytes.
+/// The bytes from the first element to the last one, in whole chunks of 16 bytes.
 std::uint64_t span_bytes(const TensorMapSpec& s) {
   const std::uint64_t last_row = (s.sizes[1] - 1) * s.strides[1];
   return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
 }
 
-/// Whether rows are further apart than twice their length.
+/// True if the distance between rows is more than twice their length.
 bool is_sparse(const TensorMapSpec& s) { return s.sizes[1] > 1 && s.strides[1] > 2 * s.sizes[0] * s.strides[0]; }
 
 }  // namespace

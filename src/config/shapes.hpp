@@ -8,20 +8,20 @@
 
 namespace hotgemm {
 
-/// A shape file names one problem per line, `m n k layout dtype`; `#` starts a comment. Sums are taken in f32, beta is
-/// zero, and the matrices are packed (see `with_packed_alignment`).
+/// Parses a shape file. It names one problem per line, `m n k layout dtype`; `#` starts a comment. The problems
+/// accumulate in f32, their beta is zero, and their matrices are packed (see `with_packed_alignment`).
 ///
-/// Throws Error{invalid_argument} "FILE:LINE: …" that names the bad word. `file_name` is used in messages only.
+/// Throws Error{invalid_argument} "FILE:LINE: …" that names the invalid word. `file_name` is used in messages only.
 std::vector<Problem> parse_shapes(std::string_view text, std::string_view file_name);
 
-/// parse_shapes of a file's content; throws Error{io_error} where it cannot be read.
+/// Calls parse_shapes on the content of a file; throws Error{io_error} if the file cannot be read.
 std::vector<Problem> load_shapes(const std::filesystem::path& path);
 
-/// "4096x4096x512": the sizes only, everything else as a default Problem has it. The alignments are those of a default
-/// Problem too, so apply `with_packed_alignment` once layout and type are known. Throws Error{invalid_argument}.
+/// Parses sizes such as "4096x4096x512"; all other members have the values of a default Problem. This includes the
+/// alignments, so apply `with_packed_alignment` when layout and type are known. Throws Error{invalid_argument}.
 Problem parse_shape(std::string_view text);
 
-/// `problem` with the alignments of packed matrices whose addresses are multiples of 16 bytes: each leading dimension
+/// `problem` with the alignments of packed matrices at addresses that are multiples of 16 bytes: each leading dimension
 /// is the length of a row as stored.
 Problem with_packed_alignment(Problem problem);
 

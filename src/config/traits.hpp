@@ -8,10 +8,10 @@
 
 namespace hotgemm {
 
-/// What `problem` fixes about its kernels.
+/// The properties of a kernel that `problem` determines.
 GemmTraits traits_of(const Problem& problem);
 
-/// "f16_f32_nt_a8b8d8_c0": part of a kernel's symbol.
+/// A text such as "f16_f32_nt_a8b8d8_c0", which is part of a kernel's symbol.
 std::string to_string(const GemmTraits& traits);
 
 }  // namespace hotgemm
