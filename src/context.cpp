@@ -23,13 +23,13 @@ Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(o
 Context::~Context() = default;
 
 Context& Context::default_context() {
-  static Context* instance = new Context();  // leaked: kernels may be launched until the process ends
+  static Context* instance = new Context();  // never freed: kernels may be launched until the process ends
   return *instance;
 }
 
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
   Problem problem = asked;
-  problem.align_a = problem.align_b = problem.align_d = 16;  // what the caller says of them does not matter
+  problem.align_a = problem.align_b = problem.align_d = 16;  // the caller's values do not matter
   validate(problem);
   validate(problem, operands);
   if (problem.m == 0 || problem.n == 0) return;
@@ -108,7 +108,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const bool is_tunable = !is_recorded && has_work;
   const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;
   if (tunes_now) plan = plan_by_tuning(device, problem);
-  const bool is_provisional = is_tunable && !tunes_now;  // where tuning was tried and failed, that is final
+  const bool is_provisional = is_tunable && !tunes_now;  // if tuning was tried and failed, the plan is final
   if (!plan) plan = plan_without_measuring(device, problem, policy);
   device.plans().insert(key, plan, is_provisional);
   ++plans_;
@@ -144,7 +144,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
       cubin = engine_.builder.build(source).cubin;
       ++engine_.compiled;
     }
-    if (cubin->spill_bytes > 0 && &choice != &choices.back()) continue;  // the next one is better
+    if (cubin->spill_bytes > 0 && &choice != &choices.back()) continue;  // prefer the next choice
     count(choice.origin);
     if (choice.origin != Origin::tuned) {
       log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice));

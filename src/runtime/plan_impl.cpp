@@ -23,7 +23,7 @@ void Plan::launch(Stream stream, const Operands& operands) const {
     throw Error(ErrorCode::invalid_argument,
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }
-  if (problem_.beta_is_zero != found.beta_is_zero) {  // the kernel of a plan with beta reads C whatever beta is
+  if (problem_.beta_is_zero != found.beta_is_zero) {  // with beta, the kernel reads C for any value
     throw Error(ErrorCode::invalid_argument, std::string(found.beta_is_zero ? "beta is zero" : "beta is not zero") +
                                                  "; the plan is for " + to_string(problem_));
   }

@@ -9,7 +9,7 @@
 
 namespace hotgemm {
 
-/// What a Plan is a handle to: a choice with its loaded kernel. Immutable.
+/// The object behind the handle Plan: a choice with its loaded kernel. Immutable.
 class PlanImpl {
  public:
   PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
@@ -20,7 +20,7 @@ class PlanImpl {
         kernel_(std::move(kernel)),
         resources_(resources) {}
 
-  /// Enqueues; `problem` and `operands` have been validated, and m and n are not zero. Throws Error.
+  /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Problem& problem, const Operands& operands) const;
 
   unsigned long long context_id() const { return context_id_; }
