@@ -16,9 +16,9 @@ inline double half_subnormal(DType dtype) {
   return dtype == DType::f16 ? 0x1p-25 : dtype == DType::bf16 ? 0x1p-134 : 0x1p-150;
 }
 
-/// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|. A sum of K products that is
-/// rounded after each product drifts by about sqrt(K) units. Tensor cores truncate, and drift by up to K/16 on data of
-/// one sign. The factors are somewhat larger than both.
+/// How far from `exact` a result may be, where `magnitude` = |alpha| |A||B| + |beta||C|. A sum of K products that is
+/// rounded after each drifts by about sqrt(K) units; tensor cores, which truncate, by up to K/16 on data of one sign.
+/// The factors leave both some room.
 inline double error_gate(const Problem& problem, double exact, double magnitude) {
   const double k = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   return unit_roundoff(problem.dtype) * std::abs(exact) +

@@ -7,7 +7,7 @@
 
 namespace hotgemm {
 
-inline constexpr int kTensorMapRank = 5;  ///< the largest rank
+inline constexpr int kTensorMapRank = 5;  ///< at most
 
 /// How the 16-byte chunks in the rows of a box are permuted in shared memory: within this number of bytes.
 enum class TensorSwizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };

@@ -135,7 +135,7 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch) {
   std::vector<KernelConfig> configs;
   for (MmaConfig config : kMmaAnchors) {
-    // A tile that is copied element by element passes through registers, which then have no room for a second buffer.
+    // A tile that is copied element by element passes through registers: those of the second buffer.
     if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
     configs.push_back(config);
   }

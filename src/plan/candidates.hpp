@@ -8,8 +8,8 @@
 
 namespace hotgemm {
 
-/// Every config that the tuner may try for `traits` on `arch`: the menu of candidates.cpp, filtered by is_legal. In the
-/// order of the menu, without duplicates.
+/// Every config that the tuner may try for `traits` on `arch`: the menu of candidates.cpp, filtered by is_legal. Sorted
+/// as the menu is, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
 /// The configs from which a plan is chosen without measuring, and which the tuner always tries. They do not spill on

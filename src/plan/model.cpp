@@ -38,7 +38,7 @@ double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// Cycles that an SM needs for one k-tile of one block if only throughput limits it.
+/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters.
 double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;

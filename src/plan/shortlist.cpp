@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
 constexpr int kTileVariants = 4;
-constexpr int kPipelines = 3;  // pipelines for one tile with one division of its work
+constexpr int kPipelines = 3;  // of a tile whose work is divided in one way
 constexpr int kWgmmaPipelines = 2;
 
-// Tags of the fields that say how the operands of a tile are loaded and its results stored. They change neither the
-// tile nor the part of it that each thread computes.
+// Tags of the fields that say how a tile's operands come in and its results go out: not which tile, nor who computes
+// which part of it.
 constexpr std::array<std::string_view, 8> kPipelineTags = {"k", "s", "x", "f", "e", "b", "cm", "cn"};
-// The tags among these in which neighbouring variants of a wgmma tile hardly differ. In the menu the variant with the
-// most stages comes first.
+// Of those the ones in which a variant of a wgmma tile hardly differs from its neighbour: the menu has the deepest
+// first.
 constexpr std::array<std::string_view, 2> kDepthTags = {"s", "b"};
 
 /// The config's name without the fields of `tags`.
