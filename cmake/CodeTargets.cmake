@@ -1,4 +1,4 @@
-# format, format-check, tidy: over the files that git would track.
+# The targets format, format-check and tidy. They cover the files that git would track.
 
 file(GLOB_RECURSE code_files CONFIGURE_DEPENDS include/*.hpp src/*.hpp src/*.cpp templates/*.hpp templates/*.cuh
      tests/*.hpp tests/*.cpp tools/command/*.cpp tools/command/*.hpp examples/*.cpp examples/*.c)

@@ -1,4 +1,4 @@
-# Warnings, hardening and sanitizers, in one place for all targets.
+# Warnings, hardening and sanitizers for all targets.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -20,7 +20,8 @@ foreach(flag -fcf-protection -fstack-clash-protection -ftrivial-auto-var-init=ze
   endif()
 endforeach()
 
-# Warnings that GCC derives from its optimiser come and go with its version: shown, but never an error.
+# GCC derives these warnings from its optimiser, so they differ between its versions. They are shown but are never
+# errors.
 foreach(warning array-bounds uninitialized stringop-overflow stringop-overread maybe-uninitialized dangling-reference restrict)
   string(MAKE_C_IDENTIFIER "HOTGEMM_HAS_W${warning}" result)
   check_cxx_compiler_flag(-W${warning} ${result})
@@ -36,8 +37,8 @@ if(HOTGEMM_SANITIZE)
   add_link_options(-fsanitize=${HOTGEMM_SANITIZE})
   if(HOTGEMM_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
                                                                                      VERSION_LESS 14)
-    # Frames that may be returned from go to a second stack, which aligns variables to 32 bytes at most whatever they
-    # ask for; a tensor map asks for 128 (GCC bug 110027).
+    # With use-after-return checks, frames move to a second stack that aligns variables to at most 32 bytes. A tensor
+    # map needs 128 (GCC bug 110027).
     add_compile_options(--param=asan-use-after-return=0)
   endif()
 endif()
@@ -49,7 +50,7 @@ function(hotgemm_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   if(NOT hotgemm_sanitized)
-    # Undefined first: some distributions' compilers define a lower level by themselves.
+    # -U comes first, because the compilers of some distributions define a lower level by default.
     target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
   endif()
   get_target_property(type ${target} TYPE)

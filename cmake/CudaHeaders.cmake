@@ -1,12 +1,12 @@
-# Finds the headers of the CUDA driver API, NVRTC and cuBLAS, and where their libraries lie.
+# Finds the headers of the CUDA driver API, NVRTC and cuBLAS, and the directories of their libraries.
 #
-# They come from a CUDA toolkit, or from PyPI's wheels, unpacked in HOTGEMM_CUDA_WHEELS_DIR. Nothing of CUDA is linked;
-# the libraries are opened at run time, by name first and then in HOTGEMM_CUDA_LIBRARY_DIRS.
+# They come from a CUDA toolkit, or from PyPI wheels that are unpacked in HOTGEMM_CUDA_WHEELS_DIR. No CUDA library is
+# linked. The libraries are opened at run time, first by name and then in HOTGEMM_CUDA_LIBRARY_DIRS.
 # Sets HOTGEMM_CUDA_INCLUDE_DIRS, HOTGEMM_CUDA_LIBRARY_DIRS and HOTGEMM_CUDA_ORIGIN.
 
-set(hotgemm_min_cuda 12090)  # as CUDA_VERSION in cuda.h; kernels need NVRTC 12.9 or later
+set(hotgemm_min_cuda 12090)  # in the form of CUDA_VERSION in cuda.h; kernels need NVRTC 12.9 or later
 
-# Sets `out` to the CUDA_VERSION of the headers in `dirs`, or to 0 if one that we need is missing.
+# Sets `out` to the CUDA_VERSION of the headers in `dirs`, or to 0 if a required header is missing.
 function(hotgemm_cuda_headers_version dirs out)
   set(${out} 0 PARENT_SCOPE)
   foreach(header cuda.h nvrtc.h cublas_v2.h cublasLt.h crt/host_defines.h)
@@ -23,7 +23,7 @@ function(hotgemm_cuda_headers_version dirs out)
   set(${out} ${version} PARENT_SCOPE)
 endfunction()
 
-# The wheels are unpacked below the build directory; the interpreter's own packages are left alone.
+# Unpacks the wheels below the build directory. The packages of the Python interpreter are not changed.
 function(hotgemm_install_cuda_wheels prefix)
   set(wheels "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*"
              "nvidia-cublas==13.0.*")

@@ -1,6 +1,6 @@
 # cmake -DFILES=a;b -DDIRECTORY=templates -DOUTPUT=x.cpp -P EmbedTemplates.cmake
 #
-# Writes the files' text as raw string literals, cut at line ends into pieces that every compiler accepts.
+# Writes the text of the files as raw string literals, split at line ends into pieces that every compiler accepts.
 
 set(max_piece_bytes 12000)
 

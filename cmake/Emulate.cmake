@@ -1,7 +1,8 @@
-# hotgemm_emulate: the emulated device (src/emulate), and kernels compiled for it. Optional: it needs Boost.Context.
+# hotgemm_emulate: the emulated device (src/emulate) and the kernels compiled for it. Optional, because it needs
+# Boost.Context.
 #
-# Kernels include "ptx/x.hpp", which a compiler looks for beside the including file first. So the sources are shown to
-# it in a directory of links where `ptx` is src/emulate/ptx; they themselves are compiled as they are.
+# Kernels include "ptx/x.hpp", which a compiler first searches in the directory of the including file. So the compiler
+# sees the templates in a directory of links in which `ptx` is src/emulate/ptx. The templates themselves are unchanged.
 
 option(HOTGEMM_BUILD_EMULATE "Build the emulated device, where Boost.Context is found" ON)
 if(HOTGEMM_BUILD_EMULATE)
@@ -14,7 +15,7 @@ endif()
 
 set(HOTGEMM_EMULATED_TEMPLATES ${PROJECT_BINARY_DIR}/generated/emulated_templates)
 
-# hotgemm_link_templates(<directory>): fills it with links to templates/, and to the twins of templates/ptx.
+# hotgemm_link_templates(<directory>): fills the directory with links to templates/ and to the twins of templates/ptx.
 function(hotgemm_link_templates directory)
   file(MAKE_DIRECTORY ${directory}/ptx)
   file(GLOB families CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.cuh)
@@ -28,15 +29,16 @@ function(hotgemm_link_templates directory)
     file(CREATE_LINK ${file} ${directory}/ptx/${name} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/templates/shared ${directory}/shared SYMBOLIC)
-  # Has no instruction of its own.
+  # This header has no instructions, so it has no twin.
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/templates/ptx/element.hpp ${directory}/ptx/element.hpp SYMBOLIC)
 endfunction()
 
-# hotgemm_emulated_kernel_options(<target> <templates>): for what includes kernels. Optimised in any build type, since
-# they are most of the time of a run; and with fused multiply-adds, since a GPU makes them of a*b+c.
+# hotgemm_emulated_kernel_options(<target> <templates>): for targets that include kernels. They are optimised in every
+# build type, because they take most of the run time. They use fused multiply-adds, because a GPU computes a*b+c with
+# them.
 function(hotgemm_emulated_kernel_options target templates)
   hotgemm_compile_options(${target})
-  # Templates are warned about where they are compiled for a GPU; a host compiler knows no #pragma unroll, nor that it
+  # Templates get warnings where they are compiled for a GPU. A host compiler does not know #pragma unroll, or that it
   # uses a variable.
   target_compile_options(${target} PRIVATE -O2 -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
                                            -Wno-unused-variable)
@@ -60,8 +62,8 @@ hotgemm_private_includes(hotgemm_emulate)
 target_compile_options(hotgemm_emulate PRIVATE -O2)
 target_link_libraries(hotgemm_emulate PUBLIC hotgemm_static Boost::context fmt::fmt)
 if(HOTGEMM_SANITIZE MATCHES "address")
-  # Frames that outlive their functions would be kept in a second stack of some MiB for each of thousands of fibers.
-  # For users too: inline functions that they share with the library are compiled once.
+  # With use-after-return checks, each of thousands of fibers would get a second stack of some MiB. The flag is PUBLIC,
+  # because inline functions shared with the library are compiled only once.
   foreach(flag --param=asan-use-after-return=0 -fsanitize-address-use-after-return=never)
     string(MAKE_C_IDENTIFIER "HOTGEMM_HAS${flag}" result)
     check_cxx_compiler_flag(${flag} ${result})

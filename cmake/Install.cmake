@@ -1,4 +1,5 @@
-# cmake --install: the library, its headers, the command and the shipped tuning records, for find_package(hotgemm).
+# cmake --install: installs the library, its headers, the command and the shipped tuning records, for
+# find_package(hotgemm).
 
 include(CMakePackageConfigHelpers)
 

@@ -1,9 +1,9 @@
-# Embeds templates/ into the library, and makes the one header that users share with the kernels reachable as
+# Embeds templates/ into the library, and makes the one header that users share with the kernels available as
 # <hotgemm/gemm_types.hpp>.
 
 set(HOTGEMM_GENERATED_INCLUDE_DIR ${PROJECT_BINARY_DIR}/generated/include)
 file(MAKE_DIRECTORY ${HOTGEMM_GENERATED_INCLUDE_DIR}/hotgemm)
-# A link, not a copy: `#pragma once` must see one file when a source reaches it by both names.
+# A link, not a copy: `#pragma once` must see one file if a source includes it by both names.
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/templates/shared/gemm_types.hpp
      ${HOTGEMM_GENERATED_INCLUDE_DIR}/hotgemm/gemm_types.hpp SYMBOLIC)
 

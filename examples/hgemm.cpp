@@ -36,7 +36,7 @@ int main() {
     hotgemm::hgemm(nullptr, hotgemm::Op::n, hotgemm::Op::t, m, n, k, 1.0f, device_a, k, device_b, k, 0.0f, device_c, n);
 
     const hotgemm::Problem problem{.m = m, .n = n, .k = k, .op_b = hotgemm::Op::t};
-    std::printf("%s\n", hotgemm::Context::default_context().plan(problem).explain().c_str());
+    std::printf("%s\n", hotgemm::Context::default_context().plan(hotgemm::Workload(problem)).explain().c_str());
   } catch (const hotgemm::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

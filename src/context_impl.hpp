@@ -23,7 +23,7 @@ class Context::Impl {
 
   /// The cold path of gemm and plan. Returns the plan for `problem` from now on; on a capturing stream possibly for
   /// this call only.
-  std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Problem& problem, Policy policy,
+  std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
                                                Stream stream);
 
   const ContextOptions& options() const { return options_; }
@@ -36,9 +36,16 @@ class Context::Impl {
     Node* next;
   };
 
-  std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Problem& problem, Policy policy);
+  std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Workload& problem, Policy policy);
+  /// The plan of `choice`, whose cubin is `cubin`: with a kernel that needs no workspace beside it, where it needs
+  /// some.
+  std::shared_ptr<const PlanImpl> make_plan(DeviceState& device, const Workload& problem, const Choice& choice,
+                                            const Cubin& cubin, const Affordable& affordable, Policy policy);
+  /// From the cache, or compiled if `policy` allows. Throws Error{not_prepared}.
+  Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
+  Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
   /// Returns nullptr if tuning failed; the reason is in the log.
-  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Problem& problem);
+  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Workload& problem);
   void count(Origin origin);
 
   ContextOptions options_;

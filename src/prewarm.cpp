@@ -13,7 +13,7 @@ namespace {
 
 /// One problem on one architecture: its choices, best first, and the index of the choice that is being built.
 struct Order {
-  Problem problem;
+  Workload problem;
   std::string arch;
   std::vector<Choice> choices;
   std::size_t at = 0;
@@ -23,7 +23,7 @@ class Prewarm {
  public:
   Prewarm(Engine& engine, const PrewarmOptions& options) : engine_(engine), options_(options) {}
 
-  PrewarmReport run(std::span<const Problem> problems) {
+  PrewarmReport run(std::span<const Workload> problems) {
     collect(problems);
     // A choice that spills is replaced by the next one, as in a plan; this takes another pass.
     while (!pending_.empty() && !is_cancelled_) build_pending();
@@ -32,15 +32,19 @@ class Prewarm {
   }
 
  private:
-  void collect(std::span<const Problem> problems) {
+  void collect(std::span<const Workload> problems) {
     compiled_before_ = engine_.compiled;
     for (const std::string& arch : options_.archs) {
       const std::vector<Environment> environments = known_environments(arch, engine_.database);
-      for (const Problem& problem : problems) {
+      for (const Workload& problem : problems) {
         validate(problem);
         std::set<std::string> picks;
         for (const Environment& environment : environments) {
-          std::vector<Choice> choices = choose(problem, arch, engine_.database, engine_.query(environment));
+          std::vector<Choice> choices =
+              within_workspace(choose(problem, arch, engine_.database, engine_.query(environment)), problem,
+                               engine_.workspace_of, engine_.workspace.cap_bytes())
+                  .choices;
+          if (choices.empty()) continue;  // no plan can be made either
           if (picks.insert(to_string(choices.front().config)).second) pending_.push_back({problem, arch, choices, 0});
         }
         if (options_.candidates) add_candidates(problem, arch);
@@ -48,7 +52,7 @@ class Prewarm {
     }
   }
 
-  void add_candidates(const Problem& problem, const std::string& arch) {
+  void add_candidates(const Workload& problem, const std::string& arch) {
     for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
       extra_.push_back(render(c.config, traits_of(problem), arch, engine_.bundle));
     }
@@ -97,6 +101,10 @@ class Prewarm {
       return;
     }
     const Choice& choice = order.choices[order.at];
+    if (!engine_.workspace_of(choice.config, choice.launch, order.problem).is_empty()) {
+      const Choice* without = first_without_workspace(order.choices, order.problem, engine_.workspace_of);
+      if (without != nullptr) next.push_back({order.problem, order.arch, {*without}});  // launched where none is left
+    }
     PrewarmEntry entry{.problem = order.problem,
                        .arch = order.arch,
                        .config = to_string(choice.config),
@@ -124,7 +132,7 @@ class Prewarm {
 
 }  // namespace
 
-PrewarmReport Context::prewarm(std::span<const Problem> problems, const PrewarmOptions& options) {
+PrewarmReport Context::prewarm(std::span<const Workload> problems, const PrewarmOptions& options) {
   for (const std::string& arch : options.archs) arch_limits(arch);  // throws for an unknown architecture
   return Prewarm(impl_->engine(), options).run(problems);
 }

@@ -1,3 +1,4 @@
+#include "base/callback_guard.hpp"
 #include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
@@ -13,7 +14,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double tflops_of(const Problem& p, double us) {
+double tflops_of(const Workload& p, double us) {
   return us > 0 ? 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) / us * 1e-6 : 0;
 }
 
@@ -24,7 +25,7 @@ void fill_from_record(const TuningRecord& record, TuneResult& result) {
   result.tflops = tflops_of(record.problem, record.timing.median_us);
 }
 
-TuneResult tune_one(DeviceState& device, const Problem& problem, const TuneOptions& options, bool retune) {
+TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOptions& options, bool retune) {
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
   validate(problem);
@@ -50,19 +51,21 @@ TuneResult tune_one(DeviceState& device, const Problem& problem, const TuneOptio
 
 }  // namespace
 
-std::vector<TuneResult> Context::tune(std::span<const Problem> problems, const TuneOptions& options, bool retune,
+std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const TuneOptions& options, bool retune,
                                       const std::function<bool(const TuneResult&)>& progress) {
   DeviceState& device = impl_->current();
   std::vector<TuneResult> results;
-  for (const Problem& problem : problems) {
+  CallbackGuard callbacks;
+  for (const Workload& problem : problems) {
     try {
       results.push_back(tune_one(device, problem, options, retune));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
       results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});
     }
-    if (progress && !progress(results.back())) break;
+    if (progress && !callbacks.run(false, [&] { return progress(results.back()); })) break;
   }
+  callbacks.rethrow();
   return results;
 }
 

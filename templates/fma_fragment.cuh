@@ -61,6 +61,8 @@ class FmaFragment {
 /// A thread's sums in f32. Columns are visited back and forth, so that neighbouring products share an operand.
 template <DType kAccumulator, bool kPacked, int kRows, int kCols>
 class FmaAccumulators {
+  static_assert(kAccumulator == DType::f32);
+
  public:
   template <class A, class B>
   HOTGEMM_DEVICE void add(const A& a, const B& b) {

@@ -21,6 +21,7 @@ namespace hotgemm {
 /// A thread's four elements of one instruction's 16×8 result.
 template <DType kType>
 struct MmaAccumulator {
+  static_assert(kType == DType::f32);
   float d[4] = {0, 0, 0, 0};
   HOTGEMM_DEVICE float get(int i) const { return d[i]; }
 };

@@ -73,15 +73,16 @@ class MmaCeiling {
              ptx::cvt_f32_f16(static_cast<u16>(r[1])) + ptx::cvt_f32_f16(static_cast<u16>(r[1] >> 16));
     }
   };
-  template <bool kF32, class F32, class F16>
+  template <DType kType, class F32, class F16>
   struct Select {
+    static_assert(kType == DType::f32);
     using Type = F32;
   };
   template <class F32, class F16>
-  struct Select<false, F32, F16> {
+  struct Select<DType::f16, F32, F16> {
     using Type = F16;
   };
-  using Accumulator = typename Select<kAccumulator == DType::f32, AccumulatorF32, AccumulatorF16>::Type;
+  using Accumulator = typename Select<kAccumulator, AccumulatorF32, AccumulatorF16>::Type;
 
   static HOTGEMM_DEVICE u32 normal_pair(u32 seed, u32 thread, u32 position) {
     const float low = normal_at(seed, thread, position), high = normal_at(seed, thread, position + 1);

@@ -23,6 +23,7 @@ namespace hotgemm {
 /// A thread's part of the 256 sums of one product. The architecture decides which sums these are.
 template <DType kType>
 struct WmmaAccumulator {
+  static_assert(kType == DType::f32);
   float d[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 };
 template <>
@@ -230,7 +231,7 @@ class WmmaGemm {
   /// neighbouring results from there to D.
   HOTGEMM_DEVICE void store() const {
     constexpr int kStride = kConfig.sum_stride_bytes(kTraits);
-    constexpr int kSumBytes = kTraits.accumulator == DType::f16 ? 2 : 4;
+    constexpr int kSumBytes = size_bytes(kTraits.accumulator);
     constexpr int kChunksPerRow = kConfig.warp_n() / 8;
     const int lane = thread_ % kWarpSize;
     const u32 buffer = shared_ + thread_ / kWarpSize * kConfig.sum_buffer_bytes(kTraits);

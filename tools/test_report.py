@@ -42,7 +42,7 @@ def read_report(path: str) -> list[Outcome]:
             status = "passed"
         elif case.get("status") == "disabled" or message.startswith("SKIP_"):
             status = "skipped"
-        else:  # also a test whose program is missing: ctest calls that "notrun"
+        else:  # also a test whose program is missing, which ctest calls "notrun"
             status = "failed"
         outcomes.append(Outcome(case.get("name", "?"), status, float(case.get("time", 0)), message))
     return outcomes

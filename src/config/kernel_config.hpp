@@ -1,35 +1,12 @@
 #pragma once
 
-#include "shared/fma_config.hpp"
-#include "shared/mma_config.hpp"
-#include "shared/simt_config.hpp"
-#include "shared/wgmma_config.hpp"
-#include "shared/wmma_config.hpp"
+#include "config/families.hpp"
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace hotgemm {
-
-/// A config of any family. To add a family, extend this type and kFamilies, and add its template.
-using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig, FmaConfig, WmmaConfig>;
-
-struct Family {
-  std::string_view name;      ///< "mma"
-  std::string_view config;    ///< "MmaConfig": the struct that the rendered unit names
-  std::string_view header;    ///< "mma.cuh": the template that the rendered unit includes
-  std::string_view function;  ///< "mma_gemm": its entry point
-  std::string_view args;      ///< "GemmArgs": the struct of its parameter
-  /// True if the family's kernels wait for the preceding work in the stream themselves, so that they may be launched
-  /// before that work ends.
-  bool waits_for_predecessor;
-};
-
-const Family& family_of(const KernelConfig& config);
-std::span<const Family> families();
 
 /// The name, such as "mma_m128_n256_k64_wm2_wn4_s3_x1_f2_e1_b1": the family, then the tag and value of each field. Each
 /// config has one name.
@@ -40,6 +17,8 @@ std::optional<KernelConfig> parse_config(std::string_view text);
 int block_m(const KernelConfig& config);
 int block_n(const KernelConfig& config);
 int threads(const KernelConfig& config);
+/// Blocks that must be resident together; 1 for families whose configs do not say.
+int blocks_per_sm(const KernelConfig& config);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

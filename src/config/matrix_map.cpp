@@ -1,6 +1,7 @@
 #include "config/matrix_map.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -24,6 +25,20 @@ std::uint64_t span_bytes(const TensorMapSpec& s) {
 
 /// True if the distance between rows is more than twice their length.
 bool is_sparse(const TensorMapSpec& s) { return s.sizes[1] > 1 && s.strides[1] > 2 * s.sizes[0] * s.strides[0]; }
+
+/// matrix_maps below knows each family whose kernels take maps.
+template <class Config>
+constexpr bool has_maps_below() {
+  static_assert(
+      !std::is_same_v<typename FamilyOf<Config>::Args, WgmmaArgs> || std::is_same_v<Config, WgmmaConfig>,
+      "kernels of this config take WgmmaArgs: add their tensor maps to matrix_maps, src/config/matrix_map.cpp");
+  return true;
+}
+static_assert([] {
+  bool all = true;
+  for_each_family([&]<class Config>(std::type_identity<Config>) { all = all && has_maps_below<Config>(); });
+  return all;
+}());
 
 }  // namespace
 

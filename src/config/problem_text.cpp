@@ -2,13 +2,286 @@
 
 #include "base/text.hpp"
 #include "config/max_size.hpp"
+#include "config/problem_enums.hpp"
 
 #include <hotgemm/error.hpp>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
+#include <optional>
+#include <span>
 #include <system_error>
+#include <tuple>
+#include <vector>
 
 namespace hotgemm {
+namespace {
+
+[[noreturn]] void bad(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
+
+// ---- types
+
+struct Preset {
+  std::string_view name;
+  Types types;
+};
+constexpr std::array<Preset, 7> kPresets{
+    {{"f16", kF16}, {"bf16", kBf16}, {"f32", kF32}, {"tf32", kTf32}, {"s8", kS8}, {"e4m3", kE4m3}, {"e5m2", kE5m2}}};
+
+/// The types of "A*B>D": C as D, sums of integers in s32 and of all else in f32.
+Types types_of(DType a, DType b, DType d) {
+  return {.a = a, .b = b, .c = d, .d = d, .compute = a == DType::s8 ? ComputeType::s32 : ComputeType::f32};
+}
+
+/// The preset with the types of A, B and D that `types` has, one with its compute type before others.
+const Preset* preset_of(const Types& types) {
+  const Preset* found = nullptr;
+  for (const Preset& preset : kPresets) {
+    const Types& t = preset.types;
+    if (t.a != types.a || t.b != types.b || t.d != types.d) continue;
+    if (t.compute == types.compute) return &preset;
+    if (found == nullptr) found = &preset;
+  }
+  return found;
+}
+
+std::string accumulation_text(const Types& types) {
+  std::string text(to_string(types.compute));
+  if (types.mode != ComputeMode::precise) text.append(",").append(to_string(types.mode));
+  return text;
+}
+
+// ---- values of keys
+
+/// "name", or "name" + separator + an enumerator of Enum.
+template <class Enum>
+std::optional<Enum> suffix(std::string_view word, std::string_view name, char separator, Enum plain) {
+  if (!word.starts_with(name)) return std::nullopt;
+  const std::string_view rest = word.substr(name.size());
+  if (rest.empty()) return plain;
+  if (rest.front() != separator) return std::nullopt;
+  return parse_enum<Enum>(rest.substr(1), name);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// "4" and "4,word": the number, and the word or an empty view.
+std::pair<std::int64_t, std::string_view> number_and_word(std::string_view text, std::string_view key) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  if (parts.size() > 2) bad(std::string(key) + " is " + in_quotes(text) + ": expected a number and at most one word");
+  return {parse_size(parts[0], key), parts.size() == 2 ? parts[1] : std::string_view()};
+}
+
+void parse_batch(std::string_view text, Problem& problem) {
+  const auto [count, kind] = number_and_word(text, "batch");
+  problem.batch = count;
+  if (!kind.empty()) problem.batch_kind = parse_enum<BatchKind>(kind, "the kind of batch");
+}
+
+void parse_groups(std::string_view text, Problem& problem) {
+  const auto [count, kind] = number_and_word(text, "group");
+  problem.groups = count;
+  problem.group_kind = kind.empty() ? GroupKind::rows : parse_enum<GroupKind>(kind, "the kind of groups");
+}
+
+struct EpilogueFlag {
+  std::string_view name;
+  bool Epilogue::*member;
+};
+constexpr std::array<EpilogueFlag, 5> kEpilogueFlags{{{"aux", &Epilogue::aux},
+                                                      {"gated", &Epilogue::gated},
+                                                      {"residual", &Epilogue::residual},
+                                                      {"amax", &Epilogue::amax},
+                                                      {"scale_d", &Epilogue::scale_d}}};
+
+void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
+  const auto flag = std::ranges::find(kEpilogueFlags, word, &EpilogueFlag::name);
+  if (flag != kEpilogueFlags.end()) {
+    epilogue.*flag->member = true;
+  } else if (const auto scale_a = suffix(word, "scale_a", ':', Scaling::tensor)) {
+    epilogue.scale_a = *scale_a;
+  } else if (const auto scale_b = suffix(word, "scale_b", ':', Scaling::tensor)) {
+    epilogue.scale_b = *scale_b;
+  } else if (const auto bias = suffix(word, "bias", ':', Bias::per_column)) {
+    epilogue.bias = *bias;
+  } else {
+    epilogue.activation = parse_enum<Activation>(word, "a word of the epilogue");
+  }
+}
+
+Epilogue parse_epilogue(std::string_view text) {
+  Epilogue epilogue;
+  for (const std::string_view word : split(text, '+')) parse_epilogue_word(word, epilogue);
+  return epilogue;
+}
+
+template <class Enum>
+void add_word(std::string& text, std::string_view name, Enum value, Enum plain) {
+  if (value == Enum::none) return;
+  text.append("+").append(name);
+  if (value != plain) text.append(":").append(to_string(value));
+}
+
+/// In the order of the fields; empty for no epilogue.
+std::string epilogue_text(const Epilogue& e) {
+  std::string text;
+  const auto add_flag = [&](std::size_t i) {
+    if (e.*kEpilogueFlags[i].member) text.append("+").append(kEpilogueFlags[i].name);
+  };
+  add_word(text, "scale_a", e.scale_a, Scaling::tensor);
+  add_word(text, "scale_b", e.scale_b, Scaling::tensor);
+  add_word(text, "bias", e.bias, Bias::per_column);
+  add_flag(0);
+  if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
+  for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);
+  return text.empty() ? text : text.substr(1);
+}
+
+// ---- the grammar
+
+/// What is read from a text, before alignment classes are known.
+struct Line {
+  Problem problem;
+  std::optional<Hints> alignment;
+  std::optional<std::int64_t> lda, ldb, ldd;
+  bool beta_is_zero = true;
+  WorkspaceClass workspace = WorkspaceClass::full;
+  std::int64_t count = 1;
+  double us = 0;
+};
+
+using Value = std::string_view;
+
+double parse_us(Value text) {
+  double us = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), us);
+  if (error != std::errc() || end != text.data() + text.size() || !(us > 0) || us > 1e15)
+    bad("us is " + in_quotes(text) + ": expected microseconds, as in 211.5");
+  return us;
+}
+
+void parse_beta(Value text, Line& line) {
+  if (text != "0" && text != "1") bad("beta is " + in_quotes(text) + ": expected 0 or 1");
+  line.beta_is_zero = text == "0";
+}
+
+void parse_prepacked(Value text, Line& line) {
+  if (text != "a" && text != "b" && text != "ab") bad("prepacked is " + in_quotes(text) + ": expected a, b or ab");
+  line.problem.prepacked_a = text.find('a') != Value::npos;
+  line.problem.prepacked_b = text.find('b') != Value::npos;
+}
+
+/// What a key belongs to: texts of problems have no keys of hints, texts of workloads none of lists.
+enum class KeyOf { problem, hints, list };
+
+struct Key {
+  std::string_view name;
+  KeyOf of;
+  void (*parse)(Value, Line&);
+};
+
+constexpr Key kKeys[] = {
+    {"c", KeyOf::problem, [](Value v, Line& l) { l.problem.types.c = parse_dtype(v); }},
+    {"acc", KeyOf::problem, [](Value v, Line& l) { parse_accumulation(v, l.problem.types); }},
+    {"order", KeyOf::problem, [](Value v, Line& l) { l.problem.order = parse_enum<SumOrder>(v, "order"); }},
+    {"sms", KeyOf::problem, [](Value v, Line& l) { l.problem.sm_limit = static_cast<int>(parse_size(v, "sms")); }},
+    {"batch", KeyOf::problem, [](Value v, Line& l) { parse_batch(v, l.problem); }},
+    {"group", KeyOf::problem, [](Value v, Line& l) { parse_groups(v, l.problem); }},
+    {"epilogue", KeyOf::problem, [](Value v, Line& l) { l.problem.epilogue = parse_epilogue(v); }},
+    {"prepacked", KeyOf::problem, parse_prepacked},
+    {"align", KeyOf::hints, [](Value v, Line& l) { parse_alignments(v, l.alignment.emplace()); }},
+    {"lda", KeyOf::hints, [](Value v, Line& l) { l.lda = parse_size(v, "lda"); }},
+    {"ldb", KeyOf::hints, [](Value v, Line& l) { l.ldb = parse_size(v, "ldb"); }},
+    {"ldd", KeyOf::hints, [](Value v, Line& l) { l.ldd = parse_size(v, "ldd"); }},
+    {"beta", KeyOf::hints, parse_beta},
+    {"workspace", KeyOf::hints, [](Value v, Line& l) { l.workspace = parse_enum<WorkspaceClass>(v, "workspace"); }},
+    {"count", KeyOf::list, [](Value v, Line& l) { l.count = parse_size(v, "count"); }},
+    {"us", KeyOf::list, [](Value v, Line& l) { l.us = parse_us(v); }},
+};
+
+const Key& key_of(std::string_view word, std::string_view name, KeyOf last) {
+  std::string names;
+  for (const Key& key : kKeys) {
+    if (key.of > last) continue;
+    if (key.name == name) return key;
+    names += (names.empty() ? "" : ", ") + std::string(key.name);
+  }
+  bad(in_quotes(word) + " is not key=value with a key of " + names);
+}
+
+void parse_keys(std::span<const std::string_view> words, KeyOf last, Line& line) {
+  std::vector<std::string_view> seen;
+  for (const std::string_view word : words) {
+    const std::size_t end = word.find('=');
+    const std::string_view name = word.substr(0, end);
+    const Key& key = key_of(word, end == std::string_view::npos ? std::string_view() : name, last);
+    if (std::ranges::find(seen, name) != seen.end()) bad(in_quotes(word) + " comes after another " + std::string(name));
+    seen.push_back(name);
+    key.parse(word.substr(end + 1), line);
+  }
+}
+
+/// The class of rows that are `ld` elements apart, of which `least` are in use.
+int class_of_rows(std::string_view name, std::int64_t ld, std::int64_t least, DType type) {
+  if (ld < least) {
+    bad(std::string(name) + " is " + std::to_string(ld) + ", less than the " + std::to_string(least) +
+        " elements of a row");
+  }
+  return 1 << std::countr_zero(static_cast<std::uint64_t>(ld * size_bytes(type)) | 16);
+}
+
+void require_whole_elements(std::string_view name, int bytes, DType type) {
+  if (bytes >= size_bytes(type)) return;
+  bad("align of " + std::string(name) + " is " + std::to_string(bytes) + ", less than one " +
+      std::string(to_string(type)) + " element");
+}
+
+Hints hints_of(const Line& line) {
+  const Problem& p = line.problem;
+  Hints hints = line.alignment.value_or(packed_hints(p));
+  if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension say the same twice");
+  if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
+  if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
+  if (line.ldd) hints.align_d = class_of_rows("ldd", *line.ldd, p.n, p.types.d);
+  require_whole_elements("A", hints.align_a, p.types.a);
+  require_whole_elements("B", hints.align_b, p.types.b);
+  require_whole_elements("C", hints.align_d, p.types.c);
+  require_whole_elements("D", hints.align_d, p.types.d);
+  hints.beta_is_zero = line.beta_is_zero;
+  hints.workspace = line.workspace;
+  return hints;
+}
+
+Line parse_line(std::string_view text, KeyOf last) {
+  const std::vector<std::string_view> words = split_words(text);
+  const std::size_t sizes = !words.empty() && words[0].find('x') != std::string_view::npos ? 1 : 3;
+  if (words.size() < sizes + 2) {
+    bad(in_quotes(text) + " is not a problem: expected m n k layout type, as in 4096 4096 512 nt f16");
+  }
+  Line line;
+  Problem& p = line.problem;
+  const Sizes mnk = sizes == 1 ? parse_sizes(words[0])
+                               : Sizes{parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
+  p.m = mnk.m;
+  p.n = mnk.n;
+  p.k = mnk.k;
+  std::tie(p.op_a, p.op_b) = parse_layout(words[sizes]);
+  p.types = parse_types(words[sizes + 1]);
+  parse_keys(std::span(words).subspan(sizes + 2), last, line);
+  return line;
+}
+
+}  // namespace
 
 std::int64_t parse_size(std::string_view word, std::string_view what) {
   const auto fail = [&](std::string_view why) {
@@ -24,14 +297,11 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
   return value;
 }
 
-Sizes parse_sizes(std::string_view word) {
-  const std::size_t first = word.find('x');
-  const std::size_t second = first == std::string_view::npos ? first : word.find('x', first + 1);
-  if (second == std::string_view::npos || word.find('x', second + 1) != std::string_view::npos) {
-    throw Error(ErrorCode::invalid_argument, in_quotes(word) + " is not three sizes MxNxK, as in 4096x4096x512");
-  }
-  return {parse_size(word.substr(0, first), "m"), parse_size(word.substr(first + 1, second - first - 1), "n"),
-          parse_size(word.substr(second + 1), "k")};
+Sizes parse_sizes(std::string_view text) {
+  const char separator = text.find('x') != std::string_view::npos ? 'x' : ' ';
+  const std::vector<std::string_view> words = split(text, separator);
+  if (words.size() != 3) bad(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
+  return {parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
 }
 
 std::pair<Op, Op> parse_layout(std::string_view word) {
@@ -39,7 +309,98 @@ std::pair<Op, Op> parse_layout(std::string_view word) {
   if (word == "nt") return {Op::n, Op::t};
   if (word == "tn") return {Op::t, Op::n};
   if (word == "tt") return {Op::t, Op::t};
-  throw Error(ErrorCode::invalid_argument, "layout is " + in_quotes(word) + ": expected nn, nt, tn or tt");
+  bad("layout is " + in_quotes(word) + ": expected nn, nt, tn or tt");
+}
+
+void parse_alignments(std::string_view text, Hints& hints) {
+  std::array<int, 3> values{};
+  const std::vector<std::string_view> words = split(text, ',');
+  const auto fail = [&] { bad("align is " + in_quotes(text) + ": expected 1, 2, 4, 8 or 16, or three of them"); };
+  if (words.size() != 1 && words.size() != 3) fail();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string_view word = words[std::min(i, words.size() - 1)];
+    for (const int bytes : {1, 2, 4, 8, 16}) {
+      if (word == std::to_string(bytes)) values[i] = bytes;
+    }
+    if (values[i] == 0) fail();
+  }
+  hints.align_a = values[0];
+  hints.align_b = values[1];
+  hints.align_d = values[2];
+}
+
+void parse_accumulation(std::string_view text, Types& types) {
+  const std::size_t comma = text.find(',');
+  types.compute = parse_enum<ComputeType>(text.substr(0, comma), "acc");
+  types.mode = ComputeMode::precise;
+  if (comma != std::string_view::npos) types.mode = parse_enum<ComputeMode>(text.substr(comma + 1), "the mode of acc");
+}
+
+Types parse_types(std::string_view text) {
+  const auto preset = std::ranges::find(kPresets, text, &Preset::name);
+  if (preset != kPresets.end()) return preset->types;
+  const std::size_t star = text.find('*'), arrow = text.find('>');
+  if (star == std::string_view::npos || arrow == std::string_view::npos || arrow < star) {
+    std::string names;
+    for (const Preset& each : kPresets) names += std::string(each.name) + ", ";
+    bad("type is " + in_quotes(text) + ": expected " + names + "or A*B>D, as in bf16*bf16>f32");
+  }
+  return types_of(parse_dtype(text.substr(0, star)), parse_dtype(text.substr(star + 1, arrow - star - 1)),
+                  parse_dtype(text.substr(arrow + 1)));
+}
+
+std::string to_string(const Types& types) {
+  const Preset* const preset = preset_of(types);
+  const Types implied = preset != nullptr ? preset->types : types_of(types.a, types.b, types.d);
+  std::string text;
+  if (preset != nullptr) {
+    text = preset->name;
+  } else {
+    text.append(to_string(types.a)).append("*").append(to_string(types.b)).append(">").append(to_string(types.d));
+  }
+  if (types.c != implied.c) text.append(" c=").append(to_string(types.c));
+  if (types.compute != implied.compute || types.mode != implied.mode) text.append(" acc=" + accumulation_text(types));
+  return text;
+}
+
+std::string to_string(const Problem& p) {
+  std::string text = std::to_string(p.m) + " " + std::to_string(p.n) + " " + std::to_string(p.k) + " ";
+  text.append(to_string(p.op_a)).append(to_string(p.op_b)).append(" ").append(to_string(p.types));
+  if (p.order != SumOrder::any) text.append(" order=").append(to_string(p.order));
+  if (p.sm_limit != 0) text.append(" sms=" + std::to_string(p.sm_limit));
+  const bool is_strided = p.batch_kind == BatchKind::strided;
+  if (p.batch != 1 || !is_strided) text.append(" batch=" + std::to_string(p.batch));
+  if (!is_strided) text.append(",").append(to_string(p.batch_kind));
+  if (p.group_kind != GroupKind::none) text.append(" group=" + std::to_string(p.groups));
+  if (p.group_kind > GroupKind::rows) text.append(",").append(to_string(p.group_kind));
+  if (p.epilogue != Epilogue{}) text.append(" epilogue=" + epilogue_text(p.epilogue));
+  if (p.prepacked_a || p.prepacked_b) text.append(" prepacked=");
+  if (p.prepacked_a) text.append("a");
+  if (p.prepacked_b) text.append("b");
+  return text;
+}
+
+std::string to_string(const Workload& w) {
+  const Hints& h = w.hints;
+  std::string text = to_string(static_cast<const Problem&>(w));
+  text.append(" align=" + std::to_string(h.align_a));
+  if (h.align_b != h.align_a || h.align_d != h.align_a)
+    text.append("," + std::to_string(h.align_b) + "," + std::to_string(h.align_d));
+  if (!h.beta_is_zero) text.append(" beta=1");
+  if (h.workspace != WorkspaceClass::full) text.append(" workspace=").append(to_string(h.workspace));
+  return text;
+}
+
+Problem parse_problem(std::string_view text) { return parse_line(text, KeyOf::problem).problem; }
+
+Workload parse_workload(std::string_view text) {
+  const Line line = parse_line(text, KeyOf::hints);
+  return {line.problem, hints_of(line)};
+}
+
+Shape parse_shape(std::string_view text) {
+  const Line line = parse_line(text, KeyOf::list);
+  return {.workload = {line.problem, hints_of(line)}, .count = line.count, .us = line.us};
 }
 
 }  // namespace hotgemm

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <hotgemm/types.hpp>
+#include <hotgemm/problem.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -18,10 +18,27 @@ struct Sizes {
   std::int64_t k = 0;
 };
 
-/// "4096x4096x512". Throws Error{invalid_argument}.
-Sizes parse_sizes(std::string_view word);
+/// "4096x4096x512" or "4096 4096 512". Throws Error{invalid_argument}.
+Sizes parse_sizes(std::string_view text);
 
 /// "nt" is {Op::n, Op::t}: op A, then op B. Throws Error{invalid_argument}.
 std::pair<Op, Op> parse_layout(std::string_view word);
+
+/// "16,8,2" for A, B and D, or one number for all; each is 1, 2, 4, 8 or 16. Throws Error{invalid_argument}.
+void parse_alignments(std::string_view text, Hints& hints);
+
+/// "f32", or with a mode "f32,fast". Throws Error{invalid_argument}.
+void parse_accumulation(std::string_view text, Types& types);
+
+/// A workload, and what a list of problems says of its use.
+struct Shape {
+  Workload workload;
+  std::int64_t count = 1;  ///< how often it occurs
+  double us = 0;           ///< how long it takes elsewhere; 0: not known
+};
+
+/// The grammar of include/hotgemm/problem.hpp, with two more keys: "count=12" and "us=211.5". Throws
+/// Error{invalid_argument} that names the bad word.
+Shape parse_shape(std::string_view text);
 
 }  // namespace hotgemm

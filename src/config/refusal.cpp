@@ -1,16 +1,16 @@
 #include "config/refusal.hpp"
 
 #include "config/device_info.hpp"
+#include "config/live_registers.hpp"
 #include "config/occupancy.hpp"
 #include "config/traits.hpp"
 #include "shared/fragment.hpp"
 #include "shared/tile_layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <map>
-#include <optional>
+#include <type_traits>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -22,50 +22,20 @@ constexpr int kOtherRegisters = 24;
 constexpr std::int64_t kMostOfAField = 1024;
 constexpr std::int64_t kMostTileBytes = std::int64_t{1} << 28;
 
-// Fields that appear as divisors.
-constexpr std::array<std::string_view, 12> kAtLeastOne = {"block_m",   "block_n",   "block_k",    "warps_m",
-                                                          "warps_n",   "thread_m",  "thread_n",   "consumers",
-                                                          "cluster_m", "cluster_n", "fragment_m", "blocks_per_sm"};
-
-using Fields = std::map<std::string_view, std::int64_t>;
-
-Fields fields_of(const KernelConfig& config) {
-  Fields fields;
-  std::visit([&](const auto& c) { c.visit_fields(c, [&](const char* name, auto, auto v) { fields[name] = v; }); },
-             config);
-  return fields;
-}
-
-/// The registers that a thread must hold at once, for families that state them, and the number that it may have.
-struct LiveRegisters {
-  int accumulators = 0;
-  int fragments = 0;
-  int staging = 0;  ///< loaded values that are not yet stored to shared memory
-  int budget = 0;
-
-  bool fit() const { return accumulators + fragments + staging + kOtherRegisters <= budget; }
+/// A field, and its value if it is a number; of a switch any value means something.
+struct NumberField {
+  std::string_view name;
+  int least;
+  std::int64_t value;
 };
 
-template <class Config>
-std::optional<LiveRegisters> live_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch,
-                                            int blocks) {
-  if constexpr (requires { c.accumulator_registers(traits); }) {
-    LiveRegisters live{.accumulators = c.accumulator_registers(traits)};
-    if constexpr (requires { c.fragment_registers(); }) live.fragments = c.fragment_registers();
-    if constexpr (requires { c.fragment_registers(traits); }) live.fragments = c.fragment_registers(traits);
-    if constexpr (requires { c.staging_registers(traits); }) live.staging = c.staging_registers(traits);
-    live.budget = register_budget(arch.registers_per_sm, c.threads(), blocks);
-    if constexpr (requires { c.consumer_registers(); }) live.budget = c.consumer_registers();
-    return live;
-  } else {
-    return std::nullopt;
-  }
-}
-
-int blocks_per_sm(const KernelConfig& config) {
-  const Fields fields = fields_of(config);
-  const auto found = fields.find("blocks_per_sm");
-  return found == fields.end() ? 1 : static_cast<int>(found->second);
+std::vector<NumberField> number_fields(const KernelConfig& config) {
+  std::vector<NumberField> fields;
+  const auto add = [&](const ConfigField& field, auto value) {
+    if constexpr (std::is_same_v<decltype(value), int>) fields.push_back({field.name, field.least, value});
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, add); }, config);
+  return fields;
 }
 
 std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
@@ -81,8 +51,8 @@ std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, 
     return "shared memory: " + times + std::to_string(smem) + " bytes are to be resident, an SM has " +
            std::to_string(arch.smem_per_sm_bytes);
   }
-  const auto live = std::visit([&](const auto& c) { return live_registers(c, traits, arch, blocks); }, config);
-  if (!live || live->fit()) return {};
+  const auto live = std::visit([&](const auto& c) { return live_registers(c, traits, arch); }, config);
+  if (!live || live->all() + kOtherRegisters <= live->budget) return {};
   const std::string staging = live->staging == 0 ? "" : ", " + std::to_string(live->staging) + " for copies";
   return "registers: " + std::to_string(live->accumulators) + " for accumulators" + staging + " and " +
          std::to_string(live->fragments) + " for fragments leave too few for the rest, a thread has " +
@@ -116,7 +86,8 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   sums_in_f32.accumulator = DType::f32;
   if (traits.accumulator != DType::f32 && is_legal(config, sums_in_f32, arch))
     return "accumulation: this kernel of " + family + " takes no sums in " + std::string(to_string(traits.accumulator));
-  for (const DType element : {DType::f16, DType::bf16, DType::f32}) {
+  for (int i = 0; i < kElementTypes; ++i) {
+    const auto element = static_cast<DType>(i);
     if (element != traits.element && is_legal(config, with_element(traits, element), arch))
       return "types: " + family + " has no such kernel of " + std::string(to_string(traits.element));
   }
@@ -165,18 +136,18 @@ std::string refusal_of_arch(const KernelConfig& config, const GemmTraits& traits
 }  // namespace
 
 std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
-  const Fields fields = fields_of(config);
-  for (const auto& [name, value] : fields) {
-    const bool is_size = std::ranges::find(kAtLeastOne, name) != kAtLeastOne.end();
-    if (is_size && value < 1) return std::string(name) + ": 0, 1 at least";
+  const std::vector<NumberField> fields = number_fields(config);
+  for (const auto& [name, least, value] : fields) {
+    if (value < least)
+      return std::string(name) + ": " + std::to_string(value) + ", " + std::to_string(least) + " at least";
     if (value > kMostOfAField) {
       return std::string(name) + ": " + std::to_string(value) + ", more than the " + std::to_string(kMostOfAField) +
              " of any kernel";
     }
   }
   const auto value_or_1 = [&](std::string_view name) {
-    const auto found = fields.find(name);
-    return found == fields.end() ? 1 : std::max<std::int64_t>(found->second, 1);
+    const auto found = std::ranges::find(fields, name, &NumberField::name);
+    return found == fields.end() ? 1 : std::max<std::int64_t>(found->value, 1);
   };
   const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
                              value_or_1("block_k") * size_bytes(traits.element);

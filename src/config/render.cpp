@@ -3,7 +3,6 @@
 #include "config/identity.hpp"
 #include "config/traits.hpp"
 #include "config/wgmma_instruction.hpp"
-#include "shared/rung_tag.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -31,9 +30,9 @@ std::string traits_initializer(const GemmTraits& t) {
 template <class Config>
 std::string config_initializer(const Config& config) {
   std::string text;
-  config.visit_fields(config, [&](const char* name, const auto& tag, auto value) {
-    if (!is_named(tag, value)) return;
-    text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
+  config.visit_fields(config, [&](const ConfigField& field, auto value) {
+    if (!field.is_named(value)) return;
+    text += (text.empty() ? "." : ", .") + std::string(field.name) + " = " + literal(value);
   });
   return text;
 }
@@ -46,10 +45,16 @@ struct FamilyText {
   std::string attributes;  ///< attributes of the kernel, besides its launch bounds
 };
 
-FamilyText family_text(const SimtConfig&, const GemmTraits&) { return {.launch_bounds = "kConfig.threads()"}; }
-FamilyText family_text(const MmaConfig&, const GemmTraits&) { return {}; }
-FamilyText family_text(const FmaConfig&, const GemmTraits&) { return {}; }
-FamilyText family_text(const WmmaConfig&, const GemmTraits&) { return {}; }
+/// Of a family that needs nothing else.
+template <class Config>
+FamilyText family_text(const Config&, const GemmTraits&) {
+  if constexpr (requires { &Config::blocks_per_sm; }) {
+    return {};
+  } else {
+    return {.launch_bounds = "kConfig.threads()"};
+  }
+}
+
 FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
   FamilyText text;
   text.definitions = wgmma_text({.n = config.consumer_n(),

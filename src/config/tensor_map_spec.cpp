@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 16;
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 32;
-constexpr std::uint64_t kMaxStride = std::uint64_t{1} << 40;
 constexpr std::uint32_t kMaxBox = 256;
 
 void require(bool holds, std::string_view rule, std::uint64_t found) {
@@ -30,7 +29,7 @@ void validate(const TensorMapSpec& s) {
     require(s.box[i] >= 1 && s.box[i] <= kMaxBox, "boxes of 1 to 256 elements a side", s.box[i]);
     if (i == 0) continue;
     require(s.strides[i] % kAlignment == 0, "strides that are multiples of 16 bytes", s.strides[i]);
-    require(s.strides[i] < kMaxStride, "strides below 2^40 bytes", s.strides[i]);
+    require(s.strides[i] < kMaxTensorStride, "strides below 2^40 bytes", s.strides[i]);
   }
   const std::uint64_t row_bytes = s.box[0] * element_bytes;
   require(row_bytes % kAlignment == 0, "rows of a box that are multiples of 16 bytes", row_bytes);

@@ -7,7 +7,8 @@
 
 namespace hotgemm {
 
-inline constexpr int kTensorMapRank = 5;  ///< at most
+inline constexpr int kTensorMapRank = 5;                                   ///< at most
+inline constexpr std::uint64_t kMaxTensorStride = std::uint64_t{1} << 40;  ///< bytes; strides must be below it
 
 /// How the 16-byte chunks in the rows of a box are permuted in shared memory: within this number of bytes.
 enum class TensorSwizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };

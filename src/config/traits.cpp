@@ -1,17 +1,34 @@
 #include "config/traits.hpp"
 
+#include "config/supported.hpp"
+
+#include <algorithm>
+
 namespace hotgemm {
 
-GemmTraits traits_of(const Problem& problem) {
-  const int bytes = size_bytes(problem.dtype);
-  return {.element = problem.dtype,
-          .accumulator = problem.accumulator,
+GemmTraits traits_of(const Workload& problem) {
+  require_supported(problem);
+  const Types& types = problem.types;
+  return {.element = types.a,
+          .accumulator = sum_type(types.compute),
           .op_a = problem.op_a,
           .op_b = problem.op_b,
-          .reads_c = !problem.beta_is_zero,
-          .vec_a = problem.align_a / bytes,
-          .vec_b = problem.align_b / bytes,
-          .vec_d = problem.align_d / bytes};
+          .reads_c = !problem.hints.beta_is_zero,
+          .vec_a = std::max(problem.hints.align_a / size_bytes(types.a), 1),
+          .vec_b = std::max(problem.hints.align_b / size_bytes(types.b), 1),
+          .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1)};
+}
+
+Types types_of(const GemmTraits& traits) {
+  const bool sums_f16 = traits.accumulator == sum_type(ComputeType::f16);
+  return uniform_types(traits.element, sums_f16 ? ComputeType::f16 : ComputeType::f32);
+}
+
+Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const int bytes = size_bytes(t.element);
+  return {
+      {.m = m, .n = n, .k = k, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
+      {.align_a = t.vec_a * bytes, .align_b = t.vec_b * bytes, .align_d = t.vec_d * bytes, .beta_is_zero = !t.reads_c}};
 }
 
 std::string to_string(const GemmTraits& t) {

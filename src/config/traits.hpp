@@ -2,14 +2,31 @@
 
 #include "shared/gemm_traits.hpp"
 
-#include <hotgemm/types.hpp>
+#include <hotgemm/problem.hpp>
 
 #include <string>
 
 namespace hotgemm {
 
-/// The properties of a kernel that `problem` determines.
-GemmTraits traits_of(const Problem& problem);
+/// The type of sums that kernels hold for a compute type.
+constexpr DType sum_type(ComputeType compute) {
+  switch (compute) {
+    case ComputeType::f32:
+    case ComputeType::tf32: return DType::f32;
+    case ComputeType::f16: return DType::f16;
+    case ComputeType::s32: return DType::s32;
+  }
+  return DType::f32;
+}
+
+/// The traits that `problem` fixes for its kernels. Throws Error{not_supported} as `require_supported`.
+GemmTraits traits_of(const Workload& problem);
+
+/// The types of the problems that kernels of these traits compute.
+Types types_of(const GemmTraits& traits);
+
+/// The workload of this size for which `traits` are made: the inverse of traits_of.
+Workload workload_of(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k);
 
 /// A text such as "f16_f32_nt_a8b8d8_c0", which is part of a kernel's symbol.
 std::string to_string(const GemmTraits& traits);

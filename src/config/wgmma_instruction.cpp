@@ -10,8 +10,16 @@ namespace {
 
 bool exists(const WgmmaInstruction& i) {
   if (i.n < 8 || i.n > 256 || i.n % 8 != 0) return false;
-  if (i.element == DType::bf16) return i.accumulator == DType::f32;
-  return i.element == DType::f16 && i.accumulator != DType::bf16;
+  switch (i.element) {
+    case DType::f16: return i.accumulator == DType::f32 || i.accumulator == DType::f16;
+    case DType::bf16: return i.accumulator == DType::f32;
+    case DType::f32:
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: return false;  // there are instructions, of another depth: their text is not rendered yet
+  }
+  return false;
 }
 
 }  // namespace
@@ -23,7 +31,7 @@ std::string wgmma_text(const WgmmaInstruction& i, const std::string& name) {
                             to_string(i.accumulator), to_string(i.element), to_string(i.element)));
   }
   const bool is_f32 = i.accumulator == DType::f32;
-  const int registers = is_f32 ? i.n / 2 : i.n / 4;
+  const int registers = i.n * size_bytes(i.accumulator) / 8;
   std::string list, constraints;
   for (int r = 0; r < registers; ++r) {
     list += fmt::format("{}%{}", r == 0 ? "" : ", ", r);

@@ -46,12 +46,13 @@ void Block::report_late_visits() {
     const Access& access = visit.access;
     const bool is_seen = std::ranges::any_of(threads_, [&](const Thread& thread) { return thread.has_seen(access); });
     if (is_seen) continue;
-    report(*visit.by, {.hazard = Hazard::conflict,
-                       .instruction = access.instruction,
-                       .place = "shared",
-                       .address = visit.address,
-                       .bytes = 8,
-                       .detail = fmt::format("block {} has waited for it in no thread, and may have ended", index_)});
+    report(*visit.by,
+           {.hazard = Hazard::conflict,
+            .instruction = access.instruction,
+            .place = "shared",
+            .address = visit.address,
+            .bytes = 8,
+            .detail = fmt::format("no thread of block {} has waited for it, so the block may have ended", index_)});
   }
 }
 

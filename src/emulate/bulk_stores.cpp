@@ -82,7 +82,7 @@ void BulkStores::finish(Thread& thread) {
                       .address = stores_[i].shared,
                       .bytes = static_cast<int>(box_bytes(stores_[i].spec)),
                       .other = Instruction::bulk_tensor_store,
-                      .detail = "the thread ends and has not waited until it is read"});
+                      .detail = "the thread ends without waiting until the store has been read"});
     }
     fetch(thread, stores_[i]);
   }

@@ -17,6 +17,7 @@ struct EmulatedWgmma {
                                      .has_f32_sum = kAccumulator == DType::f32,
                                      .a_is_k_major = kAIsKMajor,
                                      .b_is_k_major = kBIsKMajor};
+  static_assert(kElement == DType::f16 || kElement == DType::bf16);
   static_assert(kN >= 8 && kN <= 256 && kN % 8 == 0 && (kShape.has_f32_sum || !kShape.is_bf16));
   using Register = std::conditional_t<kShape.has_f32_sum, float, std::uint32_t>;
 

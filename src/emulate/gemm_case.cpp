@@ -4,6 +4,8 @@
 #include "emulate/number.hpp"
 #include "emulate/random.hpp"
 
+#include <hotgemm/error.hpp>
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -49,6 +51,23 @@ void fill(HostMatrix& matrix, DType dtype, Values& values) {
   }
 }
 
+template <class T>
+T read(const std::uint8_t* at) {
+  T value{};
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <class T>
+void write(std::uint8_t* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+[[noreturn]] void fail_type(DType type) {
+  throw Error(ErrorCode::not_supported,
+              "the emulated device has no matrices of " + std::string(hotgemm::to_string(type)));
+}
+
 std::size_t byte_offset(const HostMatrix& m, std::int64_t row, std::int64_t col) {
   return static_cast<std::size_t>(row * m.pitch_bytes() + col * m.element_bytes);
 }
@@ -57,51 +76,57 @@ std::size_t byte_offset(const HostMatrix& m, std::int64_t row, std::int64_t col)
 
 float HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
   const std::uint8_t* const at = bytes.data() + byte_offset(*this, row, col);
-  if (dtype == DType::f32) {
-    float value = 0;
-    std::memcpy(&value, at, sizeof value);
-    return value;
+  switch (dtype) {
+    case DType::f16: return widen_f16(read<std::uint16_t>(at));
+    case DType::bf16: return widen_bf16(read<std::uint16_t>(at));
+    case DType::f32: return read<float>(at);
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: break;
   }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return dtype == DType::f16 ? widen_f16(bits) : widen_bf16(bits);
+  fail_type(dtype);
 }
 
 void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, float value) {
   std::uint8_t* const at = bytes.data() + byte_offset(*this, row, col);
-  if (dtype == DType::f32) {
-    std::memcpy(at, &value, sizeof value);
-    return;
+  switch (dtype) {
+    case DType::f16: return write(at, narrow_f16(value));
+    case DType::bf16: return write(at, narrow_bf16(value));
+    case DType::f32: return write(at, value);
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: break;
   }
-  const std::uint16_t bits = dtype == DType::f16 ? narrow_f16(value) : narrow_bf16(value);
-  std::memcpy(at, &bits, sizeof bits);
+  fail_type(dtype);
 }
 
 GemmMatrices make_matrices(const GemmCase& c) {
-  const Problem& p = c.problem;
+  const Workload& p = c.problem;
   const bool a_as_is = p.op_a == Op::n, b_as_is = p.op_b == Op::n;
-  GemmMatrices m{.a = make_matrix(p.dtype, a_as_is ? p.m : p.k, a_as_is ? p.k : p.m, p.align_a),
-                 .b = make_matrix(p.dtype, b_as_is ? p.k : p.n, b_as_is ? p.n : p.k, p.align_b),
-                 .c = make_matrix(p.dtype, p.m, p.n, p.align_d),
-                 .d = make_matrix(p.dtype, p.m, p.n, p.align_d)};
+  GemmMatrices m{.a = make_matrix(p.types.a, a_as_is ? p.m : p.k, a_as_is ? p.k : p.m, p.hints.align_a),
+                 .b = make_matrix(p.types.b, b_as_is ? p.k : p.n, b_as_is ? p.n : p.k, p.hints.align_b),
+                 .c = make_matrix(p.types.c, p.m, p.n, p.hints.align_d),
+                 .d = make_matrix(p.types.d, p.m, p.n, p.hints.align_d)};
   Values values(c.data, c.data_seed);
-  fill(m.a, p.dtype, values);
-  fill(m.b, p.dtype, values);
-  fill(m.c, p.dtype, values);
+  fill(m.a, p.types.a, values);
+  fill(m.b, p.types.b, values);
+  fill(m.c, p.types.c, values);
   if (c.in_place) m.d = m.c;
   return m;
 }
 
-GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem) {
+GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem), alpha_(c.alpha) {
   const auto m = static_cast<std::size_t>(problem_.m), n = static_cast<std::size_t>(problem_.n);
   const auto depth = static_cast<std::size_t>(problem_.k);
-  const auto element = [&](const HostMatrix& matrix, Op op, std::size_t row, std::size_t col) {
+  const auto element = [&](const HostMatrix& matrix, DType type, Op op, std::size_t row, std::size_t col) {
     const auto r = static_cast<std::int64_t>(row), s = static_cast<std::int64_t>(col);
-    return static_cast<double>(op == Op::n ? matrix.get(problem_.dtype, r, s) : matrix.get(problem_.dtype, s, r));
+    return static_cast<double>(op == Op::n ? matrix.get(type, r, s) : matrix.get(type, s, r));
   };
   std::vector<double> b(depth * n);
   for (std::size_t l = 0; l < depth; ++l) {
-    for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, problem_.op_b, l, j);
+    for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, problem_.types.b, problem_.op_b, l, j);
   }
   exact_.assign(m * n, 0);
   magnitude_.assign(m * n, 0);
@@ -109,14 +134,14 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
     double* const exact_row = exact_.data() + i * n;
     double* const magnitude_row = magnitude_.data() + i * n;
     for (std::size_t l = 0; l < depth; ++l) {
-      const double a = static_cast<double>(c.alpha) * element(matrices.a, problem_.op_a, i, l);
+      const double a = static_cast<double>(c.alpha) * element(matrices.a, problem_.types.a, problem_.op_a, i, l);
       for (std::size_t j = 0; j < n; ++j) {
         exact_row[j] += a * b[l * n + j];
         magnitude_row[j] += std::abs(a * b[l * n + j]);
       }
     }
     for (std::size_t j = 0; c.beta != 0 && j < n; ++j) {
-      const double addend = static_cast<double>(c.beta) * element(matrices.c, Op::n, i, j);
+      const double addend = static_cast<double>(c.beta) * element(matrices.c, problem_.types.c, Op::n, i, j);
       exact_row[j] += addend;
       magnitude_row[j] += std::abs(addend);
     }
@@ -128,8 +153,8 @@ double GemmReference::worst_error(const HostMatrix& d) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
-      const double error = std::abs(static_cast<double>(d.get(problem_.dtype, i, j)) - exact_[at]);
-      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at]);
+      const double error = std::abs(static_cast<double>(d.get(problem_.types.d, i, j)) - exact_[at]);
+      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
     }
   }
@@ -137,11 +162,11 @@ double GemmReference::worst_error(const HostMatrix& d) const {
 }
 
 std::string GemmReference::first_inexact(const HostMatrix& d) const {
-  HostMatrix rounded = make_matrix(problem_.dtype, 1, 1, size_bytes(problem_.dtype));
+  HostMatrix rounded = make_matrix(problem_.types.d, 1, 1, size_bytes(problem_.types.d));
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
-      rounded.set(problem_.dtype, 0, 0, static_cast<float>(exact_[static_cast<std::size_t>(i * problem_.n + j)]));
-      const float expected = rounded.get(problem_.dtype, 0, 0), found = d.get(problem_.dtype, i, j);
+      rounded.set(problem_.types.d, 0, 0, static_cast<float>(exact_[static_cast<std::size_t>(i * problem_.n + j)]));
+      const float expected = rounded.get(problem_.types.d, 0, 0), found = d.get(problem_.types.d, i, j);
       if (found != expected) return fmt::format("({}, {}) is {} and should be {}", i, j, found, expected);
     }
   }

@@ -18,9 +18,9 @@ enum class GemmData {
 
 /// A problem with the scalars and the data of one call. The operands are exactly as aligned as the problem states.
 struct GemmCase {
-  Problem problem;
+  Workload problem;
   float alpha = 1;
-  float beta = 0;         ///< zero if and only if problem.beta_is_zero
+  float beta = 0;         ///< zero if and only if problem.hints.beta_is_zero
   bool in_place = false;  ///< D and C are the same matrix
   LaunchConfig launch;
   GemmData data = GemmData::integers;
@@ -58,11 +58,12 @@ class GemmReference {
   std::string first_inexact(const HostMatrix& d) const;
 
  private:
-  Problem problem_;
+  Workload problem_;
+  double alpha_;
   std::vector<double> exact_, magnitude_;
 };
 
-/// For example "200x136x72 nt f16 …, alpha 1, beta 0, r8m".
+/// The text of a case, such as "200 136 72 nt f16 …, alpha 1, beta 0, r8m".
 std::string to_string(const GemmCase& c);
 
 }  // namespace hotgemm::emulate

@@ -69,7 +69,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
 
 GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed) {
   require_possible(kernel, c);
-  const Problem& p = c.problem;
+  const Workload& p = c.problem;
   GemmRun run{.d = matrices.d, .report = {}};
   if (p.m == 0 || p.n == 0) return run;
   Device device;

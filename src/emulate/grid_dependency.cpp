@@ -24,7 +24,7 @@ void report_early_access(Thread& thread) {
   report(thread, {.hazard = Hazard::conflict,
                   .instruction = thread.first_global,
                   .other = Instruction::griddepcontrol_wait,
-                  .detail = "nothing orders it behind griddepcontrol.wait: the kernel ahead may not have ended"});
+                  .detail = "it is not ordered after griddepcontrol.wait: the previous kernel may not have ended"});
 }
 
 }  // namespace hotgemm::emulate

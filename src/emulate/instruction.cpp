@@ -5,7 +5,7 @@
 namespace hotgemm::emulate {
 namespace {
 
-// In the order of the enumerators.
+// The names, in the order of the enumerators.
 constexpr std::string_view kNames[] = {
     "no instruction",
     "ld.global.b16",

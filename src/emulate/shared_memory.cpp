@@ -69,7 +69,7 @@ void SharedMemory::report_address(const Thread& thread, Instruction instruction,
                   .place = "shared",
                   .address = address,
                   .bytes = bytes,
-                  .detail = "the address must be a multiple of the access"};
+                  .detail = "the address must be a multiple of the access size"};
   if (address % static_cast<unsigned>(bytes) == 0) {
     finding.hazard = Hazard::out_of_bounds;
     finding.detail = fmt::format("the block has {} bytes from {:#x}", bytes_.size(), kBase);
@@ -79,8 +79,11 @@ void SharedMemory::report_address(const Thread& thread, Instruction instruction,
 
 void SharedMemory::report_bad_read(const Thread& thread, Instruction instruction, std::uint32_t address, int bytes,
                                    const Cell& cell, Order order) const {
-  Finding finding{
-      .instruction = instruction, .place = "shared", .address = address, .bytes = bytes, .detail = "nobody wrote it"};
+  Finding finding{.instruction = instruction,
+                  .place = "shared",
+                  .address = address,
+                  .bytes = bytes,
+                  .detail = "it was never written"};
   const char* const missing = order == Order::barrier_but_no_fence ? "wrote it, and no fence.proxy.async lies between"
                                                                    : "wrote it, and nothing orders the read after that";
   if (!cell.is_written) {

@@ -10,7 +10,7 @@
 namespace hotgemm::emulate {
 namespace {
 
-/// Where the first thread is for which `is_missing` is true: "thread 7 has ended", "thread 7 waits in bar.sync".
+/// Says where the first thread is for which `is_missing` is true: "thread 7 has ended", "thread 7 waits in bar.sync".
 template <class IsMissing>
 std::string where_is(const std::vector<Thread*>& threads, const IsMissing& is_missing) {
   for (const Thread* const thread : threads) {

@@ -76,7 +76,7 @@ bool is_box_address(const Thread& thread, Instruction instruction, std::uint32_t
                   .place = "shared",
                   .address = shared,
                   .bytes = static_cast<int>(kBoxAlignment),
-                  .detail = "a box begins at a multiple of 128"});
+                  .detail = "a box must begin at a multiple of 128"});
   return false;
 }
 

@@ -42,7 +42,7 @@ void end_thread(Thread& thread) {
 void trap() {
   Thread& thread = this_thread();
   count(thread, Instruction::trap);
-  report(thread, {.hazard = Hazard::trapped, .instruction = Instruction::trap, .detail = "the kernel gives up"});
+  report(thread, {.hazard = Hazard::trapped, .instruction = Instruction::trap, .detail = "the kernel executed a trap"});
   end_thread(thread);
   throw FiberAbandoned{};
 }

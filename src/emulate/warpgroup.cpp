@@ -121,7 +121,7 @@ std::shared_ptr<Warpgroup::Sum> Warpgroup::sum_of(Thread& thread, const WgmmaOpe
     if (warp.is_fenced) continue;
     report(thread, {.hazard = Hazard::conflict,
                     .instruction = Instruction::wgmma_mma_async,
-                    .detail = "no wgmma.fence orders it behind accesses of the accumulators' registers"});
+                    .detail = "no wgmma.fence orders it after accesses to the accumulators' registers"});
     break;
   }
   if (is_known) sums_.erase(found);
@@ -254,7 +254,7 @@ Warpgroup* warpgroup(Instruction instruction) {
   if (index < warpgroups.size()) return &warpgroups[index];
   report(thread, {.hazard = Hazard::bad_operand,
                   .instruction = instruction,
-                  .detail = fmt::format("thread {} of {} is in no whole warpgroup", thread.index,
+                  .detail = fmt::format("thread {} of {} is not in a complete warpgroup", thread.index,
                                         thread.block->threads().size())});
   return nullptr;
 }
@@ -292,8 +292,8 @@ void setmaxnreg(int registers) {
   if (registers % 8 != 0 || registers < kFewestRegisters || registers > kMostRegisters) {
     report(this_thread(), {.hazard = Hazard::bad_operand,
                            .instruction = Instruction::setmaxnreg,
-                           .detail = fmt::format("{} registers are no multiple of 8 from {} to {}", registers,
-                                                 kFewestRegisters, kMostRegisters)});
+                           .detail = fmt::format("{} registers: the number must be a multiple of 8 from {} to {}",
+                                                 registers, kFewestRegisters, kMostRegisters)});
   }
   act_for_warp(Instruction::setmaxnreg, [](Warpgroup&, Thread&) {});
 }

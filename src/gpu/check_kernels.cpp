@@ -30,35 +30,40 @@ void CheckKernels::launch(CUfunction function, std::int64_t elements, void* args
                 "launch a check kernel");
 }
 
-void CheckKernels::fill(CUdeviceptr matrix, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-                        const Problem& problem, FillPattern pattern, bool transposed, unsigned seed,
+void CheckKernels::fill(CUdeviceptr matrix, DType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                        std::int64_t k_extent, FillPattern pattern, bool transposed, unsigned seed,
                         CUstream stream) const {
   if (rows == 0 || cols == 0) return;
   FillArgs args{.matrix = matrix,
                 .ld = ld,
                 .rows = static_cast<int>(transposed ? cols : rows),
                 .cols = static_cast<int>(transposed ? rows : cols),
-                .k_extent = static_cast<int>(problem.k),
+                .k_extent = static_cast<int>(k_extent),
                 .transposed = transposed ? 1 : 0,
                 .seed = seed,
                 .pattern = pattern,
-                .dtype = problem.dtype};
+                .dtype = type};
   launch(fill_, rows * cols, &args, stream);
 }
 
 void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
-  fill(set.a, p.m, p.k, set.lda, p, FillPattern::check_a, p.op_a == Op::t, seed, stream);
-  fill(set.b, p.k, p.n, set.ldb, p, FillPattern::check_b, p.op_b == Op::t, seed, stream);
-  if (set.c != 0) fill(set.c, p.m, p.n, set.ldc, p, FillPattern::check_c, false, seed, stream);
+  fill(set.a, p.types.a, p.m, p.k, set.lda, p.k, FillPattern::check_a, p.op_a == Op::t, seed, stream);
+  fill(set.b, p.types.b, p.k, p.n, set.ldb, p.k, FillPattern::check_b, p.op_b == Op::t, seed, stream);
+  if (set.c != 0) fill_check_c(p, set.c, set.ldc, seed, stream);
   // All bits set is NaN in every element type.
-  const std::int64_t bytes = ((p.m - 1) * set.ldd + p.n) * size_bytes(p.dtype);
+  const std::int64_t bytes = ((p.m - 1) * set.ldd + p.n) * size_bytes(p.types.d);
   driver_.check(driver_.cuMemsetD8Async(set.d, 0xff, static_cast<std::size_t>(bytes), stream), "poison D");
 }
 
+void CheckKernels::fill_check_c(const Problem& p, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
+                                CUstream stream) const {
+  fill(matrix, p.types.c, p.m, p.n, ld, p.k, FillPattern::check_c, false, seed, stream);
+}
+
 void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
-  fill(set.a, p.m, p.k, set.lda, p, FillPattern::normal, p.op_a == Op::t, seed, stream);
-  fill(set.b, p.k, p.n, set.ldb, p, FillPattern::normal, p.op_b == Op::t, seed + 1, stream);
-  if (set.c != 0) fill(set.c, p.m, p.n, set.ldc, p, FillPattern::normal, false, seed + 2, stream);
+  fill(set.a, p.types.a, p.m, p.k, set.lda, p.k, FillPattern::normal, p.op_a == Op::t, seed, stream);
+  fill(set.b, p.types.b, p.k, p.n, set.ldb, p.k, FillPattern::normal, p.op_b == Op::t, seed + 1, stream);
+  if (set.c != 0) fill(set.c, p.types.c, p.m, p.n, set.ldc, p.k, FillPattern::normal, false, seed + 2, stream);
 }
 
 std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigned seed, int alpha, int beta,
@@ -74,7 +79,7 @@ std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigne
                  .alpha = alpha,
                  .beta = beta,
                  .seed = seed,
-                 .dtype = p.dtype};
+                 .dtype = p.types.d};
   launch(check_, p.m * p.n, &args, stream);
   driver_.check(driver_.cuMemcpyDtoHAsync(&report, report_.get(), sizeof report, stream), "fetch the check's report");
   driver_.check(driver_.cuStreamSynchronize(stream), "run a kernel and check its result");
@@ -88,7 +93,7 @@ std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, co
   constexpr std::int64_t kChunksPerThread = 16;  // enough chunks that the sums over threads cost little
   std::uint64_t sum = 0;
   driver_.check(driver_.cuMemsetD8Async(report_.get(), 0, sizeof sum, stream), "clear a digest");
-  const auto element_bytes = static_cast<std::uint64_t>(size_bytes(p.dtype));
+  const auto element_bytes = static_cast<std::uint64_t>(size_bytes(p.types.d));
   DigestArgs args{.begin = pool.begin(),
                   .bytes = pool.bytes(),
                   .sum = report_.get(),

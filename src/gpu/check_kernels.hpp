@@ -27,6 +27,8 @@ class CheckKernels {
 
   /// Enqueues the fill with check data of A, B and, if present, C; D becomes NaN.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
+  /// Enqueues: the elements of an m×n matrix become the check data of C.
+  void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
   /// Enqueues the fill with N(0,1) of A, B and, if present, C.
   void fill_normal(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Compares D with alpha * op(A) * op(B) + beta * C of the check data, and waits. Returns an empty string if all bits
@@ -38,8 +40,8 @@ class CheckKernels {
   std::uint64_t digest(const Problem& problem, const OperandPool& pool, const OperandSet& set, CUstream stream) const;
 
  private:
-  void fill(CUdeviceptr matrix, std::int64_t rows, std::int64_t cols, std::int64_t ld, const Problem& problem,
-            FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
+  void fill(CUdeviceptr matrix, DType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+            std::int64_t k_extent, FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
   void launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const;
 
   const Driver& driver_;

@@ -1,5 +1,6 @@
 #include "gpu/cublas.hpp"
 
+#include "config/supported.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/shared_library.hpp"
 
@@ -76,15 +77,19 @@ Functions load() {
 const void* pointer(CUdeviceptr address) { return reinterpret_cast<const void*>(address); }
 void* mutable_pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-cudaDataType data_type(DType dtype) {
-  return dtype == DType::f16 ? CUDA_R_16F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
-}
+static_assert(static_cast<int>(CudaType::r_32f) == CUDA_R_32F && static_cast<int>(CudaType::r_16f) == CUDA_R_16F);
+static_assert(static_cast<int>(CudaType::r_8i) == CUDA_R_8I && static_cast<int>(CudaType::r_32i) == CUDA_R_32I);
+static_assert(static_cast<int>(CudaType::r_16bf) == CUDA_R_16BF);
+static_assert(static_cast<int>(CudaType::r_8f_e4m3) == CUDA_R_8F_E4M3);
+static_assert(static_cast<int>(CudaType::r_8f_e5m2) == CUDA_R_8F_E5M2);
+
+cudaDataType data_type(DType type) { return static_cast<cudaDataType>(element_type(type).cuda); }
 
 /// alpha and beta in the type that the compute type needs.
 class Scalars {
  public:
-  Scalars(DType accumulator, float alpha, float beta)
-      : half_(accumulator == DType::f16), f32_{alpha, beta}, f16_{__float2half_rn(alpha), __float2half_rn(beta)} {}
+  Scalars(ComputeType compute, float alpha, float beta)
+      : half_(compute == ComputeType::f16), f32_{alpha, beta}, f16_{__float2half_rn(alpha), __float2half_rn(beta)} {}
 
   const void* alpha() const { return half_ ? static_cast<const void*>(&f16_[0]) : &f32_[0]; }
   const void* beta() const { return half_ ? static_cast<const void*>(&f16_[1]) : &f32_[1]; }
@@ -100,13 +105,6 @@ class Scalars {
 // cuBLAS is column-major, so it reads a row-major matrix as its transpose. It is asked for D' = op(B)' * op(A)', n×m,
 // with B as its first operand. An operand that is not transposed for us is then not transposed for cuBLAS.
 cublasOperation_t operation(Op op) { return op == Op::n ? CUBLAS_OP_N : CUBLAS_OP_T; }
-
-void require_supported(const Problem& problem) {
-  const bool f16_accumulator = problem.accumulator == DType::f16 && problem.dtype == DType::f16;
-  if (problem.accumulator != DType::f32 && !f16_accumulator) {
-    throw Error(ErrorCode::not_supported, "cuBLAS has no GEMM for " + to_string(problem));
-  }
-}
 
 int to_int(std::int64_t value, const char* what) {
   if (value < 0 || value > std::numeric_limits<int>::max()) {
@@ -209,7 +207,7 @@ struct LtMatmul {
             "describe a matrix to cuBLASLt");
   }
 
-  void describe(const Problem& p) {
+  void describe(const Workload& p) {
     const Functions& f = baseline->functions;
     f.check(f.cublasLtMatmulDescCreate(&operation_desc, scalars.compute(), scalars.scale()),
             "describe a problem to cuBLASLt");
@@ -218,10 +216,10 @@ struct LtMatmul {
     const OperandSet& set = sets.front();
     const bool a_is_stored_mk = p.op_a == Op::n;
     const bool b_is_stored_kn = p.op_b == Op::n;
-    set_layout(first, p.dtype, b_is_stored_kn ? p.k : p.n, b_is_stored_kn ? p.n : p.k, set.ldb);
-    set_layout(second, p.dtype, a_is_stored_mk ? p.m : p.k, a_is_stored_mk ? p.k : p.m, set.lda);
-    set_layout(c, p.dtype, p.m, p.n, reads_c ? set.ldc : set.ldd);
-    set_layout(d, p.dtype, p.m, p.n, set.ldd);
+    set_layout(first, p.types.b, b_is_stored_kn ? p.k : p.n, b_is_stored_kn ? p.n : p.k, set.ldb);
+    set_layout(second, p.types.a, a_is_stored_mk ? p.m : p.k, a_is_stored_mk ? p.k : p.m, set.lda);
+    set_layout(c, p.types.c, p.m, p.n, reads_c ? set.ldc : set.ldd);
+    set_layout(d, p.types.d, p.m, p.n, set.ldd);
     f.check(f.cublasLtMatmulPreferenceCreate(&preference), "create a preference of cuBLASLt");
     set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
     set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, common_alignment(sets, &OperandSet::b));
@@ -282,36 +280,37 @@ std::string CublasBaseline::version() const {
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
 }
 
-Contender CublasBaseline::default_gemm(const Problem& problem, std::span<const OperandSet> sets, float alpha,
+Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                        float beta) {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
-  require_supported(problem);
+  require_supported(problem);  // cuBLAS computes all that our kernels do
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
   }
-  const Scalars scalars(problem.accumulator, alpha, problem.beta_is_zero ? 0 : beta);
+  const Scalars scalars(problem.types.compute, alpha, problem.hints.beta_is_zero ? 0 : beta);
   auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k,
                  op_first = operation(problem.op_b), op_second = operation(problem.op_a),
-                 type = data_type(problem.dtype)](CUstream stream, int index) {
+                 type_first = data_type(problem.types.b), type_second = data_type(problem.types.a),
+                 type_d = data_type(problem.types.d)](CUstream stream, int index) {
     impl->use(stream);
     const OperandSet& set = operands[static_cast<std::size_t>(index)];
     const cublasStatus_t status = impl->functions.gemm_ex(
-        impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b), type, static_cast<int>(set.ldb),
-        pointer(set.a), type, static_cast<int>(set.lda), scalars.beta(), mutable_pointer(set.d), type,
-        static_cast<int>(set.ldd), scalars.compute(), CUBLAS_GEMM_DEFAULT);
+        impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b), type_first,
+        static_cast<int>(set.ldb), pointer(set.a), type_second, static_cast<int>(set.lda), scalars.beta(),
+        mutable_pointer(set.d), type_d, static_cast<int>(set.ldd), scalars.compute(), CUBLAS_GEMM_DEFAULT);
     if (status != CUBLAS_STATUS_SUCCESS) impl->functions.check(status, "launch cublasGemmEx");
   };
   return {"cublasGemmEx", std::move(launch)};
 }
 
-std::vector<Contender> CublasBaseline::lt_heuristics(const Problem& problem, std::span<const OperandSet> sets,
+std::vector<Contender> CublasBaseline::lt_heuristics(const Workload& problem, std::span<const OperandSet> sets,
                                                      float alpha, float beta) {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
-  require_supported(problem);
+  require_supported(problem);  // cuBLAS computes all that our kernels do
   if (sets.empty()) throw Error(ErrorCode::invalid_argument, "cublasLtMatmul needs at least one operand set");
-  const Scalars scalars(problem.accumulator, alpha, problem.beta_is_zero ? 0 : beta);
-  const auto matmul = std::make_shared<LtMatmul>(impl_, sets, scalars, problem.beta_is_zero);
+  const Scalars scalars(problem.types.compute, alpha, problem.hints.beta_is_zero ? 0 : beta);
+  const auto matmul = std::make_shared<LtMatmul>(impl_, sets, scalars, problem.hints.beta_is_zero);
   matmul->describe(problem);
   std::vector<Contender> contenders;
   for (const cublasLtMatmulHeuristicResult_t& result : matmul->heuristics()) {

@@ -33,12 +33,12 @@ class CublasBaseline {
   /// cublasGemmEx with CUBLAS_GEMM_DEFAULT. It accumulates in f32 without TF32, or in f16 if the problem asks for it,
   /// with alpha and beta in the accumulator's type. cuBLAS computes in place: if beta is not zero, D holds C. Throws
   /// Error{not_supported} for a problem that cuBLAS cannot compute, Error{internal} if not available.
-  Contender default_gemm(const Problem& problem, std::span<const OperandSet> sets, float alpha, float beta);
+  Contender default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta);
 
   /// All algorithms that cublasLtMatmulAlgoGetHeuristic returns for the problem with this workspace and the alignment
   /// of the operands, fastest first by its estimate; empty if there are none. The arithmetic is that of default_gemm,
   /// but C and D are separate. Throws as default_gemm does.
-  std::vector<Contender> lt_heuristics(const Problem& problem, std::span<const OperandSet> sets, float alpha,
+  std::vector<Contender> lt_heuristics(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                        float beta);
 
   struct Impl;

@@ -22,7 +22,8 @@
   F(cuStreamIsCapturing) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuThreadExchangeStreamCaptureMode) \
   F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphExecDestroy) F(cuGraphDestroy) F(cuEventCreate) \
   F(cuEventDestroy) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime) \
-  F(cuTensorMapEncodeTiled)
+  F(cuTensorMapEncodeTiled) F(cuStreamGetId) F(cuStreamGetCaptureInfo_v3) F(cuUserObjectCreate) \
+  F(cuUserObjectRelease) F(cuGraphRetainUserObject)
 // clang-format on
 
 namespace hotgemm {

@@ -32,8 +32,9 @@ CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is
 }
 
 CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmatic, unsigned blocks, void* args,
-                 CUstream stream) noexcept {
-  void* parameters[] = {args};
+                 const WorkspaceArgs& workspace, CUstream stream) noexcept {
+  // The driver reads as many parameters as the kernel has.
+  void* parameters[] = {args, const_cast<WorkspaceArgs*>(&workspace)};
   const CUfunction function = kernel.kernel.function();
   const auto threads = static_cast<unsigned>(kernel.shape.threads);
   const auto smem_bytes = static_cast<unsigned>(kernel.shape.smem_bytes);
@@ -67,11 +68,17 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
     validate(maps->b.of(nullptr, 1, 1, 8));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
   }
-  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
+  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes),
+          .shape = shape,
+          .maps = maps,
+          .sm_count = sm_count,
+          .takes_workspace = family_of(config).takes_workspace};
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
-                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream) noexcept {
+                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream,
+                     const WorkspaceArgs& workspace) noexcept {
+  if (kernel.takes_workspace && workspace.scratch == 0) return CUDA_ERROR_INVALID_VALUE;
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),
@@ -88,7 +95,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
-  if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, stream);
+  if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, workspace, stream);
   WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
   const MatrixMaps& maps = *kernel.maps;
   CUresult result = CUDA_SUCCESS;
@@ -107,7 +114,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     with_maps.d = last_d.whole;
   }
   if (result != CUDA_SUCCESS) return result;
-  return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, stream);
+  return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, workspace, stream);
 }
 
 }  // namespace hotgemm

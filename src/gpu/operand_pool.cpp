@@ -19,8 +19,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 }
 
 struct Matrix {
-  std::int64_t ld;
-  std::int64_t bytes;  // padded to kMatrixAlignment
+  std::int64_t ld = 0;
+  std::int64_t bytes = 0;  // padded to kMatrixAlignment
 };
 
 Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype) {
@@ -33,12 +33,16 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype
 
 }  // namespace
 
-OperandPool::OperandPool(const Driver& driver, const Problem& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
-  const Matrix a = p.op_a == Op::n ? matrix(p.m, p.k, p.align_a, p.dtype) : matrix(p.k, p.m, p.align_a, p.dtype);
-  const Matrix b = p.op_b == Op::n ? matrix(p.k, p.n, p.align_b, p.dtype) : matrix(p.n, p.k, p.align_b, p.dtype);
-  const Matrix d = matrix(p.m, p.n, p.align_d, p.dtype);
-  const int matrices = p.beta_is_zero ? 3 : 4;
-  const std::int64_t operand_bytes = a.bytes + b.bytes + d.bytes * (matrices - 2);
+OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
+  const Hints& align = p.hints;
+  const Matrix a =
+      p.op_a == Op::n ? matrix(p.m, p.k, align.align_a, p.types.a) : matrix(p.k, p.m, align.align_a, p.types.a);
+  const Matrix b =
+      p.op_b == Op::n ? matrix(p.k, p.n, align.align_b, p.types.b) : matrix(p.n, p.k, align.align_b, p.types.b);
+  const Matrix c = p.hints.beta_is_zero ? Matrix{} : matrix(p.m, p.n, align.align_d, p.types.c);
+  const Matrix d = matrix(p.m, p.n, align.align_d, p.types.d);
+  const int matrices = p.hints.beta_is_zero ? 3 : 4;
+  const std::int64_t operand_bytes = a.bytes + b.bytes + c.bytes + d.bytes;
   const std::int64_t set_bytes = operand_bytes + matrices * kGuardBytes;
   if (set_bytes > max_bytes - 2 * kEndGuardBytes) {
     throw Error(ErrorCode::out_of_memory, "operands of " + to_string(p) + " take " +
@@ -58,11 +62,11 @@ OperandPool::OperandPool(const Driver& driver, const Problem& p, std::int64_t l2
       at += static_cast<CUdeviceptr>(bytes + kGuardBytes);
       return taken;
     };
-    OperandSet set{.lda = a.ld, .ldb = b.ld, .ldc = d.ld, .ldd = d.ld};
+    OperandSet set{.lda = a.ld, .ldb = b.ld, .ldc = p.hints.beta_is_zero ? d.ld : c.ld, .ldd = d.ld};
     set.a = take(a.bytes);
     set.b = take(b.bytes);
     set.d = take(d.bytes);
-    if (!p.beta_is_zero) set.c = take(d.bytes);
+    if (!p.hints.beta_is_zero) set.c = take(c.bytes);
     sets_.push_back(set);
   }
 }

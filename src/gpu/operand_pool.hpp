@@ -24,7 +24,7 @@ class OperandPool {
 
   /// Fills the memory with a pattern that is not a common number, so that most stray writes change it. Throws
   /// Error{out_of_memory} if a single set needs more than `max_bytes`, or if the GPU does not have enough free memory.
-  OperandPool(const Driver& driver, const Problem& problem, std::int64_t l2_bytes, std::int64_t max_bytes);
+  OperandPool(const Driver& driver, const Workload& problem, std::int64_t l2_bytes, std::int64_t max_bytes);
 
   const std::vector<OperandSet>& sets() const { return sets_; }
   /// Start and length of the whole memory, guards included; both are multiples of 256.

@@ -10,13 +10,14 @@
 namespace hotgemm {
 namespace {
 
+static_assert(static_cast<int>(TensorMapType::uint8) == CU_TENSOR_MAP_DATA_TYPE_UINT8);
+static_assert(static_cast<int>(TensorMapType::int32) == CU_TENSOR_MAP_DATA_TYPE_INT32);
+static_assert(static_cast<int>(TensorMapType::float16) == CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+static_assert(static_cast<int>(TensorMapType::float32) == CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+static_assert(static_cast<int>(TensorMapType::bfloat16) == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+
 CUtensorMapDataType data_type(DType element) {
-  switch (element) {
-    case DType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case DType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case DType::f32: break;
-  }
-  return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  return static_cast<CUtensorMapDataType>(element_type(element).tensor_map);
 }
 
 CUtensorMapSwizzle swizzle_mode(TensorSwizzle swizzle) {

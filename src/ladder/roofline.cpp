@@ -72,16 +72,16 @@ ReuseTile reuse_tile(const KernelConfig& config, const GemmTraits& traits) {
 
 double flops(const Problem& p) { return 2 * to_double(p.m) * to_double(p.n) * to_double(p.k); }
 
-double least_bytes(const Problem& p) { return traffic_bytes({static_cast<int>(p.m), static_cast<int>(p.n)}, p); }
+double least_bytes(const Workload& p) { return traffic_bytes({static_cast<int>(p.m), static_cast<int>(p.n)}, p); }
 
-double traffic_bytes(const ReuseTile& tile, const Problem& p) {
+double traffic_bytes(const ReuseTile& tile, const Workload& p) {
   const double a = to_double(p.m) * to_double(p.k) * ceil_div(p.n, tile.cols);
   const double b = to_double(p.n) * to_double(p.k) * ceil_div(p.m, tile.rows);
-  const double c_and_d = to_double(p.m) * to_double(p.n) * (p.beta_is_zero ? 1 : 2);
-  return (a + b + c_and_d) * size_bytes(p.dtype);
+  const double c_and_d = to_double(p.m) * to_double(p.n) * (p.hints.beta_is_zero ? 1 : 2);
+  return a * size_bytes(p.types.a) + b * size_bytes(p.types.b) + c_and_d * size_bytes(p.types.d);
 }
 
-Roofline roofline(const std::optional<KernelConfig>& config, const Problem& problem, const DeviceInfo& device) {
+Roofline roofline(const std::optional<KernelConfig>& config, const Workload& problem, const DeviceInfo& device) {
   const GemmTraits traits = traits_of(problem);
   Roofline r{.pipe = pipe_of(config, traits)};
   r.traffic_bytes = config ? traffic_bytes(reuse_tile(*config, traits), problem) : least_bytes(problem);

@@ -40,9 +40,9 @@ ReuseTile reuse_tile(const KernelConfig& config, const GemmTraits& traits);
 double flops(const Problem& problem);
 /// The smallest possible traffic of the problem: one read of each element of A and B, one of C if beta is not zero, and
 /// one write of D.
-double least_bytes(const Problem& problem);
+double least_bytes(const Workload& problem);
 /// Bytes that a kernel reads and writes in global memory if it reads A and B once for each tile.
-double traffic_bytes(const ReuseTile& tile, const Problem& problem);
+double traffic_bytes(const ReuseTile& tile, const Workload& problem);
 
 struct Roofline {
   Pipe pipe = Pipe::cuda_f32;
@@ -55,6 +55,6 @@ struct Roofline {
   bool is_compute_bound = false;
 };
 
-Roofline roofline(const std::optional<KernelConfig>& config, const Problem& problem, const DeviceInfo& device);
+Roofline roofline(const std::optional<KernelConfig>& config, const Workload& problem, const DeviceInfo& device);
 
 }  // namespace hotgemm

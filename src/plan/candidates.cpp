@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -112,6 +113,54 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
   }
 }
 
+// The menu of each family: append_menu appends all configs that the tuner may try for the traits, append_anchors the
+// few that are picked from without measuring. Neither need be legal.
+
+template <class Config>
+void append_menu(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {
+  static_assert(!std::is_same_v<Config, Config>,
+                "this config's family has no menu: add append_menu and append_anchors to src/plan/candidates.cpp");
+}
+/// A family that is never picked without measuring.
+template <class Config>
+void append_anchors(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {}
+
+void append_menu(std::type_identity<MmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
+}
+void append_anchors(std::type_identity<MmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (MmaConfig config : kMmaAnchors) {
+    // A tile that is copied element by element passes through registers: those of the second buffer.
+    if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
+    configs.push_back(config);
+  }
+}
+
+void append_menu(std::type_identity<WgmmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
+}
+void append_anchors(std::type_identity<WgmmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
+}
+
+void append_menu(std::type_identity<FmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const FmaConfig& config : fma_menu(traits)) configs.push_back(config);
+}
+void append_anchors(std::type_identity<FmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const FmaConfig& config : fma_anchors(traits)) configs.push_back(config);
+}
+
+void append_menu(std::type_identity<WmmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  configs.insert(configs.end(), std::begin(kWmmaMenu), std::end(kWmmaMenu));
+}
+
+void append_menu(std::type_identity<SimtConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+}
+void append_anchors(std::type_identity<SimtConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
+}
+
 /// A programmatic launch saves a few microseconds, so it is tried for shorter kernels only.
 constexpr double kProgrammaticBelowUs = 60;
 
@@ -121,32 +170,26 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
 
 }  // namespace
 
-std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch) {
+std::vector<KernelConfig> menus(const GemmTraits& traits) {
   std::vector<KernelConfig> configs;
-  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
-  for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
-  for (const FmaConfig& config : fma_menu(traits)) configs.push_back(config);
-  configs.insert(configs.end(), std::begin(kWmmaMenu), std::end(kWmmaMenu));
-  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+  for_each_family([&](auto family) { append_menu(family, traits, configs); });
+  return configs;
+}
+
+std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch) {
+  std::vector<KernelConfig> configs = menus(traits);
   keep_legal(configs, traits, arch);
   return configs;
 }
 
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch) {
   std::vector<KernelConfig> configs;
-  for (MmaConfig config : kMmaAnchors) {
-    // A tile that is copied element by element passes through registers: those of the second buffer.
-    if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
-    configs.push_back(config);
-  }
-  for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
-  for (const FmaConfig& config : fma_anchors(traits)) configs.push_back(config);
-  configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
+  for_each_family([&](auto family) { append_anchors(family, traits, configs); });
   keep_legal(configs, traits, arch);
   return configs;
 }
 
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem, double predicted_us) {
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
   const LaunchShape shape = launch_shape(config, traits_of(problem));
   const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
   const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;

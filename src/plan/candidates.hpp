@@ -8,8 +8,12 @@
 
 namespace hotgemm {
 
-/// Every config that the tuner may try for `traits` on `arch`: the menu of candidates.cpp, filtered by is_legal. Sorted
-/// as the menu is, without duplicates.
+/// The menus of all families for `traits`, whether or not an architecture can run them: what the tuner would like to
+/// try.
+std::vector<KernelConfig> menus(const GemmTraits& traits);
+
+/// Every config that the tuner may try for `traits` on `arch`: the menus, filtered by is_legal. Sorted as the menus
+/// are, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
 /// The configs from which a plan is chosen without measuring, and which the tuner always tries. They do not spill on
@@ -19,7 +23,7 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
 /// enough for that to matter. May be empty.
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Problem& problem, double predicted_us);
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us);
 
 /// The config that produces reference results: slow, simple, for any shape and any architecture. Accumulates in f32.
 KernelConfig reference_config();

@@ -17,7 +17,7 @@ namespace {
 constexpr int kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
 
-std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Problem& problem,
+std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Workload& problem,
                                  const DeviceInfo& device) {
   std::vector<Choice> choices;
   for (const KernelConfig& config : rank(configs, problem, device)) {
@@ -27,7 +27,7 @@ std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const
 }
 
 /// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest.
-std::vector<Choice> from_neighbours(const Problem& problem, const DeviceInfo& device, const Database& database,
+std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
                                     const GpuQuery& query) {
   std::vector<Choice> choices;
   for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
@@ -62,9 +62,9 @@ std::string to_string(const Choice& choice) {
   return text;
 }
 
-std::vector<Choice> choose(const Problem& asked, const std::string& arch, const Database& database,
+std::vector<Choice> choose(const Workload& asked, const std::string& arch, const Database& database,
                            const GpuQuery& query) {
-  Problem problem = asked;
+  Workload problem = asked;
   problem.m = class_m(asked.m);  // all problems of a class get the same answer
   const DeviceInfo device = nominal_device(arch);
   const GemmTraits traits = traits_of(problem);

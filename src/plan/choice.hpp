@@ -28,7 +28,7 @@ std::string to_string(const Choice& choice);
 /// first, ranked by the model. The anchors follow, ranked by the model. The result depends on `arch` and the records
 /// only, not on the number of SMs of the GPU, so that prewarm, without a GPU, gets the same result. Throws
 /// Error{not_supported} if no kernel computes the problem on `arch`.
-std::vector<Choice> choose(const Problem& problem, const std::string& arch, const Database& database,
+std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 
 /// The GPUs of `arch` in the records, and one GPU that no record names. Every GPU of the architecture gets an answer

@@ -1,11 +1,13 @@
 #include "plan/model.hpp"
 
 #include "config/launch_shape.hpp"
+#include "config/live_registers.hpp"
 #include "config/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -38,7 +40,14 @@ double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters.
+/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters. Each family has its own.
+template <class Config>
+double tile_cycles(const Config&, const GemmTraits&, const Rates&) {
+  static_assert(!std::is_same_v<Config, Config>,
+                "this config's family has no model: add its tile_cycles, or its compute_us, to src/plan/model.cpp");
+  return 0;
+}
+
 double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
@@ -101,7 +110,7 @@ double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8
 
 /// Microseconds that the SMs need, from the start of the first block to the last store.
 template <class Config>
-double compute_us(const Config& c, const Problem& problem, const DeviceInfo& device, int resident) {
+double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident) {
   const GemmTraits traits = traits_of(problem);
   const Rates& rates = rates_of(arch_limits(device.arch).sm);
   const double tiles =
@@ -117,54 +126,51 @@ double compute_us(const Config& c, const Problem& problem, const DeviceInfo& dev
 
   const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);
   const double penalty = latency_penalty(concurrent * c.threads() / kWarpSize);
-  const double store = c.block_m * c.block_n * size_bytes(problem.dtype) / kStoreBytes * (problem.beta_is_zero ? 1 : 2);
+  const double store =
+      c.block_m * c.block_n * size_bytes(problem.types.d) / kStoreBytes * (problem.hints.beta_is_zero ? 1 : 2);
   const double block_cycles = k_tiles * (tile_cycles(c, traits, rates) * penalty + kIterationCycles / concurrent) +
                               (kBlockCycles + store) / concurrent;
   return blocks_on_busiest_sm * block_cycles / device.clock_mhz;
 }
 
-double compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
+double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
   return wgmma_compute_us(c, problem, device, resident);
+}
+
+/// Of a thread: what it holds at once, beside addresses and loop state.
+template <class Config>
+int estimated_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch) {
+  constexpr int kOthers = 40;
+  if constexpr (requires { Config::kEstimatedRegisters; }) return Config::kEstimatedRegisters;
+  const auto live = live_registers(c, traits, arch);
+  return live ? std::min(live->all() + kOthers, live->budget) : kOthers;
 }
 
 }  // namespace
 
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) return wgmma->blocks_per_sm;  // is_legal: they fit
+  if (std::holds_alternative<WgmmaConfig>(config)) return blocks_per_sm(config);  // is_legal: they fit
   const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
   const int by_threads = arch.threads_per_sm / threads(config);
-  int registers = 64;
-  if (const auto* mma = std::get_if<MmaConfig>(&config)) {
-    registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
-    if (mma->blocks_per_sm > 1)
-      registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
-  }
-  if (const auto* fma = std::get_if<FmaConfig>(&config)) {
-    registers = std::min(kMaxRegistersPerThread, fma->accumulator_registers(traits) + fma->fragment_registers(traits) +
-                                                     fma->staging_registers(traits) + 40);
-    registers = std::min(registers, arch.registers_per_sm / fma->blocks_per_sm / fma->threads());
-  }
-  if (const auto* wmma = std::get_if<WmmaConfig>(&config)) {
-    const int wanted = wmma->accumulator_registers(traits) + wmma->fragment_registers(traits) + 40;
-    registers = std::min(wanted, wmma->register_budget());
-  }
+  const int registers = std::visit([&](const auto& c) { return estimated_registers(c, traits, arch); }, config);
   const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
   const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
   return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
 }
 
-double predict_us(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
+double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
 
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const double bytes = (m * k + k * n + m * n * (problem.beta_is_zero ? 1 : 2)) * size_bytes(problem.dtype);
+  const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
+                       m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
   return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
 }
 
-std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem& problem, const DeviceInfo& device) {
+std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < configs.size(); ++i) order.emplace_back(predict_us(configs[i], problem, device), i);
   std::ranges::sort(order);
@@ -174,7 +180,7 @@ std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Problem&
   return ranked;
 }
 
-LaunchConfig default_launch(const KernelConfig& config, const Problem& problem, const DeviceInfo& device) {
+LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const LaunchShape shape = launch_shape(config, traits_of(problem));
   const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;

@@ -48,7 +48,7 @@ struct Waves {
   double concurrent;  ///< number of tiles that run on that SM at once
 };
 
-Waves waves_of(const WgmmaConfig& c, const Problem& p, const DeviceInfo& device, int resident) {
+Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device, int resident) {
   const double groups = ceil_div(static_cast<double>(p.m), c.block_m * c.cluster_m) *
                         ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n);
   const double tiles = groups * c.cluster();
@@ -87,7 +87,7 @@ double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k,
 }
 
 /// Cycles of the copy engine and of L2. Elements beyond the edges of the matrices are not read from L2.
-double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, double sms) {
+double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, double sms) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
@@ -98,7 +98,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, 
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
-double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Problem& p, const Waves& waves, double k_tiles) {
+double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles) {
   const double tensor = tensor_cycles(c), shared = shared_cycles(c), copy = copy_cycles(c, t, p, waves.sms);
   // The first copies arrive together after one latency. The others arrive in turns, each with as many copies as are in
   // flight at once.
@@ -118,7 +118,7 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgro
 
 }  // namespace
 
-double wgmma_compute_us(const WgmmaConfig& c, const Problem& problem, const DeviceInfo& device, int resident) {
+double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
   const GemmTraits traits = traits_of(problem);
   const Waves waves = waves_of(c, problem, device, resident);
   const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);

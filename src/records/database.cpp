@@ -36,9 +36,17 @@ double log_ratio(std::int64_t a, std::int64_t b) {
   return std::log2(static_cast<float>(std::max<std::int64_t>(a, 1)) / static_cast<float>(std::max<std::int64_t>(b, 1)));
 }
 
-/// The text of a class from the first space on: layout, types, alignment, beta.
-std::string_view without_sizes(std::string_view problem_class) {
-  return problem_class.substr(std::min(problem_class.find(' '), problem_class.size()));
+/// The text of a class is "m n k " and the rest, which must be equal for two classes to be neighbours.
+struct ClassText {
+  std::string_view sizes;
+  std::string_view rest;  ///< from the space before the layout on
+};
+
+ClassText split_class(std::string_view text) {
+  std::size_t end = 0;
+  for (int space = 0; space < 3 && end != std::string_view::npos; ++space) end = text.find(' ', end + (space > 0));
+  end = std::min(end, text.size());
+  return {text.substr(0, end), text.substr(end)};
 }
 
 double square(double x) { return x * x; }
@@ -180,7 +188,7 @@ Found Database::found(const Line& line, const GpuQuery& query) const {
   return {record, freshness(record, query), layers_[static_cast<std::size_t>(line.layer)]};
 }
 
-std::optional<Found> Database::find(const Problem& problem, const GpuQuery& query) const {
+std::optional<Found> Database::find(const Workload& problem, const GpuQuery& query) const {
   const std::string key = to_string(class_of(problem));
   std::string warning;
   std::optional<Found> result;
@@ -203,19 +211,20 @@ std::optional<Found> Database::find(const Problem& problem, const GpuQuery& quer
   return result;
 }
 
-std::vector<Neighbour> Database::nearest(const Problem& problem, const GpuQuery& query, int max) const {
-  const Problem centre = class_of(problem);
+std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery& query, int max) const {
+  const Workload centre = class_of(problem);
   std::vector<Neighbour> result;
   std::string warning;
   {
     const std::unique_lock exclusive(mutex_);
     std::vector<std::tuple<double, std::string_view, Class*>> candidates;
     const std::string centre_text = to_string(centre);
-    const std::string_view all_but_sizes = without_sizes(centre_text);
+    const std::string_view all_but_sizes = split_class(centre_text).rest;
     for (auto& [text, entry] : classes_) {
-      if (without_sizes(text) != all_but_sizes) continue;  // most classes stop here, so they cost one text comparison
+      const auto [sizes, rest] = split_class(text);
+      if (rest != all_but_sizes) continue;  // most classes stop here, so they cost one text comparison
       try {
-        candidates.emplace_back(distance_squared(centre, parse_sizes(text.substr(0, text.find(' ')))), text, &entry);
+        candidates.emplace_back(distance_squared(centre, parse_sizes(sizes)), text, &entry);
       } catch (const Error&) {
         read_class(entry, warning);  // the lines of this class fail for the same reason and are counted
       }

@@ -65,11 +65,11 @@ class Database {
   /// a lower one; within a layer, the same GPU model to the same number of SMs to any other; then a current record to a
   /// stale one; then the latest measurement. Of the records with the same conditions as the latest one (same m,
   /// environment and templates) the fastest is returned.
-  std::optional<Found> find(const Problem& problem, const GpuQuery& query) const;
+  std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
   /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest
   /// first, including the class of `problem` itself. Each comes with the record that find would return.
-  std::vector<Neighbour> nearest(const Problem& problem, const GpuQuery& query, int max) const;
+  std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max) const;
 
   /// Makes `record` visible to this object at once and appends it to this object's segment. A disk error causes one
   /// warning, and later records are not written. Throws Error{invalid_argument} for a record that cannot be stored, for

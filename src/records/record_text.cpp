@@ -1,6 +1,7 @@
 #include "records/record_text.hpp"
 
 #include "base/text.hpp"
+#include "config/class_key.hpp"
 #include "config/max_size.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
@@ -41,10 +42,10 @@ std::string encode(const StoredRecord& stored) {
 
 // ---- text to record
 
-Problem problem_field(const Json& json) {
-  Problem problem;
+Workload problem_field(const Json& json) {
+  Workload problem;
   try {
-    problem = parse_problem(string_field(json, "class"));
+    problem = parse_workload(string_field(json, "class"));
   } catch (const Error& error) {
     throw Reject{"\"class\": " + std::string(error.what())};
   }
@@ -102,9 +103,11 @@ int schema_of(std::string_view line) {
 
 }  // namespace
 
-Problem class_of(const Problem& problem) {
-  Problem result = problem;
+Workload class_of(const Workload& problem) {
+  Workload result = problem;
   result.m = class_m(problem.m);
+  result.batch = std::min(class_count(problem.batch), kMaxSize);
+  result.groups = std::min(class_count(problem.groups), kMaxSize);
   return result;
 }
 
@@ -139,6 +142,7 @@ ParsedLine parse_line(std::string_view line) {
       return {std::nullopt, LineFault::newer_schema,
               "schema " + std::to_string(schema) + " is newer than this version"};
     }
+    if (schema < kRecordSchema) throw Reject{"schema " + std::to_string(schema) + " is older than this version reads"};
     if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than 4096 bytes"};
     check_seal(line);
     StoredRecord stored = decode(line);

@@ -10,7 +10,7 @@
 
 // A tuning record as one line of JSON:
 //
-//   {"class":"4096x4096x4096 nt f16 f32 a16 b16 d16 beta0","schema":1,"m":4000,"config":"mma_…","launch":"r8m",
+//   {"class":"4096 4096 4096 nt f16 align=16","schema":2,"m":4000,"config":"mma_…","launch":"r8m",
 //    "median_us":211.5,"spread_us":0.8,"samples":21,"ratio":1.04,"gpu":"NVIDIA H200","arch":"sm_90a","sm_count":132,
 //    "driver":"580.159","toolchain":"nvrtc-13.0-…","templates":"<64 hex digits>","time":1767225600,"crc":"89abcdef"}
 //
@@ -20,7 +20,7 @@
 
 namespace hotgemm {
 
-inline constexpr int kRecordSchema = 1;
+inline constexpr int kRecordSchema = 2;
 
 /// A record with the time at which a database stored it.
 struct StoredRecord {
@@ -29,8 +29,9 @@ struct StoredRecord {
   friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
 
-/// `problem` with m replaced by its bucket, but by no more than the largest size that parse_problem accepts.
-Problem class_of(const Problem& problem);
+/// `problem` with m, and the sizes of batches and groups, replaced by their buckets, but by no more than the largest
+/// size that parse_workload accepts.
+Workload class_of(const Workload& problem);
 
 /// The line for `stored`, without a newline. Throws Error{invalid_argument}, with the reason, for a record that
 /// parse_line would reject.

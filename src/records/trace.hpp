@@ -13,9 +13,9 @@
 // A trace: all samples that were measured, as lines of JSON:
 //
 //   {"trace":"0.1.0","schema":1,"gpu":"NVIDIA H200",…,"templates":{"mma.cuh":"<64 hex digits>"},"crc":"…"}
-//   {"sample":"4096x4096x512 nt f16 …","config":"mma_…","launch":"r8m","race":0,"round":0,"us":123.25,"crc":"…"}
-//   {"rejected":"4096x4096x512 nt f16 …","config":"mma_…","launch":"r8m","stage":"check","reason":"…","crc":"…"}
-//   {"twin":"4096x4096x512 nt f16 …","config":"mma_…","same_as":"mma_…","crc":"…"}
+//   {"sample":"4096 4096 512 nt f16 …","config":"mma_…","launch":"r8m","race":0,"round":0,"us":123.25,"crc":"…"}
+//   {"rejected":"4096 4096 512 nt f16 …","config":"mma_…","launch":"r8m","stage":"check","reason":"…","crc":"…"}
+//   {"twin":"4096 4096 512 nt f16 …","config":"mma_…","same_as":"mma_…","crc":"…"}
 //
 // The header says where the lines below it were measured. The checksums have the same form as in tuning records.
 

@@ -45,10 +45,10 @@ std::pair<std::string, JournalEntry> decode(std::string_view line) {
 
 std::string_view to_string(JournalEntry::Status status) { return kStatusWords[static_cast<std::size_t>(status)]; }
 
-std::string journal_digest(std::span<const Problem> problems, std::string_view options, const std::string& gpu,
+std::string journal_digest(std::span<const Workload> problems, std::string_view options, const std::string& gpu,
                            const std::string& arch) {
   IdentityBuilder builder;
-  for (const Problem& problem : problems) builder.field("problem", to_string(problem));
+  for (const Workload& problem : problems) builder.field("problem", to_string(problem));
   builder.field("options", options).field("gpu", gpu).field("arch", arch);
   return builder.build().hex();
 }
@@ -76,12 +76,12 @@ void TuneJournal::read(std::string_view text) {
   });
 }
 
-std::optional<JournalEntry> TuneJournal::status(const Problem& problem) const {
+std::optional<JournalEntry> TuneJournal::status(const Workload& problem) const {
   const auto found = entries_.find(to_string(problem));
   return found == entries_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void TuneJournal::add(const Problem& problem, JournalEntry entry) {
+void TuneJournal::add(const Workload& problem, JournalEntry entry) {
   entry.reason = storable(entry.reason);
   const std::string key = to_string(problem);
   const std::string line = encode(key, entry) + '\n';

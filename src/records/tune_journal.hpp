@@ -30,7 +30,7 @@ std::string_view to_string(JournalEntry::Status status);
 using TuneJournalOptions = LayerOptions;
 
 /// 64 hex digits that identify one piece of work: `problems` in their order, `options`, and the GPU model.
-std::string journal_digest(std::span<const Problem> problems, std::string_view options, const std::string& gpu,
+std::string journal_digest(std::span<const Workload> problems, std::string_view options, const std::string& gpu,
                            const std::string& arch);
 
 /// The problems that a run has finished, so that a later run can continue it. The journal has a line per problem; the
@@ -43,10 +43,10 @@ class TuneJournal {
   TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume);
 
   /// The entry for `problem`; nullopt if no run has finished it.
-  std::optional<JournalEntry> status(const Problem& problem) const;
+  std::optional<JournalEntry> status(const Workload& problem) const;
 
   /// Writes the entry to disk before it returns, but without fsync: a power cut may lose it.
-  void add(const Problem& problem, JournalEntry entry);
+  void add(const Workload& problem, JournalEntry entry);
 
  private:
   void read(std::string_view text);

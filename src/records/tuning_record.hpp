@@ -29,7 +29,7 @@ struct Environment {
 
 /// The tuner's answer for one problem class on one GPU model.
 struct TuningRecord {
-  Problem problem;  ///< as measured; its class replaces m by class_m(m)
+  Workload problem;  ///< as measured; its class replaces m by class_m(m)
   KernelConfig config;
   LaunchConfig launch;
   Timing timing;

@@ -6,6 +6,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_table.hpp"
+#include "runtime/workspace_pool.hpp"
 
 #include <condition_variable>
 #include <map>
@@ -38,25 +39,27 @@ class DeviceState {
   GpuQuery query() const { return engine_.query(environment()); }
 
   PlanTable& plans() { return plans_; }
+  WorkspacePool& workspace() { return workspace_; }
 
   /// The kernel of `config`, loaded from `cubin` once per context.
   std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
   /// The check kernels, built and loaded on first use.
   const CheckKernels& check_kernels();
 
-  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin);
+  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin,
+                                            PlanWorkspace workspace = {}, std::string note = {});
 
   /// The right to plan a problem class, held by one thread at a time from construction to destruction.
   class Flight {
    public:
-    Flight(DeviceState& state, const PlanKey& key);
+    Flight(DeviceState& state, const ClassKey& key);
     ~Flight();
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
 
    private:
     DeviceState& state_;
-    PlanKey key_;
+    ClassKey key_;
   };
   /// Held while measuring: two measurements at once on a GPU would disturb each other.
   std::mutex& tuning_mutex() { return tuning_mutex_; }
@@ -67,12 +70,13 @@ class DeviceState {
   unsigned long long context_id_;
   DeviceInfo info_;
   std::string driver_version_;
+  WorkspacePool workspace_;
   PlanTable plans_;
   std::mutex tuning_mutex_;
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable landed_;
-  std::vector<PlanKey> in_flight_;
+  std::vector<ClassKey> in_flight_;
   std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
   std::unique_ptr<CheckKernels> check_kernels_;
 };

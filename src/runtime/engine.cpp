@@ -54,6 +54,15 @@ TemplateBundle bundle_of(const ContextOptions& options) {
                                             : TemplateBundle::from_directory(options.template_directory);
 }
 
+std::size_t workspace_cap(const ContextOptions& options) {
+  if (options.workspace_bytes < 0 || options.workspace_captures < 0) {
+    throw Error(ErrorCode::invalid_argument, "workspace_bytes is " + std::to_string(options.workspace_bytes) +
+                                                 " and workspace_captures " +
+                                                 std::to_string(options.workspace_captures) + "; neither is negative");
+  }
+  return static_cast<std::size_t>(options.workspace_bytes);
+}
+
 }  // namespace
 
 Engine::Engine(const ContextOptions& options, Records records)
@@ -61,7 +70,8 @@ Engine::Engine(const ContextOptions& options, Records records)
       cache(cache_options(options)),
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
       rejections(user_layer_options<RejectionLogOptions>(options)),
-      builder(cache, bundle) {}
+      builder(cache, bundle),
+      workspace(workspace_cap(options)) {}
 
 std::string Engine::template_digest(const KernelConfig& config) const {
   return bundle.digest(family_of(config).header);

@@ -3,9 +3,11 @@
 #include "cache/binary_cache.hpp"
 #include "config/template_bundle.hpp"
 #include "gpu/kernel_builder.hpp"
+#include "plan/affordable.hpp"
 #include "records/database.hpp"
 #include "records/rejection_log.hpp"
 #include "records/tune_journal.hpp"
+#include "runtime/workspace_budget.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -33,6 +35,8 @@ struct Engine {
   RejectionLog rejections;
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
+  WorkspaceBudget workspace;
+  WorkspaceOf workspace_of = workspace_size;  ///< tests put kernels of their own here
 };
 
 /// The options of a journal in the user's layer of the records.

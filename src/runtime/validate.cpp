@@ -1,6 +1,9 @@
 #include "runtime/validate.hpp"
 
 #include "config/max_size.hpp"
+#include "config/problem_enums.hpp"
+#include "config/supported.hpp"
+#include "config/tensor_map_spec.hpp"
 
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
@@ -22,35 +25,82 @@ void validate_size(const char* name, std::int64_t value) {
 }
 
 // An enumerator can be anything that was cast to it.
-void validate_op(const char* name, Op op) {
-  if (op != Op::n && op != Op::t) {
-    bad("op " + std::string(name) + " is " + std::to_string(static_cast<int>(op)) + "; it is Op::n or Op::t");
+template <class Enum>
+void validate_enum(const char* name, Enum value) {
+  if (!is_enumerator(value)) {
+    bad(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is no enumerator");
   }
 }
 
-void validate_type(const char* name, DType type) {
-  if (type != DType::f16 && type != DType::bf16 && type != DType::f32) {
-    bad("the " + std::string(name) + " type is " + std::to_string(static_cast<int>(type)) +
-        "; it is DType::f16, bf16 or f32");
-  }
+void validate_types(const Types& t) {
+  validate_enum("the type of A", t.a);
+  validate_enum("the type of B", t.b);
+  validate_enum("the type of C", t.c);
+  validate_enum("the type of D", t.d);
+  validate_enum("the compute type", t.compute);
+  validate_enum("the compute mode", t.mode);
+}
+
+void validate_epilogue(const Epilogue& e) {
+  validate_enum("the scaling of A", e.scale_a);
+  validate_enum("the scaling of B", e.scale_b);
+  validate_enum("the bias", e.bias);
+  validate_enum("the activation", e.activation);
+}
+
+void validate_counts(const Problem& p) {
+  constexpr int kMostSms = 65535;
+  if (p.sm_limit < 0 || p.sm_limit > kMostSms)
+    bad("sm_limit is " + std::to_string(p.sm_limit) + "; it is at most 65535, or 0 for all SMs");
+  validate_size("batch", p.batch);
+  validate_size("groups", p.groups);
+  if ((p.groups != 0) != (p.group_kind != GroupKind::none))
+    bad("groups is " + std::to_string(p.groups) + " with group_kind " + std::string(to_string(p.group_kind)));
 }
 
 void validate_alignment(const char* name, int bytes, DType dtype) {
-  if (!std::has_single_bit(static_cast<unsigned>(bytes)) || bytes > 16 || bytes < size_bytes(dtype)) {
+  if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes)) || bytes > 16 || bytes < size_bytes(dtype)) {
     bad("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) + " bytes; it is one of " +
-        (dtype == DType::f32 ? "4, 8, 16" : "2, 4, 8, 16"));
+        "1, 2, 4, 8, 16, and at least " + std::to_string(size_bytes(dtype)));
   }
 }
 
-void validate_matrix(const char* name, const void* pointer, std::int64_t ld, std::int64_t cols, bool is_needed) {
+/// A matrix of an operation, as stored.
+struct Extent {
+  std::int64_t rows;
+  std::int64_t cols;
+};
+Extent extent_of_a(const Problem& p) { return p.op_a == Op::n ? Extent{p.m, p.k} : Extent{p.k, p.m}; }
+Extent extent_of_b(const Problem& p) { return p.op_b == Op::n ? Extent{p.k, p.n} : Extent{p.n, p.k}; }
+Extent extent_of_d(const Problem& p) { return {p.m, p.n}; }
+
+/// Kernels form byte offsets of up to kMaxTileExtent rows beyond the last one, before they compare with the edge.
+void validate_span(const char* name, const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
+  const auto fail = [&](const std::string& why) {
+    bad("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + name + " has " +
+        std::to_string(extent.rows) + " rows; " + why);
+  };
+  const std::int64_t bytes = size_bytes(dtype);
+  std::int64_t most = 0;
+  if (__builtin_mul_overflow(ld, (extent.rows + kMaxTileExtent) * bytes, &most)) {
+    fail("byte offsets of rows, up to " + std::to_string(kMaxTileExtent) + " beyond the last, must be below 2^63");
+  }
+  if (extent.rows == 0 || extent.cols == 0) return;
+  const auto span = static_cast<std::uint64_t>(((extent.rows - 1) * ld + extent.cols) * bytes);
+  if (reinterpret_cast<std::uintptr_t>(pointer) > std::numeric_limits<std::uint64_t>::max() - span) {
+    fail("its end is beyond the last address");
+  }
+}
+
+void validate_matrix(const char* name, const void* pointer, std::int64_t ld, Extent extent, DType dtype,
+                     bool is_needed) {
+  const std::int64_t cols = extent.cols;
   const std::int64_t least = std::max<std::int64_t>(cols, 1);
   if (ld < least) {
     bad("ld" + std::string(name) + " is " + std::to_string(ld) + "; rows of " + std::to_string(cols) +
         " elements need at least " + std::to_string(least));
   }
-  if (ld > std::numeric_limits<std::int64_t>::max() / 4 / kMaxSize) {
-    bad("ld" + std::string(name) + " is " + std::to_string(ld) + "; byte offsets would overflow");
-  }
+  validate_span(name, pointer, ld, extent, dtype);
   if (is_needed && pointer == nullptr) bad(std::string(name) + " is null");
 }
 
@@ -63,63 +113,82 @@ void validate_element_alignment(const char* name, const void* pointer, DType dty
 /// The largest power of two, 16 at most, that divides all bits of `bits`.
 int alignment_of(std::uint64_t bits) { return 1 << std::countr_zero(bits | 16); }
 
+// Unsigned: nobody may have checked the leading dimension yet.
+std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
+  return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
+}
+
+/// The bits that an alignment class must divide. Rows that are too far apart for a tensor map count as aligned to
+/// 8 bytes: the kernels that copy by tensor take operands aligned to 16, so another one is chosen.
 std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) {
-  // Unsigned: nobody may have checked the leading dimension yet.
-  return reinterpret_cast<std::uintptr_t>(pointer) |
-         static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
+  const std::uint64_t pitch = pitch_bytes(ld, dtype);
+  return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= kMaxTensorStride ? 8 : 0);
 }
 
 }  // namespace
+
+bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
+  const auto is_too_far = [](std::int64_t ld, DType dtype) { return pitch_bytes(ld, dtype) >= kMaxTensorStride; };
+  return is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) || is_too_far(o.ldd, p.types.d) ||
+         (o.beta != 0 && is_too_far(o.ldc, p.types.c));
+}
 
 void validate(const Problem& p) {
   validate_size("m", p.m);
   validate_size("n", p.n);
   validate_size("k", p.k);
-  validate_op("A", p.op_a);
-  validate_op("B", p.op_b);
-  validate_type("element", p.dtype);
-  validate_type("accumulator", p.accumulator);
-  const bool f16_sum = p.accumulator == DType::f16;
-  if (p.accumulator == DType::bf16 || (f16_sum && p.dtype != DType::f16)) {
-    throw Error(ErrorCode::not_supported, std::string(to_string(p.dtype)) + " elements cannot be accumulated in " +
-                                              std::string(to_string(p.accumulator)));
-  }
-  validate_alignment("A", p.align_a, p.dtype);
-  validate_alignment("B", p.align_b, p.dtype);
-  validate_alignment("D", p.align_d, p.dtype);
+  if (is_supported(p)) return;  // the warm path; what follows finds the reason
+  validate_enum("op A", p.op_a);
+  validate_enum("op B", p.op_b);
+  validate_types(p.types);
+  validate_enum("the order of sums", p.order);
+  validate_enum("the kind of batch", p.batch_kind);
+  validate_enum("the kind of groups", p.group_kind);
+  validate_counts(p);
+  validate_epilogue(p.epilogue);
+  require_supported(p);
+}
+
+void validate(const Workload& w) {
+  validate(static_cast<const Problem&>(w));
+  validate_alignment("A", w.hints.align_a, w.types.a);
+  validate_alignment("B", w.hints.align_b, w.types.b);
+  validate_alignment("C", w.hints.align_d, w.types.c);
+  validate_alignment("D", w.hints.align_d, w.types.d);
+  validate_enum("the workspace class", w.hints.workspace);
 }
 
 void validate(const Problem& p, const Operands& o) {
   if (p.m == 0 || p.n == 0) {  // nothing is read or written; leading dimensions are checked all the same
-    validate_matrix("a", o.a, o.lda, p.op_a == Op::n ? p.k : p.m, false);
-    validate_matrix("b", o.b, o.ldb, p.op_b == Op::n ? p.n : p.k, false);
-    validate_matrix("d", o.d, o.ldd, p.n, false);
+    validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, false);
+    validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, false);
+    validate_matrix("d", o.d, o.ldd, extent_of_d(p), p.types.d, false);
     return;
   }
   const bool has_product = p.k != 0 && o.alpha != 0;
-  validate_matrix("a", o.a, o.lda, p.op_a == Op::n ? p.k : p.m, has_product);
-  validate_matrix("b", o.b, o.ldb, p.op_b == Op::n ? p.n : p.k, has_product);
-  if (o.beta != 0) validate_matrix("c", o.c, o.ldc, p.n, true);
-  validate_matrix("d", o.d, o.ldd, p.n, true);
-  validate_element_alignment("a", o.a, p.dtype);
-  validate_element_alignment("b", o.b, p.dtype);
-  if (o.beta != 0) validate_element_alignment("c", o.c, p.dtype);
-  validate_element_alignment("d", o.d, p.dtype);
+  validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, has_product);
+  validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, has_product);
+  if (o.beta != 0) validate_matrix("c", o.c, o.ldc, extent_of_d(p), p.types.c, true);
+  validate_matrix("d", o.d, o.ldd, extent_of_d(p), p.types.d, true);
+  validate_element_alignment("a", o.a, p.types.a);
+  validate_element_alignment("b", o.b, p.types.b);
+  if (o.beta != 0) validate_element_alignment("c", o.c, p.types.c);
+  validate_element_alignment("d", o.d, p.types.d);
   if (o.beta != 0 && o.c == o.d && o.ldc != o.ldd) {
     bad("C and D are the same matrix with different leading dimensions: ldc " + std::to_string(o.ldc) + ", ldd " +
         std::to_string(o.ldd));
   }
 }
 
-Problem describe(const Problem& problem, const Operands& o) {
-  Problem described = problem;
+Workload describe(const Problem& problem, const Operands& o) {
+  const Types& types = problem.types;
   const bool reads_c = o.beta != 0;
-  const std::uint64_t c_bits = reads_c ? alignment_bits(o.c, o.ldc, problem.dtype) : 0;
-  described.align_a = alignment_of(alignment_bits(o.a, o.lda, problem.dtype));
-  described.align_b = alignment_of(alignment_bits(o.b, o.ldb, problem.dtype));
-  described.align_d = alignment_of(alignment_bits(o.d, o.ldd, problem.dtype) | c_bits);
-  described.beta_is_zero = !reads_c;
-  return described;
+  const std::uint64_t c_bits = reads_c ? alignment_bits(o.c, o.ldc, types.c) : 0;
+  return {problem,
+          {.align_a = alignment_of(alignment_bits(o.a, o.lda, types.a)),
+           .align_b = alignment_of(alignment_bits(o.b, o.ldb, types.b)),
+           .align_d = alignment_of(alignment_bits(o.d, o.ldd, types.d) | c_bits),
+           .beta_is_zero = !reads_c}};
 }
 
 }  // namespace hotgemm

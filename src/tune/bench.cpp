@@ -27,7 +27,7 @@ RaceOptions race_options(const BenchOptions& options, TimingMode mode, std::span
   return race_options;
 }
 
-BenchSide make_side(const std::string& name, const Problem& problem, std::span<const double> us) {
+BenchSide make_side(const std::string& name, const Workload& problem, std::span<const double> us) {
   BenchSide side;
   side.name = name;
   side.median_us = median(us);
@@ -95,7 +95,7 @@ Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vecto
 }
 
 /// cuBLAS's default, then the algorithms that cuBLASLt's heuristics return.
-std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Problem& problem, std::span<const OperandSet> sets,
+std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Workload& problem, std::span<const OperandSet> sets,
                                      const BenchOptions& options) {
   std::vector<Contender> all{cublas.default_gemm(problem, sets, options.alpha, options.beta)};
   for (Contender& contender : cublas.lt_heuristics(problem, sets, options.alpha, options.beta)) {
@@ -135,7 +135,7 @@ void measure(const Driver& driver, CUstream stream, const Contender& ours, const
 
 /// The eager time of our kernel or of cuBLAS's default, whichever is faster. Infinite if neither runs.
 double quick_us(const Driver& driver, CUstream stream, const Contender& ours, std::span<const OperandSet> sets,
-                const Problem& problem, CublasBaseline& cublas, const BenchOptions& options) {
+                const Workload& problem, CublasBaseline& cublas, const BenchOptions& options) {
   RaceOptions quick = race_options(options, TimingMode::eager, sets);
   quick.rounds = kModeRounds;
   quick.round_us = std::min(quick.round_us, kScreenRoundUs);
@@ -153,7 +153,7 @@ nlohmann::json side_json(const BenchSide& side) {
 }  // namespace
 
 Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<const OperandSet> sets,
-                           const Problem& problem, CublasBaseline& cublas, const BenchOptions& options) {
+                           const Workload& problem, CublasBaseline& cublas, const BenchOptions& options) {
   RaceOptions quick = race_options(options, options.mode.value_or(TimingMode::eager), sets);
   quick.round_us = kScreenRoundUs;
   Baseline found = choose_baseline(driver, stream, all_of_cublas(cublas, problem, sets, options), quick);
@@ -161,7 +161,7 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
 }
 
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
-                          std::span<const OperandSet> sets, const Problem& problem, CublasBaseline& cublas,
+                          std::span<const OperandSet> sets, const Workload& problem, CublasBaseline& cublas,
                           const BenchOptions& options) {
   BenchResult result;
   result.problem = problem;
@@ -188,7 +188,7 @@ BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender
 }
 
 std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream stream, const Contender& ours,
-                                            std::span<const OperandSet> sets, const Problem& problem,
+                                            std::span<const OperandSet> sets, const Workload& problem,
                                             CublasBaseline& cublas, const BenchOptions& options) {
   BenchOptions one = options;
   if (!one.mode) one.mode = TimingMode::eager;

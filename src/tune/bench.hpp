@@ -39,7 +39,7 @@ struct BenchSide {
 };
 
 struct BenchResult {
-  Problem problem;
+  Workload problem;
   TimingMode mode = TimingMode::eager;
   BenchSide ours;
   std::string origin;  ///< where our kernel came from; set by the caller
@@ -60,7 +60,7 @@ struct BenchResult {
 /// in the mode of `options`, or eager if that is empty. Use it for a figure beside ours where bench_problem would take
 /// too long. Throws Error{not_supported} if none of them runs.
 Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<const OperandSet> sets,
-                           const Problem& problem, CublasBaseline& cublas, const BenchOptions& options);
+                           const Workload& problem, CublasBaseline& cublas, const BenchOptions& options);
 
 /// Measures `ours`, whose result the caller has checked, against the fastest of cuBLAS's default and all algorithms
 /// that cuBLASLt's heuristics return. Separate races choose the baseline, in the timing mode that is reported. The
@@ -70,13 +70,13 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
 /// If a problem cannot be measured, `failure` says why. Only Error{context_lost} and driver errors that belong to
 /// neither side are thrown.
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
-                          std::span<const OperandSet> sets, const Problem& problem, CublasBaseline& cublas,
+                          std::span<const OperandSet> sets, const Workload& problem, CublasBaseline& cublas,
                           const BenchOptions& options);
 
 /// Calls bench_problem in every mode that the protocol asks for: eager, and also graph below kGraphBelowUs. If
 /// options.mode is set, only in that mode.
 std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream stream, const Contender& ours,
-                                            std::span<const OperandSet> sets, const Problem& problem,
+                                            std::span<const OperandSet> sets, const Workload& problem,
                                             CublasBaseline& cublas, const BenchOptions& options);
 
 /// One object with the names of the fields. Times are in µs; a value that was not measured is null.

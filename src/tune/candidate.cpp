@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 5> kStageWords = {"chosen", "build", "loa
 constexpr int kNeighbours = 4;   // nearest classes whose winners are tried
 constexpr double kFarthest = 4;  // as Neighbour::distance: a factor of 16 in one size
 
-std::vector<KernelConfig> winners_nearby(const Problem& problem, const Database& database, const GpuQuery& query) {
+std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database& database, const GpuQuery& query) {
   std::vector<KernelConfig> configs;
   for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
     if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
@@ -33,7 +33,7 @@ std::vector<KernelConfig> winners_nearby(const Problem& problem, const Database&
   return configs;
 }
 
-std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Problem& problem,
+std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Workload& problem,
                                const DeviceInfo& device) {
   if (ranked.empty()) {
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + device.arch);
@@ -83,7 +83,7 @@ void reject(Candidate& c, Stage stage, std::string reason) {
   log(LogLevel::debug, "rejected " + to_string(c.config) + " at " + std::string(to_string(stage)) + ": " + c.reason);
 }
 
-void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Workload& problem,
               const Environment& where) {
   if (!is_worth_remembering(ended.reason)) return;
   const std::string name = to_string(ended.config);
@@ -98,7 +98,7 @@ void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& 
   }
 }
 
-std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
+std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
                                        const Database* database, const GpuQuery& query) {
   const GemmTraits traits = traits_of(problem);
   const ArchLimits& arch = arch_limits(device.arch);
@@ -117,12 +117,12 @@ std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo&
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 
-std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device) {
+std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device) {
   return rows_of(rank(candidates(traits_of(problem), arch_limits(device.arch)), problem, device), problem, device);
 }
 
-void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
-                      int jobs, const std::function<bool()>& is_cancelled) {
+void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
+                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled) {
   const GemmTraits traits = traits_of(problem);
   std::vector<Candidate*> rows;
   std::vector<KernelSource> sources;
@@ -149,7 +149,7 @@ void reject_remembered(std::span<Candidate> candidates, const Environment& where
   }
 }
 
-void merge_twins(std::span<Candidate> candidates, const Problem& problem) {
+void merge_twins(std::span<Candidate> candidates, const Workload& problem) {
   using Launched = std::pair<Sha256, LaunchShape>;  // the machine code and how it is launched
   std::map<Launched, std::vector<Candidate*>> groups;
   for (Candidate& c : candidates) {

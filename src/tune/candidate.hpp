@@ -54,28 +54,28 @@ void reject(Candidate& candidate, Stage stage, std::string reason);
 
 /// Adds `ended`, which was rejected on a GPU, and its twins among `rows` to the engine's rejections, if
 /// is_worth_remembering(reason).
-void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Problem& problem,
+void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Workload& problem,
               const Environment& where);
 
 /// Picks `count` configs for `problem` on `device`: the model's shortlist, a quarter of anchors, and the configs that
 /// won on the nearest problems in `database`. They are ordered from the fastest predicted to the slowest. Throws
 /// Error{not_supported} if no kernel computes the problem on the device.
-std::vector<Candidate> pick_candidates(const Problem& problem, const DeviceInfo& device, int count,
+std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
                                        const Database* database = nullptr, const GpuQuery& query = {});
 
 /// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
-std::vector<Candidate> all_candidates(const Problem& problem, const DeviceInfo& device);
+std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device);
 
 /// Compiles the candidates that are still alive for the GPU of `where`. Rejects those that fail to compile or spill.
 /// Also rejects remembered ones, without compiling them. `is_cancelled` is called after each kernel.
-void build_candidates(std::span<Candidate> candidates, const Problem& problem, const Environment& where, Engine& engine,
-                      int jobs, const std::function<bool()>& is_cancelled = {});
+void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
+                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled = {});
 
 /// Rejects the candidates whose kernels are in the engine's rejections for `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);
 
 /// Groups built candidates that have the same machine code and launch shape. In each group only the one with the
 /// earliest name stays alive; the others get its name as `same_as`.
-void merge_twins(std::span<Candidate> candidates, const Problem& problem);
+void merge_twins(std::span<Candidate> candidates, const Workload& problem);
 
 }  // namespace hotgemm

@@ -16,7 +16,7 @@ namespace hotgemm {
 
 /// What exists from begin to end.
 struct DeviceMeasurer::Session {
-  Session(DeviceState& state, const Problem& p, const MeasureOptions& o)
+  Session(DeviceState& state, const Workload& p, const MeasureOptions& o)
       : device(state),
         problem(p),
         options(o),
@@ -26,7 +26,7 @@ struct DeviceMeasurer::Session {
         stream(state.driver()) {}
 
   const Driver& driver() const { return device.driver(); }
-  float beta() const { return problem.beta_is_zero ? 0.0f : 1.0f; }
+  float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }
   const OperandSet& set(int index) const { return pool.sets()[static_cast<std::size_t>(index)]; }
 
   /// Loaded once; the same config with another raster is the same kernel.
@@ -42,15 +42,19 @@ struct DeviceMeasurer::Session {
   }
 
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, int index) const {
-    const Operands operands = OperandPool::operands(set(index), 1.0f, beta());
+    launch(kernel, trial, on, OperandPool::operands(set(index), 1.0f, beta()));
+  }
+  void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
     driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on),
                    "launch " + to_string(trial.config));
   }
 
   std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
     holds_normal = false;
-    return check_exactly(device.check_kernels(), problem, pool, seed, stream.get(),
-                         [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); });
+    return check_exactly(
+        device.check_kernels(), problem, pool, seed, stream.get(),
+        [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); },
+        [&](const Operands& operands, CUstream on) { launch(kernel, trial, on, operands); });
   }
 
   void fill_normal() {
@@ -62,7 +66,7 @@ struct DeviceMeasurer::Session {
   }
 
   DeviceState& device;
-  Problem problem;
+  Workload problem;
   MeasureOptions options;
   std::unique_lock<std::mutex> lock;
   RelaxedCaptureMode relaxed;  // the program may be capturing elsewhere
@@ -83,7 +87,7 @@ DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step) : device_(de
 
 DeviceMeasurer::~DeviceMeasurer() = default;
 
-void DeviceMeasurer::begin(const Problem& problem, const MeasureOptions& options) {
+void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
   end();
   gpu_.environment = device_.environment();  // the toolchain may have been loaded since
   session_ = std::make_unique<Session>(device_, problem, options);

@@ -28,7 +28,7 @@ class DeviceMeasurer final : public Measurer {
   ~DeviceMeasurer() override;
 
   const GpuFacts& gpu() const override { return gpu_; }
-  void begin(const Problem& problem, const MeasureOptions& options) override;
+  void begin(const Workload& problem, const MeasureOptions& options) override;
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override;
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override;
   void end() override;

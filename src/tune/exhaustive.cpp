@@ -49,7 +49,7 @@ struct Step {
 /// Measures all configs. Each next step is read from the trace, so that continuing an earlier run is no special case.
 class Exhaustive {
  public:
-  Exhaustive(Engine& engine, Measurer& measurer, const Problem& problem, ResumableTrace& trace,
+  Exhaustive(Engine& engine, Measurer& measurer, const Workload& problem, ResumableTrace& trace,
              const ExhaustiveOptions& options, const ExhaustiveObserver& observer)
       : engine_(engine),
         measurer_(measurer),
@@ -331,7 +331,7 @@ class Exhaustive {
 
   Engine& engine_;
   Measurer& measurer_;
-  const Problem& problem_;
+  const Workload& problem_;
   const std::string name_;
   ResumableTrace& trace_;
   const ExhaustiveOptions& options_;
@@ -347,7 +347,7 @@ class Exhaustive {
 
 }  // namespace
 
-std::string exhaustive_digest(const Problem& problem, const TraceHeader& header) {
+std::string exhaustive_digest(const Workload& problem, const TraceHeader& header) {
   const Environment& e = header.environment;
   IdentityBuilder builder;
   builder.field("problem", to_string(problem));
@@ -357,8 +357,9 @@ std::string exhaustive_digest(const Problem& problem, const TraceHeader& header)
   return builder.build().hex();
 }
 
-ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Problem& problem, ResumableTrace& trace,
-                                      const ExhaustiveOptions& options, const ExhaustiveObserver& observer) {
+ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Workload& problem,
+                                      ResumableTrace& trace, const ExhaustiveOptions& options,
+                                      const ExhaustiveObserver& observer) {
   return Exhaustive(engine, measurer, problem, trace, options, observer).run();
 }
 

@@ -25,7 +25,9 @@ struct ExhaustiveOptions {
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
 };
 
-/// Receives progress. Functions may be empty.
+/// Receives progress. Functions may be empty. While kernels compile, they are called on any of the compile threads, one
+/// at a time; otherwise on the calling thread, with no lock held. An exception ends the run, which throws it (while
+/// kernels compile, as CallbackGuard says).
 struct ExhaustiveObserver {
   std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;  ///< "compile", "measure"
   std::function<bool()> is_cancelled;                                                        ///< called between steps
@@ -40,7 +42,7 @@ struct ExhaustiveResult {
 
 /// 64 hex digits that name the trace of all configs for `problem`. They depend on every field of `header` except the
 /// version.
-std::string exhaustive_digest(const Problem& problem, const TraceHeader& header);
+std::string exhaustive_digest(const Workload& problem, const TraceHeader& header);
 
 /// Measures every config that is legal for `problem` and appends the samples to `trace`. Every config gets one round.
 /// The best twentieth, but at least eight, get all rounds. The best three get all rounds with every raster. One config,
@@ -50,7 +52,8 @@ std::string exhaustive_digest(const Problem& problem, const TraceHeader& header)
 /// Records only the rejections of candidates that are wrong or dangerous. Throws Error{no_compiler} if something must
 /// be compiled and NVRTC is missing, wrong_result if no candidate survives, and the measurer's errors that are not the
 /// fault of a candidate.
-ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Problem& problem, ResumableTrace& trace,
-                                      const ExhaustiveOptions& options, const ExhaustiveObserver& observer = {});
+ExhaustiveResult measure_every_config(Engine& engine, Measurer& measurer, const Workload& problem,
+                                      ResumableTrace& trace, const ExhaustiveOptions& options,
+                                      const ExhaustiveObserver& observer = {});
 
 }  // namespace hotgemm

@@ -52,12 +52,12 @@ class Measurer {
 
   virtual const GpuFacts& gpu() const = 0;
 
-  /// From now on trials are about `problem`: makes its operands. Ends what was begun before. Throws
-  /// Error{out_of_memory} if the operands do not fit, and what the driver says of anything that is no trial's fault.
-  virtual void begin(const Problem& problem, const MeasureOptions& options) = 0;
+  /// Makes the operands of `problem`; the trials that follow are about it. Ends the previous problem. Throws
+  /// Error{out_of_memory} if the operands do not fit, and driver errors that are not the fault of a trial.
+  virtual void begin(const Workload& problem, const MeasureOptions& options) = 0;
 
-  /// Loads each trial and runs it once on check data, `seed` of which differs from the seed that begin was given: all
-  /// of D must be right, and nothing else in the operands' memory written. Returns a verdict each.
+  /// Loads each trial and runs it twice on check data (check_exactly). All of D must be right, and no other memory of
+  /// the operands may be written. `seed` must differ from the seed given to begin. Returns one verdict per trial.
   virtual std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) = 0;
 
   /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored. With `with_baseline`, cuBLAS's

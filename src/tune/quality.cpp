@@ -32,7 +32,7 @@ Candidate candidate_of(const CandidateName& name) {
 CandidateName name_of(const Candidate& candidate) { return {to_string(candidate.config), to_string(candidate.launch)}; }
 
 /// The config that a call without records uses before anything is measured.
-CandidateName estimate(Engine& engine, const Problem& problem, const Environment& where) {
+CandidateName estimate(Engine& engine, const Workload& problem, const Environment& where) {
   for (const Choice& choice : choose(problem, where.arch, Database(DatabaseOptions{}), engine.query(where))) {
     Candidate candidate;
     candidate.config = choice.config;
@@ -44,7 +44,7 @@ CandidateName estimate(Engine& engine, const Problem& problem, const Environment
 }
 
 /// Races each of `names` once and returns the times by name. The order of `names` does not matter.
-std::map<CandidateName, std::vector<double>> race_fresh(Engine& engine, Measurer& measurer, const Problem& problem,
+std::map<CandidateName, std::vector<double>> race_fresh(Engine& engine, Measurer& measurer, const Workload& problem,
                                                         std::vector<CandidateName> names, const QualityOptions& options,
                                                         TimingMode mode) {
   std::ranges::sort(names);
@@ -79,7 +79,7 @@ AssessedChoice pick_of(const CandidateName& name, const TraceRanking& ranking) {
 
 }  // namespace
 
-QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem, const ExhaustiveResult& exhaustive,
+QualityResult assess(Engine& engine, Measurer& measurer, const Workload& problem, const ExhaustiveResult& exhaustive,
                      const QualityOptions& options, const std::function<bool()>& is_cancelled) {
   const TraceRanking& ranking = exhaustive.ranking;
   const GpuFacts& gpu = measurer.gpu();

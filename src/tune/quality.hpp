@@ -17,14 +17,15 @@ struct AssessedChoice {
   CandidateName name;
   int place = 0;  ///< rank of its config in the trace; 0 if that was not timed
   double us = std::numeric_limits<double>::quiet_NaN();
-  /// Its time / the oracle's time − 1, paired by rounds of a separate race. Below zero it is faster than the oracle.
+  /// The ratio of its time to the oracle's time − 1, paired by rounds of a separate race. Below zero it is faster than
+  /// the oracle.
   double regret = std::numeric_limits<double>::quiet_NaN();
   Interval regret_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %
 };
 
 /// How the tuner's answer and the answers without measuring compare with the best of all configs, for one problem.
 struct QualityResult {
-  Problem problem;
+  Workload problem;
   TimingMode mode = TimingMode::eager;
   std::size_t configs = 0;   ///< number of configs timed
   std::size_t rejected = 0;  ///< number of configs rejected
@@ -49,7 +50,7 @@ struct QualityOptions {
 /// `exhaustive`. The race uses fresh data and samples, not those that made the choice. The search adds a record to
 /// `engine`: pass an engine that keeps no records. Throws the errors of search, and wrong_result if one of the three
 /// gives wrong results.
-QualityResult assess(Engine& engine, Measurer& measurer, const Problem& problem, const ExhaustiveResult& exhaustive,
+QualityResult assess(Engine& engine, Measurer& measurer, const Workload& problem, const ExhaustiveResult& exhaustive,
                      const QualityOptions& options, const std::function<bool()>& is_cancelled = {});
 
 /// The regrets of all problems together. NaN if there are no problems, or if one of them failed.

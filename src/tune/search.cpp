@@ -33,7 +33,7 @@ struct RowLaunch {
 
 class Search {
  public:
-  Search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+  Search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
          const SearchOptions& options, const SearchObserver& observer)
       : engine_(engine), measurer_(measurer), problem_(problem), options_(options), observer_(observer) {
     outcome_.candidates = std::move(candidates);
@@ -352,7 +352,7 @@ class Search {
 
   Engine& engine_;
   Measurer& measurer_;
-  const Problem& problem_;
+  const Workload& problem_;
   const SearchOptions& options_;
   const SearchObserver& observer_;
   TuneOutcome outcome_;
@@ -364,7 +364,7 @@ class Search {
 
 }  // namespace
 
-TuneOutcome search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+TuneOutcome search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer) {
   return Search(engine, measurer, problem, std::move(candidates), options, observer).run();
 }

@@ -31,7 +31,8 @@ struct RaceLeader {
   int alive = 0;                                            ///< candidates that are still in the race
 };
 
-/// Receives events as they happen, on the thread that searches. Functions may be empty.
+/// Receives events as they happen, on the thread that searches, which holds no lock but the one of a DeviceMeasurer's
+/// GPU. Functions may be empty. An exception ends the search, and search() throws it.
 struct SearchObserver {
   std::function<void(const Candidate&)> rejected;
   std::function<void(const Sample&)> sampled;
@@ -67,7 +68,7 @@ struct TuneOutcome {
 /// the operands do not fit. If no candidate survives, throws wrong_result if one of them was wrong, else driver_error
 /// if one was built, else compile_failed. Throws interrupted if it was cancelled before anything was timed, and the
 /// measurer's errors that are not the fault of a candidate.
-TuneOutcome search(Engine& engine, Measurer& measurer, const Problem& problem, std::vector<Candidate> candidates,
+TuneOutcome search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer = {});
 
 }  // namespace hotgemm

@@ -11,7 +11,7 @@ SearchOptions search_options(const TuneOptions& options) {
           .scratch_bytes = options.scratch_bytes};
 }
 
-TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const TuneOptions& options) {
+TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options) {
   Engine& engine = device.engine();
   std::vector<Candidate> candidates =
       pick_candidates(problem, device.info_with_clocks(), options.max_candidates, &engine.database, device.query());

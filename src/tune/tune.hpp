@@ -14,6 +14,6 @@ SearchOptions search_options(const TuneOptions& options);
 ///
 /// Uses its own stream and scratch memory. Throws the errors of pick_candidates and search, and Error{context_lost} if
 /// a candidate destroys the CUDA context.
-TuneOutcome tune_problem(DeviceState& device, const Problem& problem, const TuneOptions& options);
+TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options);
 
 }  // namespace hotgemm

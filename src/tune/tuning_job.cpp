@@ -10,20 +10,17 @@
 namespace hotgemm {
 namespace {
 
-bool is_empty(const Problem& problem) { return problem.m <= 0 || problem.n <= 0 || problem.k <= 0; }
+bool is_empty(const Workload& problem) { return problem.m <= 0 || problem.n <= 0 || problem.k <= 0; }
 
-std::string class_key(Problem problem) {
-  if (!is_empty(problem)) problem.m = class_m(problem.m);
-  return to_string(problem);
-}
+std::string class_text(const Workload& problem) { return to_string(is_empty(problem) ? problem : class_of(problem)); }
 
 }  // namespace
 
-std::vector<TuningJob> jobs_of(std::span<const Problem> problems) {
+std::vector<TuningJob> jobs_of(std::span<const Workload> problems) {
   std::vector<TuningJob> jobs;
   std::map<std::string, std::size_t> index;
-  for (const Problem& problem : problems) {
-    const auto [it, is_new] = index.emplace(class_key(problem), jobs.size());
+  for (const Workload& problem : problems) {
+    const auto [it, is_new] = index.emplace(class_text(problem), jobs.size());
     if (is_new) jobs.emplace_back();
     jobs[it->second].problems.push_back(problem);
   }
@@ -36,7 +33,7 @@ void limit_trials(TuningJob& job, int trials) {
   job.trials = std::min(job.trials, trials);
 }
 
-ProblemResult failed(const Problem& problem, const Error& error) {
+ProblemResult failed(const Workload& problem, const Error& error) {
   return {.problem = problem, .failure = error.what(), .failure_code = error.code()};
 }
 
@@ -48,7 +45,7 @@ JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, 
       environment_(std::move(environment)),
       jobs_(jobs) {}
 
-std::optional<TuningRecord> JobPreparation::recorded(const Problem& problem, EarlierRun earlier) const {
+std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, EarlierRun earlier) const {
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, engine_.query(environment_));
   if (!found || found->freshness != Freshness::current) return std::nullopt;
@@ -58,7 +55,7 @@ std::optional<TuningRecord> JobPreparation::recorded(const Problem& problem, Ear
 std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun earlier,
                                                      const std::function<bool()>& is_cancelled) {
   const auto start = std::chrono::steady_clock::now();
-  const Problem& problem = job.problem();
+  const Workload& problem = job.problem();
   try {
     validate(problem);
     if (is_empty(problem)) {

@@ -12,18 +12,18 @@ namespace hotgemm {
 
 /// A problem class in a tuning run.
 struct TuningJob {
-  std::vector<Problem> problems;  ///< all of one class, in the list's order; the first one is measured
+  std::vector<Workload> problems;  ///< all of one class, in the list's order; the first one is measured
   std::vector<Candidate> candidates;
   double compile_s = 0;
   int trials = 0;           ///< the number of candidates that it may time
   std::set<int> failed_on;  ///< GPUs whose measurers failed with this job
 
-  const Problem& problem() const { return problems.front(); }
+  const Workload& problem() const { return problems.front(); }
 };
 
 /// One job per class among `problems`, in the order of the first members. Problems that cannot be tuned also get jobs,
 /// which fail.
-std::vector<TuningJob> jobs_of(std::span<const Problem> problems);
+std::vector<TuningJob> jobs_of(std::span<const Workload> problems);
 
 /// Leaves at most `trials` candidates to be timed: the ones predicted to be fastest.
 void limit_trials(TuningJob& job, int trials);
@@ -39,7 +39,7 @@ class JobPreparation {
   std::optional<ProblemResult> prepare(TuningJob& job, EarlierRun earlier, const std::function<bool()>& is_cancelled);
 
  private:
-  std::optional<TuningRecord> recorded(const Problem& problem, EarlierRun earlier) const;
+  std::optional<TuningRecord> recorded(const Workload& problem, EarlierRun earlier) const;
 
   Engine& engine_;
   const TuningRunOptions& options_;
@@ -49,6 +49,6 @@ class JobPreparation {
 };
 
 /// The result of a problem that failed with `error`.
-ProblemResult failed(const Problem& problem, const Error& error);
+ProblemResult failed(const Workload& problem, const Error& error);
 
 }  // namespace hotgemm

@@ -1,5 +1,6 @@
 #include "tune/tuning_run.hpp"
 
+#include "base/callback_guard.hpp"
 #include "gpu/nvrtc.hpp"
 #include "tune/tuning_job.hpp"
 #include "tune/tuning_queue.hpp"
@@ -57,14 +58,14 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  TuningReport run(std::span<const Problem> problems);
+  TuningReport run(std::span<const Workload> problems);
 
  private:
   // For the preparing thread.
   void start();
   void require_one_model() const;
-  void prepare_all(std::span<const Problem> problems);
-  EarlierRun earlier_run(const Problem& problem);
+  void prepare_all(std::span<const Workload> problems);
+  EarlierRun earlier_run(const Workload& problem);
   void join();
   void settle_leftovers();
   RunEnd end_of_run() const;
@@ -82,13 +83,25 @@ class Run {
 
   // For any thread.
   void finish(const TuningJob& job, ProblemResult result);
-  bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
+  bool is_cancelled() const {
+    return callbacks_.run(true, [&] { return observer_.is_cancelled && observer_.is_cancelled(); });
+  }
   double seconds_left() const { return options_.run_budget_s - seconds_since(start_); }
   bool is_over() const { return is_cancelled() || seconds_left() <= 0; }
   template <class Function, class... Args>
   void tell(const Function& function, const Args&... args) {
     const std::lock_guard lock(telling_);
-    if (function) function(args...);
+    tell_locked(function, args...);
+  }
+
+  /// The caller holds `telling_`.
+  template <class Function, class... Args>
+  void tell_locked(const Function& function, const Args&... args) {
+    if (!function) return;
+    callbacks_.run(false, [&] {
+      function(args...);
+      return true;
+    });
   }
 
   Engine& engine_;
@@ -100,6 +113,7 @@ class Run {
   std::optional<JobPreparation> preparation_;
   TuningQueue queue_{options_.max_trials, [this] { return is_over(); }};
 
+  mutable CallbackGuard callbacks_;
   std::mutex telling_;  // held while the observer is called; guards report_
   TuningReport report_;
 
@@ -111,11 +125,12 @@ class Run {
   std::deque<Lane> lanes_;  // the last member, because its threads use the others
 };
 
-TuningReport Run::run(std::span<const Problem> problems) {
+TuningReport Run::run(std::span<const Workload> problems) {
   start();
   prepare_all(problems);
   join();
   settle_leftovers();
+  callbacks_.rethrow();
   report_.left = static_cast<int>(problems.size() - report_.results.size());
   report_.end = end_of_run();
   report_.seconds = seconds_since(start_);
@@ -167,7 +182,7 @@ void Run::require_one_model() const {
   }
 }
 
-void Run::prepare_all(std::span<const Problem> problems) {
+void Run::prepare_all(std::span<const Workload> problems) {
   for (TuningJob& job : jobs_of(problems)) {
     if (!queue_.wait_for_room()) break;
     const EarlierRun earlier = earlier_run(job.problem());
@@ -182,9 +197,10 @@ void Run::prepare_all(std::span<const Problem> problems) {
   queue_.close();
 }
 
-EarlierRun Run::earlier_run(const Problem& problem) {
+EarlierRun Run::earlier_run(const Workload& problem) {
   const std::lock_guard lock(telling_);
-  return observer_.earlier ? observer_.earlier(problem) : EarlierRun::nothing;
+  if (!observer_.earlier) return EarlierRun::nothing;
+  return callbacks_.run(EarlierRun::nothing, [&] { return observer_.earlier(problem); });
 }
 
 void Run::join() {
@@ -271,7 +287,7 @@ bool Run::wait_for_go(bool is_up) {
 
 std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
   const auto start = Clock::now();
-  const Problem& problem = job.problem();
+  const Workload& problem = job.problem();
   ProblemResult result{.problem = problem, .gpu = gpu, .compile_s = job.compile_s};
   tell(observer_.began, gpu, problem);
   try {
@@ -339,11 +355,11 @@ SearchObserver Run::search_observer(int gpu, const TuningJob& job, std::vector<R
 
 void Run::finish(const TuningJob& job, ProblemResult result) {
   const std::lock_guard lock(telling_);
-  for (const Problem& problem : job.problems) {
+  for (const Workload& problem : job.problems) {
     result.problem = problem;
     report_.results.push_back(result);
     report_.trials += result.measured;
-    if (observer_.finished) observer_.finished(result);
+    tell_locked(observer_.finished, result);
     // The other problems of the class share its record or its failure.
     result = {.status = result.record ? TuneStatus::recorded : TuneStatus::failed,
               .record = std::move(result.record),
@@ -367,7 +383,7 @@ std::string_view to_string(TuneStatus status) {
 TuningRun::TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer)
     : engine_(engine), factory_(std::move(factory)), options_(std::move(options)), observer_(std::move(observer)) {}
 
-TuningReport TuningRun::run(std::span<const Problem> problems) {
+TuningReport TuningRun::run(std::span<const Workload> problems) {
   return Run(engine_, factory_, options_, observer_).run(problems);
 }
 

@@ -37,7 +37,7 @@ enum class TuneStatus {
 std::string_view to_string(TuneStatus status);
 
 struct ProblemResult {
-  Problem problem;
+  Workload problem;
   TuneStatus status = TuneStatus::failed;
   int gpu = -1;                        ///< the GPU that measured it; -1 if none did
   std::optional<TuningRecord> record;  ///< empty if it failed
@@ -60,15 +60,17 @@ enum class EarlierRun {
   done,     ///< the record is the answer, even with `retune`
 };
 
-/// Receives events as they happen. They come from several threads, but one at a time, except for is_cancelled.
-/// Functions may be empty and must not throw.
+/// Receives events as they happen. Functions may be empty. They are called on the thread that runs and on those of the
+/// GPUs, one at a time under the run's lock, so they must not start or end a run. is_cancelled is called on any of
+/// these threads at any time, perhaps under the lock of the queue of jobs. If a function throws, the run ends as if it
+/// were cancelled, no function is called any more, and TuningRun::run throws the exception as CallbackGuard says.
 struct TuningObserver {
-  std::function<void(const GpuFacts&)> started;        ///< once, after the GPUs are known and before the first problem
-  std::function<EarlierRun(const Problem&)> earlier;   ///< called before each problem, after `started`
-  std::function<void(int gpu, const Problem&)> began;  ///< measuring begins
-  std::function<void(int gpu, const Problem&, const Candidate&)> rejected;
-  std::function<void(int gpu, const Problem&, const Sample&)> sampled;
-  std::function<void(int gpu, const Problem&, const RaceLeader&)> led;
+  std::function<void(const GpuFacts&)> started;         ///< once, after the GPUs are known and before the first problem
+  std::function<EarlierRun(const Workload&)> earlier;   ///< called before each problem, after `started`
+  std::function<void(int gpu, const Workload&)> began;  ///< measuring begins
+  std::function<void(int gpu, const Workload&, const Candidate&)> rejected;
+  std::function<void(int gpu, const Workload&, const Sample&)> sampled;
+  std::function<void(int gpu, const Workload&, const RaceLeader&)> led;
   std::function<void(const ProblemResult&)> finished;  ///< the record is already in the database
   std::function<void(int gpu, const std::string& message)> lost;
   std::function<bool()> is_cancelled;  ///< true ends the run with the results so far
@@ -97,8 +99,8 @@ class TuningRun {
   TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer = {});
 
   /// Throws Error{invalid_argument} if the GPUs are of different models. If the factory throws for every GPU, throws
-  /// its error.
-  TuningReport run(std::span<const Problem> problems);
+  /// its error. Throws what the observer throws; the measurements until then are recorded.
+  TuningReport run(std::span<const Workload> problems);
 
  private:
   Engine& engine_;

@@ -47,11 +47,14 @@ Expected expect(const GpuFacts& gpu, const Problem& problem) {
   const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                        static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const double flops_per_s = std::max(gpu.info.sm_count, 1) * kFlopsPerClock * std::max(gpu.info.clock_mhz, 100) * 1e6;
-  const double elements = static_cast<double>(problem.m) * static_cast<double>(problem.k) +
-                          static_cast<double>(problem.k) * static_cast<double>(problem.n) +
-                          2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n);
+  const auto matrix_bytes = [](std::int64_t rows, std::int64_t cols, DType type) {
+    return static_cast<double>(rows) * static_cast<double>(cols) * size_bytes(type);
+  };
+  const Types& types = problem.types;
+  const double operands = matrix_bytes(problem.m, problem.k, types.a) + matrix_bytes(problem.k, problem.n, types.b) +
+                          matrix_bytes(problem.m, problem.n, types.c) + matrix_bytes(problem.m, problem.n, types.d);
   // The operand sets together fill L2 twice.
-  const double bytes = 2 * elements * size_bytes(problem.dtype) + 2.0 * static_cast<double>(gpu.info.l2_bytes);
+  const double bytes = 2 * operands + 2.0 * static_cast<double>(gpu.info.l2_bytes);
   return {flops / flops_per_s, bytes / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
 }
 
@@ -330,7 +333,7 @@ IsolatedMeasurer::~IsolatedMeasurer() = default;
 
 const GpuFacts& IsolatedMeasurer::gpu() const { return impl_->gpu; }
 
-void IsolatedMeasurer::begin(const Problem& problem, const MeasureOptions& options) {
+void IsolatedMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
   impl_->session = BeginRequest{problem, options};
   impl_->baseline.clear();
   impl_->begin();

@@ -35,7 +35,7 @@ class IsolatedMeasurer final : public Measurer {
   ~IsolatedMeasurer() override;
 
   const GpuFacts& gpu() const override;
-  void begin(const Problem& problem, const MeasureOptions& options) override;
+  void begin(const Workload& problem, const MeasureOptions& options) override;
   /// A trial that ended the worker gets a verdict with the way it ended: "hung: …", "faulted: …". Throws
   /// Error{internal} if other processes kill the worker again and again; begin and race do the same.
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override;

@@ -57,7 +57,7 @@ std::string FieldReader::text() {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Request encode_begin(const Problem& problem, const MeasureOptions& options) {
+Request encode_begin(const Workload& problem, const MeasureOptions& options) {
   FieldWriter fields;
   fields.add_text(to_string(problem)).add_number(options.scratch_bytes);
   fields.add_number(options.seed).add_number(options.with_baseline);
@@ -67,7 +67,7 @@ Request encode_begin(const Problem& problem, const MeasureOptions& options) {
 BeginRequest decode_begin(std::span<const std::byte> body) {
   FieldReader fields(body);
   BeginRequest request;
-  request.problem = parse_problem(fields.text());
+  request.problem = parse_workload(fields.text());
   request.options.scratch_bytes = fields.number<std::int64_t>();
   request.options.seed = fields.number<std::uint64_t>();
   request.options.with_baseline = fields.number<bool>();

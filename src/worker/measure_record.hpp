@@ -115,7 +115,7 @@ struct Request {
 using Cubins = std::map<std::string, std::shared_ptr<const Cubin>>;
 
 struct BeginRequest {
-  Problem problem;
+  Workload problem;
   MeasureOptions options;
 };
 struct CheckRequest {
@@ -128,7 +128,7 @@ struct RaceRequest {
   bool with_baseline = false;
 };
 
-Request encode_begin(const Problem& problem, const MeasureOptions& options);
+Request encode_begin(const Workload& problem, const MeasureOptions& options);
 Request encode_cubin(const Cubin& cubin);
 Request encode_check(std::span<const Trial> trials, unsigned seed);
 Request encode_race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline);

@@ -19,6 +19,7 @@ HOTGEMM_DEVICE float widen(u16 bits) {
   if constexpr (kType == DType::f16) {
     return cvt_f32_f16(bits);
   } else {
+    static_assert(kType == DType::bf16, "a 16-bit type");
     return cvt_f32_bf16(bits);
   }
 }
@@ -27,6 +28,7 @@ HOTGEMM_DEVICE u16 narrow(float value) {
   if constexpr (kType == DType::f16) {
     return cvt_rn_f16_f32(value);
   } else {
+    static_assert(kType == DType::bf16, "a 16-bit type");
     return round_bf16_f32(value);
   }
 }
@@ -36,6 +38,7 @@ HOTGEMM_DEVICE u32 narrow_pair(float low, float high) {
   if constexpr (kType == DType::f16) {
     return cvt_rn_f16x2_f32(low, high);
   } else {
+    static_assert(kType == DType::bf16, "a 16-bit type");
     return cvt_rn_bf16x2_f32(low, high);
   }
 }

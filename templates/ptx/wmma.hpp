@@ -46,7 +46,7 @@ namespace hotgemm::ptx {
 /// wmma.load.a: kM × 16 elements.
 template <int kM, DType kElement, bool kRow>
 HOTGEMM_DEVICE void wmma_load_a(u32 (&r)[wmma_operand_registers(kElement, kM)], u32 shared, int stride) {
-  static_assert(is_wmma_m(kM));
+  static_assert(is_wmma_m(kM) && (kElement == DType::f16 || kElement == DType::bf16));
   if constexpr (kM == 16) {
     HOTGEMM_WMMA_LOAD("a", "m16n16k16", 4)
   } else if constexpr (kM == 32) {
@@ -59,7 +59,7 @@ HOTGEMM_DEVICE void wmma_load_a(u32 (&r)[wmma_operand_registers(kElement, kM)], 
 /// wmma.load.b: 16 × 256 / kM elements.
 template <int kM, DType kElement, bool kRow>
 HOTGEMM_DEVICE void wmma_load_b(u32 (&r)[wmma_operand_registers(kElement, kWmmaMn / kM)], u32 shared, int stride) {
-  static_assert(is_wmma_m(kM));
+  static_assert(is_wmma_m(kM) && (kElement == DType::f16 || kElement == DType::bf16));
   if constexpr (kM == 16) {
     HOTGEMM_WMMA_LOAD("b", "m16n16k16", 4)
   } else if constexpr (kM == 32) {
@@ -126,6 +126,7 @@ template <int kM, DType kElement, bool kRowA, bool kRowB, int kA, int kB>
 HOTGEMM_DEVICE void wmma_mma(float (&d)[8], const u32 (&a)[kA], const u32 (&b)[kB]) {
   static_assert(is_wmma_m(kM) && kA == wmma_operand_registers(kElement, kM));
   static_assert(kB == wmma_operand_registers(kElement, kWmmaMn / kM));
+  static_assert(kElement == DType::f16 || kElement == DType::bf16);
   if constexpr (kElement == DType::f16) {
     if constexpr (kM == 16) {
       HOTGEMM_WMMA_MMA(HOTGEMM_WMMA_F32_F16, "m16n16k16")

@@ -4,6 +4,20 @@
 
 namespace hotgemm {
 
+/// Whether kernels on CUDA cores convert elements of `type` to f32 and back.
+constexpr bool is_cuda_core_type(DType type) {
+  switch (type) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32: return true;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: return false;
+  }
+  return false;
+}
+
 /// The properties of a kernel that the problem fixes, not the tuner. Together with a family's config they determine the
 /// cubin.
 ///

@@ -2,17 +2,64 @@
 #ifndef HOTGEMM_GEMM_TYPES_HPP
 #define HOTGEMM_GEMM_TYPES_HPP
 
-// The enumerations that host, kernels and users share. No std header: NVRTC compiles this file with nothing installed.
+// The enumerations that host, kernels and users share, and the table of element types. No std header: NVRTC compiles
+// this file with nothing installed.
 
 namespace hotgemm {
 
-/// Element type of A, B, C and D, and type of the accumulator.
-enum class DType : unsigned char { f16, bf16, f32 };
+/// Type of the elements of a matrix, or of a kernel's sums.
+enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32 };
 
 /// The operation on a row-major operand before the product: `n` reads it as stored, `t` transposes it.
 enum class Op : unsigned char { n, t };
 
-constexpr int size_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+/// The values of CUtensorMapDataType that are in use. src/gpu/tensor_map.cpp asserts that they are the driver's.
+enum class TensorMapType : unsigned char { uint8 = 0, int32 = 3, float16 = 6, float32 = 7, bfloat16 = 9 };
+
+/// The values of cudaDataType that are in use. src/gpu/cublas.cpp asserts that they are CUDA's.
+enum class CudaType : unsigned char {
+  r_32f = 0,
+  r_16f = 2,
+  r_8i = 3,
+  r_32i = 10,
+  r_16bf = 14,
+  r_8f_e4m3 = 28,
+  r_8f_e5m2 = 29
+};
+
+/// The facts about an element type.
+struct ElementType {
+  const char* name = nullptr;  ///< in text and in rendered kernels: the enumerator's name
+  int bytes = 0;
+  double unit_roundoff = 0;   ///< half the distance from 1 to the next larger number; zero for integers
+  double half_subnormal = 0;  ///< half the smallest positive number
+  TensorMapType tensor_map = TensorMapType::uint8;
+  CudaType cuda = CudaType::r_8i;
+};
+
+/// The table of element types: whoever adds an enumerator to DType adds its row here. Another number has no bytes.
+constexpr ElementType element_type(DType type) {
+  switch (type) {
+    case DType::f16: return {"f16", 2, 0x1p-11, 0x1p-25, TensorMapType::float16, CudaType::r_16f};
+    case DType::bf16: return {"bf16", 2, 0x1p-8, 0x1p-134, TensorMapType::bfloat16, CudaType::r_16bf};
+    case DType::f32: return {"f32", 4, 0x1p-24, 0x1p-150, TensorMapType::float32, CudaType::r_32f};
+    case DType::e4m3: return {"e4m3", 1, 0x1p-4, 0x1p-10, TensorMapType::uint8, CudaType::r_8f_e4m3};
+    case DType::e5m2: return {"e5m2", 1, 0x1p-3, 0x1p-17, TensorMapType::uint8, CudaType::r_8f_e5m2};
+    case DType::s8: return {"s8", 1, 0, 0.5, TensorMapType::uint8, CudaType::r_8i};
+    case DType::s32: return {"s32", 4, 0, 0.5, TensorMapType::int32, CudaType::r_32i};
+  }
+  return {};
+}
+
+constexpr int size_bytes(DType type) { return element_type(type).bytes; }
+
+/// How many element types there are: they are numbered from 0.
+constexpr int count_element_types() {
+  int count = 0;
+  while (size_bytes(static_cast<DType>(count)) != 0) ++count;
+  return count;
+}
+inline constexpr int kElementTypes = count_element_types();
 
 }  // namespace hotgemm
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/fragment.hpp"
 #include "shared/gemm_traits.hpp"
-#include "shared/rung_tag.hpp"
 #include "shared/tile_layout.hpp"
 
 namespace hotgemm {
@@ -13,41 +13,55 @@ inline constexpr int kDirectStore = 0;    // each pair directly from registers
 inline constexpr int kStagedStore = 1;    // through shared memory, then in 16-byte stores
 inline constexpr int kShuffledStore = 2;  // lanes exchange pairs until each has 16 bytes of a row, then store
 
-/// A variant of the `mma` family (templates/mma.cuh).
+/// A variant of the `mma` family (templates/mma.cuh). visit_fields says what the fields mean.
 struct MmaConfig {
   int block_m = 128;
   int block_n = 128;
   int block_k = 32;
   int warps_m = 2;
   int warps_n = 2;
-  int stages = 3;            ///< shared-memory tiles in flight
-  bool swizzle = true;       ///< XOR swizzle of chunks, or padded rows
-  int fragment_buffers = 2;  ///< 2: fragments of the next k-step are loaded while this one's products run
+  int stages = 3;
+  bool swizzle = true;
+  int fragment_buffers = 2;
   int store = kStagedStore;
-  int blocks_per_sm = 1;  ///< resident blocks that the register budget must allow
+  int blocks_per_sm = 1;
 
-  bool async_copy = true;  ///< operands are copied by cp.async, or through registers
-  bool padded = true;      ///< rows that are not swizzled are padded, or plain
-  int b_matrices = 4;      ///< 8×8 matrices that one ldmatrix of B loads: 4, or 2, which are one product's columns
-  bool serpentine = true;  ///< products walk the columns back and forth, or always forward
+  bool async_copy = true;
+  bool padded = true;
+  int b_matrices = 4;
+  bool serpentine = true;
 
-  /// The one list of fields: equality, name, database text and rendering all come from it.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("warps_m", "wm", config.warps_m);
-    visit("warps_n", "wn", config.warps_n);
-    visit("stages", "s", config.stages);
-    visit("swizzle", "x", config.swizzle);
-    visit("fragment_buffers", "f", config.fragment_buffers);
-    visit("store", "e", config.store);
-    visit("blocks_per_sm", "b", config.blocks_per_sm);
-    visit("async_copy", RungTag{"a", 1}, config.async_copy);
-    visit("padded", RungTag{"p", 1}, config.padded);
-    visit("b_matrices", RungTag{"l", 4}, config.b_matrices);
-    visit("serpentine", RungTag{"z", 1}, config.serpentine);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"warps_m", "wm", FieldKind::tile, "warps that share the block's rows"}, config.warps_m);
+    visit(ConfigField{"warps_n", "wn", FieldKind::tile, "warps that share the block's columns"}, config.warps_n);
+    visit(ConfigField{"stages", "s", FieldKind::depth, "tiles of A and B in flight in shared memory"}, config.stages);
+    visit(ConfigField{"swizzle", "x", FieldKind::pipeline,
+                      "1: 16-byte chunks are permuted against bank conflicts, 0: rows are padded, or plain"},
+          config.swizzle);
+    visit(ConfigField{"fragment_buffers", "f", FieldKind::pipeline,
+                      "2: the next step's fragments load while this step's products run"},
+          config.fragment_buffers);
+    visit(ConfigField{"store", "e", FieldKind::pipeline,
+                      "1: D goes through shared memory to 16-byte stores, 0: straight from registers, 2: between lanes",
+                      0},
+          config.store);
+    visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
+          config.blocks_per_sm);
+    visit(AddedField{"async_copy", "a", FieldKind::rung, "1: operands are copied by cp.async, 0: through registers", 1},
+          config.async_copy);
+    visit(AddedField{"padded", "p", FieldKind::rung, "1: rows that are not swizzled are padded, 0: as they are", 1},
+          config.padded);
+    visit(AddedField{"b_matrices", "l", FieldKind::rung, "8x8 matrices that one ldmatrix of B loads", 4},
+          config.b_matrices);
+    visit(AddedField{"serpentine", "z", FieldKind::rung,
+                     "1: products walk the columns back and forth, 0: always forward, all fragments loaded before", 1},
+          config.serpentine);
   }
   friend constexpr bool operator==(const MmaConfig&, const MmaConfig&) = default;
 
@@ -78,7 +92,7 @@ struct MmaConfig {
   }
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return warp_m() * warp_n() / kWarpSize / (t.accumulator == DType::f16 ? 2 : 1);
+    return warp_m() * warp_n() / kWarpSize / (4 / size_bytes(t.accumulator));
   }
   /// True if B's fragments are loaded one ldmatrix ahead of their use, instead of all at once for a k-step.
   constexpr bool streams_b() const { return fragment_buffers == 1 && serpentine; }
@@ -93,8 +107,8 @@ struct MmaConfig {
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
-  if (t.accumulator == DType::bf16) return false;
-  if (t.accumulator == DType::f16 && t.element != DType::f16) return false;  // no such instruction
+  // f16 sums of bf16: there is no such instruction.
+  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;
   if (c.b_matrices != 2 && c.b_matrices != 4) return false;
   if (c.block_m < 16 || c.block_n < 8 || c.block_m > 512 || c.block_n > 512) return false;

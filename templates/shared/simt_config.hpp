@@ -1,30 +1,34 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tile_layout.hpp"
 
 namespace hotgemm {
 
-/// A variant of the `simt` family (templates/simt.cuh).
+/// A variant of the `simt` family (templates/simt.cuh). visit_fields says what the fields mean.
 struct SimtConfig {
   int block_m = 64;
   int block_n = 64;
   int block_k = 16;
-  int thread_m = 4;  ///< each thread computes thread_m × thread_n elements
+  int thread_m = 4;
   int thread_n = 4;
 
-  /// The one list of fields: equality, name, database text and rendering all come from it.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("thread_m", "tm", config.thread_m);
-    visit("thread_n", "tn", config.thread_n);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"thread_m", "tm", FieldKind::tile, "rows of D that a thread computes"}, config.thread_m);
+    visit(ConfigField{"thread_n", "tn", FieldKind::tile, "columns of D that a thread computes"}, config.thread_n);
   }
   friend constexpr bool operator==(const SimtConfig&, const SimtConfig&) = default;
 
+  /// Registers of a thread on most architectures: the compiler takes what it likes.
+  static constexpr int kEstimatedRegisters = 64;
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
   /// Both tiles hold f32, in k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
   constexpr int smem_bytes() const { return block_k * (block_m + 1 + block_n + 1) * 4; }
@@ -36,7 +40,7 @@ constexpr bool is_legal(const SimtConfig& c, const GemmTraits& t, const ArchLimi
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0) return false;
   if (c.thread_m * c.thread_n > 64) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
-  if (t.accumulator != DType::f32) return false;
+  if (!is_cuda_core_type(t.element) || t.accumulator != DType::f32) return false;
   return c.smem_bytes() <= min_of(arch.smem_per_block_bytes, 48 << 10);
 }
 

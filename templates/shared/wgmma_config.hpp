@@ -1,6 +1,7 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tensor_map.hpp"
@@ -35,34 +36,45 @@ struct BoxExtent {
   int y;
 };
 
-/// A variant of the `wgmma` family (templates/wgmma.cuh).
+/// A variant of the `wgmma` family (templates/wgmma.cuh). visit_fields says what the fields mean.
 struct WgmmaConfig {
   int block_m = 128;
   int block_n = 256;
   int block_k = 64;
-  int consumers = 2;       ///< warpgroups that compute
-  bool split_n = false;    ///< they divide the tile's columns among them, or its rows
-  bool ping_pong = false;  ///< each has tiles of its own: while one stores, another multiplies
-  bool one_tile = false;   ///< no producer and one tile for each block, or blocks that stay and take tile after tile
-  int stages = 4;          ///< k-tiles in flight
-  int cluster_m = 1;       ///< blocks that work on tiles below each other and share their tiles of B
-  int cluster_n = 1;       ///< blocks that work on tiles beside each other and share their tiles of A
-  int blocks_per_sm = 1;   ///< resident blocks that the register budget must allow
+  int consumers = 2;
+  bool split_n = false;
+  bool ping_pong = false;
+  bool one_tile = false;
+  int stages = 4;
+  int cluster_m = 1;
+  int cluster_n = 1;
+  int blocks_per_sm = 1;
 
-  /// The one list of fields, as in the other families.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("consumers", "c", config.consumers);
-    visit("split_n", "sn", config.split_n);
-    visit("ping_pong", "pp", config.ping_pong);
-    visit("one_tile", "o", config.one_tile);
-    visit("stages", "s", config.stages);
-    visit("cluster_m", "cm", config.cluster_m);
-    visit("cluster_n", "cn", config.cluster_n);
-    visit("blocks_per_sm", "b", config.blocks_per_sm);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"consumers", "c", FieldKind::tile, "warpgroups that compute, each its part of a tile"},
+          config.consumers);
+    visit(
+        ConfigField{"split_n", "sn", FieldKind::tile, "1: consumers divide the tile's columns among them, 0: its rows"},
+        config.split_n);
+    visit(ConfigField{"ping_pong", "pp", FieldKind::tile,
+                      "1: each consumer computes tiles of its own, one stores while another multiplies"},
+          config.ping_pong);
+    visit(ConfigField{"one_tile", "o", FieldKind::tile,
+                      "1: a block for each tile, without a producer, 0: blocks that stay and take tile after tile"},
+          config.one_tile);
+    visit(ConfigField{"stages", "s", FieldKind::depth, "tiles of A and B in flight in shared memory"}, config.stages);
+    visit(ConfigField{"cluster_m", "cm", FieldKind::pipeline, "blocks below each other that share their tiles of B"},
+          config.cluster_m);
+    visit(ConfigField{"cluster_n", "cn", FieldKind::pipeline, "blocks beside each other that share their tiles of A"},
+          config.cluster_n);
+    visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
+          config.blocks_per_sm);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
@@ -111,7 +123,7 @@ struct WgmmaConfig {
   constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
 
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return consumer_m() * consumer_n() / kWarpgroupThreads / (t.accumulator == DType::f16 ? 2 : 1);
+    return consumer_m() * consumer_n() / kWarpgroupThreads / (4 / size_bytes(t.accumulator));
   }
   /// True if the producer gives registers to two or three consumers after the start.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
@@ -166,7 +178,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
-  const int instruction = c.consumer_n() / (t.accumulator == DType::f16 ? 4 : 2);
+  const int instruction = c.consumer_n() * size_bytes(t.accumulator) / 8;
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   // Registers that are live beside the accumulators: with fewer, kernels spill.
   const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);

@@ -59,7 +59,7 @@ class WarmCall {
 
   const Driver& driver() const { return driver_; }
   CUstream stream() const { return stream_.get(); }
-  const Problem& problem() const { return problem_; }
+  const Workload& problem() const { return problem_; }
   const Operands& operands() const { return operands_; }
   /// Operands at other addresses than the last time.
   const Operands& other_operands() {
@@ -88,7 +88,7 @@ class WarmCall {
     return options;
   }
 
-  static Plan plan_of(Context& context, const Problem& problem, bool has_maps) {
+  static Plan plan_of(Context& context, const Workload& problem, bool has_maps) {
     if (!has_maps) return context.plan(problem);
     const WgmmaConfig config{.block_m = 64, .block_n = 64, .consumers = 1, .one_tile = true};
     auto& impl = impl_of(context);
@@ -153,7 +153,7 @@ class WarmCall {
   const Driver& driver_;
   PrimaryContext primary_;
   OwnedStream stream_;
-  Problem problem_{.m = kSize, .n = kSize, .k = kSize, .op_b = Op::t};
+  Workload problem_{Problem{.m = kSize, .n = kSize, .k = kSize, .op_b = Op::t}};
   Context context_;
   OperandPool pool_;
   Operands operands_;
@@ -241,7 +241,7 @@ void context_gemm(benchmark::State& state) {
 
 void one_line_hgemm(benchmark::State& state) {
   with_gpu(state, [&](WarmCall& warm) {
-    const Problem& p = warm.problem();
+    const Workload& p = warm.problem();
     const Operands& o = warm.operands();
     measure(state, warm, [&] {
       hgemm(warm.stream(), p.op_a, p.op_b, p.m, p.n, p.k, o.alpha, o.a, o.lda, o.b, o.ldb, o.beta, o.d, o.ldd);

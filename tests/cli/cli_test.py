@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the `hotgemm` command as a user would. Tests that need NVRTC or a stand-in driver are skipped without."""
+"""Runs the `hotgemm` command as a user would. Tests that need NVRTC or a stand-in driver are skipped without it."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ class CliTest(unittest.TestCase):
         self.addCleanup(self.directory.cleanup)
         self.path = pathlib.Path(self.directory.name).resolve()
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("HOTGEMM_")}
-        for name in ("HOTGEMM_LIBNVRTC", "HOTGEMM_LIBCUBLAS"):  # where a machine keeps them
+        for name in ("HOTGEMM_LIBNVRTC", "HOTGEMM_LIBCUBLAS"):  # their places on this machine
             if name in os.environ:
                 self.environment[name] = os.environ[name]
         self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "cache")
@@ -51,9 +51,9 @@ class CliTest(unittest.TestCase):
         if not library:
             self.skipTest("no stand-in driver")
         self.environment["HOTGEMM_LIBCUDA"] = library
-        # A real cuBLAS would look for a real driver.
+        # A real cuBLAS would need a real driver.
         self.environment["HOTGEMM_LIBCUBLAS"] = "/nowhere/libcublas.so"
-        # A small GPU's memory, and an L2 that few operand sets fill.
+        # The memory of a small GPU, and an L2 that a few operand sets fill.
         return ["--jobs", "1", "--candidates", "2", "--scratch", "4M", "--budget", "60"]
 
 
@@ -167,7 +167,7 @@ class PrewarmTest(CliTest):
         self.assertEqual(self.run_json(*self.WORDS, "--list")["to_compile"], 0)
 
     def test_worker_processes_fill_the_same_cache(self):
-        """More than eight jobs are worker processes; their kernels answer a run without."""
+        """More than eight jobs run in worker processes. Their kernels serve a later run without worker processes."""
         self.need_nvrtc()
         words = [*self.WORDS, "--jobs", "9"]
         first = self.run_json(*words)
@@ -193,16 +193,21 @@ class PrewarmTest(CliTest):
         self.assertEqual(output["error"]["code"], "no_compiler")
         self.assertEqual(output["failed"], 4)
 
-    def test_alignment_is_16_bytes_unless_told_otherwise(self):
-        (self.path / "ragged.txt").write_text("63 63 63 nn f16\n")
+    def test_rows_are_packed_unless_told_otherwise(self):
+        (self.path / "ragged.txt").write_text("63 62 60 nn f16\n63 62 60 nn f16 align=16 beta=1\n")
         words = ["prewarm", "--arch", "sm_80", "--shapes", "ragged.txt", "--list"]
-        self.assertIn("a16 b16 d16", self.run_json(*words)["entries"][0]["problem"])
-        self.assertIn("a2 b2 d2", self.run_json(*words, "--align", "packed")["entries"][0]["problem"])
-        self.assertIn("a8 b4 d2 beta1", self.run_json(*words, "--align", "8,4,2", "--beta", "1")["entries"][0]["problem"])
+
+        def problems(*more):
+            return [entry["problem"] for entry in self.run_json(*words, *more)["entries"]]
+        self.assertEqual(problems(), ["63 62 60 nn f16 align=8,4,4", "63 62 60 nn f16 align=16 beta=1"])
+        self.assertEqual(problems("--align", "packed", "--beta", "0"), ["63 62 60 nn f16 align=8,4,4"])
+        self.assertEqual(problems("--align", "8,4,2", "--beta", "1"), ["63 62 60 nn f16 align=8,4,2 beta=1"])
+        words = ["prewarm", "--arch", "sm_80", "--shape", "63 62 60 nn f16 ldd=64 beta=1", "--list"]
+        self.assertEqual(problems(), ["63 62 60 nn f16 align=8,4,16 beta=1"])
 
     def test_shapes_from_stdin(self):
         words = ["prewarm", "--arch", "sm_80", "--shapes", "-", "--list"]
-        self.assertIn("32x64x96 tn bf16", self.run_command(*words, text_in="32 64 96 tn bf16\n").stdout)
+        self.assertIn("32 64 96 tn bf16", self.run_command(*words, text_in="32 64 96 tn bf16\n").stdout)
 
     def test_a_problem_without_a_kernel_fails_alone(self):
         self.need_nvrtc()
@@ -298,7 +303,7 @@ class EmulateTest(CliTest):
 
 
 class MeasuringTest(CliTest):
-    """Against the stand-in driver: what the command does with numbers, not what they are."""
+    """Runs against the stand-in driver. Tests what the command does with numbers, not the numbers."""
 
     def test_tune_records_and_bench_uses_the_record(self):
         options = self.use_standin()
@@ -315,7 +320,7 @@ class MeasuringTest(CliTest):
         self.assertIsNone(output["results"][0]["ratio"])
         self.assertEqual(output["means"], [])
         text = (self.path / "r.md").read_text()
-        for part in ("commit abc123", "--round-us 50", "| 64x64x64 nn f16 | eager |", "power limit"):
+        for part in ("commit abc123", "--round-us 50", "| 64 64 64 nn f16 | eager |", "power limit"):
             self.assertIn(part, text)
         self.run_command(*bench, "--mode", "eager", "--results", "r.md")
         self.assertEqual((self.path / "r.md").read_text().count("## "), 2)
@@ -338,7 +343,7 @@ class MeasuringTest(CliTest):
         words = ["--shape", "64x64x64,0x64x64", "--no-baseline", "--rounds", "2", "--round-us", "50", "--mode", "eager"]
         done = self.run_command("bench", "--policy", "estimate", *words, *options, expect=2)
         self.assertTrue(done.stdout.startswith("1 of 2 rows could not be measured"), done.stdout)
-        self.assertIn("hotgemm: 0x64x64 nn f16", done.stderr)
+        self.assertIn("hotgemm: 0 64 64 nn f16", done.stderr)
 
     def test_wrong_numbers_have_no_speed_and_exit_with_4(self):
         options = self.use_standin(CORRUPTING)
@@ -374,7 +379,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", required=True)
     parser.add_argument("--standin", default="", help="the stand-in driver's library")
-    parser.add_argument("--corrupting", default="", help="the same, whose kernels compute wrong numbers")
+    parser.add_argument("--corrupting", default="", help="a stand-in driver whose kernels compute wrong numbers")
     options, rest = parser.parse_known_args()
     COMMAND, STANDIN, CORRUPTING = options.command, options.standin, options.corrupting
     found = subprocess.run([COMMAND, "info", "--json"], capture_output=True, text=True, timeout=60, check=True)

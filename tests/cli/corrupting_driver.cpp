@@ -1,7 +1,7 @@
 #include "standin/standin.hpp"
 
-// The stand-in driver for a program that cannot steer it: every GEMM kernel computes one element wrong. Its functions
-// are those of the stand-in library that this one is linked to.
+// A stand-in driver for a program that cannot control it: every GEMM kernel computes one wrong element. Its functions
+// are those of the stand-in library that it links.
 
 namespace {
 

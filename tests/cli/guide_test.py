@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs tools/guide_numbers, on trees made up here and on this one, and follows the links of the guide.
+"""Runs tools/guide_numbers on small made-up trees and on this source tree, and checks the links of the guide.
 
 guide_test.py --root ROOT
 """
@@ -51,7 +51,7 @@ class GuideTest(unittest.TestCase):
         return done.stderr
 
     def test_results_are_written_between_the_markers(self):
-        # Other sizes and accumulations are not what the guide compares.
+        # The guide does not compare other sizes and accumulators.
         others = row("slow", 99, size=8192) + row("slow", 98, acc="f32")
         self.csv(HEADING + row("slow", 12.34) + others + row("fast one", 45.6))
         self.assertIn("01-step.md", self.run_tool("--check", expect=1))
@@ -77,7 +77,7 @@ class GuideTest(unittest.TestCase):
         self.run_tool("--check")
 
     def test_equal_or_unknown_warps_are_not_mentioned(self):
-        for slow, fast in ((16, 16), (16, ""), ("", 16), ("", "")):  # cublas has none
+        for slow, fast in ((16, 16), (16, ""), ("", 16), ("", "")):  # cublas has no warps per SM
             self.csv(HEADING + row("slow", 10, warps=slow) + row("fast one", 37, warps=fast))
             self.run_tool()
             text = " ".join(self.page.read_text(encoding="utf-8").split())

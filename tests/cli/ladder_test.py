@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`hotgemm ladder` as a user runs it: without a GPU, and against the stand-in driver."""
+"""Runs `hotgemm ladder` as a user would, without a GPU and against the stand-in driver."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ class LadderNoRunTest(CliTest):
             self.assertIsNone(row["us_median"])
             self.assertEqual(row["samples"], [])
         text = self.run_command(*words).stdout
-        self.assertIn("1024x1024x1024 nn f16 on NVIDIA H200 (sm_90a)", text)
+        self.assertIn("1024 1024 1024 nn f16 on NVIDIA H200 (sm_90a)", text)
         self.assertIn(f"{mma['warps_per_sm']}/64", text)
         self.assertNotIn("TFLOP/s", text)
 
@@ -63,7 +63,7 @@ class LadderNoRunTest(CliTest):
         rows = self.run_json(*self.WORDS, "--dtype", "f32")["results"]
         self.assertGreaterEqual(len(rows), 1)
         self.assertTrue(all(row["dtype"] == "f32" and row["acc"] == "f32" for row in rows))
-        named = self.run_json(*self.WORDS, "--rung", rows[0]["name"])["results"]  # which brings its type
+        named = self.run_json(*self.WORDS, "--rung", rows[0]["name"])["results"]  # a named rung keeps its own type
         self.assertIn(rows[0]["label"], [row["label"] for row in named])
         both = self.run_json(*self.WORDS, "--family", "cublas", "--config", SIMT, "--acc", "f32", "--layout",
                              "nt")["results"]
@@ -76,14 +76,14 @@ class LadderNoRunTest(CliTest):
         self.assertIn("/nonexistent", done.stderr)
 
     def test_what_exceeds_a_limit_is_refused_with_both_numbers(self):
-        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # before it is compiled
+        self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # the refusal comes before compiling
         done = self.run_command(*self.WORDS, "--config", TOO_LARGE, expect=2)
         self.assertIn("shared memory: 327680 bytes per block, 232448 at most", done.stdout)
         self.assertIn(TOO_LARGE, done.stderr)
         row = self.run_json(*self.WORDS, "--config", TOO_LARGE, expect=2)["results"][0]
         self.assertEqual(row["outcome"], "refused")
         self.assertIsNone(row["registers"])
-        # A rung that nobody named is refused in passing.
+        # The refusal of a rung that was not named is not a failure.
         rows = self.run_json("ladder", "--no-run", "--arch", "sm_75", "--family", "mma")["results"]
         self.assertEqual({row["outcome"] for row in rows}, {"refused"})
 
@@ -96,7 +96,7 @@ class LadderNoRunTest(CliTest):
         self.assertEqual(row["roofline"]["binds"], "compute" if row["intensity"] >= row["roofline"]["device_ratio"]
                          else "memory")
         text = self.run_command(*words).stdout
-        for part in ("device FLOP/B", "1024x1024x1024 nn f32: 12.6 MB at least, 170.67 FLOP/B at most", "15.52"):
+        for part in ("device FLOP/B", "1024 1024 1024 nn f32: 12.6 MB at least, 170.67 FLOP/B at most", "15.52"):
             self.assertIn(part, text)
 
 
@@ -119,7 +119,7 @@ class LadderRunTest(CliTest):
             self.assertTrue(row["us_min"] <= row["us_mean"] <= row["us_max"])
             self.assertIsNone(row["of_best_cublas"])
         text = (self.path / "r.md").read_text()
-        for part in ("commit abc123", "power limit", "### 64x64x64 nn f32", f"| {SIMT} |", "mean µs"):
+        for part in ("commit abc123", "power limit", "### 64 64 64 nn f32", f"| {SIMT} |", "mean µs"):
             self.assertIn(part, text)
         self.assertEqual(output["environment"]["cuBLAS"], "not used")
 
@@ -168,7 +168,7 @@ class LadderRunTest(CliTest):
         words = [*self.use_standin(rounds=100000), "--config", SIMT, "--json"]
         with subprocess.Popen([cli_test.COMMAND, *words], env=self.environment, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, cwd=self.path) as process:
-            time.sleep(5)  # the kernels are built in less, and the rounds take longer
+            time.sleep(5)  # the kernels are built in less time, and the rounds take longer
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130, out + err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs tools/plot on results as the command prints them. plot_test.py --root ROOT"""
+"""Runs tools/plot on results in the format that the command prints. plot_test.py --root ROOT"""
 
 import argparse
 import csv
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def row(label, tflops, size=1024, **cells):
-    """A line of `ladder --csv`; cells that the tool does not read are empty."""
+    """A line of `ladder --csv`. Cells that the tool does not read are empty."""
     family = label.partition("+")[0].rstrip("0123456789x")
     values = {"m": size, "n": size, "k": size, "layout": "nn", "dtype": "f16", "acc": "f16", "name": f"hgemm_{label}",
               "label": label, "config": "" if "cublas" in label else f"{family}_m128", "tflops": tflops,
@@ -80,8 +80,8 @@ class PlotTest(unittest.TestCase):
         self.assertEqual((self.path / "one.svg").read_bytes(), (self.path / "two.svg").read_bytes())
 
     def test_the_fastest_are_drawn_and_cublas_with_them(self):
-        # `uneven` has the highest peak and the lowest geometric mean; `late` has no number at one size, so that size
-        # ranks nobody.
+        # `uneven` has the highest peak and the lowest geometric mean. `late` has no number for one size, so that size
+        # does not count in the ranking.
         rows = [row("steady", 100), row("uneven", 10), row("slow", 60), row("late", 90), row("cublas", 5),
                 row("steady", 100, 2048), row("uneven", 300, 2048), row("slow", 60, 2048), row("late", 50, 2048),
                 row("steady", 1, 4096), row("late", "", 4096, refusal="spills"), row("slow", 500, 4096)]
@@ -115,9 +115,9 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("cublas", words)
 
     def test_results_of_bench(self):
-        results = [bench_result("512x64x128 nn f16 f32 a16 b16 d16 beta0", 90, 100),
-                   bench_result("1024x64x128 nn f16 f32 a16 b16 d16 beta0", 110, 100),
-                   bench_result("64x64x64 nn f16 f32 a16 b16 d16 beta0", None, None, failure="no memory")]
+        results = [bench_result("512 64 128 nn f16 align=16", 90, 100),
+                   bench_result("1024 64 128 nn f16 align=16", 110, 100),
+                   bench_result("64 64 64 nn f16 align=16", None, None, failure="no memory")]
         self.plot(self.text(json.dumps({"failed": 1, "results": results})))
         words = self.svg_words()
         for word in ("hotgemm", "cuBLAS", "best of cuBLASLt", "512×64×128", "1024×64×128", "m×n×k"):
@@ -127,7 +127,7 @@ class PlotTest(unittest.TestCase):
     def test_files_and_runs_are_drawn_together(self):
         first = self.csv([row("mma2x4", 10, 1024)])
         again = (self.path / first).read_text(encoding="utf-8")
-        self.text(again + again.replace("1024", "2048"), first)  # appended, heading and all
+        self.text(again + again.replace("1024", "2048"), first)  # appended with its heading
         self.plot(first, self.csv([row("mma2x4", 10, 4096)], "second.csv"))
         words = self.svg_words()
         for word in ("1024", "2048", "4096"):
@@ -147,7 +147,7 @@ class PlotTest(unittest.TestCase):
             (self.csv([row("mma2x4", 10), row("wmma4x2", 1)], "two.csv"), ["--family", "simt"],
              "no numbers of family simt; there are mma, wmma"),
             (self.csv([row("mma2x4", 10), row("wmma4x2", 1, 2048)], "apart.csv"), ["--top", "1"], "no size in common"),
-            (self.text('{"rows": []}', "other.json"), [], "other.json is not of `hotgemm bench --json`"),
+            (self.text('{"rows": []}', "other.json"), [], "other.json is not output of `hotgemm bench --json`"),
             (self.text('{"results": []}', "none.json"), [], "none.json has no numbers"),
         ]
         for name, options, message in cases:

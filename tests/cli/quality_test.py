@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`bench --exhaustive`, `bench --quality` and `db rejections` as a user runs them, against the stand-in driver: what the
-command does with numbers, not what they are. The GPU is one of sm_75, for which there are few kernels."""
+"""Runs `bench --exhaustive`, `bench --quality` and `db rejections` as a user would, against the stand-in driver. Tests
+what the command does with numbers, not the numbers. The GPU has sm_75, for which there are few kernels."""
 
 import argparse
 import json
@@ -16,9 +16,9 @@ import zlib
 
 COMMAND = ""
 STANDIN = ""
-KERNELS = ""  # a cache that all tests share, so that each kernel is compiled once
+KERNELS = ""  # a cache for all tests, so that each kernel is compiled once
 HAS_NVRTC = False
-MENU = 8  # configs of f16 on sm_75
+MENU = 8  # number of configs for f16 on sm_75
 
 
 def has_nvrtc():
@@ -31,7 +31,7 @@ def gpu():
 
 
 def sealed(body):
-    """`body`, a JSON object without its brace, as hotgemm ends a line."""
+    """A sealed line of hotgemm. `body` is a JSON object without its closing brace."""
     return f'{body},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills `hotgemm tune` and its worker with SIGKILL at random moments, HOTGEMM_TEST_KILLS times (50), by a seed of
-HOTGEMM_TEST_SEED (1)."""
+"""Kills `hotgemm tune` and its worker with SIGKILL at random moments. HOTGEMM_TEST_KILLS is the number of kills
+(default 50), HOTGEMM_TEST_SEED the seed (default 1)."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class KillTest(tune_test.TuneCase):
     KILLS_PER_RUN = 3
 
     def test_kills_at_random_moments_lose_and_falsify_nothing(self):
-        """Each run goes on with the one that was killed before it, until the list is done; then with a new list."""
+        """Each run continues the killed run before it until the list is done. Then a new list starts."""
         names = self.candidates()
         wrong = names[0]
         self.plant((wrong, "wrong"), (wrong, "speed:10"))
@@ -47,7 +47,7 @@ class KillTest(tune_test.TuneCase):
             self.assertTrue(set(kept.values()) <= set(names) - {wrong}, kept)
             if process.returncode == -signal.SIGKILL:
                 continue
-            self.assertEqual(process.returncode, 0, text)  # a killed worker is replaced
+            self.assertEqual(process.returncode, 0, text)  # the command replaces a killed worker
             self.assertEqual(len(kept), self.COUNT)
             lists += 1
             told = {}
@@ -56,7 +56,7 @@ class KillTest(tune_test.TuneCase):
         self.assertGreater(min(killed.values()), 0)
 
     def kill(self, process, victim):
-        """Whether there was anybody to kill."""
+        """Kills the victim. Returns False if it was not running."""
         target = process.pid
         if victim == "worker":
             family = tune_test.processes_of(self.environment["HOTGEMM_CACHE_DIR"])

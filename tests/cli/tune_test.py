@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `hotgemm tune` as a user would, against the stand-in driver: what it reports, keeps and survives."""
+"""Runs `hotgemm tune` as a user would, against the stand-in driver. Tests its reports, its records and its recovery."""
 
 import contextlib
 import json
@@ -16,12 +16,12 @@ import time
 
 import cli_test
 
-# `[3/12] 8x16x8 nn f16: mma_… r16m, 1000.0 us, …`: a problem that is done.
+# A line of a finished problem: `[3/12] 8 16 8 nn f16: mma_… r16m, 1000.0 us, …`.
 DONE_LINE = re.compile(r"\[\d+/\d+\] (?P<label>[^:]+): (?P<config>\S+) \S+, [\d.]+ us, [\d.]+ TFLOP/s, ")
 
 
 def processes_of(cache):
-    """The ids of processes whose cache directory is `cache`: the command's and its workers'."""
+    """The ids of processes whose cache directory is `cache`: those of the command and its workers."""
     found = {}
     for directory in pathlib.Path("/proc").iterdir():
         if not directory.name.isdigit():
@@ -34,7 +34,7 @@ def processes_of(cache):
 
 
 class TuneCase(cli_test.CliTest):
-    """Tuning with kernels that have been compiled once for all tests."""
+    """Tuning with kernels that are compiled once for all tests."""
 
     SHELF = None
     LIST = ",".join(f"8x{n}x8" for n in range(8, 8 * 17, 8))  # classes that share their kernels
@@ -52,7 +52,7 @@ class TuneCase(cli_test.CliTest):
         self.environment["HOTGEMM_CACHE_PATH"] = TuneCase.SHELF.name
 
     def fill_shelf(self):
-        shelf = tempfile.TemporaryDirectory()  # lives as long as the program
+        shelf = tempfile.TemporaryDirectory()  # removed at the end of the program
         words = ["--candidates", "12", *TuneCase.OPTIONS, "--cache-dir", shelf.name]
         self.run_command("tune", "--shape", "8x8x8", *words, "-q")
         for kind in ("db", "rejected", "tune"):
@@ -63,12 +63,12 @@ class TuneCase(cli_test.CliTest):
         return self.run_json("tune", *self.OPTIONS, *words, expect=expect)
 
     def plant(self, *rules):
-        """Each rule is (config, what): what the stand-in does with a kernel."""
+        """Sets the behaviour of kernels on the stand-in. Each rule is (config, what)."""
         self.environment["HOTGEMM_STANDIN_SCRIPT"] = ";".join(
             ["hotgemm_=speed:1000"] + [f"hotgemm_{config}_f16={what}" for config, what in rules])
 
     def candidates(self):
-        """The configs that are timed for 8x8x8, in an order that does not change."""
+        """The configs that are timed for 8x8x8, in a fixed order."""
         self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--retune", "--trace", "all.jsonl", "-q")
         lines = [json.loads(line) for line in (self.path / "all.jsonl").read_text().splitlines()]
         shutil.rmtree(self.path / "cache")
@@ -79,9 +79,9 @@ class TuneCase(cli_test.CliTest):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.path)
 
     def records(self):
-        """Config by the beginning of the problem's text: size, layout and type."""
+        """The recorded configs, keyed by the first words of the problem's text: size, layout and type."""
         shown = self.run_json("db", "show")["records"]
-        return {" ".join(record["problem"].split()[:3]): record["config"] for record in shown}
+        return {" ".join(record["problem"].split()[:5]): record["config"] for record in shown}
 
     def expect_nobody_left(self):
         deadline = time.monotonic() + 30
@@ -96,7 +96,7 @@ class ReportTest(TuneCase):
         for word in ("problem", "of cuBLAS", "origin", "tuned", "1000.0", "2 problems in", "no candidate was rejected"):
             self.assertIn(word, done.stdout)
         labels = [match["label"] for match in map(DONE_LINE.match, done.stderr.splitlines()) if match]
-        self.assertEqual(labels, ["8x8x8 nn f16", "8x16x8 nn f16"])
+        self.assertEqual(labels, ["8 8 8 nn f16", "8 16 8 nn f16"])
         self.assertEqual(self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "-q").stderr, "")
 
     def test_a_terminal_has_a_line_that_moves(self):
@@ -106,12 +106,12 @@ class ReportTest(TuneCase):
                                   env=self.environment, stdout=subprocess.DEVNULL, stderr=theirs) as process:
                 os.close(theirs)
                 text = b""
-                with contextlib.suppress(OSError):  # how a terminal ends
+                with contextlib.suppress(OSError):  # reading a closed terminal fails like this
                     while part := ours.read(4096):
                         text += part
             self.assertEqual(process.returncode, 0)
         lines = text.decode().replace("\r\n", "\n").split("\r\x1b[K")
-        self.assertTrue(any("[1/1] 8x8x8 nn f16: checking candidates" in line for line in lines), text)
+        self.assertTrue(any("[1/1] 8 8 8 nn f16: checking candidates" in line for line in lines), text)
         self.assertTrue(any(re.search(r"best 1000.0 us, \d+ left: mma_", line) for line in lines), text)
         self.assertTrue(all(len(line.splitlines()[0]) < 80 for line in lines[1:-1] if line), text)
         self.assertRegex(lines[-1], DONE_LINE)
@@ -163,7 +163,7 @@ class ReportTest(TuneCase):
         self.assertEqual(len(output["results"]), self.COUNT)
         self.assertEqual({result["gpu"] for result in output["results"]}, {0, 1})
         self.assertEqual(len(self.records()), self.COUNT)
-        # One that is not there is left out, and said so.
+        # A GPU that does not exist is left out, with a message.
         output = self.tune("--shape", self.LIST, "--gpus", "1,7", "--retune")
         self.assertEqual({result["gpu"] for result in output["results"]}, {1})
         self.assertEqual([lost["gpu"] for lost in output["lost_gpus"]], [7])
@@ -205,7 +205,7 @@ class FaultTest(TuneCase):
         self.assertEqual({line["config"] for line in traced if "rejected" in line}, set(expected))
         self.expect_nobody_left()
 
-        # Nobody tries them again at once, and nobody is killed by them.
+        # A second run does not try the rejected kernels, so they kill no worker.
         again = self.tune(*words, "--retune")
         self.assertEqual(again["restarts"], 0)
         self.assertEqual(again["results"][0]["config"], best)
@@ -249,7 +249,7 @@ class InterruptTest(TuneCase):
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:400"
 
     def wait_for_done(self, process, count=1):
-        """Reads until `count` problems are done; returns what it has read of them."""
+        """Reads until `count` problems are done. Returns their configs."""
         done = {}
         while len(done) < count:
             line = process.stderr.readline()
@@ -276,7 +276,7 @@ class InterruptTest(TuneCase):
         self.assertEqual(len(again["results"]), self.COUNT)
         for before, after in zip(origins, again["results"]):
             self.assertEqual(after["origin"], "tuned" if before == "partial" else "recorded")
-        # The same with --retune, which would begin from the start without --resume.
+        # The same with --retune, which would measure everything again without --resume.
         last = self.tune("--shape", self.LIST, "--resume", "--retune")
         self.assertEqual({result["origin"] for result in last["results"]}, {"recorded"})
 
@@ -302,12 +302,12 @@ class InterruptTest(TuneCase):
             process.communicate(timeout=60)
         self.expect_nobody_left()
         again = self.tune("--shape", self.LIST, "--resume", "--retune", "--trace", "t.jsonl")
-        origins = {" ".join(r["problem"].split()[:3]): r["origin"] for r in again["results"]}
+        origins = {" ".join(r["problem"].split()[:5]): r["origin"] for r in again["results"]}
         self.assertEqual(len(origins), self.COUNT)
         for label in done:
             self.assertEqual(origins[label], "recorded")
         self.assertIn("tuned", origins.values())
-        text = (self.path / "t.jsonl").read_text()  # the trace goes on, too
+        text = (self.path / "t.jsonl").read_text()  # the trace is continued too
         self.assertEqual(text.count('{"trace"'), 2)
 
 

@@ -84,13 +84,8 @@ TEST(BankConflicts, OfFamilyMmaAreThoseOfCopiesToPaddedRows) {
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "mma") continue;
     const GemmTraits& t = kernel.traits;
-    const GemmCase c{.problem = {.m = 150,
-                                 .n = 150,
-                                 .k = 100,
-                                 .op_a = t.op_a,
-                                 .op_b = t.op_b,
-                                 .dtype = t.element,
-                                 .accumulator = t.accumulator}};
+    const GemmCase c{.problem = {{.m = 150, .n = 150, .k = 100, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
+                                 {.align_a = 16, .align_b = 16, .align_d = 16}}};
     if (!computes(t, traits_of(c.problem))) continue;
     SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(t));
     const MmaConfig& config = std::get<MmaConfig>(kernel.config);
@@ -121,13 +116,8 @@ TEST(BankConflicts, OfFamilyWmmaAreThoseOfLoadsOfUnpaddedRows) {
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "wmma") continue;
     const GemmTraits& t = kernel.traits;
-    const GemmCase c{.problem = {.m = 70,
-                                 .n = 70,
-                                 .k = 100,
-                                 .op_a = t.op_a,
-                                 .op_b = t.op_b,
-                                 .dtype = t.element,
-                                 .accumulator = t.accumulator}};
+    const GemmCase c{.problem = {{.m = 70, .n = 70, .k = 100, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
+                                 {.align_a = 16, .align_b = 16, .align_d = 16}}};
     if (!computes(t, traits_of(c.problem))) continue;
     SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(t));
     const Counters found = run_gemm(kernel, c, make_matrices(c), 1).report.counters;

@@ -7,30 +7,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 namespace hotgemm::emulate {
 namespace {
 
-/// The problem that `traits` are made for.
-Problem problem_for(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const int bytes = size_bytes(traits.element);
-  return {.m = m,
-          .n = n,
-          .k = k,
-          .op_a = traits.op_a,
-          .op_b = traits.op_b,
-          .dtype = traits.element,
-          .accumulator = traits.accumulator,
-          .align_a = traits.vec_a * bytes,
-          .align_b = traits.vec_b * bytes,
-          .align_d = traits.vec_d * bytes,
-          .beta_is_zero = !traits.reads_c};
-}
+/// The hints of rows of whole chunks: kernels' matrices are padded to them.
+constexpr Hints kWide{.align_a = 16, .align_b = 16, .align_d = 16};
 
 struct Size {
   std::int64_t m, n, k;
@@ -41,6 +27,12 @@ constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63,
                            {130, 72, 136}, {33, 145, 97}, {5, 3, 0},    {200, 150, 0}};
 
 class EmulatedGemm : public testing::TestWithParam<std::string> {};
+
+std::vector<std::string> all_family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  return names;
+}
 
 void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
   SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(kernel.traits) + " for " + to_string(c) +
@@ -60,7 +52,7 @@ TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != GetParam()) continue;
     for (const Size& size : kSizes) {
-      GemmCase c{.problem = problem_for(kernel.traits, size.m, size.n, size.k), .data_seed = seed};
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k), .data_seed = seed};
       if (kernel.traits.reads_c) {
         c.alpha = seed % 2 == 0 ? -1.0f : 1.0f;
         c.beta = seed % 3 == 0 ? -1.0f : 1.0f;
@@ -76,7 +68,7 @@ TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
 TEST_P(EmulatedGemm, IsNearOnNormalData) {
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != GetParam()) continue;
-    GemmCase c{.problem = problem_for(kernel.traits, 70, 50, 90), .alpha = 0.5f, .data = GemmData::normal};
+    GemmCase c{.problem = workload_of(kernel.traits, 70, 50, 90), .alpha = 0.5f, .data = GemmData::normal};
     if (kernel.traits.reads_c) c.beta = -1.5f;
     expect_right(kernel, c, 1);
     if (HasFailure()) return;
@@ -85,7 +77,8 @@ TEST_P(EmulatedGemm, IsNearOnNormalData) {
 
 TEST_P(EmulatedGemm, HasOneResultWhateverTheSeed) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
-    const GemmCase c{.problem = {.m = 130, .n = 100, .k = 80, .op_b = Op::t, .dtype = dtype}, .data = GemmData::normal};
+    const GemmCase c{.problem = {{.m = 130, .n = 100, .k = 80, .op_b = Op::t, .types = uniform_types(dtype)}, kWide},
+                     .data = GemmData::normal};
     const GemmKernel* const kernel = find_gemm_kernel(GetParam(), traits_of(c.problem));
     ASSERT_NE(kernel, nullptr);
     const GemmMatrices matrices = make_matrices(c);
@@ -99,7 +92,7 @@ TEST_P(EmulatedGemm, HasOneResultWhateverTheSeed) {
 }
 
 TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
-  const GemmCase c{.problem = {.m = 256, .n = 256, .k = 256}};
+  const GemmCase c{.problem = {{.m = 256, .n = 256, .k = 256}, kWide}};
   const GemmKernel* const kernel = find_gemm_kernel(GetParam(), traits_of(c.problem));
   ASSERT_NE(kernel, nullptr);
   const GemmMatrices matrices = make_matrices(c);
@@ -113,12 +106,12 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", "mma", "wgmma", "wmma"),
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::ValuesIn(all_family_names()),
                          [](const auto& info) { return info.param; });
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
 TEST(EmulatedKernels, FuseMultiplyAndAdd) {
-  const GemmCase c{.problem = {.m = 1, .n = 1, .k = 2, .dtype = DType::f32}};
+  const GemmCase c{.problem = {{.m = 1, .n = 1, .k = 2, .types = kF32}, kWide}};
   GemmMatrices matrices = make_matrices(c);
   matrices.a.set(DType::f32, 0, 0, -1);
   matrices.b.set(DType::f32, 0, 0, 1);
@@ -132,7 +125,8 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
 /// Each sums k in ascending order with one fma for each product.
 TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    const GemmCase c{.problem = {.m = 130, .n = 70, .k = 90, .dtype = dtype}, .data = GemmData::normal};
+    const GemmCase c{.problem = {{.m = 130, .n = 70, .k = 90, .types = uniform_types(dtype)}, kWide},
+                     .data = GemmData::normal};
     const GemmMatrices matrices = make_matrices(c);
     const GemmKernel* const simt = find_gemm_kernel("simt", traits_of(c.problem));
     ASSERT_NE(simt, nullptr);
@@ -148,7 +142,7 @@ TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
 }
 
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
-  const GemmCase c{.problem = {.m = 130, .n = 72, .k = 88, .align_a = 16, .align_b = 16, .align_d = 16}};
+  const GemmCase c{.problem = {{.m = 130, .n = 72, .k = 88}, kWide}};
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "wgmma" || !computes(kernel.traits, traits_of(c.problem))) continue;
     const GemmRun run = run_gemm(kernel, c, make_matrices(c), 1);
@@ -157,37 +151,25 @@ TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
   }
 }
 
-TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
-  for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},
-                                                   {"simt", DType::bf16, DType::f32},
-                                                   {"simt", DType::f32, DType::f32},
-                                                   {"fma", DType::f16, DType::f32},
-                                                   {"fma", DType::bf16, DType::f32},
-                                                   {"fma", DType::f32, DType::f32},
-                                                   {"fma", DType::f16, DType::f16},
-                                                   {"mma", DType::f16, DType::f32},
-                                                   {"mma", DType::bf16, DType::f32},
-                                                   {"mma", DType::f16, DType::f16},
-                                                   {"wgmma", DType::f16, DType::f32},
-                                                   {"wgmma", DType::bf16, DType::f32},
-                                                   {"wgmma", DType::f16, DType::f16},
-                                                   {"wmma", DType::f16, DType::f32},
-                                                   {"wmma", DType::bf16, DType::f32},
-                                                   {"wmma", DType::f16, DType::f16}}) {
-    const bool needs_wide_operands = std::string_view(family) == "wgmma";
+TEST_P(EmulatedGemm, ComputesEveryLayoutAndTypeThatItsFamilyTakes) {
+  const Family& family = *std::ranges::find(families(), GetParam(), &Family::name);
+  const bool needs_wide_operands = family.args == "WgmmaArgs";
+  for (const KernelTypes& types : family.types) {
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         for (const bool reads_c : {false, true}) {
           for (const int vec : {1, 2, 4, 8}) {
-            const GemmTraits traits{.element = dtype,
-                                    .accumulator = accumulator,
+            const GemmTraits traits{.element = types.element,
+                                    .accumulator = types.accumulator,
                                     .op_a = op_a,
                                     .op_b = op_b,
                                     .reads_c = reads_c,
                                     .vec_a = needs_wide_operands ? 8 : vec,
                                     .vec_b = needs_wide_operands ? 8 : vec,
                                     .vec_d = vec};
-            EXPECT_NE(find_gemm_kernel(family, traits), nullptr) << family << " " << hotgemm::to_string(traits);
+            EXPECT_NE(find_gemm_kernel(family.name, traits), nullptr)
+                << "family " << family.name << " has no emulated kernel for " << hotgemm::to_string(traits)
+                << ": add one in src/emulate/kernels/";
           }
         }
       }

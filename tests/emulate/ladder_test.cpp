@@ -20,12 +20,12 @@ struct Size {
 
 /// Exact on integers, at a size of two tiles and a part of one each way, and several k-tiles and a part of one.
 void expect_exact(const GemmKernel& kernel, const Rung& rung, const Size& size, std::uint64_t seed) {
-  const GemmCase c{.problem = {.m = size.m,
-                               .n = size.n,
-                               .k = size.k,
-                               .op_b = rung.op_b,
-                               .dtype = rung.element,
-                               .accumulator = rung.element},
+  const Problem problem{.m = size.m,
+                        .n = size.n,
+                        .k = size.k,
+                        .op_b = rung.op_b,
+                        .types = types_of({.element = rung.element, .accumulator = rung.element})};
+  const GemmCase c{.problem = {problem, {.align_a = 16, .align_b = 16, .align_d = 16}},
                    .launch = ladder_launch(rung, size.n),
                    .data_seed = seed};
   SCOPED_TRACE(to_string(c));
@@ -41,8 +41,8 @@ TEST(EmulatedLadder, EveryRungIsExact) {
   for (const Rung& rung : rungs()) {
     if (!rung.config || rung.is_ours()) continue;
     SCOPED_TRACE(rung.label);
-    const GemmTraits traits = traits_of(
-        Problem{.m = 8, .n = 8, .k = 8, .op_b = rung.op_b, .dtype = rung.element, .accumulator = rung.element});
+    const Types types = types_of({.element = rung.element, .accumulator = rung.element});
+    const GemmTraits traits = traits_of(Workload({.m = 8, .n = 8, .k = 8, .op_b = rung.op_b, .types = types}));
     const GemmKernel* const kernel = find_gemm_kernel(*rung.config, traits);
     ASSERT_NE(kernel, nullptr) << "is not built for the emulated device";
     if (!done.insert(to_string(kernel->config) + to_string(kernel->traits) + (rung.block_swizzle ? "s" : "")).second)

@@ -21,19 +21,7 @@ constexpr Size kSizes[] = {{70, 91, 185}, {33, 63, 40}, {192, 192, 192}};
 
 /// The problem that the kernel's traits are made for.
 GemmCase case_for(const GemmTraits& t, const Size& size) {
-  const int bytes = size_bytes(t.element);
-  return {.problem = {.m = size.m,
-                      .n = size.n,
-                      .k = size.k,
-                      .op_a = t.op_a,
-                      .op_b = t.op_b,
-                      .dtype = t.element,
-                      .accumulator = t.accumulator,
-                      .align_a = t.vec_a * bytes,
-                      .align_b = t.vec_b * bytes,
-                      .align_d = t.vec_d * bytes,
-                      .beta_is_zero = !t.reads_c},
-          .beta = t.reads_c ? 1.0f : 0.0f};
+  return {.problem = workload_of(t, size.m, size.n, size.k), .beta = t.reads_c ? 1.0f : 0.0f};
 }
 
 /// What is wrong with one run; empty if nothing.

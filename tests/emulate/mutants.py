@@ -3,8 +3,12 @@
 
 mutants.py list                             their names
 mutants.py write NAME TEMPLATES TWINS OUT   OUT becomes TEMPLATES as the emulated device sees them, with one bug
-mutants.py run TEMPLATES PROGRAMS           runs PROGRAMS/mutant_NAME for each, prints the list and the score
+mutants.py run TEMPLATES PROGRAMS BUILD     builds PROGRAMS/mutant_NAME in BUILD for a sample of them, runs these, prints
+                                            the list and the score
+mutants.py self-test                        checks how the sample is drawn
 
+HOTGEMM_TEST_FULL=1 runs all. Else HOTGEMM_TEST_SEED draws the sample, and HOTGEMM_TEST_CHANGED names the templates that
+changed last ("wgmma.cuh shared/fragment.hpp"): the sample holds more of the bugs that are planted there.
 A bug is a file, a text that occurs in it once, and what takes its place. Its name begins with the family whose kernels
 run with it. `simt_none` and its like stand for no bug: their programs must find nothing, the others must find
 something. A text that does not occur exactly once is a failure of `run`.
@@ -13,6 +17,7 @@ something. A text that does not occur exactly once is a failure of `run`.
 import concurrent.futures
 import os
 import pathlib
+import random
 import subprocess
 import sys
 
@@ -249,7 +254,9 @@ MUTANTS = {
         "operand_tile.cuh", "      if (left >= kVec) {\n", "      if (left > 0) {\n"),
 }
 
-FAMILIES = ("simt", "fma", "mma", "wgmma", "wmma")
+# Of each family there is a program, mutant_<family>.cpp, whose kernels run with a bug.
+FAMILIES = sorted(path.stem.removeprefix("mutant_") for path in pathlib.Path(__file__).parent.glob("mutant_*.cpp")
+                  if path.stem != "mutant_runner")
 CLEAN = [f"{family}_none" for family in FAMILIES]
 
 
@@ -281,25 +288,82 @@ def outcome(program: pathlib.Path) -> str:
     return done.stdout.strip() or f"exit status {done.returncode}: {done.stderr.strip()[-300:]}"
 
 
-def run(templates: pathlib.Path, programs: pathlib.Path) -> int:
+def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str]) -> list[str]:
+    """A fifth of each family's bugs, two at least; of a family with bugs in changed files twice as many, these first."""
+    rng = random.Random(seed)
+    chosen = []
+    for family in FAMILIES:
+        names = [name for name in bugs if name.startswith(f"{family}_")]
+        rng.shuffle(names)
+        names.sort(key=lambda name: bugs[name][0] not in changed)
+        count = max(2, round(len(names) / 5))
+        chosen += names[:2 * count if names and bugs[names[0]][0] in changed else count]
+    return [name for name in bugs if name in chosen]
+
+
+def names_to_run() -> list[str]:
+    if os.environ.get("HOTGEMM_TEST_FULL") == "1":
+        return list(MUTANTS)
+    seed = int(os.environ.get("HOTGEMM_TEST_SEED", "1"))
+    names = sample(MUTANTS, seed, os.environ.get("HOTGEMM_TEST_CHANGED", "").split())
+    print(f"a sample of {len(names)} of {len(MUTANTS)} mutants; HOTGEMM_TEST_SEED={seed} repeats it, HOTGEMM_TEST_FULL=1 "
+          "runs all", flush=True)
+    return names
+
+
+def build(names: list[str], directory: str) -> bool:
+    command = ["cmake", "--build", directory, "--target", *(f"mutant_{name}" for name in names)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        print(done.stdout)
+    return done.returncode == 0
+
+
+def run(templates: pathlib.Path, programs: pathlib.Path, build_directory: str) -> int:
     failed = False
+    for family in FAMILIES:
+        if not any(name.startswith(f"{family}_") for name in MUTANTS):
+            print(f"family {family} has no mutants: add some, named {family}_…, to MUTANTS in mutants.py")
+            failed = True
     for name, (file, text, _) in MUTANTS.items():
         times = (templates / file).read_text(encoding="utf-8").count(text)
         if times != 1:
             print(f"{name}: its text occurs {times} times in {file}, and must occur once")
             failed = True
-    names = [*CLEAN, *MUTANTS]
+    mutants = names_to_run()
+    names = [*CLEAN, *mutants]
+    if not mutants or not build(names, build_directory):
+        print("no mutant was drawn" if not mutants else "the mutants do not build")
+        return 1
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = dict(zip(names, pool.map(lambda name: outcome(programs / f"mutant_{name}"), names)))
     for name in CLEAN:
         if outcomes[name]:
             print(f"{name}, the templates as they are: {outcomes[name]}")
             failed = True
-    for name in MUTANTS:
+    for name in mutants:
         print(f"{'caught  ' if outcomes[name] else 'SURVIVED'}  {name}: {outcomes[name]}")
-    caught = sum(1 for name in MUTANTS if outcomes[name])
-    print(f"{caught} of {len(MUTANTS)} mutants caught")
-    return 1 if failed or caught < len(MUTANTS) else 0
+    caught = sum(1 for name in mutants if outcomes[name])
+    print(f"{caught} of {len(mutants)} mutants caught")
+    return 1 if failed or caught < len(mutants) else 0
+
+
+def self_test() -> int:
+    draws = [sample(MUTANTS, seed, []) for seed in range(200)]
+    of_wgmma = [name for name in MUTANTS if MUTANTS[name][0] == "wgmma.cuh"]
+    after_change = sample(MUTANTS, 1, ["wgmma.cuh"])
+    checks = {
+        "a seed repeats its sample": draws[7] == sample(MUTANTS, 7, []),
+        "seeds differ": len({tuple(draw) for draw in draws}) == len(draws),
+        "each family is in each sample": all(
+            sum(name.startswith(f"{family}_") for name in draw) >= 2 for draw in draws for family in FAMILIES),
+        "each mutant is in some sample": {name for draw in draws for name in draw} == set(MUTANTS),
+        "a changed template has more": sum(name in of_wgmma for name in after_change)
+                                       > 1.5 * sum(name.startswith("wgmma_") for name in draws[1]),
+    }
+    for what, holds in checks.items():
+        print(f"{'yes' if holds else 'NO '}  {what}")
+    return 0 if all(checks.values()) else 1
 
 
 def main() -> int:
@@ -311,7 +375,10 @@ def main() -> int:
         name, *paths = words
         write(name, *(pathlib.Path(path) for path in paths))
         return 0
-    return run(*(pathlib.Path(path) for path in words))
+    if command == "self-test":
+        return self_test()
+    templates, programs, build_directory = words
+    return run(pathlib.Path(templates), pathlib.Path(programs), build_directory)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ constexpr std::size_t kProblems = 20;
 constexpr double kIndistinct = 0.01;
 
 /// Some problems of each shape set, at equal distances. Some sets contain the same problems.
-std::vector<Problem> some_problems() {
-  std::vector<Problem> all;
+std::vector<Workload> some_problems() {
+  std::vector<Workload> all;
   for (const char* set : {"large", "medium", "skinny", "ragged", "deepk", "grid"}) {
-    const std::vector<Problem> more = load_shapes(std::string(HOTGEMM_SOURCE_DIR "/docs/shapes/") + set + ".txt");
-    std::ranges::copy_if(more, std::back_inserter(all),
-                         [&](const Problem& p) { return std::ranges::find(all, p) == all.end(); });
+    for (const Shape& shape : load_shapes(std::string(HOTGEMM_SOURCE_DIR "/docs/shapes/") + set + ".txt")) {
+      if (std::ranges::find(all, shape.workload) == all.end()) all.push_back(shape.workload);
+    }
   }
-  std::vector<Problem> some;
+  std::vector<Workload> some;
   for (std::size_t i = 0; i < kProblems; ++i) some.push_back(all[i * all.size() / kProblems]);
   return some;
 }
@@ -40,7 +40,7 @@ class Agreement : public GpuTest {
   std::string cache(int pass) const { return (directory_.path() / std::to_string(pass)).string(); }
 
   /// Tunes with an empty database; only compiled kernels are cached.
-  std::vector<Pick> tune(const std::vector<Problem>& problems, int pass) {
+  std::vector<Pick> tune(const std::vector<Workload>& problems, int pass) {
     Context context(options_for(Policy::tune, cache(pass)));
     TuneOptions options;
     options.budget_s = 10;  // as in `hotgemm tune`
@@ -64,7 +64,7 @@ class Agreement : public GpuTest {
   }
 
   /// The interval of the ratio of the first pick's time to the second's.
-  Interval ratio_of(const Problem& problem, const Pick& first, const Pick& second) {
+  Interval ratio_of(const Workload& problem, const Pick& first, const Pick& second) {
     Context context(options_for(Policy::tune, cache(1)));
     Engine& engine = impl_of(context).engine();
     DeviceMeasurer measurer(impl_of(context).current());
@@ -88,7 +88,7 @@ class Agreement : public GpuTest {
 
 TEST_F(Agreement, TunedTwiceThePicksAreTheSameOrCannotBeToldApart) {
   if (small_run()) GTEST_SKIP() << "times mean nothing under a checker";
-  const std::vector<Problem> problems = some_problems();
+  const std::vector<Workload> problems = some_problems();
   const std::vector<Pick> first = tune(problems, 1);
   copy_kernels(1, 2);
   const std::vector<Pick> second = tune(problems, 2);

@@ -13,7 +13,7 @@ namespace {
 
 class DigestOnGpu : public GpuTest {
  protected:
-  std::uint64_t digest(const Problem& problem, const OperandPool& pool) {
+  std::uint64_t digest(const Workload& problem, const OperandPool& pool) {
     return gpu().state().check_kernels().digest(problem, pool, pool.sets().front(), stream());
   }
   void write(CUdeviceptr at, std::uint8_t byte) {
@@ -34,7 +34,8 @@ std::uint64_t digest_of(const Bytes& image, const DigestArgs& args) {
 
 TEST_F(DigestOnGpu, EqualsTheHosts) {
   for (const DType dtype : {DType::f16, DType::f32}) {
-    const Problem problem{.m = 777, .n = 333, .k = 95, .op_b = Op::t, .dtype = dtype, .beta_is_zero = false};
+    const Workload problem({.m = 777, .n = 333, .k = 95, .op_b = Op::t, .types = uniform_types(dtype)},
+                           {.align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = false});
     const OperandPool pool(driver(), problem, 1, 64 << 20);
     const OperandSet& set = pool.sets().front();
     gpu().state().check_kernels().fill_check(problem, set, 3, stream());
@@ -53,7 +54,8 @@ TEST_F(DigestOnGpu, EqualsTheHosts) {
 }
 
 TEST_F(DigestOnGpu, ShowsAByteBesideDAndNoneInIt) {
-  const Problem problem{.m = 100, .n = 99, .k = 64};  // rows of 99 elements and 5 of padding
+  const Workload problem({.m = 100, .n = 99, .k = 64},
+                         {.align_a = 16, .align_b = 16, .align_d = 16});  // rows of 99 elements and 5 of padding
   const OperandPool pool(driver(), problem, 1, 64 << 20);
   const OperandSet& set = pool.sets().front();
   gpu().state().check_kernels().fill_check(problem, set, 3, stream());
@@ -71,7 +73,8 @@ TEST_F(DigestOnGpu, ShowsAByteBesideDAndNoneInIt) {
 
 /// The digest runs before and after every candidate, so it must be fast.
 TEST_F(DigestOnGpu, ReadsATerabytePerSecond) {
-  for (const Problem& problem : {Problem{.m = 16384, .n = 64, .k = 16384}, Problem{.m = 16384, .n = 16384, .k = 64}}) {
+  for (const Workload& problem :
+       {Workload({.m = 16384, .n = 64, .k = 16384}), Workload({.m = 16384, .n = 16384, .k = 64})}) {
     const OperandPool pool(driver(), problem, 0, std::int64_t{4} << 30);
     digest(problem, pool);
     double best_s = 1;

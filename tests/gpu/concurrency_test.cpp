@@ -34,7 +34,7 @@ std::vector<GemmCase> shapes() {
                  .k = k,
                  .op_a = odd ? Op::t : Op::n,
                  .op_b = odd ? Op::n : Op::t,
-                 .dtype = cases.size() % 3 == 2 ? DType::bf16 : DType::f16};
+                 .types = cases.size() % 3 == 2 ? kBf16 : kF16};
     c.beta = odd ? 0.5f : 0.0f;
     c.set_tight_ld(odd ? 1 : 8);
     cases.push_back(c);
@@ -66,7 +66,7 @@ class Concurrency : public GpuTest {
       queues.emplace_back(driver());
       for (const SharedOperands& shared : all) {
         const GemmCase& c = shared.call;
-        results.emplace_back(driver(), c.problem.dtype, c.problem.m, c.problem.n, c.ldd, 0,
+        results.emplace_back(driver(), c.problem.types.d, c.problem.m, c.problem.n, c.ldd, 0,
                              GuardedMatrix::Filling::noise);
         results.back().upload(queues.back().get());
       }

@@ -63,7 +63,7 @@ int run(const std::string& policy, const std::string& cache_directory, const std
   options.policy = parse_policy(policy);
   options.cache_directory = cache_directory;
   Context context(options);
-  const Problem problem{.m = kSize, .n = kSize, .k = kSize, .op_b = Op::t};
+  const Workload problem{Problem{.m = kSize, .n = kSize, .k = kSize, .op_b = Op::t}};
   context.gemm(stream.get(), problem,
                {.a = pointer(a),
                 .b = pointer(b),

@@ -42,9 +42,10 @@ struct GemmCase {
     ldc = ldd = round_up(problem.n);
   }
   /// The problem with the alignment that the operands will have.
-  Problem described() const {
+  Workload described() const {
     const auto place = [&](int offset) {
-      return reinterpret_cast<void*>(std::uintptr_t{4096} + static_cast<unsigned>(offset * size_bytes(problem.dtype)));
+      return reinterpret_cast<void*>(std::uintptr_t{4096} +
+                                     static_cast<unsigned>(offset * size_bytes(problem.types.d)));
     };
     return describe(problem, {.a = place(offset_a),
                               .b = place(offset_b),
@@ -74,10 +75,10 @@ class CaseRun {
   CaseRun(const Driver& driver, const GemmCase& c, CUstream stream)
       : case_(c),
         stream_(stream),
-        a_(driver, c.problem.dtype, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
-        b_(driver, c.problem.dtype, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
-        c_(driver, c.problem.dtype, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
-        d_(driver, c.problem.dtype, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise) {}
+        a_(driver, c.problem.types.d, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
+        b_(driver, c.problem.types.d, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
+        c_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
+        d_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise) {}
 
   GuardedMatrix& a() { return a_; }
   GuardedMatrix& b() { return b_; }
@@ -140,9 +141,9 @@ class CaseRun {
   std::string inexact() const {
     return first_bad([&](std::size_t i, std::size_t j) {
       float right = 0;
-      standin::store_element(reinterpret_cast<std::uint64_t>(&right), case_.problem.dtype,
+      standin::store_element(reinterpret_cast<std::uint64_t>(&right), case_.problem.types.d,
                              static_cast<float>(exact(i, j)));
-      right = standin::load_element(reinterpret_cast<std::uint64_t>(&right), case_.problem.dtype);
+      right = standin::load_element(reinterpret_cast<std::uint64_t>(&right), case_.problem.types.d);
       return result(i, j) == right ? std::nullopt : std::optional(right);
     });
   }
@@ -153,7 +154,7 @@ class CaseRun {
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < cols(); ++j) {
         const double error = std::abs(result(i, j) - exact(i, j));
-        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j]);
+        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j], case_.alpha);
         worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
       }
     }

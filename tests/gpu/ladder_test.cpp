@@ -15,8 +15,11 @@ class LadderOnGpu : public GpuTest {
  protected:
   void expect_exact(const Rung& rung, const Gpu::Kernel& kernel, DType accumulator, std::int64_t m, std::int64_t n,
                     std::int64_t k) {
-    GemmCase c{
-        .problem = {.m = m, .n = n, .k = k, .op_b = rung.op_b, .dtype = rung.element, .accumulator = accumulator}};
+    GemmCase c{.problem = {.m = m,
+                           .n = n,
+                           .k = k,
+                           .op_b = rung.op_b,
+                           .types = types_of({.element = rung.element, .accumulator = accumulator})}};
     c.set_tight_ld(8);
     SCOPED_TRACE(c.text());
     CaseRun run(driver(), c, stream());

@@ -18,17 +18,17 @@ class Large : public GpuTest {
   /// Runs the kernel that an estimating context picks, and a CUDA-core kernel, on check data. Every element is checked.
   void check(const GemmCase& c) {
     SCOPED_TRACE(c.text());
-    const Problem problem = c.described();
+    const Workload problem = c.described();
     const std::int64_t elements[] = {extent(c.rows_a(), c.cols_a(), c.lda), extent(c.rows_b(), c.cols_b(), c.ldb),
                                      c.beta != 0 ? extent(problem.m, problem.n, c.ldc) : 0,
                                      extent(problem.m, problem.n, c.ldd)};
-    EXPECT_GT(*std::max_element(std::begin(elements), std::end(elements)) * size_bytes(problem.dtype), 2 * kHuge);
+    EXPECT_GT(*std::max_element(std::begin(elements), std::end(elements)) * size_bytes(problem.types.d), 2 * kHuge);
     std::size_t needed = std::size_t{256} << 20;
-    for (const std::int64_t count : elements) needed += static_cast<std::size_t>(count * size_bytes(problem.dtype));
+    for (const std::int64_t count : elements) needed += static_cast<std::size_t>(count * size_bytes(problem.types.d));
     if (gpu().free_bytes() < needed) GTEST_SKIP() << "needs " << (needed >> 20) << " MiB of device memory";
     std::vector<DeviceBuffer> buffers;
     for (const std::int64_t count : elements) {
-      buffers.emplace_back(driver(), static_cast<std::size_t>(count * size_bytes(problem.dtype)));
+      buffers.emplace_back(driver(), static_cast<std::size_t>(count * size_bytes(problem.types.d)));
     }
     const OperandSet set{.a = buffers[0].get(),
                          .b = buffers[1].get(),
@@ -49,7 +49,7 @@ class Large : public GpuTest {
   }
 
  private:
-  void run_and_check(const GemmCase& c, const Problem& problem, const OperandSet& set,
+  void run_and_check(const GemmCase& c, const Workload& problem, const OperandSet& set,
                      const std::function<void()>& launch, const std::string& name) {
     const CheckKernels& kernels = gpu().state().check_kernels();
     kernels.fill_check(problem, set, 1, stream());
@@ -61,7 +61,7 @@ class Large : public GpuTest {
 
 GemmCase large_case(std::int64_t m, std::int64_t n, std::int64_t k, Op op_a, Op op_b, DType dtype = DType::f16) {
   GemmCase c;
-  c.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .dtype = dtype};
+  c.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .types = uniform_types(dtype)};
   c.set_tight_ld(8);
   return c;
 }

@@ -43,6 +43,7 @@ constexpr Fault kFaults[] = {
     {"slow", "for (const long long start = clock64(); clock64() - start < 4'000'000;) {} run(args);"},
     // The faults from here on pass a changed copy of the arguments. Kernels with tensor maps cannot take a copy.
     {"wrong", "GemmArgs less = args; less.k -= 128; run(less);"},
+    {"wrong", "GemmArgs one = args; one.alpha = 1; run(one);"},
     {"wrong", "GemmArgs nan = args; nan.alpha = __int_as_float(0x7fffffff); run(nan);"},
 };
 
@@ -62,15 +63,15 @@ constexpr Victim kVictims[] = {
     {"mma", "GemmArgs", "args", "MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();",
      "MmaGemm<kTraits, kConfig>(a, tile, ptx::thread_index()).run();", 1020, std::size(kFaults)},
     {"wgmma", "WgmmaArgs", "args.gemm", "WgmmaGemm<kTraits, kConfig, Instruction>(args, ptx::thread_index()).run();",
-     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 2},
+     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 3},
 };
 
 std::string is_config(const KernelConfig& config) {
   std::string text;
   std::visit(
       [&]<class Config>(const Config& c) {
-        Config::visit_fields(c, [&](const char* name, const auto&, const auto& value) {
-          text += std::string(text.empty() ? "" : " && ") + "kConfig." + name + " == " + std::to_string(value);
+        Config::visit_fields(c, [&](const ConfigField& field, const auto& value) {
+          text += std::string(text.empty() ? "" : " && ") + "kConfig." + field.name + " == " + std::to_string(value);
         });
       },
       config);
@@ -97,7 +98,7 @@ class PlantedTest : public GpuTest, public testing::WithParamInterface<Victim> {
   /// The candidates of the family, without `winner` and the candidates with the same machine code.
   std::vector<KernelConfig> victims(const std::string& winner) {
     Engine& engine = impl_of(gpu().context()).engine();
-    const Problem problem = with_packed_alignment({.m = 1024, .n = GetParam().n, .k = 1024});
+    const Workload problem = Workload({.m = 1024, .n = GetParam().n, .k = 1024});
     const DeviceInfo device = query_device(driver(), 0);
     std::vector<Candidate> rows = pick_candidates(problem, device, kCandidates);
     build_candidates(rows, problem, gpu().state().environment(), engine, 0);

@@ -72,23 +72,24 @@ class Prewarm : public GpuTest {
     const std::vector<KernelConfig> configs = anchors(GemmTraits{}, arch_limits(gpu().arch()));
     for (int i = 0; i < kRecords; ++i) {
       const KernelConfig& config = configs[static_cast<std::size_t>(i) % configs.size()];
-      engine.database.add({.problem = {.m = 1 << (i % 12), .n = 1024 + 8 * (i / 12), .k = 3072, .op_b = Op::t},
-                           .config = config,
-                           .launch = {},
-                           .timing = {.median_us = 10, .spread_us = 1, .samples = 7, .ratio = 1},
-                           .environment = environment,
-                           .template_digest = engine.template_digest(config)});
+      engine.database.add(
+          {.problem = Workload({.m = 1 << (i % 12), .n = 1024 + 8 * (i / 12), .k = 3072, .op_b = Op::t}),
+           .config = config,
+           .launch = {},
+           .timing = {.median_us = 10, .spread_us = 1, .samples = 7, .ratio = 1},
+           .environment = environment,
+           .template_digest = engine.template_digest(config)});
     }
   }
 
-  std::vector<Problem> problems() const {
-    std::vector<Problem> all;
+  std::vector<Workload> problems() const {
+    std::vector<Workload> all;
     for (const char* text :
-         {"512x512x512 nt f16 f32", "1x4096x4096 nt f16 f32", "4096x4096x4096 nn bf16 f32",
-          "100x77x51 tn f16 f16 a2 b2 d2", "64x64x64 nn f32 f32", "333x512x129 tt bf16 f32 a16 b2 d16"}) {
-      all.push_back(parse_problem(text));
+         {"512 512 512 nt f16", "1 4096 4096 nt f16", "4096 4096 4096 nn bf16", "100 77 51 tn f16 acc=f16 align=2",
+          "64 64 64 nn f32", "333 512 129 tt bf16 align=16,2,16"}) {
+      all.push_back(parse_workload(text));
     }
-    all.back().beta_is_zero = false;
+    all.back().hints.beta_is_zero = false;
     return all;
   }
 
@@ -107,10 +108,10 @@ TEST_F(Prewarm, ACachedOnlyContextPlansEverythingWithoutCompiling) {
   }
   EXPECT_EQ(failed, 0u);
   Context context(options_for(Policy::cached_only, cache_directory()));
-  for (const Problem& problem : problems()) EXPECT_NO_THROW(context.plan(problem)) << to_string(problem);
+  for (const Workload& problem : problems()) EXPECT_NO_THROW(context.plan(problem)) << to_string(problem);
   EXPECT_EQ(context.stats().plans, problems().size());
   EXPECT_EQ(context.stats().compiled, 0u);
-  const Problem other{.m = 16, .n = 16, .k = 16, .op_a = Op::t, .op_b = Op::t, .dtype = DType::bf16};
+  const Workload other{Problem{.m = 16, .n = 16, .k = 16, .op_a = Op::t, .op_b = Op::t, .types = kBf16}};
   try {
     context.plan(other);
     ADD_FAILURE() << "planned without a cubin";

@@ -9,7 +9,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 GemmCase small_case(DType dtype = DType::f16) {
   GemmCase c;
-  c.problem = {.m = 70, .n = 90, .k = 50, .op_b = Op::t, .dtype = dtype};
+  c.problem = {.m = 70, .n = 90, .k = 50, .op_b = Op::t, .types = uniform_types(dtype)};
   c.set_tight_ld(8);
   return c;
 }
@@ -32,7 +32,7 @@ TEST_F(Semantics, EveryTypeLayoutAndAlignmentIsRight) {
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         GemmCase c = small_case(dtype);
-        c.problem.accumulator = accumulator;
+        c.problem.types = types_of({.element = dtype, .accumulator = accumulator});
         c.problem.op_a = op_a;
         c.problem.op_b = op_b;
         c.set_tight_ld(8);

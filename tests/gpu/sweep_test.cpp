@@ -82,8 +82,7 @@ SweepCase case_of(const std::vector<int>& row, const TestFamily& family) {
                   .k = kSizes[level(kK)],
                   .op_a = kOps[level(kOpA)],
                   .op_b = kOps[level(kOpB)],
-                  .dtype = types.element,
-                  .accumulator = types.accumulator};
+                  .types = types_of({.element = types.element, .accumulator = types.accumulator})};
   call.lda = leading_dimension(row[kLdA], call.cols_a());
   call.ldb = leading_dimension(row[kLdB], call.cols_b());
   call.ldc = leading_dimension(row[kLdC], call.problem.n);
@@ -220,10 +219,9 @@ GemmCase ragged_call(const KernelConfig& config, const TestTypes& types, Op op_a
                   .k = k,
                   .op_a = op_a,
                   .op_b = op_b,
-                  .dtype = types.element,
-                  .accumulator = types.accumulator};
+                  .types = types_of({.element = types.element, .accumulator = types.accumulator})};
   // Sums in f16 are exact only up to 2048.
-  if (types.accumulator == DType::f16 && 4 * k > 2048) call.problem.accumulator = DType::f32;
+  if (types.accumulator == DType::f16 && 4 * k > 2048) call.problem.types = uniform_types(types.element);
   call.set_tight_ld(8);
   return call;
 }

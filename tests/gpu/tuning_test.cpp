@@ -23,7 +23,7 @@ TEST_F(Tuning, AThousandRandomMTuneAtMostFortyTimes) {
   constexpr std::int64_t kLargestM = 8192;
   const int calls = small_run() ? 20 : 1000;
   Context context(quick_options());
-  const Problem largest{.m = kLargestM, .n = 256, .k = 256, .op_b = Op::t};
+  const Workload largest{Problem{.m = kLargestM, .n = 256, .k = 256, .op_b = Op::t}};
   const OperandPool pool(driver(), largest, 0, std::int64_t{1} << 30);
   const OperandSet& set = pool.sets().front();
   const CheckKernels& kernels = gpu().state().check_kernels();
@@ -31,9 +31,9 @@ TEST_F(Tuning, AThousandRandomMTuneAtMostFortyTimes) {
   std::mt19937 random(4);
   int wrong = 0;
   for (int call = 0; call < calls; ++call) {
-    Problem problem = largest;
+    Workload problem = largest;
     problem.m = 1 + static_cast<std::int64_t>(random() % kLargestM);
-    const auto bytes = static_cast<std::size_t>(problem.m * set.ldd * size_bytes(problem.dtype));
+    const auto bytes = static_cast<std::size_t>(problem.m * set.ldd * size_bytes(problem.types.d));
     driver().check(driver().cuMemsetD8Async(set.d, 0xff, bytes, stream()), "poison D");
     context.gemm(stream(), problem, OperandPool::operands(set, 1, 0));
     const std::string mistake = kernels.check(problem, set, 3, 1, 0, stream());

@@ -40,8 +40,8 @@ WgmmaConfig parse_wgmma(const std::string& text) {
   WgmmaConfig config;
   const std::vector<std::string> parts = split(text, ',');
   std::size_t next = 0;
-  WgmmaConfig::visit_fields(config, [&](const char*, const char*, auto& field) {
-    field = static_cast<std::remove_reference_t<decltype(field)>>(std::stoi(parts.at(next++)));
+  WgmmaConfig::visit_fields(config, [&](const ConfigField&, auto& member) {
+    member = static_cast<std::remove_reference_t<decltype(member)>>(std::stoi(parts.at(next++)));
   });
   return config;
 }
@@ -73,7 +73,7 @@ std::vector<WgmmaKernel> build(const Driver& driver, const std::vector<WgmmaConf
   return kernels;
 }
 
-int run(const Problem& problem, TimingMode mode, const std::vector<LaunchConfig>& rasters,
+int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig>& rasters,
         const std::vector<WgmmaConfig>& configs) {
   const Driver& driver = Driver::get();
   const PrimaryContext primary(driver, 0);
@@ -139,11 +139,11 @@ int main(int argc, char** argv) {
     if (argc < 6) throw std::runtime_error("usage: wgmma_race_program MxNxK LAYOUT MODE RASTERS CONFIG...");
     const std::vector<std::string> sizes = split(argv[1], 'x');
     const std::string layout = argv[2];
-    const Problem problem{.m = std::stoll(sizes.at(0)),
-                          .n = std::stoll(sizes.at(1)),
-                          .k = std::stoll(sizes.at(2)),
-                          .op_a = layout.at(0) == 't' ? Op::t : Op::n,
-                          .op_b = layout.at(1) == 't' ? Op::t : Op::n};
+    const Workload problem{Problem{.m = std::stoll(sizes.at(0)),
+                                   .n = std::stoll(sizes.at(1)),
+                                   .k = std::stoll(sizes.at(2)),
+                                   .op_a = layout.at(0) == 't' ? Op::t : Op::n,
+                                   .op_b = layout.at(1) == 't' ? Op::t : Op::n}};
     const std::string mode_name = argv[3];
     if (mode_name != "eager" && mode_name != "graph") throw std::runtime_error("MODE is eager or graph: " + mode_name);
     const TimingMode mode = mode_name == "graph" ? TimingMode::graph : TimingMode::eager;

@@ -101,9 +101,10 @@ TEST_F(WgmmaOnGpu, IsExactOnRaggedShapes) {
         for (const WgmmaKernel& kernel : kernels(traits)) {
           for (const auto& [m, n, k] : kShapes) {
             for (const float alpha : {1.f, -2.f, 0.f}) {
-              GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .dtype = element},
-                         .alpha = alpha,
-                         .beta = reads_c ? 2.f : 0.f};
+              GemmCase c{
+                  .problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .types = uniform_types(element)},
+                  .alpha = alpha,
+                  .beta = reads_c ? 2.f : 0.f};
               c.set_tight_ld(8);
               SCOPED_TRACE(kernel.cubin().symbol + " " + c.text());
               CaseRun run(driver(), c, stream());
@@ -145,9 +146,7 @@ TEST_F(WgmmaOnGpu, IsExactOverManyTilesPerBlock) {
     if (small_run() && accumulator == DType::f16) continue;
     for (const Op op_a : kOps) {
       for (const Op op_b : kOps) {
-        Problem problem = base;
-        problem.op_a = op_a;
-        problem.op_b = op_b;
+        const Workload problem({.m = base.m, .n = base.n, .k = base.k, .op_a = op_a, .op_b = op_b});
         const GemmTraits traits{.accumulator = accumulator, .op_a = op_a, .op_b = op_b};
         const OperandPool pool(driver(), problem, 0, std::int64_t{1} << 30);
         const OperandSet& set = pool.sets().front();

@@ -22,7 +22,7 @@ using Image = std::vector<std::uint8_t>;
 class CodeDigestOfCubins : public NvrtcTest {
  protected:
   Image compile(const SimtConfig& config, const std::string& rename_to = {}) {
-    const Problem problem{.m = 256, .n = 256, .k = 256, .dtype = DType::f32};
+    const Workload problem{Problem{.m = 256, .n = 256, .k = 256, .types = kF32}};
     KernelSource source = render(config, traits_of(problem), "sm_90a", bundle_);
     if (!rename_to.empty()) {
       source.text.replace(source.text.find(source.symbol), source.symbol.size(), rename_to);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nvrtc/compile_sample.hpp"
 #include "nvrtc/nvrtc_fixture.hpp"
 
 #include "config/render.hpp"
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iostream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -72,12 +74,7 @@ struct MatrixCase {
 
 inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
                             const TemplateBundle& bundle) {
-  int blocks_per_sm = 1;
-  const auto read = [&](const char* name, const char*, auto value) {
-    if (std::string_view(name) == "blocks_per_sm") blocks_per_sm = static_cast<int>(value);
-  };
-  std::visit([&](const auto& c) { c.visit_fields(c, read); }, config);
-  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm};
+  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm(config)};
 }
 
 /// Compiles kernels and checks the report of ptxas: no spills, no warning of lost speed, and few enough registers for
@@ -100,7 +97,20 @@ class CompileMatrix : public NvrtcTest {
     });
   }
 
-  void compile(const std::vector<MatrixCase>& cases) {
+  /// The cases that this run compiles; see sample_kernels.
+  static std::vector<MatrixCase> sample(const std::vector<MatrixCase>& cases) {
+    const SampleOptions options = SampleOptions::from_environment();
+    std::vector<SampledKernel> kernels;
+    for (const MatrixCase& one : cases) kernels.push_back({one.source.symbol, one.arch});
+    std::vector<MatrixCase> sample;
+    for (const std::size_t i : sample_kernels(kernels, options)) sample.push_back(cases[i]);
+    std::cout << sample.size() << " of " << cases.size() << " kernels; HOTGEMM_TEST_SEED=" << options.seed
+              << " repeats the sample, HOTGEMM_TEST_FULL=1 takes all\n";
+    return sample;
+  }
+
+  void compile(const std::vector<MatrixCase>& all) {
+    const std::vector<MatrixCase> cases = sample(all);
     std::vector<KernelSource> sources;
     for (const MatrixCase& one : cases) sources.push_back(one.source);
     const auto results = builder_->build_all(sources, default_compile_jobs());

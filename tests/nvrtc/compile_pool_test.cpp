@@ -31,7 +31,7 @@ class CompilePoolWithNvrtc : public NvrtcTest {
 
   /// A kernel that compiles fast and differs for each `block_n`.
   KernelSource source(int block_n) const {
-    const Problem problem{.m = 256, .n = 256, .k = 256, .dtype = DType::f32};
+    const Workload problem{Problem{.m = 256, .n = 256, .k = 256, .types = kF32}};
     const SimtConfig config{.block_m = 32, .block_n = block_n, .block_k = 8, .thread_m = 2, .thread_n = 2};
     return render(config, traits_of(problem), "sm_90a", bundle_);
   }

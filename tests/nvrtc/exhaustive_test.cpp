@@ -32,7 +32,7 @@ class FakeMeasurer final : public Measurer {
   }
 
   const GpuFacts& gpu() const override { return gpu_; }
-  void begin(const Problem&, const MeasureOptions& options) override {
+  void begin(const Workload&, const MeasureOptions& options) override {
     ++begun;
     data_seeds.insert(options.seed);
   }
@@ -138,7 +138,7 @@ class ExhaustiveTest : public testing::Test {
   inline static TemporaryDirectory* cache_ = nullptr;  // cache of cubins, so that each is compiled once
   TemporaryDirectory directory_;
   Engine engine_{context_options(), Engine::Records::none};
-  Problem problem_ = parse_problem("1024x1024x64 nn f16 f32");
+  Workload problem_ = parse_workload("1024 1024 64 nn f16");
   FakeMeasurer measurer_;
   ExhaustiveOptions options_;
   std::vector<std::string> names_;  // from the fastest to the slowest
@@ -254,7 +254,7 @@ TEST_F(ExhaustiveTest, TheDigestDependsOnWhatTimesDependOn) {
   other = header();
   other.templates.begin()->second = std::string(64, '0');
   EXPECT_NE(exhaustive_digest(problem_, other), digest);
-  EXPECT_NE(exhaustive_digest(parse_problem("8x8x8 nn f16 f32"), header()), digest);
+  EXPECT_NE(exhaustive_digest(parse_workload("8 8 8 nn f16"), header()), digest);
   EXPECT_FALSE(header().environment.toolchain.empty());
 }
 

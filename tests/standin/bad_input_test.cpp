@@ -32,6 +32,7 @@ struct Bad {
 };
 
 constexpr ErrorCode kInvalid = ErrorCode::invalid_argument;
+constexpr ErrorCode kUnsupported = ErrorCode::not_supported;
 
 std::vector<Bad> bad_sizes() {
   std::vector<Bad> all;
@@ -107,27 +108,75 @@ std::vector<Bad> bad_pointers() {
       {"b odd", kInvalid, {"b is not aligned"}, [](Call& c) { c.operands.b = Call::pointer(0x20001); }},
       {"c odd", kInvalid, {"c is not aligned"}, [](Call& c) { c.operands.c = Call::pointer(0x30001); }},
       {"d odd", kInvalid, {"d is not aligned"}, [](Call& c) { c.operands.d = Call::pointer(0x40001); }},
-      {"a of f32",
-       kInvalid,
-       {"a is"},
-       [](Call& c) { c.problem.dtype = DType::f32, c.operands.a = Call::pointer(0x10002); }},
+      {"a of f32", kInvalid, {"a is"}, [](Call& c) { c.problem.types = kF32, c.operands.a = Call::pointer(0x10002); }},
   };
 }
 
 std::vector<Bad> bad_types() {
-  const auto types = [](DType dtype, DType accumulator) {
-    return [=](Call& c) { c.problem.dtype = dtype, c.problem.accumulator = accumulator; };
+  const auto types = [](DType dtype, ComputeType compute) {
+    return [=](Call& c) { c.problem.types = uniform_types(dtype, compute); };
   };
   const auto garbage = static_cast<DType>(9);
+  const auto none = static_cast<ComputeType>(9);
   return {
-      {"f16 in bf16", ErrorCode::not_supported, {"f16", "bf16"}, types(DType::f16, DType::bf16)},
-      {"bf16 in bf16", ErrorCode::not_supported, {"bf16"}, types(DType::bf16, DType::bf16)},
-      {"bf16 in f16", ErrorCode::not_supported, {"bf16", "f16"}, types(DType::bf16, DType::f16)},
-      {"f32 in f16", ErrorCode::not_supported, {"f32", "f16"}, types(DType::f32, DType::f16)},
-      {"element", kInvalid, {"element type is 9"}, types(garbage, DType::f32)},
-      {"accumulator", kInvalid, {"accumulator type is 9"}, types(DType::f16, garbage)},
+      {"bf16 in f16", kUnsupported, {"compute type f16 for elements of bf16"}, types(DType::bf16, ComputeType::f16)},
+      {"f32 in f16", kUnsupported, {"compute type f16 for elements of f32"}, types(DType::f32, ComputeType::f16)},
+      {"tf32", kUnsupported, {"compute type tf32"}, types(DType::f32, ComputeType::tf32)},
+      {"s32", kUnsupported, {"compute type s32"}, types(DType::f16, ComputeType::s32)},
+      {"element", kInvalid, {"type of A is 9"}, types(garbage, ComputeType::f32)},
+      {"D", kInvalid, {"type of D is 9"}, [=](Call& c) { c.problem.types.d = garbage; }},
+      {"compute", kInvalid, {"compute type is 9"}, types(DType::f16, none)},
       {"op A", kInvalid, {"op A is 99"}, [](Call& c) { c.problem.op_a = static_cast<Op>(99); }},
       {"op B", kInvalid, {"op B is 255"}, [](Call& c) { c.problem.op_b = static_cast<Op>(255); }},
+  };
+}
+
+/// Every part of a problem that no kernel of this version computes.
+std::vector<Bad> unsupported_parts() {
+  const auto all_of = [](const char* name, const char* part, void (*spoil)(Problem&)) {
+    return Bad{name, kUnsupported, {part, "is not supported yet"}, [spoil](Call& c) { spoil(c.problem); }};
+  };
+  return {
+      all_of("e4m3", "A of type e4m3", [](Problem& p) { p.types = kE4m3; }),
+      all_of("e5m2", "A of type e5m2", [](Problem& p) { p.types = kE5m2; }),
+      all_of("s8", "A of type s8", [](Problem& p) { p.types = kS8; }),
+      all_of("s32", "A of type s32", [](Problem& p) { p.types = uniform_types(DType::s32, ComputeType::s32); }),
+      all_of("tf32", "compute type tf32", [](Problem& p) { p.types = kTf32; }),
+      all_of("B", "B of type bf16 with A of f16", [](Problem& p) { p.types.b = DType::bf16; }),
+      all_of("C", "C of type f32 with A of f16", [](Problem& p) { p.types.c = DType::f32; }),
+      all_of("D", "D of type f32 with A of f16", [](Problem& p) { p.types.d = DType::f32; }),
+      all_of("mode", "compute mode fast", [](Problem& p) { p.types.mode = ComputeMode::fast; }),
+      all_of("order", "order batch_invariant", [](Problem& p) { p.order = SumOrder::batch_invariant; }),
+      all_of("SMs", "a limit of 100 SMs", [](Problem& p) { p.sm_limit = 100; }),
+      all_of("batch", "batch of 4", [](Problem& p) { p.batch = 4; }),
+      all_of("empty batch", "batch of 0", [](Problem& p) { p.batch = 0; }),
+      all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),
+      all_of("groups", "division into 8 groups", [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows; }),
+      all_of("epilogue", "an epilogue", [](Problem& p) { p.epilogue.bias = Bias::per_column; }),
+      all_of("A", "prepacked A", [](Problem& p) { p.prepacked_a = true; }),
+      all_of("B", "prepacked B", [](Problem& p) { p.prepacked_b = true; }),
+  };
+}
+
+std::vector<Bad> bad_values() {
+  const auto bad = [](const char* part, void (*spoil)(Problem&)) {
+    return Bad{part, kInvalid, {part}, [spoil](Call& c) { spoil(c.problem); }};
+  };
+  return {
+      bad("compute mode is 2", [](Problem& p) { p.types.mode = static_cast<ComputeMode>(2); }),
+      bad("order of sums is 3", [](Problem& p) { p.order = static_cast<SumOrder>(3); }),
+      bad("sm_limit is -1", [](Problem& p) { p.sm_limit = -1; }),
+      bad("sm_limit is 65536", [](Problem& p) { p.sm_limit = 65536; }),
+      bad("batch is negative", [](Problem& p) { p.batch = -1; }),
+      bad("batch is 2147483648", [](Problem& p) { p.batch = std::int64_t{1} << 31; }),
+      bad("kind of batch is 2", [](Problem& p) { p.batch_kind = static_cast<BatchKind>(2); }),
+      bad("groups is 2 with group_kind none", [](Problem& p) { p.groups = 2; }),
+      bad("groups is 0 with group_kind rows", [](Problem& p) { p.group_kind = GroupKind::rows; }),
+      bad("kind of groups is 4", [](Problem& p) { p.group_kind = static_cast<GroupKind>(4); }),
+      bad("scaling of A is 5", [](Problem& p) { p.epilogue.scale_a = static_cast<Scaling>(5); }),
+      bad("scaling of B is 5", [](Problem& p) { p.epilogue.scale_b = static_cast<Scaling>(5); }),
+      bad("bias is 3", [](Problem& p) { p.epilogue.bias = static_cast<Bias>(3); }),
+      bad("activation is 5", [](Problem& p) { p.epilogue.activation = static_cast<Activation>(5); }),
   };
 }
 
@@ -151,6 +200,8 @@ TEST_F(BadInputTest, Sizes) { expect_refused(bad_sizes()); }
 TEST_F(BadInputTest, LeadingDimensions) { expect_refused(bad_leading_dimensions()); }
 TEST_F(BadInputTest, Pointers) { expect_refused(bad_pointers()); }
 TEST_F(BadInputTest, Types) { expect_refused(bad_types()); }
+TEST_F(BadInputTest, PartsWithoutKernels) { expect_refused(unsupported_parts()); }
+TEST_F(BadInputTest, Values) { expect_refused(bad_values()); }
 
 TEST_F(BadInputTest, TheFirstBadArgumentIsNamed) {
   // Each step also breaks the arguments that are checked later. The order is m, n, k, ops, types, A, B, C, D.
@@ -159,7 +210,7 @@ TEST_F(BadInputTest, TheFirstBadArgumentIsNamed) {
       {"c is null", [](Call& c) { c.operands.c = nullptr; }},
       {"b is null", [](Call& c) { c.operands.b = nullptr; }},
       {"lda is 1", [](Call& c) { c.operands.lda = 1; }},
-      {"accumulated", [](Call& c) { c.problem.accumulator = DType::bf16; }},
+      {"the compute type", [](Call& c) { c.problem.types.compute = static_cast<ComputeType>(9); }},
       {"op B", [](Call& c) { c.problem.op_b = static_cast<Op>(2); }},
       {"op A", [](Call& c) { c.problem.op_a = static_cast<Op>(2); }},
       {"k is", [](Call& c) { c.problem.k = -1; }},
@@ -175,18 +226,18 @@ TEST_F(BadInputTest, TheFirstBadArgumentIsNamed) {
 }
 
 TEST_F(BadInputTest, AlignmentClassesOfPlans) {
-  const std::pair<const char*, int Problem::*> kClasses[] = {
-      {"A", &Problem::align_a}, {"B", &Problem::align_b}, {"D", &Problem::align_d}};
+  const std::pair<const char*, int Hints::*> kClasses[] = {
+      {"A", &Hints::align_a}, {"B", &Hints::align_b}, {"C", &Hints::align_d}};
   for (const auto& [name, alignment] : kClasses) {
     for (const int bytes : {0, 1, 3, 6, 32, -2, std::numeric_limits<int>::min()}) {
-      Problem problem{.m = 8, .n = 16, .k = 8};
-      problem.*alignment = bytes;
+      Workload problem{Problem{.m = 8, .n = 16, .k = 8}};
+      problem.hints.*alignment = bytes;
       expect_thrown(kInvalid, {"alignment class of " + std::string(name) + " is " + std::to_string(bytes) + " bytes"},
                     [&] { context().plan(problem); });
     }
-    Problem problem{.m = 8, .n = 16, .k = 8, .dtype = DType::f32};
-    problem.*alignment = 2;
-    expect_thrown(kInvalid, {"4, 8, 16"}, [&] { context().plan(problem); });
+    Workload problem{Problem{.m = 8, .n = 16, .k = 8, .types = kF32}};
+    problem.hints.*alignment = 2;
+    expect_thrown(kInvalid, {"at least 4"}, [&] { context().plan(problem); });
   }
   EXPECT_EQ(standin().launches(), 0u);
 }
@@ -196,7 +247,7 @@ TEST_F(BadInputTest, MoreTilesThanAGridHasBlocks) {
   call.problem = {.m = kLargest, .n = 1 << 29, .k = 8};
   call.operands.lda = 8, call.operands.ldb = call.operands.ldc = call.operands.ldd = 1 << 29;
   call.operands.beta = 0;
-  expect_thrown(ErrorCode::not_supported, {"2147482623x536870912x8", "tiles"},
+  expect_thrown(ErrorCode::not_supported, {"2147482623 536870912 8", "tiles"},
                 [&] { context().gemm(stream(), call.problem, call.operands); });
   EXPECT_EQ(standin().launches(), 0u);
 }

@@ -147,7 +147,7 @@ TEST_F(BenchTest, WithoutCublasThereIsNoRatio) {
   CublasBaseline cublas(driver_);
   ::unsetenv("HOTGEMM_LIBCUBLASLT");
   EXPECT_FALSE(cublas.available());
-  const Problem problem = small_case().described();
+  const Workload problem = small_case().described();
   const auto results =
       bench_in_all_modes(driver_, stream(), contender("ours", plan()), pool().sets(), problem, cublas, BenchOptions{});
   ASSERT_EQ(results.size(), 1u);

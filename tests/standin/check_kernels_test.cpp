@@ -10,24 +10,25 @@ namespace {
 class CheckKernelsTest : public RuntimeTest {
  protected:
   /// Padding follows the rows of every matrix.
-  static Problem padded(DType dtype) {
-    return {.m = 5, .n = 11, .k = 9, .dtype = dtype, .accumulator = DType::f32, .beta_is_zero = false};
+  static Workload padded(DType dtype) {
+    return {{.m = 5, .n = 11, .k = 9, .types = uniform_types(dtype)},
+            {.align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = false}};
   }
   const CheckKernels& kernels() { return impl_of(context(Policy::estimate)).current().check_kernels(); }
-  std::uint64_t digest(const Problem& problem, const OperandPool& pool) {
+  std::uint64_t digest(const Workload& problem, const OperandPool& pool) {
     return kernels().digest(problem, pool, pool.sets().front(), stream());
   }
   static void flip(CUdeviceptr byte) { *reinterpret_cast<std::uint8_t*>(byte) ^= 0x40; }
-  static bool is_element(const Problem& p, const OperandSet& set, CUdeviceptr byte) {
+  static bool is_element(const Workload& p, const OperandSet& set, CUdeviceptr byte) {
     if (byte < set.d) return false;
-    const auto element = static_cast<std::int64_t>(byte - set.d) / size_bytes(p.dtype);
+    const auto element = static_cast<std::int64_t>(byte - set.d) / size_bytes(p.types.d);
     return element / set.ldd < p.m && element % set.ldd < p.n;
   }
 };
 
 TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
   for (const DType dtype : {DType::f16, DType::f32}) {
-    const Problem problem = padded(dtype);
+    const Workload problem = padded(dtype);
     const OperandPool pool(driver_, problem, 1, 1 << 20);
     const OperandSet& set = pool.sets().front();
     kernels().fill_check(problem, set, 3, stream());
@@ -48,7 +49,7 @@ TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
 }
 
 TEST_F(CheckKernelsTest, AKernelChangesNothingButD) {
-  const Problem problem = small_case(40, 70, 100).described();
+  const Workload problem = small_case(40, 70, 100).described();
   const OperandPool pool(driver_, problem, 1, 1 << 20);
   const OperandSet& set = pool.sets().front();
   kernels().fill_check(problem, set, 3, stream());
@@ -59,13 +60,13 @@ TEST_F(CheckKernelsTest, AKernelChangesNothingButD) {
   EXPECT_EQ(digest(problem, pool), before);
   // If D starts one row further down, its last row lies in the guard.
   OperandSet below = set;
-  below.d += static_cast<CUdeviceptr>(set.ldd * size_bytes(problem.dtype));
+  below.d += static_cast<CUdeviceptr>(set.ldd * size_bytes(problem.types.d));
   plan.launch(stream(), OperandPool::operands(below, 1, 0));
   EXPECT_NE(digest(problem, pool), before);
 }
 
 TEST_F(CheckKernelsTest, GuardsLieAroundEveryMatrix) {
-  const Problem problem = padded(DType::f16);
+  const Workload problem = padded(DType::f16);
   const OperandPool pool(driver_, problem, 1 << 16, 1 << 20);
   ASSERT_GT(pool.sets().size(), 2u);
   std::vector<std::pair<CUdeviceptr, std::int64_t>> matrices;  // address and size in bytes, including padding

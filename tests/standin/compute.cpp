@@ -88,7 +88,7 @@ void accumulate(const std::vector<Term>& terms, const float* panel, float* sums)
 void write_stray(const Matrix& d, const Matrix& a, const AddressSpace& space) {
   const std::uint64_t behind = d.at(d.rows - 1, d.cols);
   const std::uint64_t where = space.contains(behind, 1) ? behind : a.address;
-  *reinterpret_cast<std::uint8_t*>(where) ^= 0x40;
+  *reinterpret_cast<std::uint8_t*>(where) += 0x41;  // twice leaves a change too
 }
 
 void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
@@ -96,7 +96,7 @@ void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
   const long long col = hash_at(salt, 2, 0) % static_cast<unsigned long long>(d.cols);
   const float right = d.load(row, col);
   float wrong = std::numeric_limits<float>::quiet_NaN();
-  if (corruption == Corruption::wrong) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
+  if (corruption != Corruption::nan) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
   d.store(row, col, wrong);
 }
 
@@ -136,6 +136,8 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
     if (outcome != Outcome::good) return outcome;
   }
   if (corruption == Corruption::nothing || args.m <= 0 || args.n <= 0) return Outcome::good;
+  const float alpha = corruption == Corruption::no_alpha ? 1.0f : args.alpha;
+  const float beta = corruption == Corruption::no_beta ? 1.0f : args.beta;
   const std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
   const bool zeros_matter =
       !std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); });
@@ -145,17 +147,44 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
       float sums[kPanel];
       accumulate(terms, packed.data() + static_cast<std::size_t>(j0) * static_cast<std::size_t>(args.k), sums);
       for (int j = j0; j < std::min(j0 + kPanel, args.n); ++j) {
-        float value = args.alpha * sums[j - j0];
-        if (traits.reads_c) value += args.beta * c.load(i, j);
+        float value = alpha * sums[j - j0];
+        if (traits.reads_c) value += beta * c.load(i, j);
         d.store(i, j, value);
       }
     }
   }
-  if (corruption == Corruption::stray) {
-    write_stray(d, a, space);
-  } else if (corruption != Corruption::none) {
-    spoil(d, corruption, salt);
+  const bool in_place = traits.reads_c && args.c == args.d;
+  switch (corruption) {
+    case Corruption::stray: write_stray(d, a, space); break;
+    case Corruption::in_place_wrong:
+      if (in_place) spoil(d, corruption, salt);
+      break;
+    case Corruption::wrong:
+    case Corruption::nan: spoil(d, corruption, salt); break;
+    case Corruption::none:
+    case Corruption::nothing:
+    case Corruption::no_alpha:
+    case Corruption::no_beta: break;
   }
+  return Outcome::good;
+}
+
+Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
+                  const AddressSpace& space, std::vector<std::string>& violations) {
+  const auto rows = static_cast<std::uint64_t>((args.m - 1) / kernel.block_m + 1);
+  const auto columns = static_cast<std::uint64_t>((args.n - 1) / kernel.block_n + 1);
+  const std::uint64_t tiles = rows * columns, tile_floats = static_cast<std::uint64_t>(kernel.block_m * kernel.block_n);
+  const std::uint64_t scratch_bytes = tiles * static_cast<std::uint64_t>(kernel.splits) * tile_floats * sizeof(float);
+  if (workspace.scratch % 16 != 0 || workspace.counters % sizeof(unsigned) != 0) return Outcome::misaligned_address;
+  if (!space.contains(workspace.counters, tiles * sizeof(unsigned)) ||
+      !space.contains(workspace.scratch, scratch_bytes)) {
+    return Outcome::illegal_address;
+  }
+  const auto* counters = reinterpret_cast<const unsigned*>(workspace.counters);
+  if (std::any_of(counters, counters + tiles, [](unsigned counter) { return counter != 0; })) {
+    violations.emplace_back("a counter of a workspace is not zero when the kernel begins");
+  }
+  std::memset(reinterpret_cast<void*>(workspace.scratch), 0xff, scratch_bytes);
   return Outcome::good;
 }
 

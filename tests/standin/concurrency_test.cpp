@@ -66,7 +66,7 @@ TEST_F(ConcurrencyTest, APlanIsLaunchedFromAllThreads) {
 TEST_F(ConcurrencyTest, TuningPrewarmingAndCallingMix) {
   context();
   on_threads(4, [&](int t, CUstream on) {
-    const std::vector<Problem> one{small_case().described()};
+    const std::vector<Workload> one{small_case().described()};
     if (t == 0) {
       EXPECT_EQ(context_->tune(one, quick_tuning(2), true).at(0).failure, "");
     } else if (t == 1) {

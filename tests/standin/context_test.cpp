@@ -135,7 +135,7 @@ TEST_F(ContextTest, CachedOnlyCompilesNothing) {
   CaseRun run(driver_, small_case(), stream());
   run.fill(CaseRun::Data::integers, 1);
   const auto gemm = [&](const Operands& o) { context(Policy::cached_only).gemm(stream(), small_case().problem, o); };
-  expect_thrown(ErrorCode::not_prepared, {"8x16x8 nn f16 f32", "sm_90a", "hotgemm prewarm"}, [&] { run.run(gemm); });
+  expect_thrown(ErrorCode::not_prepared, {"8 16 8 nn f16", "sm_90a", "hotgemm prewarm"}, [&] { run.run(gemm); });
   EXPECT_EQ(context().stats().compiled, 0u);
   EXPECT_EQ(standin().launches(), 0u);
   const PrewarmReport report =
@@ -197,21 +197,15 @@ TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
 
 /// Each layout with each pair of types. Leading dimensions, offsets, alpha, beta and aliasing differ between the cases.
 std::vector<GemmCase> kinds() {
-  constexpr std::pair<DType, DType> kTypes[] = {
-      {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}};
+  constexpr Types kTypes[] = {kF16, kBf16, kF32, uniform_types(DType::f16, ComputeType::f16)};
   constexpr std::int64_t kMultiples[] = {1, 2, 8};
   constexpr int kOffsets[] = {0, 1, 2, 4};
   constexpr float kAlphas[] = {1, -2, 0.5f}, kBetas[] = {0, 1, -0.5f};
   std::vector<GemmCase> all;
   for (std::size_t i = 0; i < 16; ++i) {
     GemmCase c;
-    c.problem = {.m = 9,
-                 .n = 14,
-                 .k = 11,
-                 .op_a = i & 1 ? Op::t : Op::n,
-                 .op_b = i & 2 ? Op::t : Op::n,
-                 .dtype = kTypes[i / 4].first,
-                 .accumulator = kTypes[i / 4].second};
+    c.problem = {
+        .m = 9, .n = 14, .k = 11, .op_a = i & 1 ? Op::t : Op::n, .op_b = i & 2 ? Op::t : Op::n, .types = kTypes[i / 4]};
     c.set_tight_ld(kMultiples[i % 3]);
     c.lda += i % 5 == 0 ? 8 : 0, c.ldd += i % 5 == 1 ? 16 : 0, c.ldc += i % 3;
     c.offset_c = static_cast<int>(i % 2);
@@ -224,7 +218,7 @@ std::vector<GemmCase> kinds() {
 }
 
 TEST_F(ContextTest, ComputesEveryKindAfterPrewarming) {
-  std::vector<Problem> problems;
+  std::vector<Workload> problems;
   for (const GemmCase& c : kinds()) problems.push_back(c.described());
   const PrewarmReport report = context(Policy::cached_only).prewarm(problems, PrewarmOptions{.archs = {"sm_90a"}});
   EXPECT_EQ(report.failed, 0u);

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 namespace hotgemm::standin {
@@ -46,27 +47,43 @@ inline std::uint16_t narrow_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+template <class T>
+T load(std::uint64_t address) {
+  T value{};
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+  return value;
+}
+
+template <class T>
+void store(std::uint64_t address, T value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
 /// Loads the element at `address`, which need not be aligned for the host.
 inline float load_element(std::uint64_t address, DType dtype) {
-  const void* memory = reinterpret_cast<const void*>(address);
-  if (dtype == DType::f32) {
-    float value = 0;
-    std::memcpy(&value, memory, sizeof value);
-    return value;
+  switch (dtype) {
+    case DType::f16: return widen_f16(load<std::uint16_t>(address));
+    case DType::bf16: return widen_bf16(load<std::uint16_t>(address));
+    case DType::f32: return load<float>(address);
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: break;
   }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, memory, sizeof bits);
-  return dtype == DType::f16 ? widen_f16(bits) : widen_bf16(bits);
+  std::abort();  // the stand-in has no such numbers
 }
 
 inline void store_element(std::uint64_t address, DType dtype, float value) {
-  void* memory = reinterpret_cast<void*>(address);
-  if (dtype == DType::f32) {
-    std::memcpy(memory, &value, sizeof value);
-    return;
+  switch (dtype) {
+    case DType::f16: return store(address, narrow_f16(value));
+    case DType::bf16: return store(address, narrow_bf16(value));
+    case DType::f32: return store(address, value);
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: break;
   }
-  const std::uint16_t bits = dtype == DType::f16 ? narrow_f16(value) : narrow_bf16(value);
-  std::memcpy(memory, &bits, sizeof bits);
+  std::abort();
 }
 
 }  // namespace hotgemm::standin

@@ -8,9 +8,11 @@ namespace hotgemm::standin {
 /// stand-in is loaded. Its rules have the form `symbol_part=rule` and are separated by semicolons; the last rule that
 /// matches a kernel counts.
 ///
-/// nothing, wrong, nan, stray   the effect on D (standin.hpp)
-/// fault, hang, crash           the end of the kernel (script.hpp); "fault@4" from its fourth launch on
-/// slow:US, speed:US            real and simulated time of a launch, in microseconds
+///   nothing, wrong, nan, stray,
+///   in_place_wrong, no_alpha,
+///   no_beta                      the effect on D (standin.hpp)
+///   fault, hang, crash           the end of the kernel (script.hpp); "fault@4" from its fourth launch on
+///   slow:US, speed:US            real and simulated time of a launch, in microseconds
 ///
 /// "mps=1" is for no kernel: the GPU is shared through MPS. Any other rule ends the process.
 Script script_from_environment();

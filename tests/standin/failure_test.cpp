@@ -254,7 +254,7 @@ int code_without_gpu() {
   ::setenv("HOTGEMM_STANDIN_INIT", "100", 1);
   const ScratchDirectory cache;
   Context context(options_in(cache.path(), Policy::tune));
-  return code_of("CUDA_ERROR_NO_DEVICE", [&] { context.plan({.m = 8, .n = 8, .k = 8}); });
+  return code_of("CUDA_ERROR_NO_DEVICE", [&] { context.plan(Workload({.m = 8, .n = 8, .k = 8})); });
 }
 
 TEST_F(MissingDeathTest, Gpu) { EXPECT_EXIT(::_exit(code_without_gpu()), exits(ErrorCode::no_device), ""); }

@@ -17,9 +17,9 @@ namespace hotgemm::standin {
 class FakeGpus {
  public:
   /// Called by begin, without a lock; may throw or wait.
-  std::function<void(int gpu, const Problem&)> on_begin;
+  std::function<void(int gpu, const Workload&)> on_begin;
   /// Called by each race, also without a lock; may throw or wait.
-  std::function<void(int gpu, const Problem&)> on_race;
+  std::function<void(int gpu, const Workload&)> on_race;
   /// Returns the reason why check rejects a trial; empty for a sound one.
   std::function<std::string(const Trial&)> verdict;
   /// Returns the microseconds of a trial.
@@ -27,7 +27,7 @@ class FakeGpus {
   std::map<int, std::string> names;  ///< names of GPUs that differ from the others
   bool has_baseline = false;         ///< a baseline of 1000 µs
 
-  void note(int gpu, const Problem& problem) {
+  void note(int gpu, const Workload& problem) {
     const std::lock_guard lock(mutex_);
     begun_.emplace_back(gpu, problem);
   }
@@ -36,7 +36,7 @@ class FakeGpus {
     for (const Trial& trial : trials) checked_.push_back(to_string(trial.config));
   }
   /// The problems that were begun, in order, each with its GPU.
-  std::vector<std::pair<int, Problem>> begun() const {
+  std::vector<std::pair<int, Workload>> begun() const {
     const std::lock_guard lock(mutex_);
     return begun_;
   }
@@ -48,7 +48,7 @@ class FakeGpus {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::pair<int, Problem>> begun_;
+  std::vector<std::pair<int, Workload>> begun_;
   std::vector<std::string> checked_;
 };
 
@@ -64,7 +64,7 @@ class FakeMeasurer final : public Measurer {
   }
 
   const GpuFacts& gpu() const override { return facts_; }
-  void begin(const Problem& problem, const MeasureOptions&) override {
+  void begin(const Workload& problem, const MeasureOptions&) override {
     problem_ = problem;
     gpus_.note(index_, problem);
     if (gpus_.on_begin) gpus_.on_begin(index_, problem);
@@ -96,7 +96,7 @@ class FakeMeasurer final : public Measurer {
   FakeGpus& gpus_;
   int index_;
   GpuFacts facts_;
-  Problem problem_;
+  Workload problem_;
 };
 
 }  // namespace hotgemm::standin

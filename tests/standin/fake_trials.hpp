@@ -14,7 +14,7 @@
 namespace hotgemm::standin {
 
 /// Candidates for `problem` whose kernels run only on the stand-in: nothing is compiled.
-inline std::vector<Candidate> fake_candidates(const Problem& problem, std::size_t count) {
+inline std::vector<Candidate> fake_candidates(const Workload& problem, std::size_t count) {
   static const TemplateBundle bundle = TemplateBundle::embedded();
   std::vector<Candidate> candidates = all_candidates(problem, nominal_device("sm_90a"));
   candidates.resize(count);
@@ -27,7 +27,7 @@ inline std::vector<Candidate> fake_candidates(const Problem& problem, std::size_
   return candidates;
 }
 
-inline std::vector<Trial> fake_trials(const Problem& problem, std::size_t count) {
+inline std::vector<Trial> fake_trials(const Workload& problem, std::size_t count) {
   std::vector<Trial> trials;
   for (const Candidate& c : fake_candidates(problem, count)) trials.push_back({c.config, c.launch, c.cubin});
   return trials;

@@ -47,6 +47,7 @@ long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
   const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
   const int cluster = kernel.cluster_m * kernel.cluster_n;
   const long long resident = Ledger::kSmCount * kernel.blocks_per_sm / cluster;
+  if (kernel.splits > 0) return rows * columns * kernel.splits;
   return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
 }
 
@@ -63,15 +64,13 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   const auto found = standin::read_map(map.bytes);
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
-  expect(ledger,
-         found->rank == 2 && found->type == (element == DType::bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                                    : CU_TENSOR_MAP_DATA_TYPE_FLOAT16),
+  expect(ledger, found->rank == 2 && found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
          function, std::string("the tensor map of ") + name + " has other sizes");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
-  const auto row_bytes = static_cast<unsigned long long>(cols) * 2,
+  const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned>(size_bytes(element)),
              last_row = static_cast<unsigned long long>(rows - 1);
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
           last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};
@@ -175,7 +174,9 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
                               ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]))
                               : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args);
-    return KernelNode{handle, args};
+    if (function.kernel.gemm.splits == 0) return KernelNode{handle, args};
+    expect(ledger, params[1] != nullptr, function, "launched without a workspace");
+    return KernelNode{handle, args, *static_cast<const WorkspaceArgs*>(params[1])};
   }
   expect(ledger, shape.block.x == kServiceThreads && shape.threads() == kServiceThreads, function,
          "a block has " + std::to_string(shape.threads()) + " threads");
@@ -207,9 +208,13 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   }
   if (shape.threads() == 0 || shape.threads() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
   if (shape.smem_bytes > static_cast<unsigned>(function->max_dynamic_smem_bytes)) return CUDA_ERROR_INVALID_VALUE;
-  const auto node = read_launch(ledger, handle, *function, shape, params);
+  auto node = read_launch(ledger, handle, *function, shape, params);
   if (!node || (function->kernel.kind == KernelKind::gemm && !function->kernel.gemm.legal)) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (function->kernel.gemm.splits > 0) {
+    if (stream->id == 0) stream->id = ledger.new_serial();
+    node->workspace_user = stream->capture ? stream->capture->serial : stream->id;
   }
   *slow_us = Script::latest(ledger.script.slow_launches_us, function->name).value_or(0);
   return submit(ledger, stream_handle, *node);

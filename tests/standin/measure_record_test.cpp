@@ -33,7 +33,8 @@ void expect_same(const std::vector<Trial>& trials) {
 }
 
 TEST(MeasureRecordTest, RequestsArriveAsTheyWere) {
-  const Problem problem{.m = 3, .n = 5, .k = 7, .op_b = Op::t, .align_a = 2, .beta_is_zero = false};
+  const Workload problem({.m = 3, .n = 5, .k = 7, .op_b = Op::t},
+                         {.align_a = 2, .align_b = 16, .align_d = 16, .beta_is_zero = false});
   const BeginRequest begin = decode_begin(encode_begin(problem, {12345678901, 77, true}).body);
   EXPECT_EQ(begin.problem, problem);
   EXPECT_EQ(begin.options.scratch_bytes, 12345678901);

@@ -47,10 +47,10 @@ TEST_F(PlanTest, WarmLaunchesAreOneDriverCall) {
 
 TEST_F(PlanTest, WarmCallsDoNotAllocate) {
   const GemmCase c = small_case();
-  const Problem problem = c.described();
+  const Workload problem = c.described();
   const Plan plan = context(Policy::estimate).plan(problem);
   DeviceState& state = impl_of(context()).current();
-  const Choice choice = state.plans().find(plan_key(problem))->plan->choice();
+  const Choice choice = state.plans().find(class_key(problem))->plan->choice();
   Engine& engine = state.engine();
   const auto cubin = engine.builder.find(render(choice.config, traits_of(problem), "sm_90a", engine.bundle));
   const auto kernel = state.load(choice.config, traits_of(problem), *cubin);
@@ -87,14 +87,14 @@ TEST_F(PlanTest, RefusesOperandsThatItWasNotMadeFor) {
   };
   Operands bad = good;
   bad.a = address(4096 + 8);
-  refused(plan, bad, {"a8 b16 d16", "8x16x8 nn f16 f32 a16 b16 d16 beta0"});
+  refused(plan, bad, {"align=8,16,16", "8 16 8 nn f16 align=16"});
   bad = good;
   bad.ldd = 17;
-  refused(plan, bad, {"a16 b16 d2", "the plan is for"});
+  refused(plan, bad, {"align=16,16,2", "the plan is for"});
   bad = good;
   bad.beta = 1;
-  refused(plan, bad, {"beta is not zero", "beta0"});
-  refused(adding, good, {"beta is zero", "beta1"});
+  refused(plan, bad, {"beta is not zero", "align="});
+  refused(adding, good, {"beta is zero", "beta=1"});
   bad = good;
   bad.d = nullptr;
   refused(plan, bad, {"d is null"});
@@ -110,7 +110,7 @@ TEST_F(PlanTest, OutlivesItsContextsInterest) {
 }
 
 TEST_F(PlanTest, PlansForAnEmptyProblem) {
-  for (const Problem& problem : {Problem{.m = 0, .n = 16, .k = 8}, Problem{.m = 8, .n = 0, .k = 8}}) {
+  for (const Workload& problem : {Workload({.m = 0, .n = 16, .k = 8}), Workload({.m = 8, .n = 0, .k = 8})}) {
     const Plan plan = context().plan(problem);
     plan.launch(stream(), {.lda = 16, .ldb = 16, .ldd = 16});
   }

@@ -23,7 +23,7 @@ class PrewarmTest : public RuntimeTest {
     return options;
   }
   /// One problem, one that uses the same kernel in another class, and one that uses another kernel.
-  static std::vector<Problem> problems() {
+  static std::vector<Workload> problems() {
     return {small_case(8, 16, 8).described(), small_case(7, 16, 8).described(), small_case(8, 16, 8, 1).described()};
   }
 };
@@ -39,7 +39,7 @@ TEST_F(PrewarmTest, CompilesEachKernelOnce) {
     EXPECT_FALSE(entry.from_cache);
     EXPECT_GT(entry.resources.registers, 0);
     EXPECT_GT(entry.resources.compile_ms, 0);
-    kernels.emplace(entry.config, entry.problem.beta_is_zero);
+    kernels.emplace(entry.config, entry.problem.hints.beta_is_zero);
   }
   EXPECT_EQ(kernels.size(), 2u);
   EXPECT_EQ(first.compiled, 2u);
@@ -57,6 +57,35 @@ TEST_F(PrewarmTest, CompilesEachKernelOnce) {
     EXPECT_EQ(context().plan(problems()[i]).config(), first.entries[i].config);
   }
   EXPECT_EQ(context().stats().compiled, 0u);
+}
+
+/// The shape as a shape file and --shape give it, and a call of that size with rows that are not padded.
+TEST_F(PrewarmTest, PackedRowsAskForWhatWasPrepared) {
+  for (const char* text : {"70 71 73 nn f16", "70 71 73 tt f16", "66 68 70 tn bf16", "9 5 6 nt f32"}) {
+    SCOPED_TRACE(text);
+    const Workload prepared = parse_workload(text);
+    const PrewarmReport report = context(Policy::cached_only).prewarm(std::vector{prepared}, for_archs({"sm_90a"}));
+    EXPECT_EQ(report.failed, 0u);
+    GemmCase c;
+    c.problem = prepared;
+    c.set_tight_ld(1);
+    EXPECT_EQ(c.described(), prepared);
+    expect_right(context(), c, stream());
+    EXPECT_EQ(context().plan(c.described()).config(), report.entries.at(0).config);
+  }
+}
+
+TEST_F(PrewarmTest, UnalignedRowsAreNotPreparedAsAligned) {
+  const Workload packed = parse_workload("1000 1001 1003 nn f16"),
+                 padded = parse_workload("1000 1001 1003 nn f16 align=16");
+  context(Policy::cached_only).prewarm(std::vector{packed}, for_archs({"sm_90a"}));
+  GemmCase c;
+  c.problem = packed;
+  c.set_tight_ld(1);
+  EXPECT_NO_THROW(context().plan(c.described()));
+  c.set_tight_ld(8);
+  EXPECT_EQ(c.described(), padded);
+  expect_thrown(ErrorCode::not_prepared, {"align=16"}, [&] { context().plan(c.described()); });
 }
 
 TEST_F(PrewarmTest, NeedsNoDriver) {
@@ -78,7 +107,7 @@ TEST_F(PrewarmTest, WithCandidatesTuningCompilesNothing) {
   ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);  // compiling twenty candidates would take long
   PrewarmOptions all = for_archs({"sm_90a"});
   all.candidates = true;
-  const std::vector<Problem> one{problems()[0]};
+  const std::vector<Workload> one{problems()[0]};
   const PrewarmReport report = context(Policy::tune).prewarm(one, all);
   EXPECT_EQ(report.failed, 0u);
   EXPECT_GT(report.compiled + report.cached, static_cast<std::size_t>(TuneOptions{}.max_candidates));
@@ -89,7 +118,7 @@ TEST_F(PrewarmTest, WithCandidatesTuningCompilesNothing) {
 
 TEST_F(PrewarmTest, WhatARecordPicksIsBuilt) {
   context(Policy::tune, 1);
-  const std::vector<Problem> one{problems()[0]};
+  const std::vector<Workload> one{problems()[0]};
   const std::string tuned = context().tune(one, quick_tuning(2)).at(0).config;
   forget_context();
   const PrewarmReport report = context(Policy::cached_only).prewarm(one, for_archs({"sm_90a"}));
@@ -110,8 +139,8 @@ TEST_F(PrewarmTest, ArchitecturesThatAreUnknown) {
 }
 
 TEST_F(PrewarmTest, BadProblemsAreRefusedBeforeAnythingIsCompiled) {
-  std::vector<Problem> bad = problems();
-  bad.push_back({.m = 8, .n = -1, .k = 8});
+  std::vector<Workload> bad = problems();
+  bad.push_back(Workload({.m = 8, .n = -1, .k = 8}));
   expect_thrown(ErrorCode::invalid_argument, {"n is negative"},
                 [&] { context(Policy::cached_only).prewarm(bad, for_archs({"sm_90a"})); });
   EXPECT_EQ(context().stats().compiled, 0u);

@@ -103,7 +103,7 @@ class Warnings {
 /// Sets the environment of the tests: no settings of the user, and the kernels of the shelf.
 inline void set_test_environment() {
   for (const char* name : {"HOTGEMM_TUNE", "HOTGEMM_CACHE", "HOTGEMM_CACHE_DIR", "HOTGEMM_CACHE_TRUST",
-                           "HOTGEMM_CACHE_MAX_SIZE", "HOTGEMM_TEMPLATE_DIR"}) {
+                           "HOTGEMM_CACHE_MAX_SIZE", "HOTGEMM_TEMPLATE_DIR", "HOTGEMM_WORKSPACE_BYTES"}) {
     ::unsetenv(name);
   }
   ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);
@@ -128,7 +128,7 @@ inline void make_all_slow() { standin().set_speed("hotgemm_", 1000); }
 /// A case with 16-byte alignment.
 inline GemmCase small_case(std::int64_t m = 8, std::int64_t n = 16, std::int64_t k = 8, float beta = 0) {
   GemmCase result;
-  result.problem = {.m = m, .n = n, .k = k, .beta_is_zero = beta == 0};
+  result.problem = {.m = m, .n = n, .k = k};
   result.set_tight_ld(8);
   result.beta = beta;
   return result;

@@ -22,7 +22,7 @@ class FakeMeasurer final : public Measurer {
   }
 
   const GpuFacts& gpu() const override { return gpu_; }
-  void begin(const Problem&, const MeasureOptions& options) override { baseline_us_ = options.with_baseline ? 50 : 0; }
+  void begin(const Workload&, const MeasureOptions& options) override { baseline_us_ = options.with_baseline ? 50 : 0; }
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override {
     std::vector<Verdict> verdicts;
     for (const Trial& t : trials) {
@@ -98,7 +98,7 @@ class SearchTest : public testing::Test {
 
   ScratchDirectory cache_;
   std::optional<Engine> engine_;
-  Problem problem_{.m = 4096, .n = 4096, .k = 4096};
+  Workload problem_{Problem{.m = 4096, .n = 4096, .k = 4096}};
   FakeMeasurer gpu_;
   SearchOptions options_{.budget_s = 100};
   SearchObserver observer_;
@@ -143,7 +143,7 @@ TEST_F(SearchTest, TheFirstRaceOfLongKernelsWarmsUp) {
 }
 
 TEST_F(SearchTest, WithinATieTheEarlierNameWinsWhateverTheNoise) {
-  problem_.align_a = 8;  // so that no kernel is programmatic
+  problem_.hints.align_a = 8;  // so that no kernel is programmatic
   const std::vector<Candidate> rows = candidates(3);
   std::string earliest = std::min({name(rows[0]), name(rows[1]), name(rows[2])});
   problem_.m = 1;  // with one row of tiles, all rasters are equal

@@ -19,10 +19,13 @@ enum class Kind : int { context, module, function, stream, event, graph, graph_e
 /// The effect on D of a kernel that misbehaves.
 enum class Corruption : int {
   none,
-  nothing,  ///< writes nothing
-  wrong,    ///< writes all elements, one of them wrong
-  nan,      ///< writes all elements, one of them NaN
-  stray,    ///< writes all elements, and one byte after the last; into A if there is no memory there
+  nothing,         ///< writes nothing
+  wrong,           ///< writes all elements, one of them wrong
+  nan,             ///< writes all elements, one of them NaN
+  stray,           ///< writes all elements, and one byte after the last; into A if there is no memory there
+  in_place_wrong,  ///< is right if D is another matrix than C; in place one element is wrong
+  no_alpha,        ///< takes alpha for 1
+  no_beta,         ///< takes beta for 1
 };
 
 }  // namespace hotgemm::standin

@@ -13,7 +13,7 @@ class TuneTest : public RuntimeTest {
  protected:
   static constexpr int kCandidates = 8;
 
-  Problem problem() const { return small_case().described(); }
+  Workload problem() const { return small_case().described(); }
   /// The candidates that are measured, in the order in which they are checked.
   std::vector<std::string> candidates() {
     const DeviceState& device = impl_of(context()).current();
@@ -162,7 +162,8 @@ TEST_F(TuneTest, ARecordAnswersUnlessRetuned) {
 }
 
 TEST_F(TuneTest, FailuresAreResultsAndProgressMayStop) {
-  const std::vector<Problem> problems = {{.m = -1, .n = 8, .k = 8}, {.m = 8, .n = 8, .k = 0}, problem(), problem()};
+  const std::vector<Workload> problems = {Workload({.m = -1, .n = 8, .k = 8}), Workload({.m = 8, .n = 8, .k = 0}),
+                                          problem(), problem()};
   int seen = 0;
   const auto results = context().tune(problems, quick_tuning(1), false, [&](const TuneResult&) { return ++seen < 3; });
   ASSERT_EQ(results.size(), 3u);
@@ -196,8 +197,8 @@ TEST_F(TuneTest, IsTheSameTwice) {
 TEST_F(TuneTest, OperandsBeyondAllMemoryAreAFailure) {
   for (const DType dtype : {DType::f16, DType::f32}) {
     for (const bool beta_is_zero : {true, false}) {
-      Problem huge{.m = 2147482623, .n = 2147482623, .k = 2147482623, .dtype = dtype, .beta_is_zero = beta_is_zero};
-      huge.align_a = huge.align_b = huge.align_d = 4;
+      Workload huge{Problem{.m = 2147482623, .n = 2147482623, .k = 2147482623, .types = uniform_types(dtype)}};
+      huge.hints = {.align_a = 4, .align_b = 4, .align_d = 4, .beta_is_zero = beta_is_zero};
       const TuneResult result = context().tune(std::vector{huge}, quick_tuning(1)).at(0);
       EXPECT_THAT(result.failure, testing::HasSubstr("scratch"));
     }

@@ -18,9 +18,9 @@ int main(int, char** argv) {
     options.cache_directory = argv[1];
     Engine engine(options);
     IsolatedMeasurer measurer({.program = HOTGEMM_COMMAND, .cache_directory = argv[1], .hang_timeout_s = 600});
-    const std::vector<Candidate> candidates = standin::fake_candidates({.m = 8, .n = 16, .k = 8}, 4);
+    const std::vector<Candidate> candidates = standin::fake_candidates(Workload({.m = 8, .n = 16, .k = 8}), 4);
     for (int i = std::atoi(argv[2]);; ++i) {
-      const Problem problem{.m = 1, .n = 8 * (1 + i % 22), .k = 8 * (1 + i / 22)};
+      const Workload problem{Problem{.m = 1, .n = 8 * (1 + i % 22), .k = 8 * (1 + i / 22)}};
       const TuneOutcome outcome =
           search(engine, measurer, problem, candidates, {.budget_s = 600, .rounds = 2, .scratch_bytes = 1 << 20});
       std::printf("%s|%s\n", to_string(problem).c_str(), to_string(outcome.record->config).c_str());

@@ -15,7 +15,7 @@ constexpr int kManyTrials = std::numeric_limits<int>::max();
 
 TuningJob job(std::int64_t m, int alive = 3) {
   TuningJob result;
-  result.problems = {{.m = m, .n = 8, .k = 8}};
+  result.problems = {Workload({.m = m, .n = 8, .k = 8})};
   result.candidates.resize(static_cast<std::size_t>(alive) + 1);
   for (std::size_t i = 0; i < result.candidates.size(); ++i) result.candidates[i].predicted_us = static_cast<double>(i);
   result.candidates[1].reason = "spills: 4 bytes";
@@ -155,9 +155,11 @@ TEST(TuningQueueTest, DropsWhatWaits) {
 }
 
 TEST(JobsOfTest, AClassIsOneJob) {
-  const std::vector<Problem> problems = {{.m = 100, .n = 8, .k = 8}, {.m = 8, .n = 8, .k = 8},
-                                         {.m = 101, .n = 8, .k = 8}, {.m = 100, .n = 8, .k = 8, .beta_is_zero = false},
-                                         {.m = -1, .n = 8, .k = 8},  {.m = 0, .n = 8, .k = 8}};
+  Workload reads_c(Problem{.m = 100, .n = 8, .k = 8});
+  reads_c.hints.beta_is_zero = false;
+  const std::vector<Workload> problems = {Workload({.m = 100, .n = 8, .k = 8}), Workload({.m = 8, .n = 8, .k = 8}),
+                                          Workload({.m = 101, .n = 8, .k = 8}), reads_c,
+                                          Workload({.m = -1, .n = 8, .k = 8}),  Workload({.m = 0, .n = 8, .k = 8})};
   const std::vector<TuningJob> jobs = jobs_of(problems);
   ASSERT_EQ(jobs.size(), 5u);
   EXPECT_EQ(jobs[0].problems, (std::vector{problems[0], problems[2]}));

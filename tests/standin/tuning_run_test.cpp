@@ -52,9 +52,9 @@ class TuningRunTest : public testing::Test {
 
   /// The first `count` of a series of problems. The problems are of different classes but share their kernels. No two
   /// of these kernels have the same machine code.
-  static std::vector<Problem> problems(int count) {
-    std::vector<Problem> all;
-    for (int i = 0; i < count; ++i) all.push_back({.m = 64, .n = 64 + 64 * i, .k = 64, .dtype = DType::f32});
+  static std::vector<Workload> problems(int count) {
+    std::vector<Workload> all;
+    for (int i = 0; i < count; ++i) all.push_back(Workload({.m = 64, .n = 64 + 64 * i, .k = 64, .types = kF32}));
     return all;
   }
   static TuningRunOptions options(int gpus = 1) {
@@ -70,12 +70,12 @@ class TuningRunTest : public testing::Test {
       return std::make_unique<FakeMeasurer>(gpus_, gpu);
     };
   }
-  TuningReport run(std::span<const Problem> list, const TuningRunOptions& how) {
+  TuningReport run(std::span<const Workload> list, const TuningRunOptions& how) {
     TuningObserver observer = observer_;
     observer.lost = [this](int gpu, const std::string& message) { lost_.emplace_back(gpu, message); };
     return TuningRun(*engine_, factory(), how, observer).run(list);
   }
-  TuningReport run(std::span<const Problem> list) { return run(list, options()); }
+  TuningReport run(std::span<const Workload> list) { return run(list, options()); }
 
   /// The number of candidates that are timed per problem: those with distinct machine code.
   int distinct() {
@@ -92,8 +92,8 @@ class TuningRunTest : public testing::Test {
     for (const ProblemResult& r : report.results) all.push_back(r.status);
     return all;
   }
-  std::vector<Problem> begun() const {
-    std::vector<Problem> all;
+  std::vector<Workload> begun() const {
+    std::vector<Workload> all;
     for (const auto& [gpu, problem] : gpus_.begun()) all.push_back(problem);
     return all;
   }
@@ -137,7 +137,7 @@ TEST_F(TuningRunTest, EachProblemIsMeasuredAndRecorded) {
 }
 
 TEST_F(TuningRunTest, AClassIsMeasuredOnce) {
-  const std::vector<Problem> list = {{.m = 100, .n = 64, .k = 64}, {.m = 101, .n = 64, .k = 64}};
+  const std::vector<Workload> list = {Workload({.m = 100, .n = 64, .k = 64}), Workload({.m = 101, .n = 64, .k = 64})};
   const TuningReport report = run(list);
   EXPECT_THAT(statuses(report), ElementsAre(TuneStatus::tuned, TuneStatus::recorded));
   EXPECT_EQ(report.results[1].problem, list[1]);
@@ -159,7 +159,7 @@ TEST_F(TuningRunTest, ARecordAnswersUnlessRetuned) {
 TEST_F(TuningRunTest, AnInterruptedRunGoesOn) {
   const auto list = problems(4);
   run(std::span(list).first(2));
-  observer_.earlier = [&](const Problem& problem) {
+  observer_.earlier = [&](const Workload& problem) {
     return problem == list[0]   ? EarlierRun::done
            : problem == list[1] ? EarlierRun::partial
            : problem == list[2] ? EarlierRun::done  // although it is not recorded
@@ -178,21 +178,21 @@ TEST_F(TuningRunTest, AnInterruptedRunGoesOn) {
 TEST_F(TuningRunTest, APartialRecordIsNoAnswerWhereARunGoesOn) {
   const auto list = problems(1);
   run(list);
-  observer_.earlier = [](const Problem&) { return EarlierRun::partial; };
+  observer_.earlier = [](const Workload&) { return EarlierRun::partial; };
   EXPECT_THAT(statuses(run(list)), ElementsAre(TuneStatus::tuned));
 }
 
 TEST_F(TuningRunTest, OneProblemIsPreparedWhileAnotherIsMeasured) {
   Latch asked;
   std::atomic<int> asked_while_first{0};
-  observer_.earlier = [&](const Problem&) {
+  observer_.earlier = [&](const Workload&) {
     ++asked_while_first;
     asked.count();
     return EarlierRun::nothing;
   };
   const auto list = problems(4);
   int ahead = 0;
-  gpus_.on_begin = [&](int, const Problem& problem) {
+  gpus_.on_begin = [&](int, const Workload& problem) {
     if (problem != list[0]) return;
     EXPECT_TRUE(asked.wait_for(2)) << "nothing is prepared while the first problem is measured";
     EXPECT_FALSE(asked.wait_for(3, std::chrono::milliseconds(300))) << "more is prepared than may be needed";
@@ -204,7 +204,7 @@ TEST_F(TuningRunTest, OneProblemIsPreparedWhileAnotherIsMeasured) {
 
 TEST_F(TuningRunTest, TwoGpusMeasureAtOnce) {
   Latch begun_here;
-  gpus_.on_begin = [&](int, const Problem&) {
+  gpus_.on_begin = [&](int, const Workload&) {
     begun_here.count();
     EXPECT_TRUE(begun_here.wait_for(2));
   };
@@ -231,8 +231,8 @@ TEST_F(TuningRunTest, GpusOfDifferentModelsAreRefused) {
 TEST_F(TuningRunTest, FailuresAreResults) {
   auto list = problems(3);
   list[0].m = -1;
-  list.push_back({.m = 8, .n = 8, .k = 0});
-  gpus_.on_begin = [&](int, const Problem& problem) {
+  list.push_back(Workload({.m = 8, .n = 8, .k = 0}));
+  gpus_.on_begin = [&](int, const Workload& problem) {
     if (problem == list[1]) throw Error(ErrorCode::out_of_memory, "the operands do not fit");
   };
   const TuningReport report = run(list);
@@ -249,7 +249,7 @@ TEST_F(TuningRunTest, FailuresAreResults) {
 TEST_F(TuningRunTest, RejectionsAreToldOnce) {
   const int each = distinct();
   std::vector<std::string> told;
-  observer_.rejected = [&](int, const Problem&, const Candidate& c) { told.push_back(to_string(c.config)); };
+  observer_.rejected = [&](int, const Workload&, const Candidate& c) { told.push_back(to_string(c.config)); };
   std::string bad;
   gpus_.verdict = [&](const Trial& trial) {
     if (bad.empty()) bad = to_string(trial.config);
@@ -265,7 +265,7 @@ TEST_F(TuningRunTest, RejectionsAreToldOnce) {
 
 TEST_F(TuningRunTest, WhatIsRememberedIsNotTried) {
   std::vector<Candidate> seen;
-  observer_.rejected = [&](int, const Problem&, const Candidate& c) { seen.push_back(c); };
+  observer_.rejected = [&](int, const Workload&, const Candidate& c) { seen.push_back(c); };
   gpus_.verdict = [&](const Trial& trial) { return trial.cubin->symbol.empty() ? "" : "wrong: all are planted"; };
   run(problems(1));
   ASSERT_FALSE(seen.empty());
@@ -291,7 +291,7 @@ TEST_F(TuningRunTest, WhatIsRememberedIsNotTried) {
 
 TEST_F(TuningRunTest, AMeasurerThatFailsIsReplaced) {
   std::atomic<int> failures{0};
-  gpus_.on_race = [&](int, const Problem&) {
+  gpus_.on_race = [&](int, const Workload&) {
     if (failures++ == 0) throw Error(ErrorCode::internal, "the worker keeps dying");
   };
   const TuningReport report = run(problems(2));
@@ -303,7 +303,7 @@ TEST_F(TuningRunTest, AMeasurerThatFailsIsReplaced) {
 
 TEST_F(TuningRunTest, AProblemThatFailsMeasurersIsGivenUp) {
   const auto list = problems(3);
-  gpus_.on_race = [&](int, const Problem& problem) {
+  gpus_.on_race = [&](int, const Workload& problem) {
     if (problem == list[1]) throw Error(ErrorCode::context_lost, "an illegal address");
   };
   const TuningReport report = run(list);
@@ -315,7 +315,7 @@ TEST_F(TuningRunTest, AProblemThatFailsMeasurersIsGivenUp) {
 
 TEST_F(TuningRunTest, OtherGpusTakeOverFromADeadOne) {
   Latch failed;
-  gpus_.on_begin = [&](int gpu, const Problem&) {
+  gpus_.on_begin = [&](int gpu, const Workload&) {
     if (gpu == 0) failed.wait_for(3);  // otherwise GPU 0 could finish everything before GPU 1 gets a problem
     if (gpu == 1) {
       failed.count();
@@ -333,7 +333,7 @@ TEST_F(TuningRunTest, OtherGpusTakeOverFromADeadOne) {
 
 TEST_F(TuningRunTest, WithoutGpusTheRunEndsWithWhatItHas) {
   const auto list = problems(9);
-  gpus_.on_begin = [&](int, const Problem& problem) {
+  gpus_.on_begin = [&](int, const Workload& problem) {
     if (problem != list[0]) throw Error(ErrorCode::internal, "no worker stays alive");
   };
   const TuningReport report = run(list);
@@ -366,7 +366,7 @@ TEST_F(TuningRunTest, CancellingKeepsTheBestSoFar) {
   std::atomic<bool> is_cancelled{false};
   observer_.is_cancelled = [&] { return is_cancelled.load(); };
   const auto list = problems(4);
-  gpus_.on_race = [&](int, const Problem& problem) {
+  gpus_.on_race = [&](int, const Workload& problem) {
     if (problem == list[1]) is_cancelled = true;
   };
   const TuningReport report = run(list);
@@ -381,7 +381,7 @@ TEST_F(TuningRunTest, CancellingKeepsTheBestSoFar) {
 TEST_F(TuningRunTest, CancellingBeforeAnythingWasTimedLeavesTheProblem) {
   std::atomic<bool> is_cancelled{false};
   observer_.is_cancelled = [&] { return is_cancelled.load(); };
-  gpus_.on_begin = [&](int, const Problem&) { is_cancelled = true; };
+  gpus_.on_begin = [&](int, const Workload&) { is_cancelled = true; };
   gpus_.verdict = [](const Trial&) { return "failed: it was planted"; };
   const TuningReport report = run(problems(2));
   EXPECT_THAT(report.results, IsEmpty());
@@ -391,7 +391,7 @@ TEST_F(TuningRunTest, CancellingBeforeAnythingWasTimedLeavesTheProblem) {
 
 TEST_F(TuningRunTest, NothingIsBegunAfterTheBudget) {
   run(problems(1));  // from now on all kernels are compiled
-  gpus_.on_race = [](int, const Problem&) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
+  gpus_.on_race = [](int, const Workload&) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
   TuningRunOptions how = options();
   how.retune = true;
   how.run_budget_s = 1;

@@ -60,7 +60,7 @@ class WorkerTest : public RuntimeTest {
     for (const double sample : result.us[row]) EXPECT_NEAR(sample, us, 1e-3 * us);
   }
 
-  Problem problem_{.m = 8, .n = 16, .k = 8};
+  Workload problem_{Problem{.m = 8, .n = 16, .k = 8}};
   std::vector<Trial> trials_ = fake_trials(problem_, 9);
 };
 
@@ -195,7 +195,7 @@ TEST_F(WorkerTest, WhatIsNoTrialsFaultIsThrown) {
 TEST_F(WorkerTest, GoesOnAfterAProblemThatDoesNotFit) {
   set_slow_script("");
   IsolatedMeasurer worker(worker_options());
-  const Problem large{.m = 4096, .n = 4096, .k = 4096};
+  const Workload large{Problem{.m = 4096, .n = 4096, .k = 4096}};
   expect_thrown(ErrorCode::out_of_memory, {}, [&] { worker.begin(large, measure_options()); });
   begin(worker);
   EXPECT_EQ(reasons(worker.check(std::span(trials_).first(1), 1)).front(), "");

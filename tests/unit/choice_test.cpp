@@ -33,14 +33,14 @@ TuningRecord unlikely_record(const char* problem) {
   return record;
 }
 
-std::vector<Choice> choose_on(const char* arch, const Problem& problem, const Database& database) {
+std::vector<Choice> choose_on(const char* arch, const Workload& problem, const Database& database) {
   return choose(problem, arch, database, query_for(arch));
 }
 
 TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
   const Database database{DatabaseOptions{}};
   for (const std::string& arch : known_archs()) {
-    const Problem problem = parse_problem("4096x4096x512 nt f16 f32");
+    const Workload problem = parse_workload("4096 4096 512 nt f16");
     const auto choices = choose(problem, arch, database, query_for(arch));
     const auto expected = rank(anchors(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch));
     ASSERT_EQ(choices.size(), expected.size());
@@ -54,17 +54,17 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
 
 TEST(Choice, CoversEverySizeUpToTheLargest) {
   const Database database{DatabaseOptions{}};
-  for (const char* text : {"8x8x2147482623 nt f16 f32", "8x2147482623x8 nt f16 f32", "1879048193x8x8 nn f16 f32",
-                           "2000000000x8x8 nn f16 f32", "2147482623x8x8 nn f32 f32"}) {
-    EXPECT_NO_THROW(EXPECT_FALSE(choose_on(kArch, parse_problem(text), database).empty())) << text;
+  for (const char* text : {"8 8 2147482623 nt f16", "8 2147482623 8 nt f16", "1879048193 8 8 nn f16",
+                           "2000000000 8 8 nn f16", "2147482623 8 8 nn f32"}) {
+    EXPECT_NO_THROW(EXPECT_FALSE(choose_on(kArch, parse_workload(text), database).empty())) << text;
   }
-  EXPECT_EQ(choose_on(kArch, parse_problem("1879048193x8x8 nn f16 f32"), database),
-            choose_on(kArch, parse_problem("2147482623x8x8 nn f16 f32"), database));
+  EXPECT_EQ(choose_on(kArch, parse_workload("1879048193 8 8 nn f16"), database),
+            choose_on(kArch, parse_workload("2147482623 8 8 nn f16"), database));
 }
 
 TEST(Choice, IsNothingForMoreTilesThanAGridHasBlocks) {
   const Database database{DatabaseOptions{}};
-  const Problem huge = parse_problem("1073741824x1073741824x8 nt f16 f32");
+  const Workload huge = parse_workload("1073741824 1073741824 8 nt f16");
   try {
     choose_on(kArch, huge, database);
     FAIL();
@@ -76,9 +76,9 @@ TEST(Choice, IsNothingForMoreTilesThanAGridHasBlocks) {
 
 TEST(Choice, AnExactRecordWins) {
   Database database{DatabaseOptions{}};
-  const TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  const TuningRecord record = unlikely_record("4096 4096 512 nt f16");
   database.add(record);
-  database.add(sample_record("4096x4096x1024 nt f16 f32"));
+  database.add(sample_record("4096 4096 1024 nt f16"));
   const auto choices = choose_on(kArch, record.problem, database);
   EXPECT_EQ(choices.front(), (Choice{record.config, record.launch, Origin::tuned, 0}));
   ASSERT_GE(choices.size(), 2U) << "there are other choices, in case the first cannot be used";
@@ -88,9 +88,9 @@ TEST(Choice, AnExactRecordWins) {
 
 TEST(Choice, ANearRecordComesBeforeTheModel) {
   Database database{DatabaseOptions{}};
-  const TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  const TuningRecord record = unlikely_record("4096 4096 512 nt f16");
   database.add(record);
-  const Problem half = parse_problem("4096x2048x512 nt f16 f32");
+  const Workload half = parse_workload("4096 2048 512 nt f16");
   const auto choices = choose_on(kArch, half, database);
   EXPECT_EQ(choices.front().config, record.config);
   EXPECT_EQ(choices.front().launch, record.launch);
@@ -101,13 +101,13 @@ TEST(Choice, ANearRecordComesBeforeTheModel) {
 
 TEST(Choice, NearRecordsAreOrderedByTheModel) {
   Database database{DatabaseOptions{}};
-  TuningRecord slow = unlikely_record("4096x4096x512 nt f16 f32"), fast = slow;
+  TuningRecord slow = unlikely_record("4096 4096 512 nt f16"), fast = slow;
   slow.config = *parse_config("mma_m16_n32_k32_wm1_wn1_s2_x1_f1_e1_b1");
-  fast.problem = parse_problem("4096x4096x1024 nt f16 f32");  // further away, but faster
+  fast.problem = parse_workload("4096 4096 1024 nt f16");  // further away, but faster
   fast.config = *parse_config("mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1");
   database.add(slow);
   database.add(fast);
-  const auto choices = choose_on(kArch, parse_problem("4096x4096x500 nt f16 f32"), database);
+  const auto choices = choose_on(kArch, parse_workload("4096 4096 500 nt f16"), database);
   EXPECT_EQ(choices[0].config, fast.config);
   EXPECT_EQ(choices[1].config, slow.config);
   EXPECT_EQ(choices[0].origin, Origin::nearest);
@@ -116,23 +116,23 @@ TEST(Choice, NearRecordsAreOrderedByTheModel) {
 
 TEST(Choice, AFarRecordDoesNotCount) {
   Database database{DatabaseOptions{}};
-  database.add(unlikely_record("4096x4096x512 nt f16 f32"));
-  for (const char* text : {"4096x256x512 nt f16 f32",    // a factor of 16
-                           "4096x4096x512 nn f16 f32",   // another layout
-                           "4096x4096x512 nt bf16 f32",  // another type
-                           "4096x4096x512 nt f16 f32 a8 b16 d16 beta0", "4096x4096x512 nt f16 f32 a16 b16 d16 beta1"}) {
-    EXPECT_EQ(choose_on(kArch, parse_problem(text), database).front().origin, Origin::estimated) << text;
+  database.add(unlikely_record("4096 4096 512 nt f16"));
+  for (const char* text : {"4096 256 512 nt f16",    // a factor of 16
+                           "4096 4096 512 nn f16",   // another layout
+                           "4096 4096 512 nt bf16",  // another type
+                           "4096 4096 512 nt f16 align=8,16,16", "4096 4096 512 nt f16 align=16 beta=1"}) {
+    EXPECT_EQ(choose_on(kArch, parse_workload(text), database).front().origin, Origin::estimated) << text;
   }
-  EXPECT_EQ(choose_on("sm_80", parse_problem("4096x4096x512 nt f16 f32"), database).front().origin, Origin::estimated);
+  EXPECT_EQ(choose_on("sm_80", parse_workload("4096 4096 512 nt f16"), database).front().origin, Origin::estimated);
 }
 
 TEST(Choice, NoConfigComesTwice) {
   Database database{DatabaseOptions{}};
-  TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  TuningRecord record = unlikely_record("4096 4096 512 nt f16");
   record.config = anchors(GemmTraits{.op_b = Op::t}, arch_limits(kArch)).front();
   database.add(record);
-  for (const char* text : {"4096x4096x512 nt f16 f32", "4096x2048x512 nt f16 f32"}) {
-    const auto choices = choose_on(kArch, parse_problem(text), database);
+  for (const char* text : {"4096 4096 512 nt f16", "4096 2048 512 nt f16"}) {
+    const auto choices = choose_on(kArch, parse_workload(text), database);
     for (const Choice& choice : choices) {
       EXPECT_EQ(std::ranges::count(choices, choice.config, &Choice::config), 1) << to_string(choice);
     }
@@ -141,9 +141,9 @@ TEST(Choice, NoConfigComesTwice) {
 
 TEST(Choice, DoesNotDependOnTheGpu) {
   Database database{DatabaseOptions{}};
-  database.add(unlikely_record("4096x4096x512 nt f16 f32"));
-  for (const char* text : {"4096x4096x512 nt f16 f32", "4096x2048x512 nt f16 f32", "64x64x64 nn bf16 f32"}) {
-    const Problem problem = parse_problem(text);
+  database.add(unlikely_record("4096 4096 512 nt f16"));
+  for (const char* text : {"4096 4096 512 nt f16", "4096 2048 512 nt f16", "64 64 64 nn bf16"}) {
+    const Workload problem = parse_workload(text);
     const auto without_gpu = choose(problem, kArch, database, query_for(kArch));
     for (const int sm_count : {1, 16, 99, 132}) {
       GpuQuery query = query_for(kArch);
@@ -157,9 +157,9 @@ TEST(Choice, DoesNotDependOnTheGpu) {
 
 TEST(Choice, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
   Database database{DatabaseOptions{}};
-  TuningRecord record = unlikely_record("4096x4096x512 nt f16 f32");
+  TuningRecord record = unlikely_record("4096 4096 512 nt f16");
   database.add(record);
-  record.problem = parse_problem("4096x4096x1024 nt f16 f32");
+  record.problem = parse_workload("4096 4096 1024 nt f16");
   database.add(record);  // the same GPU again
   record.environment.sm_count = 66;
   database.add(record);
@@ -178,12 +178,12 @@ TEST(Choice, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
 
 TEST(Choice, IsOneForAClassOfM) {
   Database database{DatabaseOptions{}};
-  database.add(unlikely_record("4096x4096x512 nt f16 f32"));
-  for (const char* shape : {"x4096x512 nt f16 f32", "x1000x512 nn bf16 f32"}) {
+  database.add(unlikely_record("4096 4096 512 nt f16"));
+  for (const char* shape : {"x4096x512 nt f16", "x1000x512 nn bf16"}) {
     for (const std::int64_t m : {5, 100, 3600, 4000}) {
       const std::int64_t last = class_m(m);
-      const Problem small = parse_problem(std::to_string(m) + shape),
-                    large = parse_problem(std::to_string(last) + shape);
+      const Workload small = parse_workload(std::to_string(m) + shape),
+                     large = parse_workload(std::to_string(last) + shape);
       ASSERT_LT(m, last);
       EXPECT_EQ(choose_on(kArch, small, database), choose_on(kArch, large, database)) << m << shape;
     }
@@ -192,7 +192,7 @@ TEST(Choice, IsOneForAClassOfM) {
 
 TEST(Choice, WhatNothingComputesIsNotSupported) {
   const Database database{DatabaseOptions{}};
-  const Problem problem = parse_problem("128x128x128 nn f16 f16");
+  const Workload problem = parse_workload("128 128 128 nn f16 acc=f16");
   try {
     choose_on("sm_75", problem, database);
     FAIL();
@@ -201,8 +201,7 @@ TEST(Choice, WhatNothingComputesIsNotSupported) {
     EXPECT_NE(std::string(error.what()).find("sm_75"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("f16 f16"), std::string::npos) << error.what();
   }
-  EXPECT_EQ(family_of(choose_on("sm_75", parse_problem("128x128x128 nn f16 f32"), database).front().config).name,
-            "simt");
+  EXPECT_EQ(family_of(choose_on("sm_75", parse_workload("128 128 128 nn f16"), database).front().config).name, "simt");
   EXPECT_EQ(family_of(choose_on("sm_80", problem, database).front().config).name, "mma");
 }
 

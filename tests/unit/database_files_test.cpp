@@ -56,7 +56,7 @@ TEST(DatabaseFiles, NotWritableKeepsRecordsInMemoryInSilence) {
 
 TEST(DatabaseFiles, ATornTailIsIgnoredInSilence) {
   const TemporaryDirectory directory;
-  const std::string good = lines_of({{sample_record(), 1}}), tail = to_line({sample_record("8x8x8 nn f16 f32"), 1});
+  const std::string good = lines_of({{sample_record(), 1}}), tail = to_line({sample_record("8 8 8 nn f16"), 1});
   for (const std::size_t length : {std::size_t{3}, tail.size() / 2, tail.size() - 1, tail.size()}) {
     write_file(directory.segments() / "x.jsonl", good + tail.substr(0, length));
     Warnings warnings;
@@ -133,8 +133,8 @@ TEST(DatabaseFiles, AFullDiskCostsNothingThatWasWritten) {
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const struct rlimit small { 700, before.rlim_max };  // only a part of the second line fits
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  database.add(sample_record("8x8x8 nn f16 f32"));
-  database.add(sample_record("9x8x8 nn f16 f32"));
+  database.add(sample_record("8 8 8 nn f16"));
+  database.add(sample_record("9 8 8 nn f16"));
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, old_handler);
   EXPECT_EQ(database.all().size(), 3u);

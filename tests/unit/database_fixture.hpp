@@ -44,9 +44,9 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-inline TuningRecord sample_record(std::string_view problem = "4096x4096x512 nt f16 f32 a16 b16 d16 beta0") {
+inline TuningRecord sample_record(std::string_view problem = "4096 4096 512 nt f16 align=16") {
   TuningRecord record;
-  record.problem = parse_problem(problem);
+  record.problem = parse_workload(problem);
   record.config = MmaConfig{};
   record.launch = {4, true};
   record.timing = {123.25, 0.5, 21, 1.0625};
@@ -124,7 +124,7 @@ inline std::string edited(std::string line, std::string_view from, std::string_v
 }
 
 /// Legal configs of both families, for sm_90a and f16.
-inline std::vector<KernelConfig> some_legal_configs(const Problem& problem) {
+inline std::vector<KernelConfig> some_legal_configs(const Workload& problem) {
   const ArchLimits& limits = arch_limits("sm_90a");
   std::vector<KernelConfig> configs;
   std::mt19937 random(7);

@@ -33,7 +33,7 @@ TEST(Database, AddedRecordsAreFoundByTheNextProcess) {
   Database writer{user_layer(directory)};
   Database earlier_reader{user_layer(directory)};
   writer.add(sample_record());
-  writer.add(sample_record("8x4096x512 nt f16 f32"));
+  writer.add(sample_record("8 4096 512 nt f16"));
   EXPECT_TRUE(writer.find(sample_record().problem, sample_query()));
   EXPECT_FALSE(earlier_reader.find(sample_record().problem, sample_query()));
   const Database reader{user_layer(directory)};
@@ -46,14 +46,14 @@ TEST(Database, AddedRecordsAreFoundByTheNextProcess) {
 
 TEST(Database, AnyMOfTheClassIsFound) {
   Database database{DatabaseOptions{}};
-  database.add(sample_record("4000x4096x512 nt f16 f32"));
-  for (const char* text : {"4096x4096x512 nt f16 f32", "3585x4096x512 nt f16 f32"}) {
-    EXPECT_TRUE(database.find(parse_problem(text), sample_query())) << text;
+  database.add(sample_record("4000 4096 512 nt f16"));
+  for (const char* text : {"4096 4096 512 nt f16", "3585 4096 512 nt f16"}) {
+    EXPECT_TRUE(database.find(parse_workload(text), sample_query())) << text;
   }
-  for (const char* text : {"3584x4096x512 nt f16 f32", "4097x4096x512 nt f16 f32", "4096x4095x512 nt f16 f32",
-                           "4096x4096x512 nn f16 f32", "4096x4096x512 nt bf16 f32", "4096x4096x512 nt f16 f16",
-                           "4096x4096x512 nt f16 f32 a8", "4096x4096x512 nt f16 f32 beta1"}) {
-    EXPECT_FALSE(database.find(parse_problem(text), sample_query())) << text;
+  for (const char* text : {"3584 4096 512 nt f16", "4097 4096 512 nt f16", "4096 4095 512 nt f16",
+                           "4096 4096 512 nn f16", "4096 4096 512 nt bf16", "4096 4096 512 nt f16 acc=f16",
+                           "4096 4096 512 nt f16 align=8", "4096 4096 512 nt f16 beta=1"}) {
+    EXPECT_FALSE(database.find(parse_workload(text), sample_query())) << text;
   }
 }
 
@@ -164,14 +164,14 @@ TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
 
 TEST(Database, NearestByLogDistance) {
   Database database{DatabaseOptions{}};
-  for (const char* text : {"2048x2048x2048 nt f16 f32", "64x65536x2048 nt f16 f32", "4096x2048x2048 nt f16 f32",
-                           "2048x2048x8192 nt f16 f32", "2048x2048x2048 nn f16 f32", "2048x2048x2048 nt bf16 f32",
-                           "2048x2048x2048 nt f16 f32 a8", "2048x2048x2048 nt f16 f32 beta1"}) {
+  for (const char* text : {"2048 2048 2048 nt f16", "64 65536 2048 nt f16", "4096 2048 2048 nt f16",
+                           "2048 2048 8192 nt f16", "2048 2048 2048 nn f16", "2048 2048 2048 nt bf16",
+                           "2048 2048 2048 nt f16 align=8", "2048 2048 2048 nt f16 beta=1"}) {
     database.add(sample_record(text));
   }
-  const auto near = database.nearest(parse_problem("2048x2048x2048 nt f16 f32"), sample_query(), 10);
+  const auto near = database.nearest(parse_workload("2048 2048 2048 nt f16"), sample_query(), 10);
   ASSERT_EQ(near.size(), 4u);
-  EXPECT_EQ(to_string(near[0].found.record.problem), "2048x2048x2048 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(to_string(near[0].found.record.problem), "2048 2048 2048 nt f16 align=16");
   EXPECT_DOUBLE_EQ(near[0].distance, 0);
   EXPECT_EQ(near[1].found.record.problem.m, 4096);
   EXPECT_DOUBLE_EQ(near[1].distance, 1);
@@ -179,11 +179,11 @@ TEST(Database, NearestByLogDistance) {
   EXPECT_DOUBLE_EQ(near[2].distance, 2);
   EXPECT_EQ(near[3].found.record.problem.n, 65536);
   EXPECT_DOUBLE_EQ(near[3].distance, std::sqrt(50.0));
-  EXPECT_EQ(database.nearest(parse_problem("2048x2048x2048 nt f16 f32"), sample_query(), 2).size(), 2u);
-  EXPECT_TRUE(database.nearest(parse_problem("2048x2048x2048 tt f16 f32"), sample_query(), 2).empty());
+  EXPECT_EQ(database.nearest(parse_workload("2048 2048 2048 nt f16"), sample_query(), 2).size(), 2u);
+  EXPECT_TRUE(database.nearest(parse_workload("2048 2048 2048 tt f16"), sample_query(), 2).empty());
   GpuQuery other = sample_query();
   other.environment.arch = "sm_80";
-  EXPECT_TRUE(database.nearest(parse_problem("2048x2048x2048 nt f16 f32"), other, 10).empty());
+  EXPECT_TRUE(database.nearest(parse_workload("2048 2048 2048 nt f16"), other, 10).empty());
 }
 
 TEST(Database, ABadLineIsDroppedAlone) {
@@ -192,8 +192,8 @@ TEST(Database, ABadLineIsDroppedAlone) {
   std::string damaged = good;
   damaged[damaged.find("123.25")] = '9';
   const std::string text = good + "\n\n" + damaged + "\n" + "garbage\n" + edited(good, "mma_m128", "mma_m129") + "\n" +
-                           R"({"class":"4096x4096x512 nt f16 f32 a16 b16 d16 beta0","schema":7,"x":1})" + "\n" +
-                           to_line({sample_record("8x8x8 nn f16 f32"), 1}) + "\n";
+                           R"({"class":"4096 4096 512 nt f16 align=16","schema":7,"x":1})" + "\n" +
+                           to_line({sample_record("8 8 8 nn f16"), 1}) + "\n";
   write_file(directory.segments() / "x.jsonl", text);
   Warnings warnings;
   const Database database{user_layer(directory, &warnings)};
@@ -207,13 +207,13 @@ TEST(Database, ABadLineIsDroppedAlone) {
 
 TEST(Database, OnlyLinesAskedForAreParsed) {
   const TemporaryDirectory directory;
-  const std::string bad = edited(to_line({sample_record("8x8x8 nn f16 f32"), 1}), "mma_m128", "mma_m129");
+  const std::string bad = edited(to_line({sample_record("8 8 8 nn f16"), 1}), "mma_m128", "mma_m129");
   write_file(directory.segments() / "x.jsonl", lines_of({{sample_record(), 1}}) + bad + "\n");
   Warnings warnings;
   const Database database{user_layer(directory, &warnings)};
   EXPECT_EQ(median_found(database), 123.25);
   EXPECT_EQ(database.dropped(), 0u);
-  EXPECT_FALSE(database.find(parse_problem("8x8x8 nn f16 f32"), sample_query()));
+  EXPECT_FALSE(database.find(parse_workload("8 8 8 nn f16"), sample_query()));
   EXPECT_EQ(database.dropped(), 1u);
   ASSERT_EQ(warnings.messages().size(), 1u);
   EXPECT_NE(warnings.messages()[0].find("x.jsonl:2: config"), std::string::npos) << warnings.messages()[0];
@@ -223,7 +223,7 @@ TEST(Database, FindsWhileOthersAdd) {
   const TemporaryDirectory directory;
   std::string text;
   for (int n = 8; n < 800; n += 8)
-    text += to_line({sample_record("64x" + std::to_string(n) + "x64 nn f16 f32"), 1}) + "\n";
+    text += to_line({sample_record("64x" + std::to_string(n) + "x64 nn f16"), 1}) + "\n";
   write_file(directory.segments() / "x.jsonl", text);
   Database database{user_layer(directory)};
   std::vector<std::thread> threads;
@@ -231,8 +231,8 @@ TEST(Database, FindsWhileOthersAdd) {
     threads.emplace_back([&database, t] {
       for (int i = 0; i < 100; ++i) {
         const std::string n = std::to_string(8 * (1 + (i * 7 + t) % 99));
-        if (t == 0) database.add(sample_record("128x" + n + "x64 nn f16 f32"));
-        const Problem problem = parse_problem("64x" + n + "x64 nn f16 f32");
+        if (t == 0) database.add(sample_record("128x" + n + "x64 nn f16"));
+        const Workload problem = parse_workload("64x" + n + "x64 nn f16");
         EXPECT_TRUE(database.find(problem, sample_query()));
         if (i % 10 == 0) {
           EXPECT_EQ(database.nearest(problem, sample_query(), 3).size(), 3u);

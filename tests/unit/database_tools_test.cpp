@@ -11,7 +11,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr const char* kNewerLine = R"({"class":"8x8x8 nn f16 f32 a16 b16 d16 beta0","schema":9,"later":[]})";
+constexpr const char* kNewerLine = R"({"class":"8 8 8 nn f16 align=16","schema":9,"later":[]})";
 
 std::string line_of(double median_us, std::int64_t time, const char* driver = "580.159") {
   TuningRecord record = sample_record();
@@ -114,11 +114,11 @@ TEST(Prune, LeavesSegmentsOfLivingWritersAlone) {
   write_file(directory.segments() / "a.jsonl", line_of(5, 1));
   {
     Database writer{user_layer(directory)};
-    writer.add(sample_record("8x8x8 nn f16 f32"));
+    writer.add(sample_record("8 8 8 nn f16"));
     const PruneReport report = prune(directory.path(), false, [](const TuningRecord&) { return true; });
     EXPECT_EQ(report.segments_in_use, 1u);
     EXPECT_EQ(report.dropped, 1u);
-    writer.add(sample_record("16x8x8 nn f16 f32"));
+    writer.add(sample_record("16 8 8 nn f16"));
   }
   EXPECT_EQ(Database{user_layer(directory)}.all().size(), 2u);
   EXPECT_EQ(prune(directory.path(), false, keep_all).kept, 2u);  // the writer is gone

@@ -213,9 +213,9 @@ TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
 
 TEST(FmaModel, PrefersTheFamilyToSimtForF32) {
   for (const std::string& arch : known_archs()) {
-    for (const char* text : {"4096x4096x4096 nn f32 f32", "512x512x512 tn f32 f32", "16x4096x1024 nt f32 f32",
-                             "1000x1000x1000 nn f32 f32 a4 b4 d4 beta0", "500x300x200 tt f32 f32 a4 b4 d4 beta0"}) {
-      const Problem problem = parse_problem(text);
+    for (const char* text : {"4096 4096 4096 nn f32", "512 512 512 tn f32", "16 4096 1024 nt f32",
+                             "1000 1000 1000 nn f32 align=4", "500 300 200 tt f32 align=4"}) {
+      const Workload problem = parse_workload(text);
       const auto ranked = rank(candidates(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch));
       EXPECT_EQ(family_of(ranked.front()).name, "fma") << arch << " " << text << ": " << to_string(ranked.front());
     }
@@ -223,7 +223,7 @@ TEST(FmaModel, PrefersTheFamilyToSimtForF32) {
 }
 
 TEST(FmaModel, PrefersLargeTilesForLargeProblems) {
-  const Problem problem = parse_problem("4096x4096x4096 nn f32 f32");
+  const Workload problem = parse_workload("4096 4096 4096 nn f32");
   const auto ranked = rank(candidates(traits_of(problem), arch_limits("sm_90a")), problem, nominal_device("sm_90a"));
   EXPECT_GE(block_m(ranked.front()) * block_n(ranked.front()), 128 * 128);
   const double tflops = 2 * 4096.0 * 4096 * 4096 / predict_us(ranked.front(), problem, nominal_device("sm_90a")) / 1e6;

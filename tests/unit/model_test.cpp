@@ -13,19 +13,13 @@
 namespace hotgemm {
 namespace {
 
-Problem sized(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Problem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  return problem;
-}
+Workload sized(std::int64_t m, std::int64_t n, std::int64_t k) { return Workload({.m = m, .n = n, .k = k}); }
 
 TEST(Model, PredictsSomethingForEveryConfigOnEveryArch) {
   for (const std::string& arch : known_archs()) {
     const DeviceInfo device = nominal_device(arch);
     for (const auto& [m, n, k] : {std::tuple(1, 1, 1), std::tuple(4096, 4096, 4096), std::tuple(16, 100000, 3)}) {
-      const Problem problem = sized(m, n, k);
+      const Workload problem = sized(m, n, k);
       for (const KernelConfig& config : candidates(traits_of(problem), arch_limits(arch))) {
         const double us = predict_us(config, problem, device);
         ASSERT_TRUE(std::isfinite(us) && us > 0) << arch << " " << to_string(config) << " " << us;
@@ -56,7 +50,7 @@ TEST(Model, MoreWorkIsNotPredictedFaster) {
 
 TEST(Model, IsNotFasterThanTheTensorCores) {
   // An H200 reaches at most 990 TFLOP/s with wgmma, and less with mma.sync.
-  const Problem problem = sized(8192, 8192, 8192);
+  const Workload problem = sized(8192, 8192, 8192);
   const double flops = 2.0 * 8192 * 8192 * 8192;
   for (const KernelConfig& config : candidates(GemmTraits{}, arch_limits("sm_90a"))) {
     ASSERT_LT(flops / predict_us(config, problem, nominal_device("sm_90a")) * 1e-6, 990) << to_string(config);
@@ -86,7 +80,7 @@ TEST(Model, ResidentBlocksFitTheSm) {
 }
 
 TEST(Model, RankSortsStably) {
-  const Problem problem = sized(1000, 2000, 512);
+  const Workload problem = sized(1000, 2000, 512);
   for (const char* arch : kTensorArchs) {
     const DeviceInfo device = nominal_device(arch);
     const auto configs = candidates(traits_of(problem), arch_limits(arch));
@@ -107,14 +101,14 @@ TEST(Model, RankSortsStably) {
 
 TEST(Model, PrefersTensorCoresAndTilesThatFit) {
   for (const auto& [arch, family] : {std::pair("sm_90a", "wgmma"), std::pair("sm_80", "mma")}) {
-    const auto best = [&](const Problem& problem) {
+    const auto best = [&](const Workload& problem) {
       return rank(anchors(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch)).front();
     };
     EXPECT_EQ(family_of(best(sized(4096, 4096, 4096))).name, family);
     EXPECT_GE(block_m(best(sized(8192, 8192, 8192))) * block_n(best(sized(8192, 8192, 8192))), 128 * 128) << arch;
     EXPECT_LE(block_m(best(sized(8, 4096, 4096))), 64) << arch;
-    Problem narrow = sized(4096, 4096, 4096);
-    narrow.align_a = 8;
+    Workload narrow = sized(4096, 4096, 4096);
+    narrow.hints.align_a = 8;
     EXPECT_EQ(family_of(best(narrow)).name, "mma") << "tensor maps need 16 bytes";
   }
 }
@@ -122,7 +116,7 @@ TEST(Model, PrefersTensorCoresAndTilesThatFit) {
 TEST(Model, LaunchesAreLegal) {
   for (const std::string& arch : known_archs()) {
     for (const auto& [m, n] : {std::pair(1, 1), std::pair(100000, 64), std::pair(64, 100000), std::pair(4096, 4096)}) {
-      const Problem problem = sized(m, n, 1024);
+      const Workload problem = sized(m, n, 1024);
       for (const KernelConfig& config : anchors(traits_of(problem), arch_limits(arch))) {
         const LaunchConfig launch = default_launch(config, problem, nominal_device(arch));
         ASSERT_EQ(parse_launch(to_string(launch)), launch) << to_string(launch);

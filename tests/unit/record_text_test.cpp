@@ -20,19 +20,19 @@ TEST(RecordText, LineAsDocumented) {
   const std::string line = sample_line();
   EXPECT_EQ(
       line.substr(0, line.size() - kChecksumTail),
-      R"({"class":"4096x4096x512 nt f16 f32 a16 b16 d16 beta0","schema":1,"m":4096,)"
+      R"({"class":"4096 4096 512 nt f16 align=16","schema":2,"m":4096,)"
       R"("config":"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1","launch":"r4n",)"
       R"("median_us":123.25,"spread_us":0.5,"samples":21,"ratio":1.0625,"gpu":"Fictional FX-1000","arch":"sm_90a",)"
       R"("sm_count":99,"driver":"580.159","toolchain":"nvrtc-13.0-0123abcd","templates":")" +
           std::string(64, 'a') + R"(","time":1767225600)");
   EXPECT_EQ(line, with_checksum(line));
-  EXPECT_EQ(leading_class(line), "4096x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(leading_class(line), "4096 4096 512 nt f16 align=16");
 }
 
 TEST(RecordText, RoundTripsManyRecords) {
   std::mt19937 random(3);
-  for (const Problem& base :
-       {parse_problem("1x768x512 nn f16 f32"), parse_problem("1x7x9 tt bf16 f32 a2 b4 d8 beta1")}) {
+  for (const Workload& base :
+       {parse_workload("1 768 512 nn f16"), parse_workload("1 7 9 tt bf16 align=2,4,8 beta=1")}) {
     for (const KernelConfig& config : some_legal_configs(base)) {
       StoredRecord stored{sample_record(), static_cast<std::int64_t>(random()) << 20};
       TuningRecord& record = stored.record;
@@ -54,12 +54,12 @@ TEST(RecordText, RoundTripsManyRecords) {
 }
 
 TEST(RecordText, ClassIsTheBucket) {
-  TuningRecord record = sample_record("4100x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  TuningRecord record = sample_record("4100 4096 512 nt f16 align=16");
   const std::string line = to_line({record, 0});
-  EXPECT_EQ(leading_class(line), "5120x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(leading_class(line), "5120 4096 512 nt f16 align=16");
   EXPECT_EQ(parse_line(line).stored->record.problem.m, 4100);
   record.problem.m = 2000000000;  // in the last bucket, which ends at the largest size
-  EXPECT_EQ(leading_class(to_line({record, 0})), "2147482623x4096x512 nt f16 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(leading_class(to_line({record, 0})), "2147482623 4096 512 nt f16 align=16");
 }
 
 TEST(RecordText, RefusesWhatCannotBeReadBack) {
@@ -70,7 +70,7 @@ TEST(RecordText, RefusesWhatCannotBeReadBack) {
       to_line({record, 0});
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_NE(std::string(error.what()).find("x4096x512 nt"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("4096 512 nt"), std::string::npos) << error.what();
       return true;
     }
     return false;
@@ -88,7 +88,7 @@ TEST(RecordText, RefusesWhatCannotBeReadBack) {
   EXPECT_TRUE(refused([](TuningRecord& r) { r.config = MmaConfig{.block_m = 100}; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.raster_width = 0; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.launch.programmatic = true; }));  // no mma config is programmatic
-  EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.align_a = 3; }));
+  EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.hints.align_a = 3; }));
   EXPECT_TRUE(refused([](TuningRecord& r) { r.problem.m = -1; }));
 }
 
@@ -106,13 +106,16 @@ TEST(RecordText, EachFaultIsNamed) {
       {good.substr(0, good.size() - 1), "checksum: cut off"},
       {good + " ", "checksum: cut off"},
       {std::string(good).replace(good.find("123.25"), 6, "123.26"), "damaged or edited"},
-      {edited(good, "\"schema\":1", "\"schema\":0"), "schema number"},
-      {edited(good, "\"schema\":1", "\"schema\":x"), "schema number"},
-      {edited(good, "\"schema\":1,", ""), "schema number"},
+      {edited(good, "\"schema\":2", "\"schema\":0"), "schema number"},
+      {edited(good, "\"schema\":2", "\"schema\":x"), "schema number"},
+      {edited(good, "\"schema\":2,", ""), "schema number"},
+      {edited(good, "\"schema\":2", "\"schema\":1"), "older than this version"},
+      {edited(good, "4096 512 nt", "4096  512 nt"), "spelled"},
+      {edited(good, "nt f16", "nt e4m3"), "e4m3 is not supported yet"},
       {edited(good, "\"m\":4096", "\"m\":1000"), "not in the class"},
       {edited(good, "\"m\":4096", "\"m\":-4096"), "not an integer"},
       {edited(good, "\"m\":4096", "\"m\":18446744073709551615"), "not an integer"},
-      {edited(good, "4096x4096x512 nt", "4096x4096x512 xy"), "'xy'"},
+      {edited(good, "4096 4096 512 nt", "4096 4096 512 xy"), "'xy'"},
       {edited(good, "mma_m128", "mma_m100"), "is not legal"},
       {edited(good, "mma_m128", "mmb_m128"), "unknown to this version"},
       {edited(good, "r4n", "r0n"), "launch 'r0n'"},
@@ -152,7 +155,7 @@ TEST(RecordText, EditingWithAChecksumIsPossible) {
 }
 
 TEST(RecordText, NewerSchemaIsSetApart) {
-  const ParsedLine parsed = parse_line(R"({"class":"whatever it means then","schema":2,"new":[1,2]})");
+  const ParsedLine parsed = parse_line(R"({"class":"whatever it means then","schema":3,"new":[1,2]})");
   EXPECT_EQ(parsed.fault, LineFault::newer_schema);
   EXPECT_FALSE(parsed.stored);
   EXPECT_FALSE(parsed.reason.empty());
@@ -171,7 +174,7 @@ TEST(RecordText, EveryTruncationAndEveryFlippedBitIsRejected) {
 }
 
 TEST(RecordText, MutatedLinesNeverYieldAnIllegalRecord) {
-  const Problem problem = sample_record().problem;
+  const Workload problem = sample_record().problem;
   const std::vector<KernelConfig> configs = some_legal_configs(problem);
   const std::string alphabet = "0123456789{}[]\",:.-+eE_amnrsxbk \\u\n\xff";
   std::mt19937 random(11);

@@ -25,7 +25,7 @@ RejectionRecord sample(char digit = 'a') {
   RejectionRecord record;
   record.identity = std::string(64, digit);
   record.config = "mma_m128_n128_k32";
-  record.problem = "4096x4096x512 nt f16 f32 a16 b16 d16 beta0";
+  record.problem = "4096 4096 512 nt f16 align=16";
   record.stage = "check";
   record.reason = "element (3, 5) of D is 7, not 8";
   record.environment = {"Fictional FX-1000", "sm_90a", 99, "580.159", "nvrtc-13.0-0123abcd"};

@@ -1,7 +1,6 @@
 #include "config/render.hpp"
 
 #include "config/traits.hpp"
-#include "shared/rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -29,24 +28,25 @@ struct GoldenCase {
   const char* problem;
 };
 constexpr GoldenCase kGolden[] = {
-    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8x8x8 nn f16 f32"},
-    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8x8x8 nt f16 f16"},
-    {"mma_m128_n256_k64_wm2_wn4_s3_x1_f1_e1_b1", "8x8x8 tn bf16 f32"},
-    {"mma_m64_n64_k64_wm2_wn2_s4_x1_f2_e1_b2", "8x8x8 tt f16 f32 a16 b16 d16 beta1"},
-    {"mma_m96_n64_k32_wm2_wn2_s3_x0_f2_e1_b1", "8x8x8 nn f16 f32"},
-    {"mma_m16_n64_k64_wm1_wn4_s4_x1_f2_e0_b1", "8x8x8 nt f16 f32 a8 b4 d2 beta0"},
-    {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8x8x8 nt f16 f32"},
-    {"wgmma_m64_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b2", "8x8x8 tn bf16 f32 a16 b16 d2 beta1"},
-    {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8x8x8 nn f16 f16"},
-    {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8x8x8 nn f16 f16"},
-    {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8x8x8 tt bf16 f32 a16 b4 d2 beta1"},
-    {"simt_m64_n64_k16_tm4_tn4", "8x8x8 nn f16 f32"},
-    {"simt_m8_n64_k32_tm1_tn4", "8x8x8 tt bf16 f32 a2 b2 d2 beta1"},
-    {"simt_m128_n128_k8_tm8_tn8", "8x8x8 nt f32 f32"},
-    {"simt_m64_n64_k16_tm4_tn4", "8x8x8 tn f32 f32 a4 b4 d4 beta1"},
+    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8 8 8 nn f16"},
+    {"mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1", "8 8 8 nt f16 acc=f16"},
+    {"mma_m128_n256_k64_wm2_wn4_s3_x1_f1_e1_b1", "8 8 8 tn bf16"},
+    {"mma_m64_n64_k64_wm2_wn2_s4_x1_f2_e1_b2", "8 8 8 tt f16 align=16 beta=1"},
+    {"mma_m96_n64_k32_wm2_wn2_s3_x0_f2_e1_b1", "8 8 8 nn f16"},
+    {"mma_m16_n64_k64_wm1_wn4_s4_x1_f2_e0_b1", "8 8 8 nt f16 align=8,4,2"},
+    {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt f16"},
+    {"wgmma_m64_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b2", "8 8 8 tn bf16 align=16,16,2 beta=1"},
+    {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8 8 8 nn f16 acc=f16"},
+    {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8 8 8 nn f16 acc=f16"},
+    {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8 8 8 tt bf16 align=16,4,2 beta=1"},
+    {"fma_m128_n128_k8_tm8_tn8_s2_v4_p1_x1_a0_b1", "8x8x8 nn f32 f32"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nn f16"},
+    {"simt_m8_n64_k32_tm1_tn4", "8 8 8 tt bf16 align=2 beta=1"},
+    {"simt_m128_n128_k8_tm8_tn8", "8 8 8 nt f32"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 tn f32 align=4 beta=1"},
 };
 
-GemmTraits traits_of_text(const char* problem) { return traits_of(parse_problem(problem)); }
+GemmTraits traits_of_text(const char* problem) { return traits_of(parse_workload(problem)); }
 
 /// Compares with tests/golden/<name>.cu. With HOTGEMM_UPDATE_GOLDEN=1 it writes the file instead.
 void expect_golden(const std::string& name, const std::string& text, std::set<std::string>& names) {
@@ -115,14 +115,14 @@ TEST(Render, AUnitIsAboutTenLines) {
   EXPECT_TRUE(source.text.ends_with("\n"));
 }
 
-TEST(Render, FieldsOfRungsAreWrittenWhereTheyDiffer) {
+TEST(Render, AddedFieldsAreWrittenWhereTheyDiffer) {
   const auto text = [](const MmaConfig& config) {
     return render(config, GemmTraits{}, "sm_80", TemplateBundle::embedded()).text;
   };
   const MmaConfig tuned;
-  MmaConfig::visit_fields(tuned, [&](const char* name, const auto& tag, auto) {
-    const bool is_rungs = std::is_same_v<std::remove_cvref_t<decltype(tag)>, RungTag>;
-    EXPECT_EQ(text(tuned).find("." + std::string(name) + " = ") == std::string::npos, is_rungs) << name;
+  MmaConfig::visit_fields(tuned, [&](const ConfigField& field, auto) {
+    EXPECT_EQ(text(tuned).find("." + std::string(field.name) + " = ") == std::string::npos, field.is_added)
+        << field.name;
   });
   const std::string rung = text({.swizzle = false, .padded = false, .b_matrices = 2});
   EXPECT_NE(rung.find(".blocks_per_sm = 1, .padded = false, .b_matrices = 2}"), std::string::npos) << rung;
@@ -156,16 +156,16 @@ TEST_F(RenderIdentity, ChangesWithEachFieldOfTheConfig) {
   std::set<std::string> identities = {identity(MmaConfig{}, GemmTraits{}, "sm_80").hex()};
   std::size_t fields = 0;
   const MmaConfig base;
-  MmaConfig::visit_fields(base, [&](const char*, const char*, auto) { ++fields; });
+  MmaConfig::visit_fields(base, [&](const ConfigField&, auto) { ++fields; });
   for (std::size_t changed = 0; changed < fields; ++changed) {
     MmaConfig config;
     std::size_t at = 0;
-    MmaConfig::visit_fields(config, [&](const char*, const char*, auto& field) {
+    MmaConfig::visit_fields(config, [&](const ConfigField&, auto& member) {
       if (at++ != changed) return;
-      if constexpr (std::is_same_v<decltype(field), bool&>) {
-        field = !field;
+      if constexpr (std::is_same_v<decltype(member), bool&>) {
+        member = !member;
       } else {
-        field += 1;
+        member += 1;
       }
     });
     identities.insert(identity(config, GemmTraits{}, "sm_80").hex());

@@ -8,8 +8,10 @@ namespace hotgemm {
 namespace {
 
 /// A problem as the source material counts it: C is read and written.
-Problem sgemm(std::int64_t size) {
-  return {.m = size, .n = size, .k = size, .dtype = DType::f32, .align_a = 16, .beta_is_zero = false};
+Workload sgemm(std::int64_t size) {
+  Workload problem(Problem{.m = size, .n = size, .k = size, .types = kF32});
+  problem.hints.beta_is_zero = false;
+  return problem;
 }
 
 DeviceInfo rtx_4090() {
@@ -41,7 +43,7 @@ TEST(Roofline, OfTheMaterialsKernels) {
 }
 
 TEST(Roofline, ATileAtTheEdgeReadsWhatThereIs) {
-  const Problem problem{.m = 100, .n = 10, .k = 7};
+  const Workload problem(Problem{.m = 100, .n = 10, .k = 7});
   EXPECT_DOUBLE_EQ(traffic_bytes({64, 8}, problem), 2.0 * (100 * 7 * 2 + 10 * 7 * 2 + 100 * 10));
 }
 

@@ -36,9 +36,9 @@ TEST(Shapes, ReadsProblemsCommentsAndBlankLines) {
       "64 64 64 tt f32",
       "x.txt");
   ASSERT_EQ(problems.size(), 3u);
-  EXPECT_EQ(to_string(problems[0]), "4096x8192x2048 nt f16 f32 a16 b16 d16 beta0");
-  EXPECT_EQ(to_string(problems[1]), "1x6144x4096 nn bf16 f32 a16 b16 d16 beta0");
-  EXPECT_EQ(to_string(problems[2]), "64x64x64 tt f32 f32 a16 b16 d16 beta0");
+  EXPECT_EQ(to_string(problems[0].workload), "4096 8192 2048 nt f16 align=16");
+  EXPECT_EQ(to_string(problems[1].workload), "1 6144 4096 nn bf16 align=16");
+  EXPECT_EQ(to_string(problems[2].workload), "64 64 64 tt f32 align=16");
 }
 
 TEST(Shapes, EmptyTextHasNoProblems) {
@@ -46,14 +46,23 @@ TEST(Shapes, EmptyTextHasNoProblems) {
   EXPECT_TRUE(parse_shapes("\n#\n", "x").empty());
 }
 
-TEST(Shapes, PackedRowsFixTheAlignment) {
-  // A is stored as m×k or k×m, B as k×n or n×k, D as m×n, with 2-byte elements.
-  const auto problems =
-      parse_shapes("1023 1028 1026 nn f16\n1023 1028 1026 tt f16\n1023 1028 1026 nn f32\n7 0 8 nn f16", "x");
-  EXPECT_EQ(to_string(problems[0]), "1023x1028x1026 nn f16 f32 a4 b8 d8 beta0");
-  EXPECT_EQ(to_string(problems[1]), "1023x1028x1026 tt f16 f32 a2 b4 d8 beta0");
-  EXPECT_EQ(to_string(problems[2]), "1023x1028x1026 nn f32 f32 a8 b16 d16 beta0");
-  EXPECT_EQ(to_string(problems[3]), "7x0x8 nn f16 f32 a16 b16 d16 beta0");
+TEST(Shapes, LinesHaveTheGrammarOfProblems) {
+  const auto shapes = parse_shapes("100 101 103 nn f16 lda=104 beta=1 count=12 us=2.5\n1x2x3 nn f16 acc=f16", "x");
+  ASSERT_EQ(shapes.size(), 2u);
+  EXPECT_EQ(to_string(shapes[0].workload), "100 101 103 nn f16 align=16,2,2 beta=1");
+  EXPECT_EQ(shapes[0].count, 12);
+  EXPECT_EQ(shapes[0].us, 2.5);
+  EXPECT_EQ(to_string(shapes[1].workload), "1 2 3 nn f16 acc=f16 align=2,4,4");
+  EXPECT_EQ(shapes[1].count, 1);
+  EXPECT_EQ(shapes[1].us, 0);
+}
+
+TEST(Shapes, TheProjectsFilesAreRead) {
+  std::size_t problems = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HOTGEMM_SOURCE_DIR "/docs/shapes")) {
+    if (entry.path().extension() == ".txt") problems += load_shapes(entry.path()).size();
+  }
+  EXPECT_GT(problems, 90u);
 }
 
 TEST(Shapes, MalformedLinesAreNamed) {
@@ -61,9 +70,10 @@ TEST(Shapes, MalformedLinesAreNamed) {
     const char* line;
     const char* named;
   } cases[] = {
-      {"4096 4096 nt f16", "ends after 'f16'"},
-      {"4096 4096 4096 nt", "ends after 'nt'"},
-      {"4096 4096 4096 nt f16 f32", "'f32' follows"},
+      {"4096 4096 nt f16", "'4096 4096 nt f16' is not a problem"},
+      {"4096 4096 4096 nt", "expected m n k layout type"},
+      {"4096 4096 4096 nt f16 f32", "'f32' is not key=value"},
+      {"4096 4096 4096 nt f16 us=0", "us is '0'"},
       {"4096 x 4096 nt f16", "n is 'x'"},
       {"4096 4096 -1 nt f16", "k is '-1'"},
       {"4096 4096 99999999999 nt f16", "k is '99999999999'"},
@@ -97,16 +107,16 @@ TEST(Shapes, FilesThatCannotBeReadAreIoErrors) {
   EXPECT_EQ(failure_of([] { load_shapes(testing::TempDir()); }).code, ErrorCode::io_error);
 }
 
-TEST(Shapes, ShapeOption) {
-  const Problem problem = parse_shape("16x32x64");
-  EXPECT_EQ(problem.m, 16);
-  EXPECT_EQ(problem.n, 32);
-  EXPECT_EQ(problem.k, 64);
+TEST(Shapes, SizesOfTheOption) {
+  const Sizes sizes = parse_sizes("16x32x64");
+  EXPECT_EQ(sizes.m, 16);
+  EXPECT_EQ(sizes.n, 32);
+  EXPECT_EQ(sizes.k, 64);
   for (const char* text : {"", "16", "16x32", "16x32x64x2", "16X32X64", "16x32x6.4", "16x32x64 ", "axbxc", "16xx64"}) {
-    const Failure failure = failure_of([&] { parse_shape(text); });
+    const Failure failure = failure_of([&] { parse_sizes(text); });
     EXPECT_EQ(failure.code, ErrorCode::invalid_argument) << text;
   }
-  EXPECT_NE(failure_of([] { parse_shape("16x32"); }).message.find("'16x32' is not three sizes MxNxK"),
+  EXPECT_NE(failure_of([] { parse_sizes("16x32"); }).message.find("'16x32' is not three sizes MxNxK"),
             std::string::npos);
 }
 

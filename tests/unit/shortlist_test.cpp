@@ -18,29 +18,24 @@ namespace {
 
 constexpr int kPlaces = 40;
 
-Problem sized(std::int64_t m, std::int64_t n, std::int64_t k, Op op_b = Op::t) {
-  Problem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.op_b = op_b;
-  return problem;
+Workload sized(std::int64_t m, std::int64_t n, std::int64_t k, Op op_b = Op::t) {
+  return Workload({.m = m, .n = n, .k = k, .op_b = op_b});
 }
 
-const std::vector<Problem>& problems() {
-  static const std::vector<Problem> some = {
+const std::vector<Workload>& problems() {
+  static const std::vector<Workload> some = {
       sized(4096, 4096, 4096), sized(8192, 8192, 8192, Op::n), sized(1024, 1024, 1024), sized(16, 28672, 8192),
       sized(1, 4096, 4096),    sized(128, 128, 65536, Op::n),  sized(8192, 64, 8192)};
   return some;
 }
 
-std::vector<KernelConfig> menu(const Problem& problem, const char* arch) {
+std::vector<KernelConfig> menu(const Workload& problem, const char* arch) {
   return candidates(traits_of(problem), arch_limits(arch));
 }
 
 TEST(Shortlist, IsAsLongAsAskedSortedAndFromTheMenu) {
   for (const char* arch : {"sm_80", "sm_90a"}) {
-    for (const Problem& problem : problems()) {
+    for (const Workload& problem : problems()) {
       const std::vector<KernelConfig> configs = menu(problem, arch);
       for (const int count : {0, 1, 5, kPlaces}) {
         const auto list = shortlist(configs, problem, nominal_device(arch), count);
@@ -55,7 +50,7 @@ TEST(Shortlist, IsAsLongAsAskedSortedAndFromTheMenu) {
 }
 
 TEST(Shortlist, BeginsWithTheFastestPredicted) {
-  for (const Problem& problem : problems()) {
+  for (const Workload& problem : problems()) {
     const DeviceInfo device = nominal_device("sm_90a");
     EXPECT_EQ(shortlist(menu(problem, "sm_90a"), problem, device, kPlaces).front(),
               rank(menu(problem, "sm_90a"), problem, device).front());
@@ -71,7 +66,7 @@ TEST(Shortlist, FillsUpWhereThereAreFewTiles) {
 }
 
 TEST(Shortlist, HasManyTilesAndMoreThanOneFamily) {
-  for (const Problem& problem : problems()) {
+  for (const Workload& problem : problems()) {
     std::map<std::pair<int, int>, int> tiles;
     std::map<std::string_view, int> families;
     for (const KernelConfig& config : shortlist(menu(problem, "sm_90a"), problem, nominal_device("sm_90a"), kPlaces)) {
@@ -88,7 +83,7 @@ TEST(Shortlist, HasManyTilesAndMoreThanOneFamily) {
 /// shortlist.
 TEST(Shortlist, HoldsKnownWinners) {
   struct Winner {
-    Problem problem;
+    Workload problem;
     int block_m, block_n;
     bool ping_pong;
   };

@@ -36,7 +36,7 @@ TEST(TraceRanking, OfNothingIsEmpty) {
 }
 
 TEST(TraceRanking, ComparesByPairsAcrossRacesAtDifferentClocks) {
-  // In race 1 everything takes twice as long. By the plain times, b would seem slower than c.
+  // Everything takes twice as long in race 1. By the plain times, b would seem slower than c.
   const std::vector<TraceLine> lines = {sample("ref", 0, 0, 10), sample("c", 0, 0, 9), sample("ref", 1, 0, 20),
                                         sample("b", 1, 0, 16)};
   const TraceRanking ranking = rank_trace(lines, kProblem);

@@ -16,7 +16,7 @@
 namespace hotgemm {
 namespace {
 
-const std::string kProblem = "64x64x64 nn f16 f32 a16 b16 d16 beta0";
+const std::string kProblem = "64 64 64 nn f16 align=16";
 
 std::vector<TraceLine> some_lines() {
   const TraceHeader header{

@@ -2,6 +2,8 @@
 
 #include "unit/plan_fixture.hpp"
 
+#include <hotgemm/error.hpp>
+
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,7 +13,7 @@ namespace hotgemm {
 namespace {
 
 TEST(Traits, HoldWhatTheProblemFixes) {
-  const Problem problem = parse_problem("128x256x64 tn bf16 f32 a16 b8 d4 beta1");
+  const Workload problem = parse_workload("128 256 64 tn bf16 align=16,8,4 beta=1");
   const GemmTraits traits = traits_of(problem);
   EXPECT_EQ(traits, (GemmTraits{.element = DType::bf16,
                                 .accumulator = DType::f32,
@@ -26,7 +28,7 @@ TEST(Traits, HoldWhatTheProblemFixes) {
 }
 
 TEST(Traits, VectorsAreInElements) {
-  Problem problem = parse_problem("128x256x64 nt f32 f32 a16 b8 d4 beta0");
+  Workload problem = parse_workload("128 256 64 nt f32 align=16,8,4");
   GemmTraits traits = traits_of(problem);
   EXPECT_EQ(traits.vec_a, 4);
   EXPECT_EQ(traits.vec_b, 2);
@@ -36,9 +38,29 @@ TEST(Traits, VectorsAreInElements) {
   EXPECT_TRUE(traits.b_is_k_major());
 }
 
+TEST(Traits, AreThoseOfTheWorkloadMadeForThem) {
+  const GemmTraits traits{.element = DType::f16,
+                          .accumulator = DType::f16,
+                          .op_a = Op::t,
+                          .op_b = Op::n,
+                          .reads_c = true,
+                          .vec_a = 8,
+                          .vec_b = 1,
+                          .vec_d = 4};
+  EXPECT_EQ(traits_of(workload_of(traits, 5, 6, 7)), traits);
+  EXPECT_EQ(to_string(workload_of(traits, 5, 6, 7)), "5 6 7 tn f16 acc=f16 align=16,2,8 beta=1");
+}
+
+TEST(Traits, NoKernelTakesWhatIsNotSupported) {
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn e4m3")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=bias")), Error);
+}
+
 TEST(Traits, DoNotDependOnSizes) {
-  EXPECT_EQ(traits_of(parse_problem("1x2x3 nn f16 f32 a2 b2 d2 beta0")),
-            traits_of(parse_problem("4096x4096x4096 nn f16 f32 a2 b2 d2 beta0")));
+  EXPECT_EQ(traits_of(parse_workload("1 2 3 nn f16 align=2")),
+            traits_of(parse_workload("4096 4096 4096 nn f16 align=2")));
 }
 
 TEST(Traits, EachHasItsOwnName) {

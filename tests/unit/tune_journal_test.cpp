@@ -17,10 +17,10 @@ using Status = JournalEntry::Status;
 
 const std::string kDigest(64, 'd');
 
-std::vector<Problem> some_problems() {
-  std::vector<Problem> problems;
-  for (const char* text : {"64x64x64 nn f16 f32", "128x64x64 nt f16 f32", "256x64x64 tn f16 f32"}) {
-    problems.push_back(parse_problem(text));
+std::vector<Workload> some_problems() {
+  std::vector<Workload> problems;
+  for (const char* text : {"64 64 64 nn f16", "128 64 64 nt f16", "256 64 64 tn f16"}) {
+    problems.push_back(parse_workload(text));
   }
   return problems;
 }
@@ -42,7 +42,7 @@ std::filesystem::path file_of(const TemporaryDirectory& directory) {
 
 /// Writes a journal of three problems and returns its text.
 std::string fill(const TemporaryDirectory& directory) {
-  const std::vector<Problem> problems = some_problems();
+  const std::vector<Workload> problems = some_problems();
   TuneJournal journal{options_at(directory), kDigest, false};
   journal.add(problems[0], kDone);
   journal.add(problems[1], kFailed);
@@ -53,12 +53,12 @@ std::string fill(const TemporaryDirectory& directory) {
 TEST(TuneJournal, ResumesWhatWasFinished) {
   const TemporaryDirectory directory;
   fill(directory);
-  const std::vector<Problem> problems = some_problems();
+  const std::vector<Workload> problems = some_problems();
   const TuneJournal journal{options_at(directory), kDigest, true};
   EXPECT_EQ(journal.status(problems[0]), kDone);
   EXPECT_EQ(journal.status(problems[1]), kFailed);
   EXPECT_EQ(journal.status(problems[2]), kPartial);
-  EXPECT_FALSE(journal.status(parse_problem("8x8x8 nn f16 f32")));
+  EXPECT_FALSE(journal.status(parse_workload("8 8 8 nn f16")));
 }
 
 TEST(TuneJournal, BeginsAfreshUnlessResumed) {
@@ -70,7 +70,7 @@ TEST(TuneJournal, BeginsAfreshUnlessResumed) {
 
 TEST(TuneJournal, TheLastLineOfAProblemCounts) {
   const TemporaryDirectory directory;
-  const Problem problem = some_problems()[0];
+  const Workload problem = some_problems()[0];
   {
     TuneJournal journal{options_at(directory), kDigest, false};
     journal.add(problem, kPartial);
@@ -83,7 +83,7 @@ TEST(TuneJournal, TheLastLineOfAProblemCounts) {
 TEST(TuneJournal, KilledAtEachByteItForgetsAtMostTheLastLine) {
   const TemporaryDirectory directory;
   const std::string text = fill(directory);
-  const std::vector<Problem> problems = some_problems();
+  const std::vector<Workload> problems = some_problems();
   const std::vector<JournalEntry> entries = {kDone, kFailed, kPartial};
   for (std::size_t length = 0; length <= text.size(); ++length) {
     write_file(file_of(directory), text.substr(0, length));
@@ -159,7 +159,7 @@ TEST(TuneJournal, NotWritableIsKeptInMemory) {
 }
 
 TEST(TuneJournal, TheDigestDependsOnAllItIsGiven) {
-  std::vector<Problem> problems = some_problems();
+  std::vector<Workload> problems = some_problems();
   const std::string digest = journal_digest(problems, "rounds 7", "FX", "sm_90a");
   EXPECT_EQ(digest.size(), 64u);
   EXPECT_EQ(digest, journal_digest(problems, "rounds 7", "FX", "sm_90a"));

@@ -20,16 +20,11 @@ const DeviceInfo& h200() {
   return device;
 }
 
-Problem sized(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Problem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.op_b = Op::t;
-  return problem;
+Workload sized(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return Workload({.m = m, .n = n, .k = k, .op_b = Op::t});
 }
 
-double us(const WgmmaConfig& config, const Problem& problem) {
+double us(const WgmmaConfig& config, const Workload& problem) {
   return wgmma_compute_us(config, problem, h200(), config.blocks_per_sm);
 }
 
@@ -46,7 +41,7 @@ WgmmaConfig with_cluster(WgmmaConfig config, int cluster_m, int cluster_n) {
 TEST(WgmmaModel, PredictsSomethingForEveryConfig) {
   for (const auto& [m, n, k] :
        {std::tuple(1, 1, 1), std::tuple(4096, 4096, 4096), std::tuple(16, 100000, 8), std::tuple(512, 512, 0)}) {
-    const Problem problem = sized(m, n, k);
+    const Workload problem = sized(m, n, k);
     for (const WgmmaConfig& config : wgmma_menu(traits_of(problem))) {
       const double time = us(config, problem);
       ASSERT_TRUE(std::isfinite(time) && time > 0) << to_string(KernelConfig(config)) << " " << time;
@@ -97,7 +92,7 @@ TEST(WgmmaModel, RowsBeyondTheMatrixAreNotCopied) {
 }
 
 TEST(WgmmaModel, AClusterSavesWhereCopiesBind) {
-  const Problem large = sized(8192, 8192, 8192);
+  const Workload large = sized(8192, 8192, 8192);
   const WgmmaConfig small{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 12};
   EXPECT_LT(us(with_cluster(small, 2, 1), large), us(small, large));
   const WgmmaConfig wide{.block_m = 256, .block_n = 192, .stages = 3};

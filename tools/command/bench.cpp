@@ -54,7 +54,7 @@ std::string progress_line(const BenchResult& r, std::size_t done, std::size_t to
   return line;
 }
 
-BenchReport measure_all(Session& session, const BenchCommand& command, const std::vector<Problem>& problems,
+BenchReport measure_all(Session& session, const BenchCommand& command, const std::vector<Workload>& problems,
                         BenchRun& run, GpuMonitor& monitor) {
   BenchReport report;
   report.has_baseline = !command.no_baseline;
@@ -93,7 +93,7 @@ int exit_code_for(const BenchReport& report, const BenchRun& run) {
 }
 
 int run_bench(Session& session, const BenchCommand& command) {
-  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
+  const std::vector<Workload> problems = require_problems(command.problems);
   if (command.quality) {
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
   }
@@ -158,7 +158,7 @@ void add_bench_command(CLI::App& app, Session& session) {
   CLI::App& sub =
       add_subcommand(app, session, "bench", "time problems against the fastest of cuBLAS and cuBLASLt, on this GPU",
                      [&session, command] { return run_bench(session, *command); });
-  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  add_problem_options(sub, command->problems);
   add_tuning_options(sub, command->tuning);
   sub.add_option("--policy", command->policy, "how to pick a kernel: cached_only, estimate or tune")
       ->capture_default_str()

@@ -9,7 +9,7 @@
 namespace hotgemm::command {
 namespace {
 
-BenchResult failed(const Problem& problem, std::string failure) {
+BenchResult failed(const Workload& problem, std::string failure) {
   BenchResult result;
   result.problem = problem;
   result.failure = std::move(failure);
@@ -42,7 +42,7 @@ void BenchRun::add_ceilings() {
 
 std::string BenchRun::baseline_version() const { return cublas_ ? cublas_->version() : "not used"; }
 
-std::vector<BenchResult> BenchRun::measure(const Problem& problem) {
+std::vector<BenchResult> BenchRun::measure(const Workload& problem) {
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) return {failed(problem, "there is nothing to measure")};
   try {
     return measure_plan(context_.plan(problem, policy_));
@@ -54,8 +54,8 @@ std::vector<BenchResult> BenchRun::measure(const Problem& problem) {
 }
 
 std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
-  const Problem& problem = plan.problem();
-  const float beta = problem.beta_is_zero ? 0.0f : 1.0f;
+  const Workload& problem = plan.problem();
+  const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
   const OperandPool pool(driver_, problem, device_.info().l2_bytes, scratch_bytes_);
   if (const std::string wrong = check(plan, pool.sets()); !wrong.empty()) {
     has_wrong_numbers_ = true;
@@ -76,7 +76,7 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
               : race_ours(ours, pool.sets(), problem);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
-    const bool is_comparable = problem.dtype != DType::f32 && result.mode == TimingMode::eager;
+    const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;
     if (ceilings_.empty() || !is_comparable || !result.failure.empty()) continue;
     ceilings_.front().race(ours, static_cast<int>(pool.sets().size()), options, stream_.get(), result);
   }
@@ -84,8 +84,8 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
 }
 
 std::string BenchRun::check(const Plan& plan, const std::vector<OperandSet>& sets) {
-  const Problem& problem = plan.problem();
-  const int beta = problem.beta_is_zero ? 0 : 1;
+  const Workload& problem = plan.problem();
+  const int beta = problem.hints.beta_is_zero ? 0 : 1;
   const auto seed = static_cast<unsigned>(options_.seed);
   device_.check_kernels().fill_check(problem, sets.front(), seed, stream_.get());
   plan.launch(stream_.get(), OperandPool::operands(sets.front(), 1.0f, static_cast<float>(beta)));
@@ -93,7 +93,7 @@ std::string BenchRun::check(const Plan& plan, const std::vector<OperandSet>& set
 }
 
 std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
-                                             const Problem& problem) {
+                                             const Workload& problem) {
   std::vector<BenchResult> results{race_ours_in(options_.mode.value_or(TimingMode::eager), ours, sets, problem)};
   if (!options_.mode && results.front().ours.median_us < kGraphBelowUs) {
     results.push_back(race_ours_in(TimingMode::graph, ours, sets, problem));
@@ -102,7 +102,7 @@ std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::v
 }
 
 BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
-                                   const Problem& problem) {
+                                   const Workload& problem) {
   RaceOptions options;
   options.mode = mode;
   options.sets = static_cast<int>(sets.size());

@@ -24,7 +24,7 @@ class BenchRun {
 
   /// Returns one result per timing mode, at least one. If a problem cannot be measured, its `failure` says why. Only
   /// Error{context_lost} and errors of the driver itself are thrown.
-  std::vector<BenchResult> measure(const Problem& problem);
+  std::vector<BenchResult> measure(const Workload& problem);
   /// Makes later measurements also race our kernels against the highest ceiling. Throws Error{not_supported} if the GPU
   /// has none, and other errors.
   void add_ceilings();
@@ -42,9 +42,9 @@ class BenchRun {
   std::vector<BenchResult> measure_plan(const Plan& plan);
   std::string check(const Plan& plan, const std::vector<OperandSet>& sets);
   std::vector<BenchResult> race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
-                                     const Problem& problem);
+                                     const Workload& problem);
   BenchResult race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
-                           const Problem& problem);
+                           const Workload& problem);
 
   const Driver& driver_;
   Context& context_;

@@ -2,6 +2,7 @@
 
 #include "base/statistics.hpp"
 #include "config/render.hpp"
+#include "config/traits.hpp"
 
 namespace hotgemm::command {
 namespace {
@@ -32,6 +33,19 @@ Ceiling::Ceiling(DeviceState& device, CeilingInstruction instruction)
       instruction_(instruction),
       blocks_(device.info().sm_count),
       results_(driver_, static_cast<std::size_t>(ceiling_result_bytes(blocks_))) {}
+
+bool has_ceiling(DType element) {
+  switch (element) {
+    case DType::f16:
+    case DType::bf16: return true;
+    case DType::f32:
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: return false;
+  }
+  return false;
+}
 
 std::string Ceiling::name() const {
   return instruction_ == CeilingInstruction::wgmma ? "wgmma from shared memory" : "mma.sync from registers";
@@ -71,8 +85,8 @@ double Ceiling::measure(DType accumulator, CUstream stream) {
 }
 
 void Ceiling::race(const Contender& ours, int sets, const BenchOptions& options, CUstream stream, BenchResult& result) {
-  const Problem& p = result.problem;
-  const std::vector<Contender> contenders{ours, contender(p.dtype, p.accumulator)};
+  const Workload& p = result.problem;
+  const std::vector<Contender> contenders{ours, contender(p.types.a, sum_type(p.types.compute))};
   const RaceResult raced =
       hotgemm::race(driver_, stream, contenders,
                     {.sets = sets, .rounds = options.rounds, .round_us = 2 * options.round_us, .seed = options.seed});

@@ -14,6 +14,9 @@
 
 namespace hotgemm::command {
 
+/// Whether ceiling kernels multiply elements of this type.
+bool has_ceiling(DType element);
+
 /// The rate of the tensor cores with one instruction and nothing to load (templates/mma_ceiling.cuh,
 /// wgmma_ceiling.cuh). No kernel that uses the instruction can exceed it.
 class Ceiling {

@@ -53,7 +53,7 @@ struct Outcome {
 };
 
 /// The kernel that the options ask for, or nullptr.
-const GemmKernel* find_kernel(const EmulateCommand& command, const Problem& problem) {
+const GemmKernel* find_kernel(const EmulateCommand& command, const Workload& problem) {
   const GemmTraits traits = traits_of(problem);
   if (!command.config.empty()) {
     const auto config = parse_config(command.config);
@@ -65,9 +65,9 @@ const GemmKernel* find_kernel(const EmulateCommand& command, const Problem& prob
   return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
 }
 
-Outcome emulate_problem(const EmulateCommand& command, const GemmKernel& kernel, const Problem& problem) {
+Outcome emulate_problem(const EmulateCommand& command, const GemmKernel& kernel, const Workload& problem) {
   const GemmCase c{.problem = problem,
-                   .beta = problem.beta_is_zero ? 0.0f : 1.0f,
+                   .beta = problem.hints.beta_is_zero ? 0.0f : 1.0f,
                    .data = command.data == "integers" ? GemmData::integers : GemmData::normal,
                    .data_seed = command.seed};
   const emulate::GemmMatrices matrices = emulate::make_matrices(c);
@@ -108,7 +108,7 @@ void print_counters(Session& session, const Counters& counters, Json& json) {
   }
 }
 
-void print_outcome(Session& session, const Problem& problem, const Outcome& outcome, Json& json) {
+void print_outcome(Session& session, const Workload& problem, const Outcome& outcome, Json& json) {
   const GemmKernel& kernel = *outcome.kernel;
   json["config"] = to_string(kernel.config);
   json["traits"] = to_string(kernel.traits);
@@ -145,11 +145,11 @@ int list_kernels(Session& session) {
 
 int run_emulate(Session& session, const EmulateCommand& command) {
   if (command.list) return list_kernels(session);
-  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::widest);
+  const std::vector<Workload> problems = require_problems(command.problems);
   session.output["seed"] = command.seed;
   session.output["results"] = Json::array();
   int exit_code = kGood;
-  for (const Problem& problem : problems) {
+  for (const Workload& problem : problems) {
     Json json{{"problem", to_string(problem)}};
     const double multiplications =
         static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
@@ -189,9 +189,11 @@ void add_emulate_command(CLI::App& app, Session& session) {
       app, session, "emulate",
       "run kernels on this CPU, thread by thread, and check results, synchronisation and memory accesses; needs no GPU",
       [&session, command] { return run_emulate(session, *command); });
-  add_problem_options(sub, command->problems, DefaultAlignment::widest);
-  sub.add_option("--family", command->family, "mma, simt, fma, wgmma or wmma (default: mma if it computes the problem)")
-      ->check(CLI::IsMember({"mma", "simt", "fma", "wgmma", "wmma"}));
+  add_problem_options(sub, command->problems);
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  sub.add_option("--family", command->family, "one of " + family_names() + " (default: mma if it computes the problem)")
+      ->check(CLI::IsMember(names));
   sub.add_option("--config", command->config, "the name of a config that --list shows");
   sub.add_option("--data", command->data, "values: normal, or integers, whose product must be exact")
       ->capture_default_str()

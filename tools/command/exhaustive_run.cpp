@@ -82,7 +82,7 @@ ExhaustiveRun::ExhaustiveRun(const Session& session, const TuningOptions& tuning
   }
 }
 
-ExhaustiveResult ExhaustiveRun::measure(const Problem& problem) {
+ExhaustiveResult ExhaustiveRun::measure(const Workload& problem) {
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to measure");
   }
@@ -100,10 +100,10 @@ ExhaustiveResult ExhaustiveRun::measure(const Problem& problem) {
   return measure_every_config(engine_, *measurer_, problem, trace, options, observer);
 }
 
-int for_each_problem(Session& session, std::span<const Problem> problems, const VisitProblem& visit) {
+int for_each_problem(Session& session, std::span<const Workload> problems, const VisitProblem& visit) {
   int code = kGood;
   session.output["results"] = Json::array();
-  for (const Problem& problem : problems) {
+  for (const Workload& problem : problems) {
     if (is_interrupted()) break;
     Json row{{"problem", to_string(problem)}};
     try {
@@ -121,7 +121,7 @@ int for_each_problem(Session& session, std::span<const Problem> problems, const 
   return is_interrupted() ? kInterrupted : code;
 }
 
-int run_exhaustive(Session& session, std::span<const Problem> problems, const TuningOptions& tuning,
+int run_exhaustive(Session& session, std::span<const Workload> problems, const TuningOptions& tuning,
                    const MeasurerOptions& measuring) {
   ExhaustiveRun run(session, tuning, measuring);
   Table table({{"problem"},
@@ -131,7 +131,7 @@ int run_exhaustive(Session& session, std::span<const Problem> problems, const Tu
                {"launch"},
                {"µs", true},
                {"TFLOP/s", true}});
-  const auto visit = [&](const Problem& problem, Json& row) {
+  const auto visit = [&](const Workload& problem, Json& row) {
     const ExhaustiveResult result = run.measure(problem);
     fill_row(result, row);
     row["trace"] = run.trace_path();

@@ -19,7 +19,7 @@ class ExhaustiveRun {
   ExhaustiveRun(const Session& session, const TuningOptions& tuning, MeasurerOptions measuring);
 
   /// Continues the problem's trace, or starts one. Throws the errors of measure_every_config.
-  ExhaustiveResult measure(const Problem& problem);
+  ExhaustiveResult measure(const Workload& problem);
 
   /// An engine that keeps no records.
   Engine& engine() { return engine_; }
@@ -38,14 +38,14 @@ class ExhaustiveRun {
 };
 
 /// Fills in the row of "results" for a problem.
-using VisitProblem = std::function<void(const Problem& problem, Json& row)>;
+using VisitProblem = std::function<void(const Workload& problem, Json& row)>;
 
 /// Visits each problem until the command is interrupted. A failure goes into the row of its problem and to stderr.
 /// Returns the exit code.
-int for_each_problem(Session& session, std::span<const Problem> problems, const VisitProblem& visit);
+int for_each_problem(Session& session, std::span<const Workload> problems, const VisitProblem& visit);
 
 /// `bench --exhaustive`. Returns the exit code.
-int run_exhaustive(Session& session, std::span<const Problem> problems, const TuningOptions& tuning,
+int run_exhaustive(Session& session, std::span<const Workload> problems, const TuningOptions& tuning,
                    const MeasurerOptions& measuring);
 
 }  // namespace hotgemm::command

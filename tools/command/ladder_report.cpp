@@ -37,7 +37,7 @@ Times times_of(const LadderRow& row) {
   return {.median = median(us), .least = least, .mean = sum / static_cast<double>(us.size()), .most = most};
 }
 
-double tflops_of(const LadderRow& row, const Problem& problem) { return tflops(problem, times_of(row).median); }
+double tflops_of(const LadderRow& row, const Workload& problem) { return tflops(problem, times_of(row).median); }
 
 /// TFLOP/s of the fastest cuBLAS row; NaN if none was timed.
 double library_tflops(const LadderTable& table) {
@@ -153,7 +153,7 @@ class RowWriter {
   }
 
   const LadderReport& report_;
-  const Problem& problem_;
+  const Workload& problem_;
   double library_tflops_;
   double best_tflops_ = 0;
 };
@@ -184,15 +184,15 @@ std::vector<std::string> lines_below(const LadderReport& report) {
 
 /// The values of a row, under their names in CSV and JSON.
 Json row_json(const LadderTable& table, const LadderRow& row) {
-  const Problem& p = table.problem;
+  const Workload& p = table.problem;
   const Times times = times_of(row);
   const double rate = tflops(p, times.median);
   Json json{{"m", p.m},
             {"n", p.n},
             {"k", p.k},
             {"layout", std::string(to_string(p.op_a)) + std::string(to_string(p.op_b))},
-            {"dtype", to_string(p.dtype)},
-            {"acc", to_string(p.accumulator)},
+            {"dtype", to_string(p.types.a)},
+            {"acc", to_string(p.types.compute)},
             {"name", row.entry.name},
             {"label", row.entry.label},
             {"config", row.is_ours() ? Json(to_string(*row.entry.config)) : Json()},

@@ -10,7 +10,7 @@ namespace hotgemm::command {
 
 /// The rungs of one problem. They were measured, or only built.
 struct LadderTable {
-  Problem problem;
+  Workload problem;
   std::vector<LadderRow> rows;
 };
 

@@ -16,7 +16,7 @@ namespace hotgemm::command {
 namespace {
 
 /// `menu`: the configs that the tuner tries.
-LadderRow planned_row(const LadderEntry& entry, const Problem& problem, const DeviceInfo& device,
+LadderRow planned_row(const LadderEntry& entry, const Workload& problem, const DeviceInfo& device,
                       const std::vector<KernelConfig>& menu) {
   LadderRow row{.entry = entry};
   if (entry.rung) row.launch = ladder_launch(*entry.rung, problem.n);
@@ -67,7 +67,7 @@ std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceIn
   return rows;
 }
 
-void build_rows(std::vector<LadderRow>& rows, const Problem& problem, const DeviceInfo& device, Engine& engine,
+void build_rows(std::vector<LadderRow>& rows, const Workload& problem, const DeviceInfo& device, Engine& engine,
                 int jobs, const std::function<bool(std::size_t done, std::size_t total)>& done) {
   const GemmTraits traits = traits_of(problem);
   std::vector<LadderRow*> to_build;

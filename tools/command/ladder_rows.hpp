@@ -52,7 +52,7 @@ std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceIn
 
 /// Compiles the kernels of the remaining rows for `device`. Refuses a row if no block of it fits on an SM. `done` is
 /// called after each kernel with the number of kernels so far; it returns false to stop.
-void build_rows(std::vector<LadderRow>& rows, const Problem& problem, const DeviceInfo& device, Engine& engine,
+void build_rows(std::vector<LadderRow>& rows, const Workload& problem, const DeviceInfo& device, Engine& engine,
                 int jobs, const std::function<bool(std::size_t done, std::size_t total)>& done);
 
 }  // namespace hotgemm::command

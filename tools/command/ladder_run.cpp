@@ -5,6 +5,7 @@
 
 #include <hotgemm/error.hpp>
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <algorithm>
@@ -19,20 +20,29 @@ namespace {
 constexpr std::size_t kSamples = 2;
 constexpr std::string_view kInterrupted = "not timed: interrupted";
 
-/// Converts elements of f16 or f32, the only types of rungs.
-std::vector<double> numbers(const std::array<std::byte, 8>& bytes, std::size_t count, DType dtype) {
-  std::vector<double> values;
-  for (std::size_t i = 0; i < count; ++i) {
-    float value = 0;
-    if (dtype == DType::f32) {
-      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-    } else {
-      __half half;
-      std::memcpy(&half, bytes.data() + i * sizeof half, sizeof half);
-      value = __half2float(half);
-    }
-    values.push_back(value);
+template <class T>
+T number_at(const std::byte* bytes, std::size_t index) {
+  T value{};
+  std::memcpy(&value, bytes + index * sizeof value, sizeof value);
+  return value;
+}
+
+double number_at(const std::byte* bytes, std::size_t index, DType type) {
+  switch (type) {
+    case DType::f16: return __half2float(number_at<__half>(bytes, index));
+    case DType::bf16: return __bfloat162float(number_at<__nv_bfloat16>(bytes, index));
+    case DType::f32: return number_at<float>(bytes, index);
+    case DType::s8: return number_at<std::int8_t>(bytes, index);
+    case DType::s32: return number_at<std::int32_t>(bytes, index);
+    case DType::e4m3:
+    case DType::e5m2: break;
   }
+  throw Error(ErrorCode::not_supported, "no rung has results of " + std::string(to_string(type)));
+}
+
+std::vector<double> numbers(const std::array<std::byte, 8>& bytes, std::size_t count, DType type) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(number_at(bytes.data(), i, type));
   return values;
 }
 
@@ -47,7 +57,7 @@ struct LadderRun::Runner {
 LadderRun::LadderRun(DeviceState& device, const LadderTiming& timing)
     : device_(device), driver_(device.driver()), timing_(timing), stream_(driver_) {}
 
-void LadderRun::measure(std::vector<LadderRow>& rows, const Problem& problem,
+void LadderRun::measure(std::vector<LadderRow>& rows, const Workload& problem,
                         const std::function<bool()>& is_cancelled) {
   try {
     measure_all(rows, problem, is_cancelled);
@@ -63,7 +73,7 @@ void LadderRun::measure(std::vector<LadderRow>& rows, const Problem& problem,
   }
 }
 
-void LadderRun::measure_all(std::vector<LadderRow>& rows, const Problem& problem,
+void LadderRun::measure_all(std::vector<LadderRow>& rows, const Workload& problem,
                             const std::function<bool()>& is_cancelled) {
   if (std::ranges::none_of(rows, &LadderRow::goes_on)) return;
   const OperandPool pool(driver_, problem, device_.info().l2_bytes, timing_.scratch_bytes);
@@ -73,7 +83,7 @@ void LadderRun::measure_all(std::vector<LadderRow>& rows, const Problem& problem
   time(runners, pool, is_cancelled);
 }
 
-std::vector<LadderRun::Runner> LadderRun::runners_of(std::vector<LadderRow>& rows, const Problem& problem,
+std::vector<LadderRun::Runner> LadderRun::runners_of(std::vector<LadderRow>& rows, const Workload& problem,
                                                      const OperandPool& pool) {
   std::vector<Runner> runners;
   for (LadderRow& row : rows) {
@@ -88,7 +98,7 @@ std::vector<LadderRun::Runner> LadderRun::runners_of(std::vector<LadderRow>& row
   return runners;
 }
 
-LadderRun::Runner LadderRun::load(LadderRow& row, const Problem& problem, const OperandPool& pool) {
+LadderRun::Runner LadderRun::load(LadderRow& row, const Workload& problem, const OperandPool& pool) {
   if (!row.is_ours()) return {&row, library_launch(problem, pool)};
   const auto kernel = std::make_shared<const GemmKernel>(
       load_gemm_kernel(driver_, *row.entry.config, traits_of(problem), *row.cubin, device_.info().sm_count));
@@ -96,20 +106,20 @@ LadderRun::Runner LadderRun::load(LadderRow& row, const Problem& problem, const 
     throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(*row.entry.config));
   return {&row, [this, kernel, &row, &problem, &pool](CUstream stream, int set) {
             const OperandSet& operands = pool.sets()[static_cast<std::size_t>(set)];
-            const float beta = problem.beta_is_zero ? 0.0f : 1.0f;
+            const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
             driver_.check(launch_gemm(driver_, *kernel, row.launch, problem.m, problem.n, problem.k,
                                       OperandPool::operands(operands, 1.0f, beta), stream),
                           "launch " + to_string(*row.entry.config));
           }};
 }
 
-Launch LadderRun::library_launch(const Problem& problem, const OperandPool& pool) {
+Launch LadderRun::library_launch(const Workload& problem, const OperandPool& pool) {
   if (!cublas_) cublas_.emplace(driver_);
   if (!cublas_->available()) throw Error(ErrorCode::not_supported, "no cuBLAS: " + cublas_->why_not());
-  return cublas_->default_gemm(problem, pool.sets(), 1.0f, problem.beta_is_zero ? 0.0f : 1.0f).launch;
+  return cublas_->default_gemm(problem, pool.sets(), 1.0f, problem.hints.beta_is_zero ? 0.0f : 1.0f).launch;
 }
 
-void LadderRun::check(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool,
+void LadderRun::check(std::vector<Runner>& runners, const Workload& problem, const OperandPool& pool,
                       const std::function<bool()>& is_cancelled) {
   const CheckKernels& checks = device_.check_kernels();
   for (Runner& runner : runners) {
@@ -129,7 +139,7 @@ void LadderRun::check(std::vector<Runner>& runners, const Problem& problem, cons
   std::erase_if(runners, [](const Runner& runner) { return !runner.row->goes_on(); });
 }
 
-void LadderRun::sample(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool) {
+void LadderRun::sample(std::vector<Runner>& runners, const Workload& problem, const OperandPool& pool) {
   for (std::size_t i = 0; i < pool.sets().size(); ++i) {
     device_.check_kernels().fill_normal(problem, pool.sets()[i], static_cast<unsigned>(timing_.seed * 31 + 3 * i),
                                         stream_.get());
@@ -137,12 +147,12 @@ void LadderRun::sample(std::vector<Runner>& runners, const Problem& problem, con
   const std::size_t count = std::min<std::size_t>(kSamples, static_cast<std::size_t>(problem.n));
   for (Runner& runner : runners) {
     std::array<std::byte, 8> bytes{};
-    const std::size_t size = count * static_cast<std::size_t>(size_bytes(problem.dtype));
+    const std::size_t size = count * static_cast<std::size_t>(size_bytes(problem.types.d));
     runner.launch(stream_.get(), 0);
     driver_.check(driver_.cuMemcpyDtoHAsync(bytes.data(), pool.sets().front().d, size, stream_.get()),
                   "fetch the first elements of D");
     stream_.synchronize();
-    runner.row->samples = numbers(bytes, count, problem.dtype);
+    runner.row->samples = numbers(bytes, count, problem.types.d);
   }
 }
 

@@ -31,21 +31,21 @@ class LadderRun {
   /// run in one race over operands that are never in L2. If a row cannot be timed, its reason says why. `is_cancelled`
   /// is called between steps; the rows that are then left out also get a reason. After an error that destroyed the CUDA
   /// context nothing else can run, and `is_lost` is true. Other driver errors end all rows of the problem.
-  void measure(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
+  void measure(std::vector<LadderRow>& rows, const Workload& problem, const std::function<bool()>& is_cancelled);
 
   bool is_lost() const { return is_lost_; }
   std::string cublas_version() const { return cublas_ && cublas_->available() ? cublas_->version() : "not used"; }
 
  private:
   struct Runner;
-  std::vector<Runner> runners_of(std::vector<LadderRow>& rows, const Problem& problem, const OperandPool& pool);
-  Runner load(LadderRow& row, const Problem& problem, const OperandPool& pool);
-  Launch library_launch(const Problem& problem, const OperandPool& pool);
-  void check(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool,
+  std::vector<Runner> runners_of(std::vector<LadderRow>& rows, const Workload& problem, const OperandPool& pool);
+  Runner load(LadderRow& row, const Workload& problem, const OperandPool& pool);
+  Launch library_launch(const Workload& problem, const OperandPool& pool);
+  void check(std::vector<Runner>& runners, const Workload& problem, const OperandPool& pool,
              const std::function<bool()>& is_cancelled);
-  void sample(std::vector<Runner>& runners, const Problem& problem, const OperandPool& pool);
+  void sample(std::vector<Runner>& runners, const Workload& problem, const OperandPool& pool);
   void time(std::vector<Runner>& runners, const OperandPool& pool, const std::function<bool()>& is_cancelled);
-  void measure_all(std::vector<LadderRow>& rows, const Problem& problem, const std::function<bool()>& is_cancelled);
+  void measure_all(std::vector<LadderRow>& rows, const Workload& problem, const std::function<bool()>& is_cancelled);
 
   DeviceState& device_;
   const Driver& driver_;

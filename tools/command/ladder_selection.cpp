@@ -38,9 +38,7 @@ void require_known(const LadderOptions& options) {
   for (const std::string& word : options.families) {
     const bool is_family = std::ranges::find(families(), word, &Family::name) != families().end();
     if (is_family || word == kLibrary) continue;
-    std::string known;
-    for (const Family& family : families()) known += std::string(family.name) + ", ";
-    bad(in_quotes(word) + " is not a family; known families are " + known + std::string(kLibrary));
+    bad(in_quotes(word) + " is not a family; known families are " + family_names() + ", " + std::string(kLibrary));
   }
 }
 
@@ -106,19 +104,17 @@ std::vector<Group> groups_of(const LadderOptions& options) {
   return groups;
 }
 
-Problem problem_of(const std::string& shape, const Group& group, const LadderOptions& options) {
-  Problem problem = parse_shape(shape);
-  problem.op_b = group.op_b;
-  problem.dtype = group.element;
-  // The material sums in f16.
-  problem.accumulator = group.element == DType::f16 ? DType::f16 : DType::f32;
-  if (!options.accumulator.empty()) problem.accumulator = parse_dtype(options.accumulator);
-  if (problem.accumulator == DType::f16 && problem.dtype != DType::f16)
-    bad(fmt::format("--acc f16 needs f16 elements, not {}", to_string(problem.dtype)));
+Workload problem_of(const std::string& shape, const Group& group, const LadderOptions& options) {
+  const Sizes sizes = parse_sizes(shape);
+  Problem problem{.m = sizes.m, .n = sizes.n, .k = sizes.k, .op_b = group.op_b};
+  // The material sums of f16 in f16.
+  problem.types = uniform_types(group.element, group.element == DType::f16 ? ComputeType::f16 : ComputeType::f32);
+  if (!options.accumulator.empty()) parse_accumulation(options.accumulator, problem.types);
+  if (problem.types.compute == ComputeType::f16 && group.element != DType::f16)
+    bad(fmt::format("--acc f16 needs f16 elements, not {}", to_string(group.element)));
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) bad(in_quotes(shape) + ": there is nothing to measure");
-  problem = with_packed_alignment(problem);
   validate(problem);
-  return problem;
+  return Workload(problem);
 }
 
 }  // namespace

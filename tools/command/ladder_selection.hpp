@@ -35,7 +35,7 @@ struct LadderEntry {
 
 /// A problem with all entries that run on it, cuBLAS last.
 struct LadderProblem {
-  Problem problem;
+  Workload problem;
   std::vector<LadderEntry> entries;
 };
 

@@ -20,7 +20,7 @@ class InProcessMeasurer final : public Measurer {
       : context_(Driver::get(), gpu), device_(Driver::get(), engine), measurer_(device_) {}
 
   const GpuFacts& gpu() const override { return measurer_.gpu(); }
-  void begin(const Problem& problem, const MeasureOptions& options) override { measurer_.begin(problem, options); }
+  void begin(const Workload& problem, const MeasureOptions& options) override { measurer_.begin(problem, options); }
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override {
     return measurer_.check(trials, seed);
   }

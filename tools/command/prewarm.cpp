@@ -27,16 +27,16 @@ struct PrewarmCommand {
   bool report = false;
 };
 
-bool has_kernel(const Problem& problem, const std::string& arch) {
+bool has_kernel(const Workload& problem, const std::string& arch) {
   return !anchors(traits_of(problem), arch_limits(arch)).empty();
 }
 
 /// Prewarms one architecture. A problem that no kernel computes there becomes a failed entry; the others are built.
-PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, const std::vector<Problem>& problems,
+PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, const std::vector<Workload>& problems,
                            const std::string& arch, int jobs, Progress& progress) {
-  std::vector<Problem> supported;
+  std::vector<Workload> supported;
   std::vector<PrewarmEntry> unsupported;
-  for (const Problem& problem : problems) {
+  for (const Workload& problem : problems) {
     if (has_kernel(problem, arch)) {
       supported.push_back(problem);
     } else {
@@ -55,7 +55,7 @@ PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, cons
 }
 
 PrewarmReport prewarm_all(Context& context, const Session& session, const PrewarmCommand& command,
-                          const std::vector<Problem>& problems) {
+                          const std::vector<Workload>& problems) {
   PrewarmReport total;
   const int jobs = jobs_or_default(command.jobs);
   use_workers_for(impl_of(context).engine(), jobs);
@@ -107,7 +107,7 @@ void print_entries(const Session& session, const PrewarmReport& report) {
   if (!table.empty()) session.print(table.text());
 }
 
-int build(Session& session, const PrewarmCommand& command, const std::vector<Problem>& problems) {
+int build(Session& session, const PrewarmCommand& command, const std::vector<Workload>& problems) {
   Context context(context_options(session));
   const PrewarmReport report = prewarm_all(context, session, command, problems);
   session.output["compiled"] = report.compiled;
@@ -139,7 +139,7 @@ class Listing {
  public:
   explicit Listing(Engine& engine) : engine_(engine) {}
 
-  void add(const Problem& problem, const std::string& arch, bool with_candidates) {
+  void add(const Workload& problem, const std::string& arch, bool with_candidates) {
     std::set<std::string> seen;
     for (const Environment& environment : known_environments(arch, engine_.database)) {
       const Choice choice = choose(problem, arch, engine_.database, engine_.query(environment)).front();
@@ -150,7 +150,7 @@ class Listing {
       if (seen.insert(to_string(c.config)).second) row(problem, arch, c.config, "candidate");
     }
   }
-  void add_unsupported(const Problem& problem, const std::string& arch) {
+  void add_unsupported(const Workload& problem, const std::string& arch) {
     table_.add({label(problem), arch, "-", "no kernel computes it", "-"});
     json_.push_back({{"problem", to_string(problem)}, {"arch", arch}, {"failure", "no kernel computes it on " + arch}});
   }
@@ -160,7 +160,7 @@ class Listing {
   std::size_t missing() const { return missing_.size(); }
 
  private:
-  void row(const Problem& problem, const std::string& arch, const KernelConfig& config, std::string_view origin) {
+  void row(const Workload& problem, const std::string& arch, const KernelConfig& config, std::string_view origin) {
     const KernelSource source = render(config, traits_of(problem), arch, engine_.bundle);
     const bool is_cached = engine_.builder.find(source).has_value();
     if (!is_cached) missing_.insert(source.identity.hex());
@@ -178,12 +178,12 @@ class Listing {
   std::set<std::string> missing_;
 };
 
-int list(Session& session, const PrewarmCommand& command, const std::vector<Problem>& problems) {
+int list(Session& session, const PrewarmCommand& command, const std::vector<Workload>& problems) {
   Context context(context_options(session));
   Listing listing(impl_of(context).engine());
   int exit_code = kGood;
   for (const std::string& arch : command.archs) {
-    for (const Problem& problem : problems) {
+    for (const Workload& problem : problems) {
       if (has_kernel(problem, arch)) {
         listing.add(problem, arch, command.candidates);
       } else {
@@ -201,7 +201,7 @@ int list(Session& session, const PrewarmCommand& command, const std::vector<Prob
 
 int run_prewarm(Session& session, const PrewarmCommand& command) {
   for (const std::string& arch : command.archs) arch_limits(arch);  // throws for an unknown architecture
-  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::widest);
+  const std::vector<Workload> problems = require_problems(command.problems);
   return command.list ? list(session, command, problems) : build(session, command, problems);
 }
 
@@ -213,7 +213,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
                                  "compile, without a GPU, the kernels that problems need, so that a later run with "
                                  "policy cached_only compiles nothing",
                                  [&session, command] { return run_prewarm(session, *command); });
-  add_problem_options(sub, command->problems, DefaultAlignment::widest);
+  add_problem_options(sub, command->problems);
   sub.add_option("--arch", command->archs, "architectures to compile for, as in sm_80,sm_89,sm_90a")
       ->required()
       ->delimiter(',');

@@ -1,16 +1,11 @@
 #include "command/problem_options.hpp"
 
-#include "base/text.hpp"
-#include "config/problem_text.hpp"
 #include "config/shapes.hpp"
 #include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <iterator>
 #include <tuple>
@@ -18,128 +13,119 @@
 namespace hotgemm::command {
 namespace {
 
-struct Alignment {
-  int a = 16;
-  int b = 16;
-  int d = 16;
-};
+constexpr const char* kGrammar = "m n k layout type [key=value ...]";
 
-[[noreturn]] void bad_alignment(const std::string& text) {
-  throw Error(
-      ErrorCode::invalid_argument,
-      "--align " + in_quotes(text) + ": expected packed, or 2, 4, 8 or 16 bytes for all, or three such as 16,8,2");
-}
-
-Alignment parse_alignment(const std::string& text) {
-  std::vector<int> values;
-  for (const std::string& word : CLI::detail::split(text, ',')) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) bad_alignment(text);
-    if (value != 2 && value != 4 && value != 8 && value != 16) bad_alignment(text);
-    values.push_back(value);
-  }
-  if (values.size() == 1) return {values[0], values[0], values[0]};
-  if (values.size() != 3) bad_alignment(text);
-  return {values[0], values[1], values[2]};
-}
-
-std::vector<Problem> load_file(const std::string& name) {
+std::vector<Workload> load_file(const std::string& name) {
   try {
-    std::vector<Problem> problems;
+    std::vector<Shape> shapes;
     if (name == "-") {
       const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-      problems = parse_shapes(text, "stdin");
+      shapes = parse_shapes(text, "stdin");
     } else {
-      problems = load_shapes(name);
+      shapes = load_shapes(name);
     }
-    if (problems.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " contains no problem");
+    if (shapes.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " contains no problem");
+    std::vector<Workload> problems;
+    for (const Shape& shape : shapes) problems.push_back(shape.workload);
     return problems;
   } catch (const Error& error) {
     throw Error(ErrorCode::invalid_argument, error.what());
   }
 }
 
-void apply(Problem& problem, const ProblemOptions& options, DefaultAlignment alignment) {
-  if (!options.accumulator.empty()) problem.accumulator = parse_dtype(options.accumulator);
-  if (options.beta >= 0) problem.beta_is_zero = options.beta == 0;
-  const bool is_packed =
-      options.alignment == "packed" || (options.alignment.empty() && alignment == DefaultAlignment::packed);
-  if (is_packed) {
-    problem = with_packed_alignment(problem);
-  } else {
-    const Alignment a = options.alignment.empty() ? Alignment{} : parse_alignment(options.alignment);
-    problem.align_a = a.a;
-    problem.align_b = a.b;
-    problem.align_d = a.d;
+/// Calls `parse`; what it throws begins with the option's name.
+template <class Parse>
+void parse_option(const std::string& name, const Parse& parse) {
+  try {
+    parse();
+  } catch (const Error& error) {
+    throw Error(error.code(), name + ": " + error.what());
+  }
+}
+
+/// The options that hold for problems of files too, over what their lines say.
+void apply(Workload& problem, const ProblemOptions& options) {
+  if (!options.accumulator.empty())
+    parse_option("--acc", [&] { parse_accumulation(options.accumulator, problem.types); });
+  if (options.beta >= 0) problem.hints.beta_is_zero = options.beta == 0;
+  if (!options.alignment.empty()) {
+    Hints aligned = packed_hints(problem);
+    if (options.alignment != "packed") parse_option("--align", [&] { parse_alignments(options.alignment, aligned); });
+    aligned.beta_is_zero = problem.hints.beta_is_zero;
+    problem.hints = aligned;
   }
   validate(problem);
 }
 
 }  // namespace
 
-void add_problem_options(CLI::App& app, ProblemOptions& options, DefaultAlignment alignment) {
-  app.add_option("--shape", options.shapes, "MxNxK, as in 4096x4096x512; may be repeated")->delimiter(',');
-  app.add_option("--shapes", options.shape_files,
-                 "a file of problems with one `m n k layout dtype` per line; - is stdin");
-  app.add_option("--layout", options.layouts, "layout for --shape: nn (default), nt, tn, tt, or several: nn,nt")
-      ->delimiter(',');
-  app.add_option("--dtype", options.dtypes, "element type for --shape: f16 (default), bf16, f32, or several: f16,bf16")
-      ->delimiter(',');
-  app.add_option("--acc", options.accumulator, "accumulate in f32 (default) or f16")
-      ->check(CLI::IsMember({"f32", "f16"}));
-  const std::string usual = alignment == DefaultAlignment::packed ? "packed" : "16";
+void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option(
-      "--align", options.alignment,
-      "alignment of addresses and rows in bytes: one number, or three for A,B,D, or packed: the alignment of rows "
-      "without padding (default " +
-          usual + ")");
+      "--shape", options.shapes,
+      std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
+          kGrammar + "; may be repeated");
+  app.add_option("--shapes", options.shape_files,
+                 std::string("a file of problems with one ") + kGrammar + " per line; - is stdin");
+  app.add_option("--layout", options.layouts, "layout for --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
+      ->delimiter(',');
+  app.add_option("--dtype", options.dtypes,
+                 "element type for --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or "
+                 "several: f16,bf16")
+      ->delimiter(',');
+  app.add_option("--acc", options.accumulator, "the compute type, acc= of a problem: f32 (default), f16, tf32 or s32");
+  app.add_option("--align", options.alignment,
+                 "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or "
+                 "packed (default): the alignment of rows without padding");
   app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 
-std::vector<Problem> read_problems(const ProblemOptions& options, DefaultAlignment alignment) {
-  std::vector<Problem> problems;
-  const auto add = [&](Problem problem) {
-    apply(problem, options, alignment);
+std::vector<Workload> read_problems(const ProblemOptions& options) {
+  std::vector<Workload> problems;
+  const auto add = [&](Workload problem) {
+    apply(problem, options);
     if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
   };
   using Words = std::vector<std::string>;
-  for (const std::string& shape : options.shapes) {
+  const auto add_sizes = [&](const Sizes& sizes) {
     for (const std::string& layout : options.layouts.empty() ? Words{"nn"} : options.layouts) {
       for (const std::string& dtype : options.dtypes.empty() ? Words{"f16"} : options.dtypes) {
-        Problem problem = parse_shape(shape);
+        Problem problem{.m = sizes.m, .n = sizes.n, .k = sizes.k};
         std::tie(problem.op_a, problem.op_b) = parse_layout(layout);
-        problem.dtype = parse_dtype(dtype);
-        add(problem);
+        problem.types = parse_types(dtype);
+        add(Workload(problem));
       }
+    }
+  };
+  for (const std::string& shape : options.shapes) {
+    if (shape.find(' ') != std::string::npos) {
+      add(parse_workload(shape));
+    } else {
+      for (const std::string& sizes : CLI::detail::split(shape, ',')) add_sizes(parse_sizes(sizes));
     }
   }
   for (const std::string& file : options.shape_files) {
-    for (const Problem& problem : load_file(file)) add(problem);
+    for (const Workload& problem : load_file(file)) add(problem);
   }
   return problems;
 }
 
-std::vector<Problem> require_problems(const ProblemOptions& options, DefaultAlignment alignment) {
-  std::vector<Problem> problems = read_problems(options, alignment);
+std::vector<Workload> require_problems(const ProblemOptions& options) {
+  std::vector<Workload> problems = read_problems(options);
   if (problems.empty()) {
     throw Error(ErrorCode::invalid_argument, "no problem given; use --shape MxNxK or --shapes FILE");
   }
   return problems;
 }
 
-std::string label(const Problem& p) {
-  std::string text =
-      fmt::format("{}x{}x{} {}{} {}", p.m, p.n, p.k, to_string(p.op_a), to_string(p.op_b), to_string(p.dtype));
-  if (p.accumulator != DType::f32) text += fmt::format(" acc {}", to_string(p.accumulator));
-  if (p.align_a != 16 || p.align_b != 16 || p.align_d != 16) {
-    text += fmt::format(" align {},{},{}", p.align_a, p.align_b, p.align_d);
-  }
-  if (!p.beta_is_zero) text += " beta";
-  return text;
+std::string label(const Workload& p) {
+  if (p.hints == packed_hints(p)) return to_string(static_cast<const Problem&>(p));
+  Workload without_beta = p;
+  without_beta.hints.beta_is_zero = true;
+  const bool is_packed = without_beta.hints == packed_hints(p);
+  return is_packed ? to_string(static_cast<const Problem&>(p)) + " beta=1" : to_string(p);
 }
 
-double tflops(const Problem& p, double us) {
+double tflops(const Workload& p, double us) {
   return 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) / us;
 }
 

@@ -7,7 +7,8 @@
 
 namespace hotgemm::command {
 
-/// After this call, the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; the second ends it.
+/// Installs signal handlers: the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; the second
+/// ends it.
 void watch_for_interrupt();
 bool is_interrupted() noexcept;
 

@@ -114,12 +114,12 @@ class Summary {
 
 }  // namespace
 
-int run_quality(Session& session, std::span<const Problem> problems, const TuningOptions& tuning, int rounds,
+int run_quality(Session& session, std::span<const Workload> problems, const TuningOptions& tuning, int rounds,
                 const MeasurerOptions& measuring) {
   ExhaustiveRun run(session, tuning, measuring);
   Table table(columns());
   Summary summary;
-  const auto assess_one = [&](const Problem& problem, Json& row) {
+  const auto assess_one = [&](const Workload& problem, Json& row) {
     const ExhaustiveResult all = run.measure(problem);
     row["trace"] = run.trace_path();
     if (!all.is_complete) throw Error(ErrorCode::interrupted, "interrupted");
@@ -130,7 +130,7 @@ int run_quality(Session& session, std::span<const Problem> problems, const Tunin
     add_row(result, table);
     summary.add(result);
   };
-  const auto visit = [&](const Problem& problem, Json& row) {
+  const auto visit = [&](const Workload& problem, Json& row) {
     try {
       assess_one(problem, row);
     } catch (const Error& error) {

@@ -12,7 +12,7 @@ namespace hotgemm::command {
 
 /// Runs `bench --quality`: compares the tuner's and the model's picks with the fastest of all configs. Returns the exit
 /// code.
-int run_quality(Session& session, std::span<const Problem> problems, const TuningOptions& tuning, int rounds,
+int run_quality(Session& session, std::span<const Workload> problems, const TuningOptions& tuning, int rounds,
                 const MeasurerOptions& measuring);
 
 }  // namespace hotgemm::command

@@ -51,7 +51,7 @@ void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes)
 
 /// Executes --source, --build and --cubin for one kernel.
 void show_kernel(Session& session, const ShowCommand& command, Engine& engine, const KernelConfig& config,
-                 const Problem& problem, const std::string& arch) {
+                 const Workload& problem, const std::string& arch) {
   const GemmTraits traits = traits_of(problem);
   if (!is_legal(config, traits, arch_limits(arch))) {
     throw Error(ErrorCode::not_supported, fmt::format("{} is not legal for {} on {}: {}", to_string(config),
@@ -88,9 +88,9 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
   }
 }
 
-int show_config(Session& session, const ShowCommand& command, const std::vector<Problem>& problems) {
+int show_config(Session& session, const ShowCommand& command, const std::vector<Workload>& problems) {
   const KernelConfig config = require_config(command.config);
-  Problem problem{.m = 4096, .n = 4096, .k = 4096};
+  Workload problem(Problem{.m = 4096, .n = 4096, .k = 4096});
   if (!problems.empty()) problem = problems.front();
   const std::string arch = planned_device(session, command.arch).arch;
   if (const std::string impossible = refusal_of_fields(config, traits_of(problem), arch); !impossible.empty())
@@ -104,7 +104,7 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
   return kGood;
 }
 
-void list_configs(Session& session, const std::vector<KernelConfig>& ranked, std::size_t top, const Problem& problem,
+void list_configs(Session& session, const std::vector<KernelConfig>& ranked, std::size_t top, const Workload& problem,
                   const DeviceInfo& device, Json& json) {
   const GemmTraits traits = traits_of(problem);
   const ArchLimits& limits = arch_limits(device.arch);
@@ -134,7 +134,7 @@ void list_configs(Session& session, const std::vector<KernelConfig>& ranked, std
   session.print(table.text());
 }
 
-void show_problem(Session& session, const ShowCommand& command, Engine& engine, const Problem& problem,
+void show_problem(Session& session, const ShowCommand& command, Engine& engine, const Workload& problem,
                   const DeviceInfo& device, Json& json) {
   const Environment environment{.gpu = device.name, .arch = device.arch, .sm_count = device.sm_count};
   const Choice choice = choose(problem, device.arch, engine.database, engine.query(environment)).front();
@@ -155,7 +155,7 @@ void show_problem(Session& session, const ShowCommand& command, Engine& engine, 
 }
 
 int run_show(Session& session, const ShowCommand& command) {
-  const std::vector<Problem> problems = read_problems(command.problems, DefaultAlignment::packed);
+  const std::vector<Workload> problems = read_problems(command.problems);
   if (!command.config.empty()) return show_config(session, command, problems);
   if (problems.empty()) {
     throw Error(ErrorCode::invalid_argument, "nothing to show; give the name of a config, or --shape MxNxK");
@@ -166,7 +166,7 @@ int run_show(Session& session, const ShowCommand& command) {
   const DeviceInfo device = planned_device(session, command.arch);
   Context context(context_options(session));
   session.output["problems"] = Json::array();
-  for (const Problem& problem : problems) {
+  for (const Workload& problem : problems) {
     Json json;
     show_problem(session, command, impl_of(context).engine(), problem, device, json);
     if (!json.is_null()) session.output["problems"].push_back(json);
@@ -182,7 +182,7 @@ void add_show_command(CLI::App& app, Session& session) {
       app, session, "show", "explain a config, or which config would be picked for a problem and why; needs no GPU",
       [&session, command] { return run_show(session, *command); });
   sub.add_option("config", command->config, "the name of a config: mma_m128_n128_...");
-  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  add_problem_options(sub, command->problems);
   sub.add_option("--arch", command->arch, "the architecture to plan for (default: this GPU's, else sm_90a)");
   sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str();
   sub.add_flag("--candidates", command->candidates, "list all candidates");

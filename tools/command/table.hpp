@@ -31,7 +31,7 @@ class Table {
 /// `value` with `digits` decimals, or a dash if it is not a number.
 std::string number(double value, int digits);
 
-/// For example "1.5 GiB" or "12 KiB".
+/// A size in text, such as "1.5 GiB" or "12 KiB".
 std::string readable_bytes(double bytes);
 
 }  // namespace hotgemm::command

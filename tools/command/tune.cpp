@@ -59,7 +59,7 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
 /// Output of a run while it runs: the journal, the trace, and messages for people and programs.
 class TuneLog {
  public:
-  TuneLog(const TuneCommand& command, Session& session, const Engine& engine, std::span<const Problem> problems,
+  TuneLog(const TuneCommand& command, Session& session, const Engine& engine, std::span<const Workload> problems,
           bool several_gpus)
       : command_(command),
         session_(session),
@@ -78,9 +78,9 @@ class TuneLog {
   TuningObserver observer() {
     TuningObserver observer;
     observer.started = [this](const GpuFacts& gpu) { start(gpu); };
-    observer.earlier = [this](const Problem& problem) { return earlier(problem); };
-    observer.began = [this](int gpu, const Problem& problem) { progress_.began(gpu, problem); };
-    observer.led = [this](int gpu, const Problem&, const RaceLeader& leader) {
+    observer.earlier = [this](const Workload& problem) { return earlier(problem); };
+    observer.began = [this](int gpu, const Workload& problem) { progress_.began(gpu, problem); };
+    observer.led = [this](int gpu, const Workload&, const RaceLeader& leader) {
       flush_trace();
       progress_.led(gpu, leader);
     };
@@ -88,10 +88,10 @@ class TuneLog {
     observer.lost = [this](int gpu, const std::string& message) { lose(gpu, message); };
     observer.is_cancelled = [] { return is_interrupted(); };
     if (!trace_) return observer;
-    observer.sampled = [this](int, const Problem& problem, const Sample& s) {
+    observer.sampled = [this](int, const Workload& problem, const Sample& s) {
       trace_->add(TraceSample{to_string(problem), s.config, s.launch, s.race, s.round, s.us});
     };
-    observer.rejected = [this](int, const Problem& problem, const Candidate& c) {
+    observer.rejected = [this](int, const Workload& problem, const Candidate& c) {
       trace_->add(TraceRejection{to_string(problem), to_string(c.config), to_string(c.launch),
                                  std::string(to_string(c.stage)), c.reason});
     };
@@ -110,7 +110,7 @@ class TuneLog {
     flush_trace();
   }
 
-  EarlierRun earlier(const Problem& problem) const {
+  EarlierRun earlier(const Workload& problem) const {
     const std::optional<JournalEntry> entry = journal_->status(problem);
     if (!entry || entry->status == JournalEntry::Status::failed) return EarlierRun::nothing;
     return entry->status == JournalEntry::Status::done ? EarlierRun::done : EarlierRun::partial;
@@ -139,7 +139,7 @@ class TuneLog {
   const TuneCommand& command_;
   Session& session_;
   const Engine& engine_;
-  std::span<const Problem> problems_;
+  std::span<const Workload> problems_;
   TuneProgress progress_;
   std::optional<TuneJournal> journal_;
   std::optional<TraceWriter> trace_;
@@ -171,7 +171,7 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
 }
 
 int run_tune(Session& session, const TuneCommand& command) {
-  const std::vector<Problem> problems = require_problems(command.problems, DefaultAlignment::packed);
+  const std::vector<Workload> problems = require_problems(command.problems);
   TuningRunOptions options = run_options(command, session);
   const ContextOptions context = context_options(session);
   Engine engine(context);
@@ -226,7 +226,7 @@ void add_tune_command(CLI::App& app, Session& session) {
   CLI::App& sub =
       add_subcommand(app, session, "tune", "measure candidate kernels for problems on this GPU, and record the fastest",
                      [&session, command] { return run_tune(session, *command); });
-  add_problem_options(sub, command->problems, DefaultAlignment::packed);
+  add_problem_options(sub, command->problems);
   add_tuning_options(sub, command->tuning);
   add_budget_options(sub, *command);
   add_measurer_options(sub, *command);

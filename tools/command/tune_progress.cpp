@@ -13,11 +13,11 @@ namespace hotgemm::command {
 TuneProgress::TuneProgress(std::size_t total, bool several_gpus, bool quiet)
     : progress_("tune", quiet), total_(total), several_gpus_(several_gpus) {}
 
-std::string TuneProgress::heading(const Problem& problem) const {
+std::string TuneProgress::heading(const Workload& problem) const {
   return fmt::format("[{}/{}] {}: ", std::min(done_ + 1, total_), total_, label(problem));
 }
 
-void TuneProgress::began(int gpu, const Problem& problem) {
+void TuneProgress::began(int gpu, const Workload& problem) {
   current_[gpu] = problem;
   progress_.live(heading(problem) + "checking candidates");
 }

@@ -15,19 +15,19 @@ class TuneProgress {
  public:
   TuneProgress(std::size_t total, bool several_gpus, bool quiet);
 
-  void began(int gpu, const Problem& problem);
+  void began(int gpu, const Workload& problem);
   void led(int gpu, const RaceLeader& leader);
   void finished(const ProblemResult& result);
   void line(const std::string& text) { progress_.line(text); }
 
  private:
-  std::string heading(const Problem& problem) const;
+  std::string heading(const Workload& problem) const;
 
   Progress progress_;
   std::size_t total_;
   std::size_t done_ = 0;
   bool several_gpus_;
-  std::map<int, Problem> current_;  // keyed by GPU
+  std::map<int, Workload> current_;  // keyed by GPU
 };
 
 }  // namespace hotgemm::command

@@ -6,6 +6,9 @@
 #include "mma_ceiling.cuh"
 #include "wgmma_ceiling.cuh"
 
+#include <hotgemm/error.hpp>
+#include <hotgemm/problem.hpp>
+
 namespace hotgemm::emulate {
 namespace {
 
@@ -24,13 +27,18 @@ void run_ceiling_of(CeilingInstruction instruction, const CeilingArgs& args) {
 void run_fill(const FillArgs& args) { fill(args); }
 void run_check(const CheckArgs& args) { check(args); }
 void run_ceiling(const CeilingKind& kind, const CeilingArgs& args) {
-  if (kind.element == DType::bf16) {
-    run_ceiling_of<DType::bf16, DType::f32>(kind.instruction, args);
-  } else if (kind.accumulator == DType::f16) {
-    run_ceiling_of<DType::f16, DType::f16>(kind.instruction, args);
-  } else {
-    run_ceiling_of<DType::f16, DType::f32>(kind.instruction, args);
+  switch (kind.element) {
+    case DType::bf16: return run_ceiling_of<DType::bf16, DType::f32>(kind.instruction, args);
+    case DType::f16:
+      if (kind.accumulator == DType::f16) return run_ceiling_of<DType::f16, DType::f16>(kind.instruction, args);
+      return run_ceiling_of<DType::f16, DType::f32>(kind.instruction, args);
+    case DType::f32:
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: break;
   }
+  throw Error(ErrorCode::not_supported, "no ceiling kernel multiplies " + std::string(to_string(kind.element)));
 }
 
 }  // namespace hotgemm::emulate

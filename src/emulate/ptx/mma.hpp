@@ -21,6 +21,7 @@ HOTGEMM_DEVICE void ldmatrix_x4_trans(u32 (&r)[4], u32 shared) {
 
 template <DType kElement>
 HOTGEMM_DEVICE void mma_m16n8k16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  static_assert(kElement == DType::f16 || kElement == DType::bf16);
   constexpr auto kInstruction =
       kElement == DType::f16 ? emulate::Instruction::mma_m16n8k16_f32_f16 : emulate::Instruction::mma_m16n8k16_f32_bf16;
   emulate::mma_m16n8k16(kInstruction, d, a, b0, b1);

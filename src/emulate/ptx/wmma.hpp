@@ -27,6 +27,7 @@ template <int kM, DType kElement, bool kRowA, bool kRowB, int kA, int kB>
 HOTGEMM_DEVICE void wmma_mma(float (&d)[8], const u32 (&a)[kA], const u32 (&b)[kB]) {
   static_assert(is_wmma_m(kM) && kA == wmma_operand_registers(kElement, kM));
   static_assert(kB == wmma_operand_registers(kElement, kWmmaMn / kM));
+  static_assert(kElement == DType::f16 || kElement == DType::bf16);
   constexpr auto kInstruction =
       kElement == DType::f16 ? emulate::Instruction::wmma_mma_f32_f16 : emulate::Instruction::wmma_mma_f32_bf16;
   emulate::wmma_mma(kInstruction, {kM, kRowA, kRowB, kA, kB}, d, a, b);

@@ -1,0 +1,216 @@
+#pragma once
+
+#include <hotgemm/export.hpp>
+#include <hotgemm/gemm_types.hpp>  // DType, Op
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hotgemm {
+
+/// The arithmetic of the sum over k.
+enum class ComputeType : unsigned char {
+  f32,   ///< products are exact, sums are f32
+  f16,   ///< sums are f16
+  tf32,  ///< f32 elements are multiplied as TF32, sums are f32
+  s32,   ///< integers; sums wrap
+};
+
+/// How much of its accuracy a compute type may give up for speed. It differs for FP8 elements and for TF32 only.
+enum class ComputeMode : unsigned char {
+  precise,  ///< FP8: partial sums are promoted to f32 often. TF32: elements are rounded to nearest
+  fast,     ///< FP8: the tensor core sums all of k. TF32: elements are truncated
+};
+
+/// The element types of a problem, and its compute type.
+struct Types {
+  DType a = DType::f16;
+  DType b = DType::f16;
+  DType c = DType::f16;
+  DType d = DType::f16;
+  ComputeType compute = ComputeType::f32;
+  ComputeMode mode = ComputeMode::precise;
+
+  friend bool operator==(const Types&, const Types&) = default;
+};
+
+/// A, B, C and D of one type.
+constexpr Types uniform_types(DType element, ComputeType compute = ComputeType::f32) {
+  return {.a = element, .b = element, .c = element, .d = element, .compute = compute};
+}
+
+/// The presets, as text names them: "f16", "bf16", "f32", "tf32", "s8", "e4m3", "e5m2".
+inline constexpr Types kF16 = uniform_types(DType::f16);
+inline constexpr Types kBf16 = uniform_types(DType::bf16);
+inline constexpr Types kF32 = uniform_types(DType::f32);
+inline constexpr Types kTf32 = uniform_types(DType::f32, ComputeType::tf32);
+inline constexpr Types kS8{
+    .a = DType::s8, .b = DType::s8, .c = DType::s32, .d = DType::s32, .compute = ComputeType::s32};
+inline constexpr Types kE4m3{.a = DType::e4m3, .b = DType::e4m3, .c = DType::bf16, .d = DType::bf16};
+inline constexpr Types kE5m2{.a = DType::e5m2, .b = DType::e5m2, .c = DType::bf16, .d = DType::bf16};
+
+/// In which order a sum over k may be taken.
+enum class SumOrder : unsigned char {
+  any,              ///< two calls may differ in the last bits
+  deterministic,    ///< equal calls give equal bits
+  batch_invariant,  ///< also, a row of D has the same bits whatever m is
+};
+
+/// Where the matrices of a batch lie.
+enum class BatchKind : unsigned char { strided, pointers };
+
+/// How one dimension of A or B is divided among groups.
+enum class GroupKind : unsigned char {
+  none,
+  rows,         ///< rows of A, one group after another; B has a matrix for each group
+  masked_rows,  ///< each group has room for m rows, and a count of those in use on the device
+  along_k,      ///< k is divided; D has a matrix for each group
+};
+
+enum class Bias : unsigned char { none, per_column, per_row };
+enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu };
+
+/// How the elements of an operand are scaled.
+enum class Scaling : unsigned char {
+  none,
+  tensor,         ///< one factor
+  vector,         ///< a factor for each row of op(A), or each column of op(B)
+  block_1x128,    ///< a factor for each 128 elements along k
+  block_128x128,  ///< a factor for each square of 128 by 128 elements
+};
+
+/// What happens to a sum before it is stored, in this order and in f32:
+/// scales, alpha, beta * C, bias, auxiliary output, activation or gate, residual, maximum, scale of D.
+struct Epilogue {
+  Scaling scale_a = Scaling::none;
+  Scaling scale_b = Scaling::none;
+  Bias bias = Bias::none;
+  bool aux = false;  ///< the value before the activation is stored too
+  Activation activation = Activation::none;
+  bool gated = false;  ///< half of the columns, after the activation, multiply the other half
+  bool residual = false;
+  bool amax = false;     ///< the largest absolute value is stored too
+  bool scale_d = false;  ///< one factor for D
+
+  friend bool operator==(const Epilogue&, const Epilogue&) = default;
+};
+
+/// What is computed, without pointers: D = alpha * op(A) * op(B) + beta * C.
+///
+/// All matrices are row-major. op(A) is m×k, op(B) is k×n, C and D are m×n; a matrix with Op::t is stored transposed
+/// (A as k×m, B as n×k). Column-major users swap the operands: a column-major m×n product is the row-major n×m product
+/// of B and A.
+///
+/// The kernels of this version compute A, B, C and D of one type, f16, bf16 or f32, with f32 sums, or f16 sums of f16.
+/// Everything else that can be said here is refused with Error{not_supported}, which names the part.
+struct Problem {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  Op op_a = Op::n;
+  Op op_b = Op::n;
+  Types types = kF16;
+  SumOrder order = SumOrder::any;
+  int sm_limit = 0;  ///< the most SMs that a kernel may occupy; 0: all
+  std::int64_t batch = 1;
+  BatchKind batch_kind = BatchKind::strided;
+  GroupKind group_kind = GroupKind::none;
+  std::int64_t groups = 0;  ///< zero if and only if group_kind is none
+  Epilogue epilogue;
+  bool prepacked_a = false;  ///< A, B are in the layout that the library packed them to
+  bool prepacked_b = false;
+
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+/// How much workspace a kernel may use.
+enum class WorkspaceClass : unsigned char { none, small, full };
+
+/// What the operands of a call look like, beside the problem that they belong to.
+struct Hints {
+  /// Alignment class of A, of B, and of C and D together: the largest of 16, 8, 4, 2, 1 bytes that divides both an
+  /// operand's address and the byte length of its leading dimension. By default nothing is promised. An operand whose
+  /// rows are 2^40 bytes or more apart is in class 8 at most: no tensor map has such a stride.
+  int align_a = 1;
+  int align_b = 1;
+  int align_d = 1;
+  bool beta_is_zero = true;  ///< C is not read
+  WorkspaceClass workspace = WorkspaceClass::full;
+
+  friend bool operator==(const Hints&, const Hints&) = default;
+};
+
+/// The hints of packed operands: each leading dimension is the length of a row as stored, addresses are multiples of 16
+/// bytes as every allocator gives them, and C is not read. This is what hotgemm assumes wherever nobody says more.
+HOTGEMM_API Hints packed_hints(const Problem& problem);
+
+/// A problem with the hints of its operands: what is planned, tuned, recorded and prepared.
+///
+/// It is a Problem, and can be given wherever only that matters. A Problem becomes a Workload explicitly, so that hints
+/// are never lost and guessed again.
+///
+/// Workloads that differ only in m within a bucket (see `class_m`) are of one problem class: it is planned, tuned and
+/// recorded once.
+struct Workload : Problem {
+  Hints hints;
+
+  /// Of no size, with hints that promise nothing.
+  HOTGEMM_API Workload();
+  /// Alignment classes below one element are raised to it.
+  HOTGEMM_API Workload(const Problem& problem, const Hints& known_hints);
+  /// With packed operands.
+  explicit Workload(const Problem& problem) : Workload(problem, packed_hints(problem)) {}
+
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+/// The smallest bucket of m that holds `m`: 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, then four steps to each doubling.
+/// The last bucket ends at 2147482623 = 2^31 - 1025, the largest size.
+HOTGEMM_API std::int64_t class_m(std::int64_t m);
+
+// ---- text
+//
+// A problem is written as `m n k layout type [key=value …]`: "4096 4096 512 nt f16 acc=f16 align=16,8,2". Sizes may
+// also be joined: "4096x4096x512". The layout is the ops of A and B. The type is a preset, or the types of A, B and D:
+// "bf16*bf16>f32". The keys, each at most once and in any order:
+//
+//   c=f32              type of C, where it is not that of D
+//   acc=f16            compute type, and mode: f32 (the default but for s8), f16, tf32, s32; "f32,fast"
+//   order=deterministic, order=batch_invariant
+//   sms=120            SMs that a kernel may occupy
+//   batch=4            "batch=4,pointers"
+//   group=8            "group=8,masked", "group=8,k"
+//   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
+//                      bias:row, aux, relu, gelu, gelu_erf, silu, gated, residual, amax, scale_d
+//   prepacked=b        "a", "b", "ab"
+//   align=16,8,2       alignment classes of A, B and D; one number is for all
+//   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found
+//   beta=1             C is read
+//   workspace=none     "none", "small"
+//
+// Without align, lda, ldb and ldd operands are packed (see `packed_hints`).
+
+/// "f16", "bf16", … as DType names them.
+HOTGEMM_API std::string_view to_string(DType type);
+/// "n", "t".
+HOTGEMM_API std::string_view to_string(Op op);
+/// "f32", "f16", "tf32", "s32".
+HOTGEMM_API std::string_view to_string(ComputeType type);
+/// "f16", "bf16*bf16>f32", then "c=" and "acc=" where they are not as the preset or the types imply.
+HOTGEMM_API std::string to_string(const Types& types);
+/// Without hints.
+HOTGEMM_API std::string to_string(const Problem& problem);
+/// Always with "align=": the text of one class differs from that of another.
+HOTGEMM_API std::string to_string(const Workload& workload);
+
+/// Inverses of to_string; throw Error{invalid_argument} that names the bad word.
+HOTGEMM_API DType parse_dtype(std::string_view text);
+HOTGEMM_API Op parse_op(std::string_view text);
+HOTGEMM_API ComputeType parse_compute_type(std::string_view text);
+/// One word: a preset, or "A*B>D".
+HOTGEMM_API Types parse_types(std::string_view text);
+HOTGEMM_API Problem parse_problem(std::string_view text);
+HOTGEMM_API Workload parse_workload(std::string_view text);
+
+}  // namespace hotgemm

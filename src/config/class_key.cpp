@@ -1,0 +1,62 @@
+#include "config/class_key.hpp"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+// A field that is added to Problem or Hints belongs into the key, into `class_of` and into text. These numbers are here
+// to say so.
+static_assert(sizeof(Problem) == 80 && sizeof(Hints) == 16, "put the new field into class_key, then mend the size");
+
+}  // namespace
+
+std::uint8_t count_bucket(std::int64_t count) noexcept {
+  if (count <= 0) return 0;
+  return static_cast<std::uint8_t>(1 + std::bit_width(static_cast<std::uint64_t>(count) - 1));
+}
+
+std::int64_t class_count(std::int64_t count) noexcept {
+  if (count <= 0) return 0;
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+}
+
+ClassKey class_key(const Workload& w) noexcept {
+  return {.class_m = class_m(w.m),
+          .n = w.n,
+          .k = w.k,
+          .types = w.types,
+          .epilogue = w.epilogue,
+          .op_a = w.op_a,
+          .op_b = w.op_b,
+          .order = w.order,
+          .batch_kind = w.batch_kind,
+          .group_kind = w.group_kind,
+          .batch_bucket = count_bucket(w.batch),
+          .group_bucket = count_bucket(w.groups),
+          .prepacked_a = w.prepacked_a,
+          .prepacked_b = w.prepacked_b,
+          .align_a = static_cast<std::uint8_t>(w.hints.align_a),
+          .align_b = static_cast<std::uint8_t>(w.hints.align_b),
+          .align_d = static_cast<std::uint8_t>(w.hints.align_d),
+          .beta_is_zero = w.hints.beta_is_zero,
+          .workspace = w.hints.workspace,
+          .sm_limit = static_cast<std::uint16_t>(w.sm_limit)};
+}
+
+std::size_t hash_of(const ClassKey& key) noexcept {
+  using Words = std::array<std::uint64_t, sizeof(ClassKey) / sizeof(std::uint64_t)>;
+  const Words words = std::bit_cast<Words>(key);
+  // Odd multipliers, one for each word: the products do not wait for each other.
+  constexpr Words kMultipliers{0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u, 0xff51afd7ed558ccdu,
+                               0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) sum += (words[i] ^ (words[i] >> 32)) * kMultipliers[i];
+  sum ^= sum >> 32;
+  sum *= 0xc4ceb9fe1a85ec53u;
+  return static_cast<std::size_t>(sum ^ (sum >> 32));
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <hotgemm/problem.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace hotgemm {
+
+/// A problem class, packed for comparison: a byte for each field beside sizes and the SM limit.
+struct ClassKey {
+  std::int64_t class_m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  Types types;
+  Epilogue epilogue;
+  Op op_a = Op::n;
+  Op op_b = Op::n;
+  SumOrder order = SumOrder::any;
+  BatchKind batch_kind = BatchKind::strided;
+  GroupKind group_kind = GroupKind::none;
+  std::uint8_t batch_bucket = 0;  ///< see count_bucket
+  std::uint8_t group_bucket = 0;
+  bool prepacked_a = false;
+  bool prepacked_b = false;
+  std::uint8_t align_a = 0;
+  std::uint8_t align_b = 0;
+  std::uint8_t align_d = 0;
+  bool beta_is_zero = true;
+  WorkspaceClass workspace = WorkspaceClass::full;
+  std::uint8_t unused = 0;
+  std::uint16_t sm_limit = 0;
+
+  friend bool operator==(const ClassKey&, const ClassKey&) = default;
+};
+
+// Keys are hashed as words: a padding byte would be garbage. A field that is added here or to Types or Epilogue takes
+// the place of an unused byte, or another word.
+static_assert(std::has_unique_object_representations_v<ClassKey>);
+static_assert(sizeof(ClassKey) == 7 * sizeof(std::uint64_t));
+
+/// The bucket of the size of a batch, or of a number of groups: 0 for none, then one for each power of two up to which
+/// counts are rounded.
+std::uint8_t count_bucket(std::int64_t count) noexcept;
+
+/// The largest count in the same bucket.
+std::int64_t class_count(std::int64_t count) noexcept;
+
+ClassKey class_key(const Workload& workload) noexcept;
+
+std::size_t hash_of(const ClassKey& key) noexcept;
+
+}  // namespace hotgemm

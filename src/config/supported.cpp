@@ -1,0 +1,77 @@
+#include "config/supported.hpp"
+
+#include "config/problem_enums.hpp"
+
+#include <hotgemm/error.hpp>
+
+namespace hotgemm {
+namespace {
+
+/// Whether kernels multiply matrices of this type.
+bool has_kernels(DType type) {
+  switch (type) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32: return true;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::s8:
+    case DType::s32: return false;
+  }
+  return false;
+}
+
+/// Whether kernels sum elements of `element`, which has kernels, in `compute`.
+bool has_sums(ComputeType compute, DType element) {
+  switch (compute) {
+    case ComputeType::f32: return true;
+    case ComputeType::f16: return element == DType::f16;
+    case ComputeType::tf32:
+    case ComputeType::s32: return false;
+  }
+  return false;
+}
+
+bool are_supported(const Types& t) noexcept {
+  const bool is_uniform = t.a == t.b && t.a == t.c && t.a == t.d;
+  return is_uniform && has_kernels(t.a) && has_sums(t.compute, t.a) && t.mode == ComputeMode::precise;
+}
+
+std::string unsupported_types(const Types& t) {
+  if (!has_kernels(t.a)) return "A of type " + std::string(to_string(t.a));
+  if (t.b != t.a) return "B of type " + std::string(to_string(t.b)) + " with A of " + std::string(to_string(t.a));
+  if (t.c != t.a) return "C of type " + std::string(to_string(t.c)) + " with A of " + std::string(to_string(t.a));
+  if (t.d != t.a) return "D of type " + std::string(to_string(t.d)) + " with A of " + std::string(to_string(t.a));
+  if (!has_sums(t.compute, t.a))
+    return "compute type " + std::string(to_string(t.compute)) + " for elements of " + std::string(to_string(t.a));
+  return "compute mode " + std::string(to_string(t.mode));
+}
+
+std::string unsupported_part(const Problem& p) {
+  if (!are_supported(p.types)) return unsupported_types(p.types);
+  if (p.order != SumOrder::any) return "order " + std::string(to_string(p.order));
+  if (p.sm_limit != 0) return "a limit of " + std::to_string(p.sm_limit) + " SMs";
+  if (p.batch != 1) return "batch of " + std::to_string(p.batch);
+  if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
+  if (p.group_kind != GroupKind::none) return "division into " + std::to_string(p.groups) + " groups";
+  if (p.epilogue != Epilogue{}) return "an epilogue";
+  if (p.prepacked_a) return "prepacked A";
+  if (p.prepacked_b) return "prepacked B";
+  return {};
+}
+
+}  // namespace
+
+bool is_supported(const Problem& p) noexcept {
+  return p.op_a <= Op::t && p.op_b <= Op::t && are_supported(p.types) && p.order == SumOrder::any && p.sm_limit == 0 &&
+         p.batch == 1 && p.batch_kind == BatchKind::strided && p.group_kind == GroupKind::none && p.groups == 0 &&
+         p.epilogue == Epilogue{} && !p.prepacked_a && !p.prepacked_b;
+}
+
+void require_supported(const Problem& problem) {
+  if (is_supported(problem)) return;
+  const std::string part = unsupported_part(problem);
+  throw Error(ErrorCode::not_supported, part + " is not supported yet: " + to_string(problem));
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,77 @@
+#include "nvrtc/compile_sample.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr const char* kGolden = "hotgemm_mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1_f16_f32_nn_a8b8d8_c0";
+
+/// 120 kernels of three families for four architectures; one of them is golden.
+std::vector<SampledKernel> kernels() {
+  std::vector<SampledKernel> all;
+  for (int i = 0; i < 120; ++i) {
+    const std::string family = i % 3 == 0 ? "mma" : i % 3 == 1 ? "wgmma" : "simt";
+    all.push_back(
+        {"hotgemm_" + family + "_m" + std::to_string(i), "sm_" + std::to_string(i % 40 == 0 ? 75 : 80 + i % 3)});
+  }
+  all[77].symbol = kGolden;
+  return all;
+}
+
+TEST(CompileSample, IsAThirdThatItsSeedRepeats) {
+  const auto sample = sample_kernels(kernels(), {.seed = 5});
+  EXPECT_EQ(sample.size(), 40U);
+  EXPECT_EQ(sample, sample_kernels(kernels(), {.seed = 5}));
+  EXPECT_NE(sample, sample_kernels(kernels(), {.seed = 6}));
+}
+
+TEST(CompileSample, SeedsReachEveryKernel) {
+  std::set<std::size_t> reached;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (const std::size_t i : sample_kernels(kernels(), {.seed = seed})) reached.insert(i);
+  }
+  EXPECT_EQ(reached.size(), kernels().size());
+}
+
+TEST(CompileSample, HasGoldenKernelsAndEveryArchitecture) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::set<std::string> archs, symbols;
+    for (const std::size_t i : sample_kernels(kernels(), {.seed = seed})) {
+      archs.insert(kernels()[i].arch);
+      symbols.insert(kernels()[i].symbol);
+    }
+    EXPECT_TRUE(symbols.contains(kGolden));
+    EXPECT_EQ(archs.size(), 4U);
+  }
+}
+
+TEST(CompileSample, HasAllOfAFamilyWhoseTemplateChanged) {
+  for (const char* changed : {"wgmma.cuh", "shared/gemm_types.hpp shared/wgmma_config.hpp"}) {
+    std::size_t count = 0;
+    for (const std::size_t i : sample_kernels(kernels(), {.changed = changed})) {
+      count += kernels()[i].symbol.starts_with("hotgemm_wgmma") ? 1 : 0;
+    }
+    EXPECT_EQ(count, 40U) << changed;
+  }
+}
+
+TEST(CompileSample, TakesAllOfFewAndAllWhereAsked) {
+  EXPECT_EQ(sample_kernels(kernels(), {.full = true}).size(), 120U);
+  EXPECT_EQ(sample_kernels(std::vector<SampledKernel>(12, {"hotgemm_mma_m1", "sm_80"}), {}).size(), 12U);
+}
+
+TEST(CompileSample, OfNothingIsAnError) {
+  EXPECT_THROW(sample_kernels({}, {}), std::logic_error);
+  EXPECT_THROW(sample_kernels({}, {.full = true}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace hotgemm
