@@ -26,7 +26,7 @@ Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(o
 Context::~Context() = default;
 
 Context& Context::default_context() {
-  static Context* instance = new Context();  // leaked: kernels may be launched until the process ends
+  static Context* instance = new Context();  // never freed: kernels may be launched until the process ends
   return *instance;
 }
 
@@ -118,7 +118,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const bool is_tunable = !is_recorded && has_work;
   const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;
   if (tunes_now) plan = plan_by_tuning(device, problem);
-  const bool is_provisional = is_tunable && !tunes_now;  // where tuning was tried and failed, that is final
+  const bool is_provisional = is_tunable && !tunes_now;  // if tuning was tried and failed, the plan is final
   if (!plan) plan = plan_without_measuring(device, problem, policy);
   set_workspace_apart(*plan);
   device.plans().insert(key, plan, is_provisional);
@@ -153,7 +153,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
   const Affordable affordable = affordable_choices(device, problem);
   for (const Choice& choice : affordable.choices) {
     const Cubin cubin = cubin_of(device, problem, choice, policy);
-    if (cubin.spill_bytes > 0 && &choice != &affordable.choices.back()) continue;  // the next one is better
+    if (cubin.spill_bytes > 0 && &choice != &affordable.choices.back()) continue;  // prefer the next choice
     count(choice.origin);
     if (choice.origin != Origin::tuned || !affordable.note.empty()) {
       log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice) +

@@ -16,14 +16,14 @@ constexpr std::array<Family, sizeof...(Configs)> registered(std::type_identity<s
 }
 constexpr auto kFamilies = registered(std::type_identity<KernelConfig>{});
 
-/// Removes "_", `tag` and a number from the front of `text`; leaves it alone if it does not begin so.
+/// Removes "_", `tag` and a number from the front of `text`; leaves `text` unchanged if it does not start with them.
 bool take_field(std::string_view& text, std::string_view tag, int& value) {
   std::string_view rest = text;
   if (!rest.starts_with("_")) return false;
   rest.remove_prefix(1);
   if (!rest.starts_with(tag)) return false;
   rest.remove_prefix(tag.size());
-  if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // from_chars would take a sign
+  if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // from_chars would accept a sign
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
   if (error != std::errc()) return false;
   text = rest.substr(static_cast<std::size_t>(end - rest.data()));
@@ -56,7 +56,7 @@ std::optional<KernelConfig> parse_family(std::string_view text) {
   return parse_fields<Config>(text.substr(name.size()));
 }
 
-/// As the first of the families that has a config of this name.
+/// Parses `text` with each family in turn and returns the config of the first one that accepts it.
 template <class... Configs>
 std::optional<KernelConfig> parse_any(std::string_view text, const std::variant<Configs...>&) {
   std::optional<KernelConfig> config;
@@ -92,7 +92,7 @@ std::string to_string(const KernelConfig& config) {
 
 std::optional<KernelConfig> parse_config(std::string_view text) {
   std::optional<KernelConfig> config = parse_any(text, KernelConfig{});
-  // "01" and the like would make two names of one config.
+  // A leading zero, as in "01", would give one config two names.
   if (config && to_string(*config) != text) return std::nullopt;
   return config;
 }

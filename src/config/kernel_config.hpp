@@ -8,9 +8,10 @@
 
 namespace hotgemm {
 
-/// "mma_m128_n256_k64_wm2_wn4_s3_x1_f2_e1_b1": the family, then each field's tag and value. One name per config.
+/// The name, such as "mma_m128_n256_k64_wm2_wn4_s3_x1_f2_e1_b1": the family, then the tag and value of each field. Each
+/// config has one name.
 std::string to_string(const KernelConfig& config);
-/// Inverse of to_string; nullopt for anything else.
+/// Inverse of to_string; nullopt for any other text.
 std::optional<KernelConfig> parse_config(std::string_view text);
 
 int block_m(const KernelConfig& config);
@@ -21,18 +22,18 @@ int blocks_per_sm(const KernelConfig& config);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 
-/// What does not change the cubin.
+/// The parameters of a launch, which do not change the cubin.
 struct LaunchConfig {
   int raster_width = 8;         ///< tiles per raster group (templates/shared/tile_order.hpp)
   bool raster_along_n = false;  ///< groups of tile columns instead of rows
-  bool programmatic = false;    ///< launched before what precedes the kernel in its stream has ended
+  bool programmatic = false;    ///< launched before the preceding work in the stream has ended
   friend bool operator==(const LaunchConfig&, const LaunchConfig&) = default;
 };
 
-/// "r8m", "r4n", "r8mp": the width, the side, and whether it is programmatic.
+/// The name, such as "r8m", "r4n" or "r8mp": the width, the side, and "p" for a programmatic launch.
 std::string to_string(const LaunchConfig& launch);
 std::optional<LaunchConfig> parse_launch(std::string_view text);
-/// Whether kernels of `config` may be launched so.
+/// True if kernels of `config` may be launched with `launch`.
 bool is_legal(const LaunchConfig& launch, const KernelConfig& config);
 
 }  // namespace hotgemm

@@ -15,9 +15,10 @@
 namespace hotgemm {
 namespace {
 
-// What is_legal of the families allows at the least for addresses and loop state beside accumulators and fragments.
+// The least number of registers that is_legal of the families reserves for addresses and loop state, in addition to
+// accumulators and fragments.
 constexpr int kOtherRegisters = 24;
-// More than any field of a legal config is; below it sizes do not overflow.
+// Larger than any field of a legal config; below this value, sizes do not overflow.
 constexpr std::int64_t kMostOfAField = 1024;
 constexpr std::int64_t kMostTileBytes = std::int64_t{1} << 28;
 
@@ -58,7 +59,7 @@ std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, 
          std::to_string(live->budget) + " at most";
 }
 
-/// `traits` with another element type, its accesses as wide as before.
+/// `traits` with another element type and accesses of the same width in bytes.
 GemmTraits with_element(GemmTraits traits, DType element) {
   for (int* vec : {&traits.vec_a, &traits.vec_b, &traits.vec_d})
     *vec = std::max(*vec * size_bytes(traits.element) / size_bytes(element), 1);
@@ -78,7 +79,7 @@ std::string bytes_of(const GemmTraits& t) {
          std::to_string(t.vec_d * size);
 }
 
-/// What one change to the traits would make legal.
+/// The reason if one change to the traits would make the config legal.
 std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
   const std::string family = "family " + std::string(family_of(config).name);
   GemmTraits sums_in_f32 = traits;
@@ -108,7 +109,8 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   return {};
 }
 
-/// What Hopper, which has most of everything, would need to lack for the config to be illegal there too.
+/// The instruction that `arch` lacks: without it, the config would be illegal on Hopper too, which has most
+/// instructions.
 std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch,
                                     std::string_view name) {
   const ArchLimits& hopper = arch_limits("sm_90a");
@@ -122,7 +124,7 @@ std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits
   return {};
 }
 
-/// Where the config is legal if not here.
+/// The architectures on which the config is legal, as a reason why it is not legal here.
 std::string refusal_of_arch(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
   std::string others;
   for (const std::string& other : known_archs()) {
@@ -149,7 +151,7 @@ std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& trai
   };
   const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
                              value_or_1("block_k") * size_bytes(traits.element);
-  if (tiles <= kMostTileBytes) return {};  // tiles of more may have bytes beyond 32 bits
+  if (tiles <= kMostTileBytes) return {};  // above this the bytes may exceed 32 bits
   return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
          std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";
 }

@@ -7,7 +7,8 @@ namespace {
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
-/// What a thread encoded last of a matrix. Who calls again with the same one, as with weights, is served from it.
+/// The last maps that this thread encoded for an operand. A repeated call with the same matrix, such as weights, reuses
+/// them.
 struct EncodedMaps {
   TensorMapSpec spec;
   bool is_k_major = false;
@@ -18,7 +19,7 @@ thread_local constinit EncodedMaps last_a;
 thread_local constinit EncodedMaps last_b;
 thread_local constinit EncodedMaps last_d;
 
-/// Leaves the maps of `spec` in `last`.
+/// Makes sure that `last` holds the maps of `spec`.
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, EncodedMaps& last) noexcept {
   if (spec == last.spec && is_k_major == last.is_k_major) return CUDA_SUCCESS;
   EncodedMaps maps{.spec = spec, .is_k_major = is_k_major, .whole = {}, .rest = {}};
@@ -62,7 +63,7 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
                             const Cubin& cubin, int sm_count) {
   const LaunchShape shape = launch_shape(config, traits);
   const std::optional<MatrixMaps> maps = matrix_maps(config, traits);
-  if (maps) {  // what launches add has been checked with the operands
+  if (maps) {  // the remaining fields, which a launch sets, are checked with the operands
     validate(maps->a.of(nullptr, 1, 1, 8));
     validate(maps->b.of(nullptr, 1, 1, 8));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
@@ -99,7 +100,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
   const MatrixMaps& maps = *kernel.maps;
   CUresult result = CUDA_SUCCESS;
-  if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
+  if (args.k > 0) {  // a tensor without elements has no map and is not copied
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
     result = find_or_encode(driver, a, maps.a_is_k_major, last_a);
     if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, maps.b_is_k_major, last_b);
@@ -107,7 +108,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     with_maps.a_rest = last_a.rest;
     with_maps.b = last_b.whole;
     with_maps.b_rest = last_b.rest;
-    if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // while the kernel ahead ends
+    if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // read while the preceding kernel ends
   }
   if (maps.d && result == CUDA_SUCCESS) {
     result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), false, last_d);

@@ -13,16 +13,16 @@
 
 namespace hotgemm {
 
-/// A GEMM kernel with all that its launches have in common. Launching is thread-safe.
+/// A loaded GEMM kernel with the values that all its launches share. Launching is thread-safe.
 struct GemmKernel {
   LoadedKernel kernel;
   LaunchShape shape;
-  std::optional<MatrixMaps> maps;  ///< of a kernel that copies by tensor
-  int sm_count;                    ///< of the GPU
+  std::optional<MatrixMaps> maps;  ///< set for a kernel that copies by tensor map
+  int sm_count;                    ///< number of SMs of the GPU
   bool takes_workspace = false;    ///< its second parameter is WorkspaceArgs
 };
 
-/// The kernel of `config`, whose cubin is `cubin`, in the current context, on a GPU of `sm_count` SMs. Throws Error.
+/// Loads the kernel of `config` from `cubin` into the current context, on a GPU with `sm_count` SMs. Throws Error.
 GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
                             const Cubin& cubin, int sm_count);
 

@@ -51,7 +51,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   std::vector<std::jthread> pool;
   for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(work);
   work();
-  pool.clear();  // joins
+  pool.clear();  // joins the threads
   callbacks.rethrow();
   for (BuildResult& result : results) {
     if (!result.cubin && result.failure.empty()) result.failure = kInterruptedBuild;

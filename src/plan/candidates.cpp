@@ -53,7 +53,7 @@ constexpr MmaConfig kMmaAnchors[] = {
     {.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3, .fragment_buffers = 1},
 };
 
-/// The first ones are anchors. The others spill a few registers in some layouts, types and architectures.
+/// The first kSimtAnchors rows are anchors. The others spill a few registers for some layouts, types and architectures.
 constexpr SimtConfig kSimtMenu[] = {
     {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4, .thread_n = 4},
     {.block_m = 16,  .block_n = 16,  .block_k = 32, .thread_m = 1, .thread_n = 1},
@@ -66,7 +66,7 @@ constexpr SimtConfig kSimtMenu[] = {
 };
 constexpr std::size_t kSimtAnchors = 4;
 
-/// None is an anchor: where these instructions exist, mma.sync does as well or better.
+/// No row is an anchor: where these instructions exist, mma.sync is as fast or faster.
 constexpr WmmaConfig kWmmaMenu[] = {
     {.block_m = 64,  .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 4},
     {.block_m = 64,  .block_n = 128, .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3},
@@ -83,7 +83,7 @@ constexpr WmmaConfig kWmmaMenu[] = {
 };
 // clang-format on
 
-/// The menu's line with every pipeline that it may have; what is illegal is filtered afterwards.
+/// Appends `tile` with every pipeline to try; the caller removes illegal configs.
 void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
   for (const int block_k : {32, 64}) {
     for (const int stages : {2, 3, 4, 5}) {
@@ -101,7 +101,7 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
                            .blocks_per_sm = blocks_per_sm};
           configs.push_back(config);
           if (stages != 3 || blocks_per_sm != 1) continue;
-          // Alternatives that rarely win are tried at one depth only.
+          // Alternatives that rarely win are tried with one number of stages only.
           config.store = kDirectStore;
           configs.push_back(config);
           config.store = kStagedStore;
@@ -161,7 +161,7 @@ void append_anchors(std::type_identity<SimtConfig>, const GemmTraits&, std::vect
   configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
 }
 
-/// A programmatic launch saves a few microseconds.
+/// A programmatic launch saves a few microseconds, so it is tried for shorter kernels only.
 constexpr double kProgrammaticBelowUs = 60;
 
 void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, const ArchLimits& arch) {

@@ -11,7 +11,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kFamilyShare = 8;  // one place of so many is for families other than the first
+constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
 constexpr int kTileVariants = 4;
 
 /// Places that one family gives to variants of one tile whose work is divided in one way.
@@ -38,7 +38,7 @@ std::string name_without(const KernelConfig& config, std::initializer_list<Field
   return name;
 }
 
-/// How many of a kind have been taken.
+/// Counts how many configs of each kind have been taken.
 class Quotas {
  public:
   explicit Quotas(int count) : per_family_(std::max(count - count / kFamilyShare, 1)) {}

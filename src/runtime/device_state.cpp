@@ -36,7 +36,7 @@ DeviceState::DeviceState(const Driver& driver, Engine& engine)
 DeviceState::~DeviceState() {
   unsigned long long current = 0;
   if (driver_.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS && current == context_id_) return;
-  // Another context is current, or this one is gone, and its kernels with it: leave them to the driver.
+  // Another context is current, or this context and its kernels no longer exist: leave the kernels to the driver.
   for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
   if (check_kernels_) check_kernels_->abandon();
   workspace_.abandon();

@@ -25,7 +25,7 @@ BinaryCacheOptions cache_options(const ContextOptions& options) {
 DatabaseOptions database_options(const ContextOptions& options) {
   const BinaryCacheOptions cache = cache_options(options);
   DatabaseOptions result;
-  // A set-id process must not let its caller's environment decide what it runs.
+  // In a set-id process, the environment of the caller must not decide which code runs.
   if (getauxval(AT_SECURE) == 0 && cache.mode != CacheMode::off) {
     result.user_directory = cache.directory;
     result.read_only_layers = cache.read_only_layers;
@@ -37,7 +37,7 @@ DatabaseOptions database_options(const ContextOptions& options) {
   return result;
 }
 
-/// Of what lies beside the tuning records, under the same conditions.
+/// Options for the files beside the tuning records, with the same directory and the same conditions.
 template <class Options>
 Options user_layer_options(const ContextOptions& options) {
   DatabaseOptions database = database_options(options);

@@ -84,7 +84,7 @@ void Plan::launch(Stream stream, const Operands& operands) const {
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }
   if (problem_.hints.beta_is_zero !=
-      found.hints.beta_is_zero) {  // the kernel of a plan with beta reads C whatever beta is
+      found.hints.beta_is_zero) {  // with beta, the kernel of a plan reads C for every value of beta
     throw Error(ErrorCode::invalid_argument,
                 std::string(found.hints.beta_is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " +
                     to_string(problem_));

@@ -41,7 +41,7 @@ class PlanImpl {
         workspace_(std::move(workspace)),
         note_(std::move(note)) {}
 
-  /// Enqueues; `problem` and `operands` have been validated, and m and n are not zero. Throws Error.
+  /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Workload& problem, const Operands& operands) const;
 
   unsigned long long context_id() const { return context_id_; }

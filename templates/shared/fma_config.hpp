@@ -62,8 +62,8 @@ struct FmaConfig {
     return make_thread_tile(block_m, block_n, thread_m, thread_n, element, !packed);
   }
 
-  /// Steps of k in the main loop's body: a thousand products at most, which compile in less than a second; of pairs,
-  /// with their halves to name, half as many.
+  /// Steps of k in the body of the main loop. The body has at most a thousand products, which compile in less than a
+  /// second. With f16 sums it has half as many, because each product of pairs also names their halves.
   constexpr int unrolled_steps(const GemmTraits& t) const {
     const int most = 256 * size_bytes(t.accumulator);
     int steps = block_k;
@@ -71,7 +71,8 @@ struct FmaConfig {
     return steps;
   }
 
-  /// Whether an operand is copied by cp.async, which moves bytes and cannot transpose: only words, one by one.
+  /// True if an operand is copied by cp.async. cp.async cannot transpose, so a k-major operand must have 4-byte
+  /// elements, which are copied one by one.
   constexpr bool copies_async(bool k_major, DType element) const {
     return async_copy && (!k_major || size_bytes(element) == 4);
   }
@@ -88,11 +89,11 @@ struct FmaConfig {
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return thread_m * thread_n / (packed ? 4 / size_bytes(t.accumulator) : 1);
   }
-  /// Registers of the fragments of two k.
+  /// Registers of the fragments of two steps of k.
   constexpr int fragment_registers(const GemmTraits& t) const {
     return 2 * (thread_m + thread_n) / (packed ? 4 / size_bytes(t.element) : 1);
   }
-  /// Registers that hold what an operand's copy has loaded and not stored yet.
+  /// Registers for values that a copy has loaded and not yet stored.
   static constexpr int staging_registers(const FmaTile& tile) {
     return tile.accesses() * div_up(tile.access * tile.element_bytes, 4);
   }
@@ -125,7 +126,7 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
-  // What must live at once; addresses and loop state take about 24.
+  // Registers that a thread needs at once; addresses and loop state take about 24.
   return c.accumulator_registers(t) + c.fragment_registers(t) + c.staging_registers(t) + 24 <=
          register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }

@@ -8,10 +8,10 @@
 
 namespace hotgemm {
 
-// How a block's results reach D (MmaConfig::store).
-inline constexpr int kDirectStore = 0;    // pairs, straight from registers
-inline constexpr int kStagedStore = 1;    // through shared memory to 16-byte stores
-inline constexpr int kShuffledStore = 2;  // lanes exchange pairs until each has 16 bytes of a row
+// The ways of storing a block's results to D (MmaConfig::store).
+inline constexpr int kDirectStore = 0;    // each pair directly from registers
+inline constexpr int kStagedStore = 1;    // through shared memory, then in 16-byte stores
+inline constexpr int kShuffledStore = 2;  // lanes exchange pairs until each has 16 bytes of a row, then store
 
 /// A variant of the `mma` family (templates/mma.cuh). visit_fields says what the fields mean.
 struct MmaConfig {
@@ -70,8 +70,9 @@ struct MmaConfig {
   constexpr int warp_n() const { return block_n / warps_n; }
   /// Columns that one ldmatrix of B loads.
   constexpr int load_n() const { return b_matrices / 2 * kMmaN; }
-  /// Columns from a warp's first to the next warp's, and from one load to the warp's next. By four matrices warps take
-  /// 16 columns in turn; by two, each has its columns side by side.
+  /// b_warp_step: columns from a warp's first to the next warp's first. b_load_step: columns from one load to the next
+  /// of the same warp. With four matrices, warps take 16 columns in turn. With two, the columns of each warp are side
+  /// by side.
   constexpr int b_warp_step() const { return b_matrices == 4 ? load_n() : warp_n(); }
   constexpr int b_load_step() const { return b_matrices == 4 ? load_n() * warps_n : load_n(); }
 
@@ -83,7 +84,7 @@ struct MmaConfig {
   constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major()); }
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
-  /// The output tile on its way to 16-byte stores: padded rows, reusing the pipeline's memory.
+  /// The output tile in shared memory before its 16-byte stores: padded rows, in the memory of the pipeline.
   constexpr TileLayout d_tile() const { return TileLayout{block_m, block_n / 8, false}; }
 
   constexpr int smem_bytes(const GemmTraits& t) const {
@@ -93,9 +94,10 @@ struct MmaConfig {
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return warp_m() * warp_n() / kWarpSize / (4 / size_bytes(t.accumulator));
   }
-  /// Whether B's fragments are loaded one ldmatrix ahead of their use, and not a k-step's all at once.
+  /// True if B's fragments are loaded one ldmatrix ahead of their use, instead of all at once for a k-step.
   constexpr bool streams_b() const { return fragment_buffers == 1 && serpentine; }
-  /// Registers of the fragments that live at once: one or two k-steps' worth, or A's and two loads of B's.
+  /// Registers of the fragments that are live at once: those of one or two k-steps, or those of A and of two loads of
+  /// B.
   constexpr int fragment_registers() const {
     const int a = warp_m() / kMmaM * 4, b = warp_n() / kMmaN * 2;
     return streams_b() ? a + 2 * b_matrices : fragment_buffers * (a + b);
@@ -113,18 +115,18 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.block_m % (c.warps_m * kMmaM) != 0) return false;
   if (c.block_n % (c.warps_n * c.load_n()) != 0) return false;  // ldmatrix.x4 reads B for two instructions
   if (c.fragment_buffers < 1 || c.fragment_buffers > 2) return false;
-  // Fragments of the next k-step: of this k-tile, and of the next one behind its barrier.
+  // The fragments of the next k-step belong to this k-tile, or to the next k-tile behind its barrier.
   if (c.block_k < c.fragment_buffers * kMmaK || c.block_k > 128 || c.block_k % kMmaK != 0) return false;
   if (c.stages < c.fragment_buffers || c.stages > 5) return false;
-  if (!c.async_copy && c.stages != 1) return false;  // registers are stored at once: nothing would be in flight
-  if (c.swizzle && !c.padded) return false;          // has no meaning
+  if (!c.async_copy && c.stages != 1) return false;  // registers are stored at once, so nothing would be in flight
+  if (c.swizzle && !c.padded) return false;          // this combination has no meaning
   if (c.store < kDirectStore || c.store > kShuffledStore) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
-  // What must live at once: accumulators, fragments, and addresses and loop state. Of the configs with fewer than 28
-  // registers for the latter nineteen in twenty spill; of the others one in fifteen.
+  // Registers that are live at once: accumulators, fragments, addresses and loop state. With fewer than 28 registers
+  // for addresses and loop state, nineteen in twenty configs spill; with more, one in fifteen.
   return c.accumulator_registers(t) + c.fragment_registers() + 28 <=
          register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }

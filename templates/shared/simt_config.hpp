@@ -30,7 +30,7 @@ struct SimtConfig {
   /// Registers of a thread on most architectures: the compiler takes what it likes.
   static constexpr int kEstimatedRegisters = 64;
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
-  /// Both tiles are kept as f32, k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
+  /// Both tiles hold f32, in k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
   constexpr int smem_bytes() const { return block_k * (block_m + 1 + block_n + 1) * 4; }
 };
 

@@ -10,16 +10,16 @@
 
 namespace hotgemm {
 
-/// Bytes from an operand's first element on, multiples of 16, that blocks want in L2 early.
+/// The bytes of each operand, from its first element on, that blocks prefetch into L2; multiples of 16.
 struct PrefetchBytes {
   unsigned a;
   unsigned b;
   friend constexpr bool operator==(const PrefetchBytes&, const PrefetchBytes&) = default;
 };
 
-/// The parameter of a `wgmma` kernel: tensor maps, whose boxes the config states, and the rest as other families have
-/// it. `a` and `b` have whole boxes. `a_rest` and `b_rest` have boxes of the rows that whole ones leave over, where
-/// rows are m's or n's. `d` is for configs that store in bulk. A map that no copy takes is not encoded.
+/// The parameter of a `wgmma` kernel: tensor maps with the boxes of the config, and the parameters of the other
+/// families. `a` and `b` have whole boxes. `a_rest` and `b_rest` have boxes of the rows that whole boxes leave over, if
+/// rows run along m or n. `d` is for configs that store in bulk. A map that no copy uses is not encoded.
 struct WgmmaArgs {
   TensorMap a;
   TensorMap a_rest;
@@ -85,14 +85,15 @@ struct WgmmaConfig {
   constexpr int consumer_n() const { return split_n ? block_n / consumers : block_n; }
   constexpr int first_row(int consumer) const { return split_n || ping_pong ? 0 : consumer * consumer_m(); }
   constexpr int first_col(int consumer) const { return split_n ? consumer * consumer_n() : 0; }
-  /// How many consumers read a stage.
+  /// The number of consumers that read a stage.
   constexpr int readers() const { return ping_pong ? 1 : consumers; }
 
   constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(t, block_m, t.a_is_k_major(), consumer_m()); }
   constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(t, block_n, t.b_is_k_major(), consumer_n()); }
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
-  /// What one copy brings: the rows of a slab, or as many as a box may have and this block copies for its cluster.
+  /// The box of one copy: the rows of a slab, but at most the rows that a box may have, and only this block's part of
+  /// them if the cluster shares the tile.
   constexpr BoxExtent a_box(const GemmTraits& t) const { return box(a_tile(t), cluster_n); }
   constexpr BoxExtent b_box(const GemmTraits& t) const { return box(b_tile(t), cluster_m); }
   /// `sharers` blocks divide the rows of each slab among them.
@@ -128,9 +129,9 @@ struct WgmmaConfig {
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return consumer_m() * consumer_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
   }
-  /// After the start the producer gives registers to two or three consumers.
+  /// True if the producer gives registers to two or three consumers after the start.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
-  /// Whether two consumers need so many registers that the producer keeps only 24.
+  /// True if two consumers need so many registers that the producer keeps only 24.
   constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
   constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
   constexpr int consumer_registers() const {
@@ -139,14 +140,14 @@ struct WgmmaConfig {
   }
 
  private:
-  // Of sm_90, the only architecture that has this family.
+  // Limits of sm_90, the only architecture with this family.
   static constexpr int kMaxSmemBytes = 227 * 1024;
   static constexpr int kSmemPerSmBytes = 228 * 1024;
   static constexpr int kRegistersPerSm = 65536;
   static constexpr int kMaxBoxRows = 256;
   static constexpr int kRegisterBytes = 4;
 
-  /// With the widest swizzle whose slabs begin where consumers' parts of the tile do.
+  /// Uses the widest swizzle for which each consumer's part of the tile begins at a slab.
   constexpr WgmmaTile tile(const GemmTraits& t, int outer, bool k_major, int part) const {
     const int bytes = part * size_bytes(t.element);
     const int swizzle_bytes = k_major || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
@@ -157,7 +158,7 @@ struct WgmmaConfig {
   }
 };
 
-/// Whether `sharers` blocks can each copy their part of a tile, in boxes that begin where the swizzle does.
+/// True if each of `sharers` blocks can copy its part of a tile in boxes that begin where the swizzle pattern begins.
 constexpr bool can_share(const WgmmaTile& tile, int sharers) {
   const BoxExtent box = WgmmaConfig::box(tile, sharers);
   return tile.rows() % (box.y * sharers) == 0 && box.y % 8 == 0;
@@ -183,10 +184,10 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
-  // ptxas gives one instruction no more registers than threads have before any are moved (C7602).
+  // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
   const int instruction = c.accumulator_registers(t) / (c.consumer_m() / kWgmmaM);
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
-  // What must live beside accumulators: with fewer, kernels spill.
+  // Registers that are live beside the accumulators: with fewer, kernels spill.
   const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }

@@ -9,7 +9,7 @@
 
 namespace hotgemm {
 
-inline constexpr int kRegistersPerSm = 65536;  // of every architecture that has cp.async
+inline constexpr int kRegistersPerSm = 65536;  // on every architecture that has cp.async
 
 /// A variant of the `wmma` family (templates/wmma.cuh). visit_fields says what the fields mean.
 struct WmmaConfig {
@@ -63,15 +63,16 @@ struct WmmaConfig {
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return warp_m() * warp_n() / kWarpSize / (4 / size_bytes(t.accumulator));
   }
-  /// Registers of the fragments of one k-step, in machine code: no element twice.
+  /// Registers of the fragments of one k-step in the machine code, which holds no element twice.
   constexpr int step_registers() const { return (warp_m() + warp_n()) * kWmmaK / 2 / kWarpSize; }
-  /// The fragments of the next k-step are loaded while this one's products run. It takes a pipeline to load them from,
-  /// an even number of k-steps, or the two sets of registers would change places from tile to tile, and room for them.
+  /// True if the fragments of the next k-step are loaded during the products of this one. This needs a pipeline to load
+  /// from, and room for the registers. It also needs an even number of k-steps; with an odd number the two sets of
+  /// registers would change places from tile to tile.
   constexpr bool buffers_fragments(const GemmTraits& t) const {
     return stages >= 2 && block_k / kWmmaK % 2 == 0 &&
            accumulator_registers(t) + 2 * step_registers() + 32 <= register_budget();
   }
-  /// Registers of the fragments that live at once.
+  /// Registers of the fragments that are live at once.
   constexpr int fragment_registers(const GemmTraits& t) const {
     return step_registers() * (buffers_fragments(t) ? 2 : 1);
   }
@@ -84,8 +85,9 @@ struct WmmaConfig {
   constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major()); }
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
-  /// Between the rows of the buffer through which a warp stores fragment_m rows of its sums. Rows of f32 begin at
-  /// multiples of 32 bytes, of f16 at multiples of 16, as wmma.store.d wants them; the padding spreads them over banks.
+  /// Bytes between the rows of the buffer through which a warp stores fragment_m rows of its sums. As wmma.store.d
+  /// requires, rows of f32 begin at multiples of 32 bytes, rows of f16 at multiples of 16. The padding spreads the rows
+  /// over banks.
   constexpr int sum_stride_bytes(const GemmTraits& t) const { return (warp_n() + 8) * size_bytes(t.accumulator); }
   constexpr int sum_buffer_bytes(const GemmTraits& t) const { return fragment_m * sum_stride_bytes(t); }
 
@@ -112,7 +114,7 @@ constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimi
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
-  // What must live at once, as in family mma: accumulators, fragments, addresses and loop state.
+  // Registers that are live at once, as in family mma: accumulators, fragments, addresses and loop state.
   return c.accumulator_registers(t) + c.fragment_registers(t) + 28 <= c.register_budget();
 }
 
