@@ -73,6 +73,10 @@ class WgmmaGemm {
   static constexpr int kKSteps = kTileA.k_steps();
   static constexpr int kCluster = kConfig.cluster();
 
+  // One of them arrives where a turn ends. A warp may be ahead of another of its warpgroup by all products of a k-tile:
+  // if one spoke for all, the turn could come round again before the last warp has seen that it began.
+  static constexpr int kTurnThreads = kWarpSize;
+
   using Cursor = StageCursor<kStages>;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
@@ -129,7 +133,8 @@ class WgmmaGemm {
       ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);
     }
     if constexpr (kConfig.ping_pong) {
-      for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer) ptx::mbarrier_init(go(consumer), 1);
+      for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
+        ptx::mbarrier_init(go(consumer), kWarpgroupThreads / kTurnThreads);
     }
     ptx::fence_mbarrier_init();
     if (schedule_.has_products()) {  // or else there are no maps of A and B
@@ -216,7 +221,7 @@ class WgmmaGemm {
     await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the first of all waits for nobody
   }
   HOTGEMM_DEVICE void end_turn(int consumer, const WorkItem& item) const {
-    if (item.k_tiles > 0 && thread_ % kWarpgroupThreads == 0)
+    if (item.k_tiles > 0 && thread_ % kTurnThreads == 0)
       ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
   }
 
