@@ -37,11 +37,11 @@ class Context::Impl {
   };
 
   std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Workload& problem, Policy policy);
-  /// The plan of `choice`, whose cubin is `cubin`: with a kernel that needs no workspace beside it, where it needs
-  /// some.
+  /// The plan of `choice` with its kernel from `cubin`. If the kernel needs workspace, the plan also holds a kernel
+  /// that needs none.
   std::shared_ptr<const PlanImpl> make_plan(DeviceState& device, const Workload& problem, const Choice& choice,
                                             const Cubin& cubin, const Affordable& affordable, Policy policy);
-  /// From the cache, or compiled if `policy` allows. Throws Error{not_prepared}.
+  /// The cubin from the cache, or compiled if `policy` allows it. Throws Error{not_prepared}.
   Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
   Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
   /// Returns nullptr if tuning failed; the reason is in the log.

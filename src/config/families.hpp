@@ -33,12 +33,12 @@ struct Family {
   std::string_view header;    ///< "mma.cuh": the template that the rendered unit includes
   std::string_view function;  ///< "mma_gemm": its entry point
   std::string_view args;      ///< "GemmArgs": the struct of its parameter
-  /// Its kernels wait by themselves for the preceding work of the stream, so they may be launched before that work
-  /// ends.
+  /// True if the family's kernels wait for the preceding work in the stream themselves, so that they may be launched
+  /// before that work ends.
   bool waits_for_predecessor = false;
-  bool takes_workspace = false;        ///< its kernels have a second parameter, WorkspaceArgs; see workspace_size
-  std::string_view runs_on;            ///< for the index of pages: the units of a GPU, and the architectures
-  std::span<const KernelTypes> types;  ///< that is_legal accepts for some of its configs
+  bool takes_workspace = false;  ///< its kernels have a second parameter, WorkspaceArgs; see workspace_size
+  std::string_view runs_on;  ///< for the index of pages: the units of a GPU that the family uses, and the architectures
+  std::span<const KernelTypes> types;  ///< types that is_legal accepts for some configs
 };
 
 inline constexpr KernelTypes kTensorCoreTypes[] = {
@@ -129,10 +129,10 @@ constexpr void for_each_family(Visit&& visit) {
   detail::visit_alternatives(visit, std::type_identity<KernelConfig>{});
 }
 
-/// In the order of the variant's alternatives.
+/// The families, in the order of the alternatives of KernelConfig.
 std::span<const Family> families();
 const Family& family_of(const KernelConfig& config);
-/// "simt, mma, …": for help and messages.
+/// The names as "simt, mma, …", for help and messages.
 std::string family_names();
 
 }  // namespace hotgemm

@@ -7,7 +7,7 @@
 
 namespace hotgemm {
 
-// What must hold of the list of fields of each config; kernel_config.cpp asserts it of every family. A failure names
+// The conditions on the list of fields of each config. kernel_config.cpp asserts them for every family. A failure names
 // the config as `Config`.
 
 namespace detail {
@@ -18,7 +18,7 @@ struct AnyValue {
   }
 };
 
-/// Members of an aggregate without bases: the most values that it can be initialised with.
+/// The number of members of an aggregate without bases: the most values that can initialise it.
 template <class Aggregate, class... Values>
 consteval std::size_t member_count() {
   if constexpr (requires { Aggregate{Values{}..., AnyValue{}}; }) {
@@ -28,7 +28,7 @@ consteval std::size_t member_count() {
   }
 }
 
-/// Whether `holds` of each field of the list and its default value.
+/// True if `holds` is true for each field of the list and its default value.
 template <class Config, class Holds>  // bool(const ConfigField&, int)
 constexpr bool all_fields(Holds&& holds) {
   bool good = true;

@@ -17,7 +17,7 @@ std::optional<KernelConfig> parse_config(std::string_view text);
 int block_m(const KernelConfig& config);
 int block_n(const KernelConfig& config);
 int threads(const KernelConfig& config);
-/// Blocks that must be resident together; 1 for families whose configs do not say.
+/// The number of blocks that must be resident together; 1 for families whose configs do not set it.
 int blocks_per_sm(const KernelConfig& config);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);

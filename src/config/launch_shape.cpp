@@ -12,7 +12,7 @@ void add_cluster(LaunchShape& shape, const Config& config) {
   }
 }
 
-/// Blocks that stay, of families whose blocks may.
+/// Adds the persistent blocks per SM, for families that have persistent blocks.
 template <class Config>
 void add_lasting_blocks(LaunchShape& shape, const Config& config) {
   if constexpr (requires { config.one_tile; }) {

@@ -8,18 +8,18 @@
 
 namespace hotgemm {
 
-/// What a thread must hold at once, and how many registers it may have.
+/// The registers that a thread must hold at once, and the number that it may have.
 struct LiveRegisters {
   int accumulators = 0;
   int fragments = 0;
-  int staging = 0;  ///< what has been loaded and not yet stored to shared memory
+  int staging = 0;  ///< loaded values that are not yet stored to shared memory
   int budget = 0;
 
   int all() const { return accumulators + fragments + staging; }
 };
 
-/// As the config states it by accumulator_registers, fragment_registers and staging_registers; nullopt for a family
-/// that leaves its registers to the compiler, and states an estimate of them.
+/// The live registers from the config's accumulator_registers, fragment_registers and staging_registers. nullopt for a
+/// family that leaves its registers to the compiler and only states an estimate.
 template <class Config>
 std::optional<LiveRegisters> live_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch) {
   if constexpr (requires { c.accumulator_registers(traits); }) {

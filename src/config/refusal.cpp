@@ -22,7 +22,7 @@ constexpr int kOtherRegisters = 24;
 constexpr std::int64_t kMostOfAField = 1024;
 constexpr std::int64_t kMostTileBytes = std::int64_t{1} << 28;
 
-/// A field, and its value if it is a number; of a switch any value means something.
+/// A field with its value if it is a number. For a switch, every value is valid.
 struct NumberField {
   std::string_view name;
   int least;

@@ -45,7 +45,7 @@ struct FamilyText {
   std::string attributes;  ///< attributes of the kernel, besides its launch bounds
 };
 
-/// Of a family that needs nothing else.
+/// The text of a family without parts of its own.
 template <class Config>
 FamilyText family_text(const Config&, const GemmTraits&) {
   if constexpr (requires { &Config::blocks_per_sm; }) {

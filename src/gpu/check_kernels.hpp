@@ -27,7 +27,7 @@ class CheckKernels {
 
   /// Enqueues the fill with check data of A, B and, if present, C; D becomes NaN.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
-  /// Enqueues: the elements of an m×n matrix become the check data of C.
+  /// Enqueues the fill of an m×n matrix with the check data of C.
   void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
   /// Enqueues the fill with N(0,1) of A, B and, if present, C.
   void fill_normal(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;

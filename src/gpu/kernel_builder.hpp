@@ -40,8 +40,8 @@ class KernelBuilder {
   /// Returns the cubin, or throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
   BuildResult build(const KernelSource& source);
   /// Builds all with up to `jobs` threads; failures are results, not exceptions. `done` is called after each, from one
-  /// thread at a time, with its index; it returns whether to go on. What it throws ends the work, and is thrown here as
-  /// CallbackGuard says.
+  /// thread at a time, with its index; the build stops if `done` returns false. An exception from `done` ends the build
+  /// and is rethrown here as CallbackGuard describes.
   std::vector<BuildResult> build_all(std::span<const KernelSource> sources, int jobs,
                                      const std::function<bool(std::size_t, const BuildResult&)>& done = {});
 

@@ -16,7 +16,7 @@ using WorkspaceOf = std::function<WorkspaceSize(const KernelConfig&, const Launc
 /// Choices whose workspace is within a cap, best first.
 struct Affordable {
   std::vector<Choice> choices;
-  std::string note;  ///< where the best choice is not among them: its config, what it needs, and the cap
+  std::string note;  ///< set if the best choice is not among them: its config, the workspace that it needs, and the cap
 };
 Affordable within_workspace(std::vector<Choice> choices, const Workload& problem, const WorkspaceOf& workspace_of,
                             std::size_t cap_bytes);

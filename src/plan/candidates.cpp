@@ -113,15 +113,15 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
   }
 }
 
-// The menu of each family: append_menu appends all configs that the tuner may try for the traits, append_anchors the
-// few that are picked from without measuring. Neither need be legal.
+// The menu of each family. append_menu appends all configs that the tuner may try for the traits. append_anchors
+// appends the configs that may be chosen without measuring. The configs may be illegal.
 
 template <class Config>
 void append_menu(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {
   static_assert(!std::is_same_v<Config, Config>,
                 "this config's family has no menu: add append_menu and append_anchors to src/plan/candidates.cpp");
 }
-/// A family that is never picked without measuring.
+/// For a family that is never chosen without measuring.
 template <class Config>
 void append_anchors(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {}
 

@@ -8,12 +8,11 @@
 
 namespace hotgemm {
 
-/// The menus of all families for `traits`, whether or not an architecture can run them: what the tuner would like to
-/// try.
+/// The menus of all families for `traits`: all configs to try, whether or not an architecture can run them.
 std::vector<KernelConfig> menus(const GemmTraits& traits);
 
-/// Every config that the tuner may try for `traits` on `arch`: the menus, filtered by is_legal. Sorted as the menus
-/// are, without duplicates.
+/// Every config that the tuner may try for `traits` on `arch`: the menus, filtered by is_legal. In the order of the
+/// menus, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
 /// The configs from which a plan is chosen without measuring, and which the tuner always tries. They do not spill on

@@ -40,7 +40,7 @@ double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters. Each family has its own.
+/// Cycles that an SM needs for one k-tile of one block if only throughput limits it. Each family has its own overload.
 template <class Config>
 double tile_cycles(const Config&, const GemmTraits&, const Rates&) {
   static_assert(!std::is_same_v<Config, Config>,
@@ -137,7 +137,7 @@ double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInf
   return wgmma_compute_us(c, problem, device, resident);
 }
 
-/// Of a thread: what it holds at once, beside addresses and loop state.
+/// The registers of a thread: the live values, and a constant for addresses and loop state.
 template <class Config>
 int estimated_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch) {
   constexpr int kOthers = 40;

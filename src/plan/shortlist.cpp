@@ -14,20 +14,20 @@ namespace {
 constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
 constexpr int kTileVariants = 4;
 
-/// Places that one family gives to variants of one tile whose work is divided in one way.
+/// The number of places that one family gives to variants of one tile with one division of its work.
 struct VariantQuotas {
   int pipelines = 3;
-  int depths = 3;  ///< of those that differ in how deep they are alone
+  int depths = 3;  ///< variants that differ only in the depth of the pipeline
 };
 
 template <class Config>
 constexpr VariantQuotas quotas_of(const Config&) {
   return {};
 }
-/// Its menu has the deepest pipeline first, from which the others hardly differ.
+/// The menu of wgmma has the deepest pipeline first, and the others hardly differ from it.
 constexpr VariantQuotas quotas_of(const WgmmaConfig&) { return {.pipelines = 2, .depths = 1}; }
 
-/// The config's name without its fields of these kinds.
+/// The name of the config without the fields of `kinds`.
 std::string name_without(const KernelConfig& config, std::initializer_list<FieldKind> kinds) {
   std::string name(family_of(config).name);
   const auto add = [&](const ConfigField& field, auto value) {

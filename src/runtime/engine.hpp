@@ -36,7 +36,7 @@ struct Engine {
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
   WorkspaceBudget workspace;
-  WorkspaceOf workspace_of = workspace_size;  ///< tests put kernels of their own here
+  WorkspaceOf workspace_of = workspace_size;  ///< tests replace it for their own kernels
 };
 
 /// The options of a journal in the user's layer of the records.

@@ -37,7 +37,8 @@ void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Ope
   workspace_.without->launch(stream, p, operands);
 }
 
-/// The caller's memory may hold anything, so its counters are cleared before each launch; the pool's clear themselves.
+/// Clears the counters before each launch, because the caller's memory may hold any values. The pool's counters are
+/// cleared by the kernels.
 WorkspaceArgs PlanImpl::prepare_given(Stream stream, const Operands& operands) const {
   const WorkspaceSize& size = workspace_.size;
   if (operands.workspace_bytes < size.total_bytes()) {

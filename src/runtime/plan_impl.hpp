@@ -17,19 +17,19 @@ class PlanImpl;
 class WorkspaceBudget;
 class WorkspacePool;
 
-/// The workspace that a plan's kernel needs, and where it comes from. Empty for a kernel that needs none.
+/// The workspace that a plan's kernel needs, and its source. Empty for a kernel that needs none.
 struct PlanWorkspace {
   WorkspaceSize size;
   WorkspacePool* pool = nullptr;
-  WorkspaceBudget* budget = nullptr;        ///< counts the launches without
-  std::shared_ptr<const PlanImpl> without;  ///< launched where no workspace is left; nullptr: such a launch fails
+  WorkspaceBudget* budget = nullptr;        ///< counts the launches without workspace
+  std::shared_ptr<const PlanImpl> without;  ///< plan to launch if no workspace is left; nullptr: such a launch fails
 };
 
-/// What a Plan is a handle to: a choice with its loaded kernel. Immutable, but for the count of launches without
-/// workspace.
+/// The object behind the handle Plan: a choice with its loaded kernel. Immutable, except for the count of launches
+/// without workspace.
 class PlanImpl {
  public:
-  /// `note` says why the kernel is not the first choice, if so.
+  /// `note` is the reason why the kernel is not the first choice; empty if it is.
   PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
            Resources resources, PlanWorkspace workspace = {}, std::string note = {})
       : driver_(driver),
@@ -49,7 +49,7 @@ class PlanImpl {
   const Choice& choice() const { return choice_; }
   const Resources& resources() const { return resources_; }
   const WorkspaceSize& workspace_size() const { return workspace_.size; }
-  /// What `Plan::explain` says of workspace and of better choices; empty, or begins with "; ".
+  /// The part of `Plan::explain` about workspace and better choices; empty, or begins with "; ".
   std::string explain_workspace() const;
 
  private:

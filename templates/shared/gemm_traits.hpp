@@ -4,7 +4,7 @@
 
 namespace hotgemm {
 
-/// Whether kernels on CUDA cores convert elements of `type` to f32 and back.
+/// True if kernels on CUDA cores convert elements of `type` to f32 and back.
 constexpr bool is_cuda_core_type(DType type) {
   switch (type) {
     case DType::f16:

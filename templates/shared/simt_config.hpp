@@ -27,7 +27,7 @@ struct SimtConfig {
   }
   friend constexpr bool operator==(const SimtConfig&, const SimtConfig&) = default;
 
-  /// Registers of a thread on most architectures: the compiler takes what it likes.
+  /// The registers that the compiler uses per thread on most architectures.
   static constexpr int kEstimatedRegisters = 64;
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
   /// Both tiles hold f32, in k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
