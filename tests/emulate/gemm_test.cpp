@@ -130,13 +130,8 @@ TEST(EmulatedKernels, AnEmptyProductGivesBetaTimesCWhateverAlphaIs) {
   for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
     for (const float alpha : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), -1.0f, 0.0f, -0.0f}) {
       for (const float beta : {0.0f, 1.0f, -2.0f}) {
-        const GemmCase c{.problem = {.m = 24,
-                                     .n = 16,
-                                     .k = alpha == 0 ? 8 : 0,
-                                     .align_a = 16,
-                                     .align_b = 16,
-                                     .align_d = 16,
-                                     .beta_is_zero = beta == 0},
+        const GemmCase c{.problem = {{.m = 24, .n = 16, .k = alpha == 0 ? 8 : 0},
+                                     {.align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = beta == 0}},
                          .alpha = alpha,
                          .beta = beta};
         const GemmMatrices matrices = make_matrices(c);
@@ -165,7 +160,7 @@ TEST(EmulatedKernels, EveryFamilyFusesTheProductWithBeta) {
   ASSERT_NE(right, 0);
   for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
     const GemmCase c{
-        .problem = {.m = 16, .n = 16, .k = 1, .align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = false},
+        .problem = {{.m = 16, .n = 16, .k = 1}, {.align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = false}},
         .alpha = -kFactor,
         .beta = kFactor};
     GemmMatrices matrices = make_matrices(c);

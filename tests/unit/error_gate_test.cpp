@@ -19,7 +19,8 @@ enum class Data { normal, uniform, integers, same_sign };
 double round_to(DType dtype, double value, Rounding rounding = Rounding::to_nearest) {
   int exponent = 0;
   std::frexp(value, &exponent);  // |value| is in [2^(exponent - 1), 2^exponent)
-  const double ulp = std::max(std::ldexp(unit_roundoff(dtype), exponent), 2 * half_subnormal(dtype));
+  const double ulp =
+      std::max(std::ldexp(element_type(dtype).unit_roundoff, exponent), 2 * element_type(dtype).half_subnormal);
   return (rounding == Rounding::to_nearest ? std::nearbyint(value / ulp) : std::trunc(value / ulp)) * ulp;
 }
 
@@ -37,7 +38,8 @@ struct Element {
 };
 
 Problem problem_of(DType dtype, DType accumulator, std::int64_t k) {
-  return {.m = 16, .n = 16, .k = k, .dtype = dtype, .accumulator = accumulator};
+  const ComputeType compute = accumulator == DType::f16 ? ComputeType::f16 : ComputeType::f32;
+  return {.m = 16, .n = 16, .k = k, .types = uniform_types(dtype, compute)};
 }
 
 /// Random numbers of `dtype`, drawn from a pool: rounding each anew takes long.
@@ -79,7 +81,7 @@ Element element_of(const Problem& p, const Adder& adder, Values& values, double 
   }
   e.exact *= alpha;
   e.magnitude *= std::abs(alpha);
-  e.found = round_to(p.dtype, alpha * sum);
+  e.found = round_to(p.types.d, alpha * sum);
   return e;
 }
 
@@ -119,7 +121,7 @@ void for_each_sum(Judge&& judge) {
 
 TEST(ErrorGate, RefusesZerosAndPassesWhatIsRoundedRightAtEveryDepth) {
   for_each_sum([](const Problem& p, const Adder& adder, Data data) {
-    Values values(p.dtype, data, 1, static_cast<unsigned>(p.k));
+    Values values(p.types.d, data, 1, static_cast<unsigned>(p.k));
     double worst = 0, worst_of_zeros = 0;
     for (int i = 0; i < elements_at(p.k); ++i) {
       const Element e = element_of(p, adder, values);
@@ -134,7 +136,7 @@ TEST(ErrorGate, RefusesZerosAndPassesWhatIsRoundedRightAtEveryDepth) {
 TEST(ErrorGate, PassesSumsOfOneSignInF32) {
   for (const std::int64_t k : kDepths) {
     const Problem p = problem_of(DType::f32, DType::f32, k);
-    Values values(p.dtype, Data::same_sign, 1, 5);
+    Values values(p.types.d, Data::same_sign, 1, 5);
     for (int i = 0; i < 32; ++i) {
       const Element e = element_of(p, {16, Rounding::to_zero}, values);
       EXPECT_LE(ratio(p, e, e.found), 1) << k;
@@ -150,7 +152,7 @@ TEST(ErrorGate, PassesTinyDataThatIsRoundedRight) {
       for (const std::int64_t k : {1, 16, 64, 1000, 4096}) {
         for (const double alpha : {1.0, -3.0, 1024.0}) {
           const Problem p = problem_of(sums.dtype, sums.accumulator, k);
-          Values values(p.dtype, Data::normal, scale, 11);
+          Values values(p.types.d, Data::normal, scale, 11);
           for (int i = 0; i < 16; ++i) {
             const Element e = element_of(p, sums.adder, values, alpha);
             ASSERT_LE(ratio(p, e, e.found, alpha), 1)
@@ -165,7 +167,7 @@ TEST(ErrorGate, PassesTinyDataThatIsRoundedRight) {
 
 TEST(ErrorGate, RefusesZerosWhereSumsAreAboveTheSubnormals) {
   const Problem p = problem_of(DType::f16, DType::f16, 64);
-  Values values(p.dtype, Data::normal, 0x1p-6, 3);  // sums of about 2^-9
+  Values values(p.types.d, Data::normal, 0x1p-6, 3);  // sums of about 2^-9
   double worst = 0;
   for (int i = 0; i < 64; ++i) worst = std::max(worst, ratio(p, element_of(p, {}, values), 0));
   EXPECT_GT(worst, 1);
@@ -174,7 +176,7 @@ TEST(ErrorGate, RefusesZerosWhereSumsAreAboveTheSubnormals) {
 TEST(ErrorGate, RefusesALostTermWhereSumsAreShort) {
   for (const Sums& sums : kSums) {
     const Problem p = problem_of(sums.dtype, sums.accumulator, 16);
-    Values values(p.dtype, Data::uniform, 1, 3);
+    Values values(p.types.d, Data::uniform, 1, 3);
     for (int i = 0; i < 64; ++i) {
       const Element e = element_of(p, sums.adder, values);
       EXPECT_GT(ratio(p, e, e.exact + e.magnitude / 4), 1) << i;
