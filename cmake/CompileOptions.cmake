@@ -45,17 +45,24 @@ endif()
 
 function(hotgemm_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
-                                           -fstack-protector-strong ${hotgemm_hardening}
                                            $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
-  if(NOT hotgemm_sanitized)
+  if(NOT hotgemm_sanitized)  # which find more, and take long to compile with both
+    target_compile_options(${target} PRIVATE -fstack-protector-strong ${hotgemm_hardening})
     # -U comes first, because the compilers of some distributions define a lower level by default.
     target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
   endif()
   get_target_property(type ${target} TYPE)
   if(NOT type STREQUAL "STATIC_LIBRARY")
     target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed)
+  endif()
+endfunction()
+
+# For what uses the library: optimising instrumented code takes as long as all the rest of a compilation.
+function(hotgemm_unoptimised_under_sanitizers target)
+  if(hotgemm_sanitized)
+    target_compile_options(${target} PRIVATE -O0)
   endif()
 endfunction()
 

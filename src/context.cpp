@@ -5,8 +5,11 @@
 #include "config/render.hpp"
 #include "config/traits.hpp"
 #include "runtime/validate.hpp"
+#include "runtime/validate_operands.hpp"
 
 #include <hotgemm/error.hpp>
+
+#include <utility>
 
 namespace hotgemm {
 
@@ -23,12 +26,14 @@ Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(o
 Context::~Context() = default;
 
 Context& Context::default_context() {
-  static Context* instance = new Context();  // leaked: kernels may be launched until the process ends
+  static Context* instance = new Context();  // never freed: kernels may be launched until the process ends
   return *instance;
 }
 
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
+  if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
   validate(asked);
+  validate_fields(operands);
   validate(asked, operands);
   if (asked.m == 0 || asked.n == 0) return;
   const Workload problem = describe(asked, operands);
@@ -98,7 +103,14 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const Driver& driver = device.driver();
   driver.check(driver.cuStreamIsCapturing(stream, &status), "ask whether the stream is being captured");
   const bool is_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
-  if (slot != nullptr && (!slot->is_provisional || is_capturing || policy != Policy::tune)) return slot->plan;
+  const auto set_workspace_apart = [&](const PlanImpl& plan) {
+    if (is_capturing || plan.workspace_size().is_empty()) return;
+    device.workspace().reserve(plan.workspace_size(), options_.workspace_captures);
+  };
+  if (slot != nullptr && (!slot->is_provisional || is_capturing || policy != Policy::tune)) {
+    set_workspace_apart(*slot->plan);
+    return slot->plan;
+  }
 
   std::shared_ptr<const PlanImpl> plan;
   const bool is_recorded = engine_.database.find(problem, device.query()).has_value();
@@ -106,8 +118,9 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const bool is_tunable = !is_recorded && has_work;
   const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;
   if (tunes_now) plan = plan_by_tuning(device, problem);
-  const bool is_provisional = is_tunable && !tunes_now;  // where tuning was tried and failed, that is final
+  const bool is_provisional = is_tunable && !tunes_now;  // if tuning was tried and failed, the plan is final
   if (!plan) plan = plan_without_measuring(device, problem, policy);
+  set_workspace_apart(*plan);
   device.plans().insert(key, plan, is_provisional);
   ++plans_;
   return plan;
@@ -117,8 +130,12 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& devic
   try {
     const TuneOutcome outcome = tune_problem(device, problem, options_.tuning);
     const Candidate& winner = outcome.candidates.front();
+    const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
     ++tuned_;
-    return device.make_plan({winner.config, winner.launch, Origin::tuned, 0}, traits_of(problem), *winner.cubin);
+    const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
+    if (bytes > engine_.workspace.cap_bytes()) return nullptr;  // the next choice says why
+    const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
+    return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     log(LogLevel::warn, "not tuned, the model decides: " + to_string(problem) + ": " + error.what());
@@ -126,30 +143,58 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& devic
   }
 }
 
+Affordable Context::Impl::affordable_choices(const DeviceState& device, const Workload& problem) const {
+  return within_workspace(choose(problem, device.info().arch, engine_.database, device.query()), problem,
+                          engine_.workspace_of, engine_.workspace.cap_bytes());
+}
+
 std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceState& device, const Workload& problem,
                                                                       Policy policy) {
-  const GemmTraits traits = traits_of(problem);
-  const std::vector<Choice> choices = choose(problem, device.info().arch, engine_.database, device.query());
-  for (const Choice& choice : choices) {
-    const KernelSource source = render(choice.config, traits, device.info().arch, engine_.bundle);
-    std::optional<Cubin> cubin = engine_.builder.find(source);
-    if (!cubin && policy == Policy::cached_only) {
-      throw Error(ErrorCode::not_prepared, "no cubin in the cache for " + to_string(problem) + ", which " +
-                                               device.info().arch + " would compute with " + to_string(choice.config) +
-                                               "; run: hotgemm prewarm");
-    }
-    if (!cubin) {
-      cubin = engine_.builder.build(source).cubin;
-      ++engine_.compiled;
-    }
-    if (cubin->spill_bytes > 0 && &choice != &choices.back()) continue;  // the next one is better
+  const Affordable affordable = affordable_choices(device, problem);
+  for (const Choice& choice : affordable.choices) {
+    const Cubin cubin = cubin_of(device, problem, choice, policy);
+    if (cubin.spill_bytes > 0 && &choice != &affordable.choices.back()) continue;  // prefer the next choice
     count(choice.origin);
-    if (choice.origin != Origin::tuned) {
-      log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice));
+    if (choice.origin != Origin::tuned || !affordable.note.empty()) {
+      log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice) +
+                              (affordable.note.empty() ? "" : ": " + affordable.note));
     }
-    return device.make_plan(choice, traits, *cubin);
+    return make_plan(device, problem, choice, cubin, affordable, policy);
   }
-  throw Error(ErrorCode::internal, "choose() gave no choice for " + to_string(problem));
+  throw Error(ErrorCode::not_supported,
+              "every kernel of " + to_string(problem) + " needs more workspace than is kept: " + affordable.note);
+}
+
+Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {
+  const KernelSource source = render(choice.config, traits_of(problem), device.info().arch, engine_.bundle);
+  std::optional<Cubin> cubin = engine_.builder.find(source);
+  if (!cubin && policy == Policy::cached_only) {
+    throw Error(ErrorCode::not_prepared, "no cubin in the cache for " + to_string(problem) + ", which " +
+                                             device.info().arch + " would compute with " + to_string(choice.config) +
+                                             "; run: hotgemm prewarm");
+  }
+  if (!cubin) {
+    cubin = engine_.builder.build(source).cubin;
+    ++engine_.compiled;
+  }
+  return *std::move(cubin);
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, const Workload& problem,
+                                                         const Choice& choice, const Cubin& cubin,
+                                                         const Affordable& affordable, Policy policy) {
+  PlanWorkspace workspace{.size = engine_.workspace_of(choice.config, choice.launch, problem),
+                          .pool = &device.workspace(),
+                          .budget = &engine_.workspace,
+                          .without = nullptr};
+  const GemmTraits traits = traits_of(problem);
+  if (!workspace.size.is_empty()) {
+    const Choice* without = first_without_workspace(affordable.choices, problem, engine_.workspace_of);
+    if (without != nullptr) {
+      workspace.without = device.make_plan(*without, traits, cubin_of(device, problem, *without, policy));
+    }
+  }
+  return device.make_plan(choice, traits, cubin, std::move(workspace), affordable.note);
 }
 
 void Context::Impl::count(Origin origin) {
@@ -166,7 +211,8 @@ Stats Context::Impl::stats() const {
           .recorded = recorded_,
           .nearest = nearest_,
           .estimated = estimated_,
-          .compiled = engine_.compiled};
+          .compiled = engine_.compiled,
+          .without_workspace = engine_.workspace.launches_without()};
 }
 
 }  // namespace hotgemm

@@ -17,11 +17,12 @@ class Context::Impl {
   explicit Impl(const ContextOptions& options) : options_(options), engine_(options) {}
   ~Impl();
 
-  /// The state of the CUDA context that is current. Takes a lock only the first time. Throws Error{no_device} if there
-  /// is no current context, no_driver if there is no libcuda, forked in a child of fork().
+  /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
+  /// current context, no_driver if there is no libcuda, forked in a child of fork().
   DeviceState& current();
 
-  /// The cold path of gemm and plan: what answers `problem` from now on, or this time only on a capturing stream.
+  /// The cold path of gemm and plan. Returns the plan for `problem` from now on; on a capturing stream possibly for
+  /// this call only.
   std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
                                                Stream stream);
 
@@ -36,23 +37,30 @@ class Context::Impl {
   };
 
   std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Workload& problem, Policy policy);
-  /// nullptr where tuning is out of the question now; why is in the log.
+  /// The plan of `choice` with its kernel from `cubin`. If the kernel needs workspace, the plan also holds a kernel
+  /// that needs none.
+  std::shared_ptr<const PlanImpl> make_plan(DeviceState& device, const Workload& problem, const Choice& choice,
+                                            const Cubin& cubin, const Affordable& affordable, Policy policy);
+  /// The cubin from the cache, or compiled if `policy` allows it. Throws Error{not_prepared}.
+  Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
+  Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
+  /// Returns nullptr if tuning failed; the reason is in the log.
   std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Workload& problem);
   void count(Origin origin);
 
   ContextOptions options_;
   Engine engine_;
-  std::atomic<Node*> devices_{nullptr};  // only ever grows
+  std::atomic<Node*> devices_{nullptr};  // the list only grows
   std::mutex mutex_;
   std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0};
 };
 
-/// The door to the inside of a Context, which is not part of the API.
+/// Access to the implementation of a Context, which is not part of the API.
 struct ContextAccess {
   static Context::Impl& impl(Context& context) { return *context.impl_; }
 };
 
-/// The inside of `context`, for the command and the tests.
+/// The implementation of `context`, for the command and the tests.
 inline auto& impl_of(Context& context) { return ContextAccess::impl(context); }
 
 }  // namespace hotgemm

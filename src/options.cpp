@@ -1,9 +1,25 @@
+#include "base/text.hpp"
+
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
 #include <cstdlib>
+#include <limits>
 
 namespace hotgemm {
+namespace {
+
+std::int64_t parse_workspace_bytes(std::string_view text) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  try {
+    if (const std::uint64_t bytes = parse_size(text); bytes <= kMost) return static_cast<std::int64_t>(bytes);
+  } catch (const Error&) {  // its message does not name the variable
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "HOTGEMM_WORKSPACE_BYTES is \"" + std::string(text) + "\"; it is bytes, or a number with K, M, G or T");
+}
+
+}  // namespace
 
 ContextOptions ContextOptions::from_environment() {
   ContextOptions options;
@@ -13,6 +29,9 @@ ContextOptions ContextOptions::from_environment() {
     options.policy = Policy::estimate;
   } else if (tune != "missing") {
     throw Error(ErrorCode::invalid_argument, "HOTGEMM_TUNE is \"" + std::string(tune) + "\"; it is never or missing");
+  }
+  if (const char* bytes = secure_getenv("HOTGEMM_WORKSPACE_BYTES"); bytes != nullptr) {
+    options.workspace_bytes = parse_workspace_bytes(bytes);
   }
   return options;
 }

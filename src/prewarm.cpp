@@ -11,7 +11,7 @@
 namespace hotgemm {
 namespace {
 
-/// One problem on one architecture: its choices, best first, and which of them is being built.
+/// One problem on one architecture: its choices, best first, and the index of the choice that is being built.
 struct Order {
   Workload problem;
   std::string arch;
@@ -25,7 +25,7 @@ class Prewarm {
 
   PrewarmReport run(std::span<const Workload> problems) {
     collect(problems);
-    // A pick that spills is replaced by the next choice, as a plan would; that takes another pass.
+    // A choice that spills is replaced by the next one, as in a plan; this takes another pass.
     while (!pending_.empty() && !is_cancelled_) build_pending();
     report_.compiled = engine_.compiled - compiled_before_;
     return std::move(report_);
@@ -40,7 +40,11 @@ class Prewarm {
         validate(problem);
         std::set<std::string> picks;
         for (const Environment& environment : environments) {
-          std::vector<Choice> choices = choose(problem, arch, engine_.database, engine_.query(environment));
+          std::vector<Choice> choices =
+              within_workspace(choose(problem, arch, engine_.database, engine_.query(environment)), problem,
+                               engine_.workspace_of, engine_.workspace.cap_bytes())
+                  .choices;
+          if (choices.empty()) continue;  // no plan can be made either
           if (picks.insert(to_string(choices.front().config)).second) pending_.push_back({problem, arch, choices, 0});
         }
         if (options_.candidates) add_candidates(problem, arch);
@@ -61,7 +65,7 @@ class Prewarm {
 
   void build_pending() {
     std::vector<KernelSource> sources;
-    std::map<std::string, std::size_t> index;  // identity → place in sources
+    std::map<std::string, std::size_t> index;  // identity → index in sources
     const auto add = [&](KernelSource source) {
       const auto [it, is_new] = index.emplace(source.identity.hex(), sources.size());
       if (is_new) sources.push_back(std::move(source));
@@ -97,6 +101,10 @@ class Prewarm {
       return;
     }
     const Choice& choice = order.choices[order.at];
+    if (!engine_.workspace_of(choice.config, choice.launch, order.problem).is_empty()) {
+      const Choice* without = first_without_workspace(order.choices, order.problem, engine_.workspace_of);
+      if (without != nullptr) next.push_back({order.problem, order.arch, {*without}});  // launched where none is left
+    }
     PrewarmEntry entry{.problem = order.problem,
                        .arch = order.arch,
                        .config = to_string(choice.config),
@@ -125,7 +133,7 @@ class Prewarm {
 }  // namespace
 
 PrewarmReport Context::prewarm(std::span<const Workload> problems, const PrewarmOptions& options) {
-  for (const std::string& arch : options.archs) arch_limits(arch);  // throws for one that is unknown
+  for (const std::string& arch : options.archs) arch_limits(arch);  // throws for an unknown architecture
   return Prewarm(impl_->engine(), options).run(problems);
 }
 

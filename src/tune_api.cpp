@@ -1,3 +1,4 @@
+#include "base/callback_guard.hpp"
 #include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
@@ -54,6 +55,7 @@ std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const 
                                       const std::function<bool(const TuneResult&)>& progress) {
   DeviceState& device = impl_->current();
   std::vector<TuneResult> results;
+  CallbackGuard callbacks;
   for (const Workload& problem : problems) {
     try {
       results.push_back(tune_one(device, problem, options, retune));
@@ -61,8 +63,9 @@ std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const 
       if (error.code() == ErrorCode::context_lost) throw;
       results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});
     }
-    if (progress && !progress(results.back())) break;
+    if (progress && !callbacks.run(false, [&] { return progress(results.back()); })) break;
   }
+  callbacks.rethrow();
   return results;
 }
 

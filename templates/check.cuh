@@ -1,6 +1,6 @@
 #pragma once
 
-// The kernels that make operands and check results. They serve the tuner; no user's call launches them.
+// The kernels that fill operands and check results. The tuner uses them; the GEMM calls of a user do not.
 
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
@@ -38,7 +38,7 @@ HOTGEMM_DEVICE float load_element(u64 matrix, i64 index, DType dtype) {
   return ptx::float_of(0x7fffffffu);  // NaN, which is unequal to everything
 }
 
-/// A standard normal variable from position alone (Box and Muller).
+/// A standard normal variable that depends on the position only (Box and Muller).
 HOTGEMM_DEVICE float normal_at(u32 seed, u32 row, u32 col) {
   const u32 first = hash_at(seed, row, col);
   const u32 second = hash_at(seed ^ 0x2545f491u, row, col);
@@ -79,7 +79,7 @@ HOTGEMM_DEVICE void check(const CheckArgs& args) {
     const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
     const int expected = args.alpha * product + (args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0);
     const float found = load_element(args.d, row * args.ldd + col, args.dtype);
-    if (found == static_cast<float>(expected)) continue;  // NaN, the poison, is unequal to everything
+    if (found == static_cast<float>(expected)) continue;  // NaN, the initial D, is unequal to everything
     ptx::red_global_add_u32(args.report, 1);
     ptx::st_global_b32(args.report + 4, static_cast<u32>(row));
     ptx::st_global_b32(args.report + 8, static_cast<u32>(col));
@@ -96,7 +96,7 @@ HOTGEMM_DEVICE void digest(const DigestArgs& args) {
     const ptx::Vec4 words = ptx::ld_global_v4_b32(address);
     sum += digest_chunk(args, address, words.x, words.y, words.z, words.w);
   }
-  // The sum of a warp first: all warps add to one address, one after the other.
+  // Sums within a warp first, because all warps add to one address, one after the other.
   for (u32 distance = 16; distance > 0; distance /= 2) {
     const u32 low = ptx::shfl_sync_bfly_b32(static_cast<u32>(sum), distance, 0x1f, ~0u);
     const u32 high = ptx::shfl_sync_bfly_b32(static_cast<u32>(sum >> 32), distance, 0x1f, ~0u);

@@ -31,7 +31,7 @@ class FmaGemm {
   static constexpr int kStages = kConfig.stages;
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
   static constexpr int kAhead = kStages > 1 ? kStages - 1 : 1;  // k-tiles copied before the first product
-  // Steps of k that are unrolled: in a second's compile time a body of about a thousand products.
+  // The number of steps of k that are unrolled: a body of about a thousand products compiles within a second.
   static constexpr int kSteps = kConfig.unrolled_steps(kTraits);
   static constexpr int kChunks = kConfig.block_k / kSteps;
 
@@ -42,7 +42,7 @@ class FmaGemm {
     FmaFragment<kElement, kConfig.packed, kRows, kThreadTile.group_m, kThreadTile.lanes_m * kThreadTile.group_m> a;
     FmaFragment<kElement, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n> b;
   };
-  /// Where this thread's elements of the current rows of shared memory begin.
+  /// The start of this thread's elements in the current rows of shared memory.
   struct Rows {
     u32 a, b;
   };
@@ -68,8 +68,8 @@ class FmaGemm {
  private:
   // ---- main loop ----
 
-  /// Tile t lives in stage t % stages. At the top of iteration t it has landed and every thread knows it; the stage of
-  /// tile t-1 is free and takes tile t+stages-1. Copies beyond the last tile write zeros.
+  /// Tile t lies in stage t % stages. At the start of iteration t, its copies have landed and every thread knows this.
+  /// The stage of tile t-1 is then free and receives tile t+stages-1. Copies beyond the last tile write zeros.
   HOTGEMM_DEVICE void accumulate() {
     CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
     CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
@@ -97,8 +97,8 @@ class FmaGemm {
     if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<0>();
   }
 
-  /// One step of k: fetch the next step's fragments, multiply this one's. The copies of a tile begin in the first step
-  /// of a k-tile and end in the last.
+  /// One step of k: loads the fragments of the next step, multiplies those of this step. The copies of a tile begin in
+  /// the first step of a k-tile and end in the last.
   template <int kStep>
   HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, Rows& rows, int chunk) {
     constexpr bool kLast = kStep == kSteps - 1;
@@ -120,7 +120,7 @@ class FmaGemm {
     if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, rows, chunk);
   }
 
-  /// The next tile lies in read_, for all threads. One stage alone is copied here, between two barriers.
+  /// Makes the next tile available in read_ for all threads. A single stage is copied here, between two barriers.
   HOTGEMM_DEVICE void next_tile(CopyA& copy_a, CopyB& copy_b) {
     if constexpr (kStages == 1) {
       ptx::bar_sync();
@@ -143,7 +143,7 @@ class FmaGemm {
     write_ = next_stage(write_);
   }
 
-  /// The oldest tile in flight has landed for every thread, and the stage before it is no longer read.
+  /// Waits until the oldest tile in flight has landed for every thread and the stage before it is no longer read.
   static HOTGEMM_DEVICE void await_tile() {
     if constexpr (kConfig.async_copy) ptx::cp_async_wait_group<kAhead - 1>();
     ptx::bar_sync();
@@ -162,7 +162,7 @@ class FmaGemm {
     f.b.load(rows.b + kTileB.offset_bytes(0, step));
   }
 
-  /// Without shared memory: each thread reads its rows of A and columns of B itself.
+  /// The main loop without shared memory: each thread reads its own rows of A and columns of B.
   HOTGEMM_DEVICE void accumulate_from_global() {
     const i64 step_a = kTraits.a_is_k_major() ? 1 : args_.lda, step_b = kTraits.b_is_k_major() ? 1 : args_.ldb;
     const i64 row_stride = kTraits.a_is_k_major() ? args_.lda : 1, col_stride = kTraits.b_is_k_major() ? args_.ldb : 1;
@@ -205,7 +205,7 @@ class FmaGemm {
     }
   }
 
-  /// alpha * acc + beta * C, rounded, for kWidth neighbours.
+  /// Stores alpha * acc + beta * C, rounded, for kWidth neighbouring elements.
   template <int kWidth>
   HOTGEMM_DEVICE void store_results(int i, int j) const {
     constexpr int kBytes = kWidth * kElementBytes;
@@ -233,7 +233,7 @@ class FmaGemm {
     } else {
 #pragma unroll
       for (int e = 0; e < kWidth; e += 2) {
-        // By halves and not narrow_pair, which sm_75 lacks for bf16.
+        // Packs halves instead of using narrow_pair, which sm_75 lacks for bf16.
         words[e / 2] = ptx::mov_b32_b16(ptx::narrow<kElement>(values[e]), ptx::narrow<kElement>(values[e + 1]));
       }
     }
@@ -258,10 +258,10 @@ class FmaGemm {
   const GemmArgs& args_;
   int thread_;
   int block_m_, block_n_;  // first row and column of this block's tile in D
-  ThreadPlace place_;      // of this thread in the tile
-  int whole_tiles_;        // of those still to be copied
+  ThreadPlace place_;      // first row and column of this thread in the tile
+  int whole_tiles_;        // tiles inside the matrices that are still to be copied
   u32 shared_;
-  u32 read_, write_;  // stages
+  u32 read_, write_;  // addresses of stages
   FmaAccumulators<kTraits.accumulator, kConfig.packed, kRows, kCols> accumulators_;
 };
 

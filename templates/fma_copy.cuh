@@ -1,6 +1,6 @@
 #pragma once
 
-// How family `fma` brings an operand's k-tiles from global to shared memory: by cp.async, or through registers.
+// The copies of an operand's k-tiles from global to shared memory in family `fma`: by cp.async, or through registers.
 
 #include "ptx/memory.hpp"
 #include "shared/fma_layout.hpp"
@@ -8,9 +8,9 @@
 
 namespace hotgemm {
 
-/// One thread's share of copying an operand's tiles, k-tile after k-tile. What lies beyond the matrix becomes zero.
+/// One thread's share of copying an operand's tiles, k-tile after k-tile. Elements beyond the matrix become zero.
 ///
-/// A tile is copied in two halves: `begin` issues its cp.async, or loads it to registers; `end` stores what was loaded.
+/// A tile is copied in two parts: `begin` issues cp.async or loads to registers; `end` stores the loaded registers.
 template <FmaTile kTile, bool kAsync>
 class FmaCopy {
   static constexpr int kElementBytes = kTile.element_bytes;
@@ -19,7 +19,7 @@ class FmaCopy {
   static constexpr int kWords = kWordsOf<kAccessBytes>;
 
  public:
-  /// `outer` is the first row of op(A), or column of op(B), of this block's tile, out of `outers`.
+  /// `outer` is the first row of op(A), or column of op(B), in this block's tile; the matrix has `outers` of them.
   HOTGEMM_DEVICE FmaCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
       : row_(kTile.thread_row(thread)), col_(kTile.thread_col(thread)) {
     const i64 first_row = (kTile.k_major ? outer : 0) + row_;
@@ -32,7 +32,8 @@ class FmaCopy {
     offset_ = kTile.k_major ? kTile.offset_bytes(row_, col_) : kTile.offset_bytes(col_, row_);
   }
 
-  /// Begins the copy of the current k-tile to `shared` and goes on to the next. `is_whole`: it lies inside the matrix.
+  /// Begins the copy of the current k-tile to `shared` and advances to the next. `is_whole`: the tile lies inside the
+  /// matrix.
   HOTGEMM_DEVICE void begin(u32 shared, bool is_whole) {
     if constexpr (kAsync) {
       if (is_whole) {
@@ -59,7 +60,7 @@ class FmaCopy {
 
  private:
   /// Calls use(number, place in the tile, source, elements left to the matrix's edge) for each of this thread's
-  /// accesses; the place is relative to its first.
+  /// accesses. The place is relative to the place of the first access.
   template <class Use>
   HOTGEMM_DEVICE void for_each_access(Use&& use) const {
     u64 source = source_;
@@ -78,7 +79,8 @@ class FmaCopy {
     }
   }
 
-  /// The copies of a tile that crosses the matrix's edge. Not unrolled: their predicates would fill the main loop.
+  /// The copies of a tile that crosses the matrix's edge. Not unrolled, because their predicates would fill the main
+  /// loop.
   HOTGEMM_DEVICE void issue_partial(u32 shared) const {
     u64 source = source_;
 #pragma unroll 1
@@ -99,7 +101,7 @@ class FmaCopy {
     ptx::cp_async<kAccessBytes>(shared, global, clamp(left, 0, kAccess) * kElementBytes);
   }
 
-  /// Of an access the first `left` elements, none if negative; the others are zero.
+  /// Loads the first `left` elements of an access, none if negative; the others become zero.
   static HOTGEMM_DEVICE void load_partial(u32 (&words)[kWords], u64 source, int left) {
 #pragma unroll
     for (int w = 0; w < kWords; ++w) words[w] = 0;
@@ -124,9 +126,9 @@ class FmaCopy {
     }
   }
 
-  int row_, col_;              // of this thread's first access in the tile
-  int rows_left_, cols_left_;  // from there to the matrix's edge; may be negative
-  int offset_;                 // of that access in shared memory, bytes
+  int row_, col_;              // row and column of this thread's first access in the tile
+  int rows_left_, cols_left_;  // from that access to the matrix's edge; may be negative
+  int offset_;                 // offset of that access in shared memory, bytes
   u64 source_;
   i64 pass_stride_, tile_stride_;  // bytes
   u32 staged_[kAsync ? 1 : kTile.accesses()][kWords];

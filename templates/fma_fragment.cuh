@@ -1,6 +1,6 @@
 #pragma once
 
-// What a thread of family `fma` holds in registers: its rows of A and columns of B at one k, and its sums.
+// The registers of a thread of family `fma`: its rows of A and columns of B at one k, and its sums.
 
 #include "ptx/convert.hpp"
 #include "ptx/math.hpp"
@@ -9,8 +9,8 @@
 
 namespace hotgemm {
 
-/// A thread's kCount elements of an operand at one k, in groups of kGroup that are kGroupStride elements apart. Packed
-/// ones fill their registers and are read a group at a time; others have a register each.
+/// A thread's kCount elements of an operand at one k, in groups of kGroup elements; groups are kGroupStride elements
+/// apart. Packed elements fill their registers and are read one group at a time. Other elements have one register each.
 template <DType kElement, bool kPacked, int kCount, int kGroup, int kGroupStride>
 class FmaFragment {
   static constexpr int kBytes = size_bytes(kElement);
@@ -43,7 +43,7 @@ class FmaFragment {
     if (!kPacked) return static_cast<u16>(words_[i]);
     return i % 2 == 0 ? static_cast<u16>(words_[i / 2]) : ptx::mov_b16_b32_high(words_[i / 2]);
   }
-  /// Elements 2 * i and 2 * i + 1 of 16 bits.
+  /// Elements 2 * i and 2 * i + 1, for types of 16 bits.
   HOTGEMM_DEVICE u32 pair(int i) const { return words_[i]; }
 
  private:
@@ -58,7 +58,7 @@ class FmaFragment {
   u32 words_[kPacked ? kCount * kBytes / 4 : kCount];
 };
 
-/// A thread's sums in f32. Columns are walked back and forth, so that neighbouring products share an operand.
+/// A thread's sums in f32. Columns are visited back and forth, so that neighbouring products share an operand.
 template <DType kAccumulator, bool kPacked, int kRows, int kCols>
 class FmaAccumulators {
   static_assert(kAccumulator == DType::f32);
@@ -86,7 +86,7 @@ class FmaAccumulators {
   float sums_[kRows][kCols] = {};
 };
 
-/// In f16, by pairs of columns.
+/// Sums in f16, in pairs of columns.
 template <int kRows, int kCols>
 class FmaAccumulators<DType::f16, true, kRows, kCols> {
  public:
@@ -110,7 +110,7 @@ class FmaAccumulators<DType::f16, true, kRows, kCols> {
   u32 sums_[kRows][kCols / 2] = {};
 };
 
-/// In f16, one by one.
+/// Sums in f16, one by one.
 template <int kRows, int kCols>
 class FmaAccumulators<DType::f16, false, kRows, kCols> {
  public:

@@ -35,8 +35,8 @@ template <GemmTraits kTraits, MmaConfig kConfig>
 class MmaGemm {
   static constexpr int kThreads = kConfig.threads();
   static constexpr int kBlocksM = kConfig.warp_m() / 16;       // 16×16 blocks of A per warp and k-step
-  static constexpr int kLoadColumns = kConfig.b_matrices / 2;  // of accumulators, 8 wide, whose B one ldmatrix loads
-  static constexpr int kBlocksN = kConfig.warp_n() / kConfig.load_n();  // such loads per warp and k-step
+  static constexpr int kLoadColumns = kConfig.b_matrices / 2;  // 8-wide columns of accumulators per ldmatrix of B
+  static constexpr int kBlocksN = kConfig.warp_n() / kConfig.load_n();  // loads of B per warp and k-step
   static constexpr int kColumns = kBlocksN * kLoadColumns;
   static constexpr int kKSteps = kConfig.block_k / kMmaK;
   static constexpr int kStages = kConfig.stages;
@@ -93,7 +93,7 @@ class MmaGemm {
                            warp_n_);
     const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
     const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
-    int whole_tiles = is_inside ? args_.k / kConfig.block_k : 0;  // of those still to be copied
+    int whole_tiles = is_inside ? args_.k / kConfig.block_k : 0;  // whole tiles that are still to be copied
     if constexpr (kStages == 1) {
       accumulate_in_turn(copy_a, copy_b, source_a, source_b, k_tiles, whole_tiles);
     } else {
@@ -101,7 +101,7 @@ class MmaGemm {
     }
   }
 
-  /// One stage: a tile is copied, then multiplied, and nothing of both at once.
+  /// The loop for one stage: a tile is copied, then multiplied; the two never overlap.
   HOTGEMM_DEVICE void accumulate_in_turn(CopyA& copy_a, CopyB& copy_b, const SourceA& source_a, const SourceB& source_b,
                                          int k_tiles, int& whole_tiles) {
     for (int tile = 0; tile < k_tiles; ++tile) {
@@ -114,8 +114,9 @@ class MmaGemm {
     }
   }
 
-  /// Tile t lives in stage t % stages. At the top of iteration t its copies have landed and every warp knows it; the
-  /// stage of tile t-1 is free and takes the copies of tile t+stages-1. Copies beyond the last tile write zeros.
+  /// Tile t lies in stage t % stages. At the start of iteration t, its copies have landed and every warp knows this.
+  /// The stage of tile t-1 is then free and receives the copies of tile t+stages-1. Copies beyond the last tile write
+  /// zeros.
   HOTGEMM_DEVICE void accumulate_overlapped(CopyA& copy_a, CopyB& copy_b, const SourceA& source_a,
                                             const SourceB& source_b, int k_tiles, int& whole_tiles) {
 #pragma unroll 1
@@ -146,10 +147,11 @@ class MmaGemm {
     ptx::bar_sync();  // the epilogue reuses the stages
   }
 
-  /// One k-step: fetch the next step's fragments, multiply this one's.
+  /// One k-step: loads the fragments of the next step, multiplies those of this step.
   ///
-  /// The copies all go out in the first step. Spread over the steps they end up just before the barrier, which then
-  /// sinks to the end of the tile and leaves no products to hide the loads behind it (docs/notebook/mma.md).
+  /// All copies are issued in the first step. If they were spread over the steps, they would end just before the
+  /// barrier. The barrier would then move to the end of the tile and leave no products to hide the loads behind it
+  /// (docs/notebook/mma.md).
   template <int kStep>
   HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, const SourceA& source_a,
                               const SourceB& source_b, u32& read, u32& write, int& whole_tiles) {
@@ -168,7 +170,7 @@ class MmaGemm {
   }
 
   /// Issues the copies of the next k-tile, as one group. Predicates take more instructions than the copies themselves,
-  /// so tiles that lie inside both matrices do without.
+  /// so tiles that lie inside both matrices are copied without them.
   static HOTGEMM_DEVICE void issue_tile(CopyA& copy_a, CopyB& copy_b, u32 stage, int& whole_tiles) {
     if (whole_tiles > 0) {
       copy_a.issue_whole(stage);
@@ -183,7 +185,7 @@ class MmaGemm {
     if constexpr (kConfig.async_copy) ptx::cp_async_commit_group();
   }
 
-  /// The oldest tile in flight has landed for every thread, and the stage before it is no longer read.
+  /// Waits until the oldest tile in flight has landed for every thread and the stage before it is no longer read.
   static HOTGEMM_DEVICE void await_tile() {
     ptx::cp_async_wait_group<kStages - 2>();
     ptx::bar_sync();
@@ -201,7 +203,7 @@ class MmaGemm {
     for (int j = 0; j < kBlocksN; ++j) source_b.load(f.b[j], stage + kTileA.bytes(), j, step);
   }
 
-  /// A k-step whose fragments are loaded when they are needed.
+  /// A k-step that loads its fragments when it needs them.
   HOTGEMM_DEVICE void multiply_step(const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
     if constexpr (kConfig.streams_b()) {
       multiply_streaming(source_a, source_b, stage, step);
@@ -212,7 +214,7 @@ class MmaGemm {
     }
   }
 
-  /// Columns are walked back and forth, so that neighbouring instructions share an operand; or always forward.
+  /// Columns are visited back and forth, so that neighbouring instructions share an operand; or always forward.
   HOTGEMM_DEVICE void multiply(const Fragments& f) {
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) {
@@ -226,7 +228,7 @@ class MmaGemm {
     }
   }
 
-  /// Column by column, with B loaded one ldmatrix ahead of its use: fewest registers.
+  /// Column by column, with B loaded one ldmatrix ahead of its use; this needs the fewest registers.
   HOTGEMM_DEVICE void multiply_streaming(const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
     u32 a[kBlocksM][4];
     u32 b[2][kConfig.b_matrices];
@@ -250,13 +252,14 @@ class MmaGemm {
 
   // ---- epilogue ----
 
-  /// Row of the block's tile at which the i-th accumulator of the warp begins, and column of the j-th.
+  /// The row of the block's tile at which the i-th accumulator of the warp begins, and the column of the j-th.
   HOTGEMM_DEVICE int accumulator_row(int i) const { return (warp_m_ + i * kConfig.warps_m) * 16; }
   HOTGEMM_DEVICE int accumulator_col(int j) const {
     return warp_n_ * kConfig.b_warp_step() + j / kLoadColumns * kConfig.b_load_step() + j % kLoadColumns * 8;
   }
 
-  /// Calls use(row, col, pair) for each pair of neighbouring results of this thread, relative to the block's tile.
+  /// Calls use(row, col, pair) for each pair of neighbouring results of this thread; row and col are relative to the
+  /// tile.
   template <class Use>
   HOTGEMM_DEVICE void for_each_pair(Use&& use) const {
     const Element2d first = accumulator_element(lane_, 0);
@@ -293,8 +296,8 @@ class MmaGemm {
     }
   }
 
-  /// Four of the warp's rows of 8 results at a time, of which each lane of a quad stores one. All lanes come to each
-  /// exchange; where fewer than four rows are left, the last lanes store nothing.
+  /// Stores four of the warp's rows of 8 results at a time; each lane of a quad stores one of them. All lanes take part
+  /// in each exchange. If fewer than four rows are left, the last lanes store nothing.
   HOTGEMM_DEVICE void store_shuffled() const {
     constexpr int kRows = kBlocksM * 2 * kColumns;
 #pragma unroll
@@ -313,7 +316,7 @@ class MmaGemm {
     }
   }
 
-  /// This lane's pair of the warp's `index`-th row of 8 results.
+  /// This lane's pair in the warp's `index`-th row of 8 results.
   HOTGEMM_DEVICE u32 result_word(int index) const {
     const ResultRow at = result_row(index, kColumns);
     const Accumulator& acc = accumulators_[at.block][at.column];
@@ -348,7 +351,7 @@ class MmaGemm {
   const GemmArgs& args_;
   int thread_, lane_;
   int block_m_, block_n_;  // first row and column of this block's tile in D
-  int warp_m_, warp_n_;    // this warp's place among warps_m × warps_n
+  int warp_m_, warp_n_;    // position of this warp among warps_m × warps_n
   u32 shared_;
   Accumulator accumulators_[kBlocksM][kColumns];
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-// The rate of mma.sync.m16n8k16 from registers: what a kernel of family `mma` could reach if all its loads were free.
+// Measures the rate of mma.sync.m16n8k16 from registers, which is the limit of family `mma` if all loads were free.
 // sm_80 and later.
 
 #include "check.cuh"
@@ -13,7 +13,8 @@ namespace hotgemm {
 template <DType kElement, DType kAccumulator>
 class MmaCeiling {
  public:
-  /// Power, and with it the clock, depends on the operands' bits, so they are normal variables as in a measured GEMM.
+  /// Power, and with it the clock, depends on the bits of the operands, so they are normal variables as in a measured
+  /// GEMM.
   HOTGEMM_DEVICE explicit MmaCeiling(u32 seed, u32 thread) {
 #pragma unroll
     for (int i = 0; i < kCeilingFragments; ++i) {
@@ -38,7 +39,8 @@ class MmaCeiling {
           }
         }
       }
-      // The next iteration takes away what this one has added: f16 accumulators neither overflow nor stand still.
+      // The next iteration subtracts what this one has added, so that f16 accumulators neither overflow nor stay
+      // constant.
 #pragma unroll
       for (int j = 0; j < kCeilingFragments; ++j) {
         b_[j][0] ^= kSigns;
@@ -58,7 +60,7 @@ class MmaCeiling {
   }
 
  private:
-  static constexpr u32 kSigns = 0x80008000u;  // of two f16, or bf16
+  static constexpr u32 kSigns = 0x80008000u;  // sign bits of two f16 or bf16
 
   struct AccumulatorF32 {
     float r[4] = {};

@@ -1,6 +1,6 @@
 #pragma once
 
-// What family `mma` makes of its sums, and how that reaches D.
+// The epilogue of family `mma`: results from sums, and their stores to D.
 
 #include "ptx/convert.hpp"
 #include "ptx/math.hpp"
@@ -12,11 +12,11 @@
 
 namespace hotgemm {
 
-/// From a thread's sums to D, at rows and columns of the whole matrix. What lies outside it is neither read nor
-/// written. The functions are static: a reference kept in an object moves instructions of kernels that are tuned.
+/// Computes and stores results, at rows and columns of the whole matrix. Elements outside the matrix are neither read
+/// nor written. The functions are static, because a reference held in an object moves instructions of tuned kernels.
 template <GemmTraits kTraits>
 struct MmaResult {
-  static constexpr int kWidestStore = max_of(kTraits.vec_d, 2) * 2;  // bytes, of several results
+  static constexpr int kWidestStore = max_of(kTraits.vec_d, 2) * 2;  // bytes of the widest store, of several results
 
   /// alpha * acc + beta * C at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
   static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, float low, float high, int row, int col) {
@@ -48,7 +48,7 @@ struct MmaResult {
     }
   }
 
-  /// Eight results from shared memory; `row` lies inside the matrix.
+  /// Stores eight results from shared memory; `row` lies inside the matrix.
   static HOTGEMM_DEVICE void store_chunk(const GemmArgs& args, u32 shared, int row, int col) {
     const u64 d = address(args.d, args.ldd, row, col);
     if (kTraits.vec_d >= 2 && col + 8 <= args.n) {
@@ -58,7 +58,7 @@ struct MmaResult {
     }
   }
 
-  /// Eight results from registers.
+  /// Stores eight results from registers.
   static HOTGEMM_DEVICE void store_row(const GemmArgs& args, const u32 (&words)[4], int row, int col) {
     if (row >= args.m) return;
     const u64 d = address(args.d, args.ldd, row, col);

@@ -1,7 +1,7 @@
 #pragma once
 
-// How an operand's tiles come from global memory to shared memory, and from there to the registers of a warp. Used by
-// families whose tiles are copied by threads.
+// The copies of an operand's tiles from global to shared memory, and the loads from there to the registers of a warp.
+// For families whose threads copy the tiles.
 
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
@@ -13,10 +13,12 @@ namespace hotgemm {
 
 /// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
 ///
-/// A tile has `rows` rows of `row_elements`, contiguous in memory along a row. For a k-major operand rows run along m
-/// (or n) and the row along k; otherwise the other way round. What lies beyond the matrix is written as zero.
+/// A tile has `rows` rows of `row_elements` elements that are contiguous in memory. If the operand is k-major, each row
+/// runs along k, and the rows follow each other along m (or n); otherwise the other way round. Elements beyond the
+/// matrix are written as zero.
 ///
-/// Copies are asynchronous, or pass through registers: then they are done, for this thread, when they have been issued.
+/// Copies are asynchronous, or pass through registers. The latter are complete for this thread when they have been
+/// issued.
 template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync = true>
 class TileCopy {
  public:
@@ -28,10 +30,10 @@ class TileCopy {
   static constexpr int kColPasses = kAccessesPerRow / kThreadsPerRow;
   static constexpr bool kRaggedRows = kTile.rows % kRowsPerPass != 0;
   static constexpr int kBlockK = kKMajor ? kRowElements : kTile.rows;
-  // Element by element there are too many accesses to unroll them all in a second's compile time.
+  // With single elements, unrolling all accesses would take more than a second to compile.
   static constexpr int kUnroll = kVec == 1 ? 8 : kRowPasses;
 
-  /// `outer` is the first row of op(A), or column of op(B), of this block's tile, out of `outers`.
+  /// `outer` is the first row of op(A), or column of op(B), in this block's tile; the matrix has `outers` of them.
   HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
       : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
     const i64 first_row = (kKMajor ? outer : 0) + row_;
@@ -43,12 +45,12 @@ class TileCopy {
     cols_left_ = (kKMajor ? k : outers - outer) - col_;
   }
 
-  /// Whether this block's tile lies inside the matrix along m (or n). The same for all threads.
+  /// True if this block's tile lies inside the matrix along m (or n). The result is the same for all threads.
   static HOTGEMM_DEVICE bool is_inside(int outer, int outers) {
     return outers - outer >= (kKMajor ? kTile.rows : kRowElements);
   }
 
-  /// Issues the copies of the current k-tile into `shared`, which lies inside the matrix as a whole.
+  /// Issues the copies of the current k-tile, which must lie inside the matrix completely, to `shared`.
   HOTGEMM_DEVICE void issue_whole(u32 shared) const {
     if constexpr (kThroughRegisters && kRowPasses * kColPasses <= kMostPieces) {
       copy_at_once(shared);
@@ -62,8 +64,8 @@ class TileCopy {
     }
   }
 
-  /// The same for a tile that may cross the matrix's edge. Not unrolled: it is rare, and its predicates would fill the
-  /// main loop with instructions that are skipped.
+  /// The same for a tile that may cross the matrix's edge. Not unrolled, because it is rare and its predicates would
+  /// fill the main loop with instructions that are skipped.
   HOTGEMM_DEVICE void issue_partial(u32 shared) const {
     u64 source = source_;
 #pragma unroll 1
@@ -79,11 +81,12 @@ class TileCopy {
   }
 
  private:
-  // Two bytes are less than cp.async can copy: element by element goes through registers anyway, one at a time.
+  // cp.async cannot copy as little as two bytes. Single elements therefore pass through registers anyway, one at a
+  // time.
   static constexpr bool kThroughRegisters = !kAsync && kVec > 1;
-  static constexpr int kMostPieces = 8;  // that wait in registers, of up to four each
+  static constexpr int kMostPieces = 8;  // pieces that wait in registers, of up to four registers each
 
-  /// The whole tile: all loads, then all stores, so that the loads wait for memory together.
+  /// Copies the whole tile: all loads, then all stores, so that all loads are in flight together.
   HOTGEMM_DEVICE void copy_at_once(u32 shared) const {
     u32 pieces[kRowPasses * kColPasses][kWordsOf<kVec * 2>];
     for_each_access([&](int index, int, int, u64 source) { load_global<kVec * 2>(pieces[index], source); });
@@ -109,7 +112,7 @@ class TileCopy {
     }
   }
 
-  /// One row of this thread's, of which `left` elements lie inside the matrix.
+  /// Issues one row of this thread; `left` of its elements lie inside the matrix.
   HOTGEMM_DEVICE void issue_pass(u32 shared, u64 source, int pass, int left) const {
     const int row = row_ + pass * kRowsPerPass;
     if (kRaggedRows && row >= kTile.rows) return;
@@ -121,7 +124,8 @@ class TileCopy {
     }
   }
 
-  /// One access, of which `left` elements lie inside the matrix: none if negative, and maybe more than it has.
+  /// Issues one access; `left` of its elements lie inside the matrix. `left` may be negative (none) or larger than the
+  /// access.
   static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int left) {
     if constexpr (kVec == 1) {
       ptx::st_shared_b16(shared, left > 0 ? ptx::ld_global_b16(global) : u16{0});
@@ -140,19 +144,20 @@ class TileCopy {
     }
   }
 
-  int row_, col_;              // of this thread's first access in the tile
-  int rows_left_, cols_left_;  // from there to the matrix's edge; may be negative
+  int row_, col_;              // row and column of this thread's first access in the tile
+  int rows_left_, cols_left_;  // from that access to the matrix's edge; may be negative
   u64 source_;
   i64 pass_stride_, tile_stride_;  // bytes
 };
 
-/// Where a warp's ldmatrix finds an operand's fragments in its tile: of a 16×16 block by four matrices, or of one 8
-/// wide and 16 along k by two.
+/// The addresses that a warp's ldmatrix uses to load an operand's fragments from its tile. Four matrices are a 16×16
+/// block; two are a block 8 wide and 16 along k.
 ///
-/// A warp's blocks begin kWarpStep elements behind those of the warp before, and are kBlockStep elements apart. The
-/// larger of the two is a multiple of all that the smaller one can add up to: warps take blocks in turn, or each has
-/// its blocks side by side. Then the chunk index of a thread's first block and the steps to its other blocks share no
-/// bits (for powers of two), the swizzle's XOR distributes over them, and one register addresses them all.
+/// A warp's blocks begin kWarpStep elements after those of the warp before, and are kBlockStep elements apart. The
+/// larger step is a multiple of the range that the smaller steps cover, because warps either take blocks in turn or
+/// have their blocks side by side. Then the chunk index of a thread's first block and the steps to its other blocks
+/// share no bits (for powers of two), the XOR of the swizzle distributes over them, and one register addresses all
+/// blocks.
 template <TileLayout kTile, bool kKMajor, int kWarpStep, int kBlockStep, int kMatrices = 4>
 class FragmentSource {
  public:

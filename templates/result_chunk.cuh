@@ -1,7 +1,7 @@
 #pragma once
 
-// From sums to D: alpha * sum + beta * C, rounded once. Used by families whose threads store eight neighbouring results
-// at a time.
+// Computes D from sums: alpha * sum + beta * C, rounded once. For families whose threads store eight neighbouring
+// results at a time.
 
 #include "ptx/convert.hpp"
 #include "ptx/element.hpp"
@@ -14,13 +14,13 @@
 
 namespace hotgemm {
 
-/// Eight results of a row, from column `col` on.
+/// Eight results of a row, starting at column `col`.
 template <GemmTraits kTraits>
 class ResultChunk {
  public:
   HOTGEMM_DEVICE ResultChunk(const GemmArgs& args, int row, int col) : args_(args), row_(row), col_(col) {}
 
-  /// Stores what `sums` become; those outside the matrix are neither read nor written.
+  /// Stores the results of `sums`. Elements outside the matrix are neither read nor written.
   HOTGEMM_DEVICE void store(const float (&sums)[8]) const {
     if (row_ >= args_.m) return;
     if (kTraits.vec_d >= 2 && col_ + 8 <= args_.n) {
@@ -39,7 +39,7 @@ class ResultChunk {
     store_global_aligned<max_of(kTraits.vec_d, 2) * 2>(d, v);
   }
 
-  /// Element by element. Unrolled, since the sums are registers.
+  /// Stores element by element. Unrolled, because the sums are registers.
   HOTGEMM_DEVICE void store_partial(const float (&sums)[8]) const {
     const u64 d = address(args_.d, args_.ldd);
 #pragma unroll
@@ -51,7 +51,7 @@ class ResultChunk {
     }
   }
 
-  /// C is as well aligned as D.
+  /// Loads C with the access width of D, because both have the same alignment.
   HOTGEMM_DEVICE ptx::Vec4 load_c() const {
     const u64 c = address(args_.c, args_.ldc);
     if constexpr (kTraits.vec_d == 8) {
@@ -61,7 +61,7 @@ class ResultChunk {
     }
   }
 
-  /// Two results, from their sums and the two elements of C.
+  /// Two results, from two sums and two elements of C.
   HOTGEMM_DEVICE u32 pair(float low, float high, u32 c) const {
     low *= args_.alpha;
     high *= args_.alpha;

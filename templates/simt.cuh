@@ -1,7 +1,7 @@
 #pragma once
 
-// Family `simt`: CUDA cores, any architecture, any shape and alignment. It is the reference and the last resort, so the
-// obvious code comes first. The picture is in docs/kernels/simt.md.
+// Family `simt`: CUDA cores, any architecture, any shape and alignment. It is the reference and the fallback, so the
+// code is simple rather than fast. The picture is in docs/kernels/simt.md.
 //
 //   global ──element by element, widened──▶ shared (f32) ──▶ registers ──fma──▶ D
 
@@ -21,7 +21,7 @@ class SimtGemm {
   static constexpr int kThreads = kConfig.threads();
   static constexpr int kThreadCols = kConfig.block_n / kConfig.thread_n;
   static constexpr int kThreadRows = kConfig.block_m / kConfig.thread_m;
-  static constexpr int kRowA = kConfig.block_m + 1;  // shared rows run along k; the padding spreads the banks
+  static constexpr int kRowA = kConfig.block_m + 1;  // rows run along k; padding avoids bank conflicts
   static constexpr int kRowB = kConfig.block_n + 1;
   static constexpr int kElementBytes = size_bytes(kTraits.element);
 
@@ -49,7 +49,7 @@ class SimtGemm {
 
  private:
   /// shared[k][outer] = matrix(outer0 + outer, k0 + k), or zero beyond the matrix. Neighbouring threads read
-  /// neighbouring addresses, whichever way the operand is stored.
+  /// neighbouring addresses for both ways of storing the operand.
   template <int kRow, int kOuter, bool kKMajor>
   HOTGEMM_DEVICE void load_tile(u32 shared, u64 matrix, i64 ld, int outer0, int outers, int k0) const {
     for (int index = thread_; index < kOuter * kConfig.block_k; index += kThreads) {
@@ -122,7 +122,7 @@ class SimtGemm {
   const GemmArgs& args_;
   int thread_;
   int block_m_, block_n_;    // first row and column of this block's tile in D
-  int thread_m_, thread_n_;  // of this thread's first element in the tile
+  int thread_m_, thread_n_;  // first row and column of this thread in the tile
   u32 shared_a_, shared_b_;
   float accumulators_[kConfig.thread_m][kConfig.thread_n] = {};
 };

@@ -1,6 +1,7 @@
 #pragma once
 
-// Accesses of 2, 4, 8 or 16 bytes, by one name. A value is held in 32-bit words, of which the narrowest fills half.
+// Accesses of 2, 4, 8 or 16 bytes, under one name. A value is held in 32-bit words; a value of 2 bytes fills half a
+// word.
 
 #include "ptx/memory.hpp"
 
@@ -39,7 +40,7 @@ HOTGEMM_DEVICE void store_global(u64 address, const u32 (&words)[kWordsOf<kBytes
   }
 }
 
-/// 16 bytes, in the widest stores that an alignment of kBytes, 4 at least, allows.
+/// Stores 16 bytes, with the widest stores that an alignment of kBytes (at least 4) allows.
 template <int kBytes>
 HOTGEMM_DEVICE void store_global_aligned(u64 address, const ptx::Vec4& v) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
@@ -70,7 +71,7 @@ HOTGEMM_DEVICE void store_shared(u32 address, const u32 (&words)[kWordsOf<kBytes
   }
 }
 
-/// The bits of element `i` of those in `words`.
+/// The bits of element `i` in `words`.
 template <int kElementBytes, int kWords>
 HOTGEMM_DEVICE u32 element_bits(const u32 (&words)[kWords], int i) {
   if constexpr (kElementBytes == 4) {

@@ -24,10 +24,12 @@
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
+#include "scaled_sum.cuh"
 #include "shared/byte_share.hpp"
-#include "shared/tile_order.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_epilogue.cuh"
+#include "wgmma_load.cuh"
+#include "wgmma_schedule.cuh"
 
 namespace hotgemm {
 
@@ -49,30 +51,38 @@ struct StageCursor {
   }
 };
 
+/// What a kernel of the family is made of, beside its config and its instruction. A kernel that loads, divides its work
+/// or ends otherwise is given other parts.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+struct WgmmaParts {
+  using LoadA =
+      TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n>;  // blocks beside each other share A,
+  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m>;  // those below each other B
+  using Schedule = WholeTiles<kConfig>;
+  using Epilogue = WgmmaEpilogue<kTraits, kConfig, ScaledSum<kTraits>>;
+};
+
 /// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for config and traits.
-template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction>
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction, class Parts>
 class WgmmaGemm {
   static constexpr WgmmaTile kTileA = kConfig.a_tile(kTraits);
   static constexpr WgmmaTile kTileB = kConfig.b_tile(kTraits);
   static constexpr int kStages = kConfig.stages;
-  static constexpr u32 kStageBytes = kConfig.stage_bytes();
+  static constexpr u32 kStageBytes = kConfig.stage_bytes(kTraits);
   static constexpr int kBlocksM = kConfig.consumer_m() / kWgmmaM;  // instructions per k-step
-  static constexpr int kKSteps = kConfig.block_k / kWgmmaK;
+  static constexpr int kKSteps = kTileA.k_steps();
   static constexpr int kCluster = kConfig.cluster();
 
+  // One of them arrives where a turn ends. A warp may be ahead of another of its warpgroup by all products of a k-tile:
+  // if one spoke for all, the turn could come round again before the last warp has seen that it began.
+  static constexpr int kTurnThreads = kWarpSize;
+
   using Cursor = StageCursor<kStages>;
-  using Epilogue = WgmmaEpilogue<kTraits, kConfig>;
+  using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
 
  public:
-  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread)
-      : args_(args),
-        thread_(thread),
-        rank_(kCluster == 1 ? 0 : ptx::cluster_ctarank()),
-        shared_(ptx::dynamic_shared_base()),
-        k_tiles_((args.gemm.k + kConfig.block_k - 1) / kConfig.block_k),
-        tiles_m_(tiles(args.gemm.m, kConfig.block_m * kConfig.cluster_m)),
-        tiles_n_(tiles(args.gemm.n, kConfig.block_n * kConfig.cluster_n)) {}
+  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread) : WgmmaGemm(args, thread, cluster_rank()) {}
 
   HOTGEMM_DEVICE void run() {
     if (thread_ == 0) make_barriers();
@@ -101,11 +111,19 @@ class WgmmaGemm {
   }
 
  private:
-  static HOTGEMM_DEVICE u32 tiles(int extent, int tile) { return static_cast<u32>((extent - 1) / tile + 1); }
+  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread, u32 rank)
+      : args_(args),
+        thread_(thread),
+        shared_(ptx::dynamic_shared_base()),
+        load_a_(args, rank),
+        load_b_(args, rank),
+        schedule_(args.gemm, rank) {}
+
+  static HOTGEMM_DEVICE u32 cluster_rank() { return kCluster == 1 ? 0 : ptx::cluster_ctarank(); }
 
   // ---- barriers ----
 
-  HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset() + stage * 8; }
+  HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset(kTraits) + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
   HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
 
@@ -115,21 +133,15 @@ class WgmmaGemm {
       ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);
     }
     if constexpr (kConfig.ping_pong) {
-      for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer) ptx::mbarrier_init(go(consumer), 1);
+      for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
+        ptx::mbarrier_init(go(consumer), kWarpgroupThreads / kTurnThreads);
     }
     ptx::fence_mbarrier_init();
-    if (k_tiles_ > 0) {  // or else there are no maps of A and B
-      prefetch_maps<kTileA, kConfig.cluster_n>(args_.a, args_.a_rest, args_.gemm.m);
-      prefetch_maps<kTileB, kConfig.cluster_m>(args_.b, args_.b_rest, args_.gemm.n);
+    if (schedule_.has_products()) {  // or else there are no maps of A and B
+      load_a_.prefetch_maps();
+      load_b_.prefetch_maps();
     }
     if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::prefetch_tensormap(args_.d);
-  }
-
-  template <WgmmaTile kTile, int kSharers>
-  static HOTGEMM_DEVICE void prefetch_maps(const TensorMap& whole, const TensorMap& rest, int extent) {
-    constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
-    if (!kTile.k_major || extent >= kRows) ptx::prefetch_tensormap(whole);
-    if (kTile.k_major && extent % kRows != 0) ptx::prefetch_tensormap(rest);
   }
 
   /// All threads of block or cluster.
@@ -157,89 +169,27 @@ class WgmmaGemm {
     if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);
   }
 
-  /// Calls use(m, n, turn) with the first row and column of each of this block's tiles, and how many came before it.
-  /// Clusters take groups of tiles in raster order; where a group reaches beyond D, so may a block's tile, which
-  /// nobody stores.
-  template <class Use>
-  HOTGEMM_DEVICE void for_each_tile(Use&& use) const {
-    const u32 groups = tiles_m_ * tiles_n_;
-    const u32 step = ptx::grid_size() / kCluster;
-    u32 group = ptx::block_index() / kCluster;
-    for (u32 turn = 0; group < groups; ++turn, group += step) {
-      const TileCoord at =
-          tile_at(group, tiles_m_, tiles_n_, static_cast<u32>(args_.gemm.raster_width), args_.gemm.raster_along_n != 0);
-      const int rank = static_cast<int>(rank_);
-      use((at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,
-          (at.n * kConfig.cluster_n + rank / kConfig.cluster_m) * kConfig.block_n, turn);
-      if constexpr (kConfig.one_tile) return;
-    }
-  }
-
   // ---- copies ----
 
   HOTGEMM_DEVICE void produce() const {
     Cursor cursor;
-    for_each_tile([&](int m, int n, u32) {
-      for (int tile = 0; tile < k_tiles_; ++tile) {
+    schedule_.for_each_item([&](const WorkItem& item) {
+      for (int tile = 0; tile < item.k_tiles; ++tile) {
         await(empty(cursor.stage), cursor.parity ^ 1);
-        copy_stage(cursor.stage, m, n, tile);
+        copy_stage(cursor.stage, item, tile);
         cursor.advance();
       }
     });
   }
 
-  /// By one thread, into a stage that nobody reads any more.
-  HOTGEMM_DEVICE void copy_stage(u32 stage, int m, int n, int tile) const {
+  /// Copies the item's k-tile number `tile`; by one thread, into a stage that nobody reads any more.
+  HOTGEMM_DEVICE void copy_stage(u32 stage, const WorkItem& item, int tile) const {
     const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, tile_bytes<kTileA>(m, args_.gemm.m) + tile_bytes<kTileB>(n, args_.gemm.n));
+    ptx::mbarrier_arrive_expect_tx(barrier, load_a_.bytes(item.m) + load_b_.bytes(item.n));
     const u32 shared = shared_ + stage * kStageBytes;
-    const int k = tile * kConfig.block_k;
-    // Blocks beside each other share A, those below each other B.
-    copy<kTileA, kConfig.cluster_n>(shared, args_.a, args_.a_rest, m, args_.gemm.m, k, barrier);
-    copy<kTileB, kConfig.cluster_m>(shared + kTileA.bytes(), args_.b, args_.b_rest, n, args_.gemm.n, k, barrier);
-  }
-
-  /// Bytes that come for the operand's tile at `outer`. The copy engine takes longer for a row beyond the matrix than
-  /// for one of it. Where such rows are m's or n's they are left out, and what was there before is multiplied into rows
-  /// or columns that D does not have; where they are k's, they must be zeros.
-  template <WgmmaTile kTile>
-  static HOTGEMM_DEVICE u32 tile_bytes(int outer, int extent) {
-    if constexpr (!kTile.k_major) return kTile.bytes();
-    const int rows = min_of(extent - outer, kTile.rows());
-    return static_cast<u32>(max_of(rows, 0) * kTile.slabs() * kTile.swizzle_bytes);
-  }
-
-  /// The tile that begins at `outer`, `k`, slab by slab; of one that kSharers blocks share, this block's rows of each
-  /// slab, to all of them.
-  template <WgmmaTile kTile, int kSharers>
-  HOTGEMM_DEVICE void copy(u32 shared, const TensorMap& whole, const TensorMap& rest, int outer, int extent, int k,
-                           u32 barrier) const {
-    constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
-    constexpr int kBoxes = kTile.rows() / kSharers / kRows;
-    const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
-    // Or the producer's few registers spill. Host compilers do not look into the pragma.
-    [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;
-#pragma unroll kUnroll
-    for (int slab = 0; slab < kTile.slabs(); ++slab) {
-#pragma unroll
-      for (int i = 0; i < kBoxes; ++i) {
-        const int row = first + i * kRows, column = slab * kTile.slab_elements();
-        const int left = kTile.k_major ? extent - outer - row : kRows;
-        if (left <= 0) continue;
-        const TensorMap& map = left < kRows ? rest : whole;
-        copy_box<kSharers>(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
-                           kTile.k_major ? k + column : outer + column, kTile.k_major ? outer + row : k + row, barrier);
-      }
-    }
-  }
-
-  template <int kSharers>
-  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
-    if constexpr (kSharers == 1) {
-      ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier);
-    } else {
-      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, (1 << kSharers) - 1);
-    }
+    const int k = (item.first_k_tile + tile) * kConfig.block_k;
+    load_a_.copy(shared, item.m, k, barrier);
+    load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
   }
 
   // ---- products ----
@@ -247,37 +197,37 @@ class WgmmaGemm {
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
     const Epilogue epilogue(args_, thread_ % kWarpSize,
-                            shared_ + kConfig.store_offset() + warp * kConfig.warp_store_bytes());
+                            shared_ + kConfig.store_offset(kTraits) + warp * kConfig.warp_store_bytes(kTraits));
     Cursor cursor;
     Accumulator accumulators[kBlocksM];  // zeros: with k = 0 no product overwrites them
-    for_each_tile([&](int m, int n, u32 turn) {
-      if (kConfig.ping_pong && turn % kConfig.consumers != static_cast<u32>(consumer)) {
-        cursor.advance(static_cast<u32>(k_tiles_));
+    schedule_.for_each_item([&](const WorkItem& item) {
+      if (kConfig.ping_pong && item.turn % kConfig.consumers != static_cast<u32>(consumer)) {
+        cursor.advance(static_cast<u32>(item.k_tiles));
         return;
       }
-      if constexpr (kConfig.ping_pong) await_turn(consumer, turn / kConfig.consumers);
-      multiply(accumulators, cursor, consumer, m, n);
-      epilogue.store(accumulators, m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
-                     n + kConfig.first_col(consumer));
+      if constexpr (kConfig.ping_pong) await_turn(consumer, item);
+      multiply(accumulators, cursor, consumer, item);
+      epilogue.store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
+                     item.n + kConfig.first_col(consumer));
     });
   }
 
   /// Until the consumer before this one has seen all its stages full. Without that a consumer that is ahead by two
   /// passes through the ring would take the end of an earlier phase for the one that it waits for: both have its
   /// parity.
-  HOTGEMM_DEVICE void await_turn(int consumer, u32 round) const {
-    if (k_tiles_ == 0) return;  // no stage to be confused about, nor what would keep a consumer's warps together
-    const u32 parity = round & 1;
+  HOTGEMM_DEVICE void await_turn(int consumer, const WorkItem& item) const {
+    if (item.k_tiles == 0) return;  // no stage to be confused about, nor what would keep a consumer's warps together
+    const u32 parity = item.turn / kConfig.consumers & 1;
     await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the first of all waits for nobody
   }
-  HOTGEMM_DEVICE void end_turn(int consumer) const {
-    if (k_tiles_ > 0 && thread_ % kWarpgroupThreads == 0)
+  HOTGEMM_DEVICE void end_turn(int consumer, const WorkItem& item) const {
+    if (item.k_tiles > 0 && thread_ % kTurnThreads == 0)
       ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
   }
 
   /// One k-tile's products are always in flight while the next one's are issued: a stage is given back one k-tile late.
-  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kBlocksM], Cursor& cursor, int consumer, int m,
-                               int n) const {
+  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kBlocksM], Cursor& cursor, int consumer,
+                               const WorkItem& item) const {
     const u64 first_a =
         kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
     const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +
@@ -288,10 +238,10 @@ class WgmmaGemm {
         kConfig.one_tile && ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u) == 0;
     if constexpr (kConfig.one_tile) pin(accumulators);
     if (copies && ptx::elect_sync()) {
-      for (int tile = 0; tile < min_of(kStages, k_tiles_); ++tile) copy_stage(static_cast<u32>(tile), m, n, tile);
+      for (int tile = 0; tile < min_of(kStages, item.k_tiles); ++tile) copy_stage(static_cast<u32>(tile), item, tile);
     }
     Cursor previous;
-    for (int tile = 0; tile < k_tiles_; ++tile) {
+    for (int tile = 0; tile < item.k_tiles; ++tile) {
       await(full(cursor.stage), cursor.parity);
       const u64 stage = descriptor_step(kStageBytes) * cursor.stage;
       ptx::wgmma_fence();
@@ -306,26 +256,28 @@ class WgmmaGemm {
       }
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();
-      if (tile > 0 && is_given_back(tile - 1)) {
+      if (tile > 0 && is_given_back(item, tile - 1)) {
         release(previous.stage);
         if (copies) {
           await(empty(previous.stage), previous.parity);
-          if (ptx::elect_sync()) copy_stage(previous.stage, m, n, tile - 1 + kStages);
+          if (ptx::elect_sync()) copy_stage(previous.stage, item, tile - 1 + kStages);
         }
       }
       previous = cursor;
       cursor.advance();
     }
-    if constexpr (kConfig.ping_pong) end_turn(consumer);
+    if constexpr (kConfig.ping_pong) end_turn(consumer, item);
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
-    if (k_tiles_ > 0 && is_given_back(k_tiles_ - 1)) release(previous.stage);
+    if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);
     // The block has all that its neighbours send it: what they copy, and, since it has copied after them, arrivals.
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
   }
 
   /// Blocks that stay give back every stage, one-tile blocks those that another k-tile comes to.
-  HOTGEMM_DEVICE bool is_given_back(int tile) const { return !kConfig.one_tile || tile + kStages < k_tiles_; }
+  static HOTGEMM_DEVICE bool is_given_back(const WorkItem& item, int tile) {
+    return !kConfig.one_tile || tile + kStages < item.k_tiles;
+  }
 
   static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kBlocksM]) {
 #pragma unroll
@@ -347,19 +299,19 @@ class WgmmaGemm {
 
   const WgmmaArgs& args_;
   int thread_;
-  u32 rank_;  // of this block in its cluster
   u32 shared_;
-  int k_tiles_;
-  u32 tiles_m_, tiles_n_;  // of a cluster's size
+  typename Parts::LoadA load_a_;
+  typename Parts::LoadB load_b_;
+  typename Parts::Schedule schedule_;
 };
 
 /// One tile: a block for each. Otherwise as many blocks as the GPU holds at once, or fewer. Whole clusters in any case.
-template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction>
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction, class Parts = WgmmaParts<kTraits, kConfig>>
 HOTGEMM_DEVICE void wgmma_gemm(const WgmmaArgs& args) {
 #if defined(__CUDA_ARCH__)
   static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
 #endif
-  WgmmaGemm<kTraits, kConfig, Instruction>(args, ptx::thread_index()).run();
+  WgmmaGemm<kTraits, kConfig, Instruction, Parts>(args, ptx::thread_index()).run();
 }
 
 }  // namespace hotgemm

@@ -60,7 +60,7 @@ HOTGEMM_DEVICE void wgmma_ceiling(const CeilingArgs& args) {
     const u64 signed_a = a + descriptor_step(kCeilingTileA.slab_bytes()) * static_cast<u64>(iteration % 2);
     ptx::wgmma_fence();
 #pragma unroll
-    for (int step = 0; step < kCeilingTileB.block_k / kWgmmaK; ++step) {
+    for (int step = 0; step < kCeilingTileB.k_steps(); ++step) {
       Instruction::mma_async(accumulator.d, signed_a + descriptor_step(kCeilingTileA.offset_bytes(0, step)),
                              b + descriptor_step(kCeilingTileB.offset_bytes(0, step)), true);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
-// From accumulators to D, for family `wgmma`: alpha * sum + beta * C, rounded.
+// From accumulators to D, for family `wgmma`. The sink takes pieces of the tile to D; the op says what is computed for
+// each pair of elements.
 
 #include "ptx/bulk_copy.hpp"
 #include "ptx/convert.hpp"
@@ -26,23 +27,25 @@ struct WgmmaAccumulator<DType::f16, kColumns> {
   HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
 };
 
-/// Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled rows, and
-/// from there the copy engine takes them, which leaves the load-store units to the consumers that multiply. It writes
-/// whole 16-byte chunks, so that rows that end within one, or begin anywhere, are stored by the lanes. C, if any, comes
-/// through the same buffers.
-template <GemmTraits kTraits, WgmmaConfig kConfig>
+/// The sink. Each warp stores its rows by itself, 64 columns at a time through buffers of its own: stmatrix to swizzled
+/// rows, and from there the copy engine takes them, which leaves the load-store units to the consumers that multiply.
+/// It writes whole 16-byte chunks, so that rows that end within one, or begin anywhere, are stored by the lanes. C, if
+/// any, comes through the same buffers.
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op>
 class WgmmaEpilogue {
   static constexpr int kBlocks = kConfig.consumer_m() / kWgmmaM;
   static constexpr int kColumns = kConfig.consumer_n();
   static constexpr int kRows = WgmmaConfig::kStoreRows;
-  static constexpr int kPieceColumns = WgmmaConfig::kStoreCols;
+  static constexpr int kElementBytes = size_bytes(kTraits.element);
+  static constexpr int kChunkElements = kChunkBytes / kElementBytes;
+  static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
   static constexpr int kPieceBytes = WgmmaConfig::kStoreBytes;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
   static constexpr bool kBulk = kConfig.stores_in_bulk(kTraits);
   /// All that the copy engine takes have the same width: the last piece may begin among columns that the one before has
   /// stored already. Not with C, which may be D, and then is no more what it was.
-  static constexpr bool kOverlaps = kBulk && !kTraits.reads_c && kColumns % kPieceColumns != 0;
-  static constexpr int kBuffers = kConfig.store_buffers();
+  static constexpr bool kOverlaps = kBulk && !Op::kReadsC && kColumns % kPieceColumns != 0;
+  static constexpr int kBuffers = kConfig.store_buffers(kTraits);
   /// Elements that a lane moves at once between a buffer and D.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
 
@@ -77,16 +80,16 @@ class WgmmaEpilogue {
       if (lane_ == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
       if (lane_ == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
     }
-    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read
+    if (kBulk || kBuffers == 1 || Op::kReadsC) ptx::bar_warp_sync(~0u);  // the buffer has been read
     Pairs c = {};
-    if constexpr (kTraits.reads_c) c = load_c(buffer, cols, row, col);
-    stage(accumulator, begin, cols, c, buffer);
+    if constexpr (Op::kReadsC) c = load_c(buffer, cols, row, col);
+    stage(accumulator, begin, cols, c, buffer, {row, col});
     if constexpr (kBulk) ptx::fence_proxy_async();
     ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes
     const bool inside = row + kRows <= args_.m && col + cols <= args_.n;
     // The copy engine leaves out what lies outside of D, but not within 16 bytes.
     const bool in_bulk =
-        kBulk && cols == kPieceColumns && (inside || (row < args_.m && col < args_.n && args_.n % 8 == 0));
+        kBulk && cols == kPieceColumns && (inside || (row < args_.m && col < args_.n && args_.n % kChunkElements == 0));
     if (!in_bulk) {
       if (inside) {
         store_whole(buffer, cols, row, col);
@@ -108,14 +111,15 @@ class WgmmaEpilogue {
   };
 
   HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
-    return buffer + swizzled_offset((row * kPieceColumns + col) * 2, kPieceColumns * 2);
+    return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
   }
   /// What this lane hands to ldmatrix and stmatrix: rows 0 to 7, 8 to 15 of eight columns, then of the next eight.
   HOTGEMM_DEVICE u32 matrix_row(u32 buffer, int col) const {
     return in_buffer(buffer, lane_ % 16, col + lane_ / 16 * 8);
   }
 
-  HOTGEMM_DEVICE void stage(const Accumulator& accumulator, int begin, int cols, const Pairs& c, u32 buffer) const {
+  HOTGEMM_DEVICE void stage(const Accumulator& accumulator, int begin, int cols, const Pairs& c, u32 buffer,
+                            Element2d first) const {
 #pragma unroll
     for (int group = 0; group < div_up(cols, 16); ++group) {
       u32 pairs[4];
@@ -123,21 +127,15 @@ class WgmmaEpilogue {
       for (int i = 0; i < 4; ++i) {
         const int column = group * 16 + i / 2 * 8;
         // Where cols is an odd multiple of eight, the last eight columns of the buffer mean nothing.
-        pairs[i] = column < cols ? result_pair(accumulator, (begin + column) / 2 + i % 2 * 2, c.at[group][i]) : 0;
+        const int element = (begin + column) / 2 + i % 2 * 2;
+        const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
+        const Element2d at = {first.row + in_block.row, first.col + column + in_block.col};
+        pairs[i] = column < cols
+                       ? Op::pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
+                       : 0;
       }
       ptx::stmatrix_x4(matrix_row(buffer, group * 16), pairs);
     }
-  }
-
-  /// alpha * sum + beta * C of elements `i` and `i + 1` of the accumulator.
-  HOTGEMM_DEVICE u32 result_pair(const Accumulator& accumulator, int i, u32 c) const {
-    float low = args_.alpha * accumulator.get(i);
-    float high = args_.alpha * accumulator.get(i + 1);
-    if constexpr (kTraits.reads_c) {
-      low += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(c));
-      high += args_.beta * ptx::widen<kTraits.element>(static_cast<u16>(c >> 16));
-    }
-    return ptx::narrow_pair<kTraits.element>(low, high);
   }
 
   // ---- between buffer and global memory: vectors, neighbouring lanes along the row ----
@@ -155,7 +153,7 @@ class WgmmaEpilogue {
   static constexpr bool is_uneven(int cols) { return kRows * cols / kVector % kWarpSize != 0; }
 
   HOTGEMM_DEVICE static u64 element_address(u64 matrix, i64 ld, int row, int col) {
-    return matrix + static_cast<u64>(row * ld + col) * 2;
+    return matrix + static_cast<u64>(row * ld + col) * kElementBytes;
   }
 
   /// C where it lies inside the matrix, and zeros elsewhere.
@@ -168,7 +166,7 @@ class WgmmaEpilogue {
       const u64 c = valid > 0 ? element_address(args_.c, args_.ldc, row + at.row, col + at.col) : args_.c;
       const u32 shared = in_buffer(buffer, at.row, at.col);
       if constexpr (kVector > 1) {
-        ptx::cp_async<kVector * 2>(shared, c, valid * 2);
+        ptx::cp_async<kVector * kElementBytes>(shared, c, valid * kElementBytes);
       } else {
         ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(c) : static_cast<u16>(0));
       }
@@ -226,7 +224,7 @@ class WgmmaEpilogue {
       } else {
 #pragma unroll 1
         for (int e = 0; col + at.col + e < args_.n; ++e)
-          ptx::st_global_b16(d + e * 2, ptx::ld_shared_b16(shared + e * 2));
+          ptx::st_global_b16(d + e * kElementBytes, ptx::ld_shared_b16(shared + e * kElementBytes));
       }
     }
   }

@@ -20,7 +20,7 @@
 
 namespace hotgemm {
 
-/// A thread's part of one product's 256 sums. Which of them they are is the architecture's business.
+/// A thread's part of the 256 sums of one product. The architecture decides which sums these are.
 template <DType kType>
 struct WmmaAccumulator {
   static_assert(kType == DType::f32);
@@ -43,7 +43,7 @@ class WmmaGemm {
   static constexpr TileLayout kTileA = kConfig.a_tile(kTraits);
   static constexpr TileLayout kTileB = kConfig.b_tile(kTraits);
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
-  // A's tile is stored by rows of A or by columns, B's likewise; wmma takes either.
+  // A's tile is stored by rows of A or by columns, and B's likewise; wmma supports both.
   static constexpr bool kRowA = kTraits.a_is_k_major();
   static constexpr bool kRowB = !kTraits.b_is_k_major();
 
@@ -83,13 +83,13 @@ class WmmaGemm {
   // ---- main loop ----
 
   HOTGEMM_DEVICE int k_tiles() const { return (args_.k + kConfig.block_k - 1) / kConfig.block_k; }
-  /// k-tiles that lie inside both matrices: the first ones, or none.
+  /// The number of k-tiles that lie inside both matrices: the first ones, or none.
   HOTGEMM_DEVICE int whole_tiles() const {
     const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
     return is_inside ? args_.k / kConfig.block_k : 0;
   }
 
-  /// One stage: the block copies, then it multiplies.
+  /// The loop for one stage: the block copies, then it multiplies.
   HOTGEMM_DEVICE void accumulate_by_turns(CopyA& copy_a, CopyB& copy_b) {
     int whole = whole_tiles();
     const int tiles = k_tiles();
@@ -104,10 +104,11 @@ class WmmaGemm {
     ptx::bar_sync();  // the epilogue reuses the stage
   }
 
-  /// Tile t lives in stage t % stages. At the top of iteration t its copies have landed and every warp knows it; the
-  /// stage of tile t-1 is free and takes the copies of tile t+stages-1. Copies beyond the last tile write zeros.
+  /// Tile t lies in stage t % stages. At the start of iteration t, its copies have landed and every warp knows this.
+  /// The stage of tile t-1 is then free and receives the copies of tile t+stages-1. Copies beyond the last tile write
+  /// zeros.
   HOTGEMM_DEVICE void accumulate(CopyA& copy_a, CopyB& copy_b) {
-    int whole = whole_tiles();  // of those still to be copied
+    int whole = whole_tiles();  // whole tiles that are still to be copied
     const int tiles = k_tiles();
 #pragma unroll 1
     for (int stage = 0; stage < kStages - 1; ++stage) {
@@ -138,8 +139,8 @@ class WmmaGemm {
     ptx::bar_sync();  // the epilogue reuses the stages
   }
 
-  /// One k-step: load the next step's fragments, multiply this one's. As in family mma, the copies all go out in the
-  /// first step, and the barrier stands before the last step's products.
+  /// One k-step: loads the fragments of the next step, multiplies those of this step. As in family mma, all copies are
+  /// issued in the first step, and the barrier stands before the products of the last step.
   template <int kStep>
   HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, u32& read, u32& write,
                               int& whole) {
@@ -155,7 +156,7 @@ class WmmaGemm {
     if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, read, write, whole);
   }
 
-  /// Issues the copies of the next k-tile, as one group. Tiles that lie inside both matrices do without predicates.
+  /// Issues the copies of the next k-tile, as one group. Tiles inside both matrices are copied without predicates.
   static HOTGEMM_DEVICE void issue_tile(CopyA& copy_a, CopyB& copy_b, u32 stage, int& whole) {
     if (whole > 0) {
       copy_a.issue_whole(stage);
@@ -170,7 +171,7 @@ class WmmaGemm {
     if constexpr (kConfig.async_copy) ptx::cp_async_commit_group();
   }
 
-  /// The oldest tile in flight has landed for every thread, and the stage before it is no longer read.
+  /// Waits until the oldest tile in flight has landed for every thread and the stage before it is no longer read.
   static HOTGEMM_DEVICE void await_tile() {
     ptx::cp_async_wait_group<kStages - 2>();
     ptx::bar_sync();
@@ -183,7 +184,7 @@ class WmmaGemm {
 
   // ---- fragments ----
 
-  /// Bytes from a tile's start to the element at `outer` (a row of A, a column of B) and `k`.
+  /// Bytes from the start of a tile to the element at `outer` (a row of A, a column of B) and `k`.
   template <TileLayout kTile>
   static HOTGEMM_DEVICE int element_offset(bool k_outermost, int outer, int k) {
     const int row = k_outermost ? k : outer, col = k_outermost ? outer : k;
@@ -203,7 +204,7 @@ class WmmaGemm {
     }
   }
 
-  /// Columns are walked back and forth, so that neighbouring products share an operand.
+  /// Columns are visited back and forth, so that neighbouring products share an operand.
   HOTGEMM_DEVICE void multiply(const Fragments& f) {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i) {
@@ -226,8 +227,8 @@ class WmmaGemm {
 
   // ---- epilogue ----
 
-  /// Each warp stores by itself: kM rows of its sums to a buffer of its own, and from there, eight neighbouring ones to
-  /// a lane, to D.
+  /// Each warp stores its part alone. It stores kM rows of its sums to its own buffer; then each lane stores eight
+  /// neighbouring results from there to D.
   HOTGEMM_DEVICE void store() const {
     constexpr int kStride = kConfig.sum_stride_bytes(kTraits);
     constexpr int kSumBytes = size_bytes(kTraits.accumulator);
@@ -269,7 +270,7 @@ class WmmaGemm {
   const GemmArgs& args_;
   int thread_;
   int block_m_, block_n_;  // first row and column of this block's tile in D
-  int warp_m_, warp_n_;    // first row and column of this warp's part of it
+  int warp_m_, warp_n_;    // first row and column of this warp's part of the tile
   u32 shared_;
   u32 warp_a_, warp_b_;  // from a stage's start to this warp's first row of A and column of B
   Accumulator accumulators_[kFragmentsM][kFragmentsN];

@@ -33,22 +33,29 @@ struct TuneOptions {
 struct ContextOptions {
   Policy policy = Policy::tune;
   TuneOptions tuning;
+  /// The most device memory that the library keeps for kernels' workspace, in all CUDA contexts together. A class whose
+  /// best kernel needs more gets another kernel. 0: only kernels that need none.
+  std::int64_t workspace_bytes = std::int64_t{256} << 20;
+  /// For how many captures, or streams of a capture, planning a class sets workspace apart. Planning the class again by
+  /// Context::plan replaces what captures took. A capture that finds none is of a kernel that needs none.
+  int workspace_captures = 2;
   std::string cache_directory;     ///< of cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
 
-  /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) says.
-  /// Throws Error{invalid_argument} for another value.
+  /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) and
+  /// HOTGEMM_WORKSPACE_BYTES ("512M") say. Throws Error{invalid_argument} for another value.
   HOTGEMM_API static ContextOptions from_environment();
 };
 
 /// How often things happened, since the context was made.
 struct Stats {
-  std::uint64_t plans = 0;      ///< problem classes planned
-  std::uint64_t tuned = 0;      ///< of these, measured now
-  std::uint64_t recorded = 0;   ///< answered by an exact record
-  std::uint64_t nearest = 0;    ///< answered by another class's record
-  std::uint64_t estimated = 0;  ///< answered by the model alone
-  std::uint64_t compiled = 0;   ///< kernels compiled, candidates included
+  std::uint64_t plans = 0;              ///< problem classes planned
+  std::uint64_t tuned = 0;              ///< of these, measured now
+  std::uint64_t recorded = 0;           ///< answered by an exact record
+  std::uint64_t nearest = 0;            ///< answered by another class's record
+  std::uint64_t estimated = 0;          ///< answered by the model alone
+  std::uint64_t compiled = 0;           ///< kernels compiled, candidates included
+  std::uint64_t without_workspace = 0;  ///< launches that found no workspace left, and ran a kernel that needs none
 };
 
 /// A candidate that the tuner did not pick: "build", "load", "check" or "measure", and why.
@@ -76,7 +83,9 @@ struct PrewarmOptions {
   std::vector<std::string> archs;  ///< "sm_90a", …
   int jobs = 0;
   bool candidates = false;  ///< also what the tuner would compile
-  /// Called after each kernel with how many are done and how many there are; returns whether to go on.
+  /// Called after each kernel with how many are done and how many there are; returns whether to go on. On one of the
+  /// compile threads, one call at a time: the next kernel's call waits for this one. No other lock is held, and the
+  /// Context may be used. What it throws ends the prewarm, which throws it as an Error (see Context::prewarm).
   std::function<bool(std::size_t done, std::size_t total)> progress;
 };
 
@@ -128,12 +137,18 @@ class Context {
   HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 
   /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
-  /// a current record are answered from it unless `retune`. Failures are results. `progress` returns whether to go on.
+  /// a current record are answered from it unless `retune`. Failures are results.
+  ///
+  /// `progress` is called after each problem, on the calling thread and with no lock held; it returns whether to go on.
+  /// An Error that it throws comes out as it is, anything else as Error{interrupted} with its text. The measurements
+  /// until then are recorded.
   HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
                                            bool retune = false,
                                            const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
+  /// An Error that `options.progress` throws comes out as it is, anything else as Error{interrupted} with its text.
+  /// Kernels that were compiled until then are in the cache.
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   HOTGEMM_API Stats stats() const;
@@ -156,7 +171,8 @@ HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int
                        std::int64_t ldc, const Types& types = kF16);
 
 /// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
-/// `sink` is called from any thread and must not throw.
+/// `sink` is called on the thread that logs: the caller's or one of the library's, several at a time. The library may
+/// hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, its message goes to stderr.
 HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 /// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
 /// Throws Error{invalid_argument}.

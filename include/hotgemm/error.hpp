@@ -22,7 +22,7 @@ enum class ErrorCode {
   wrong_result,      ///< no candidate passed the correctness check
   io_error,          ///< a file or directory that was asked for cannot be used
   forked,            ///< called in a child of fork(); CUDA does not survive that
-  interrupted,       ///< stopped on request
+  interrupted,       ///< stopped on request, or by a callback that threw
   internal,          ///< a bug in hotgemm
 };
 

@@ -2,6 +2,7 @@
 
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
+#include <hotgemm/operands.hpp>
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>
 #include <hotgemm/version.hpp>

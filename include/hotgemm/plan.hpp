@@ -40,7 +40,8 @@ class Plan {
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream`, for the problem that the plan was made for.
   ///
   /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
-  /// stream capture. The current CUDA context must be the one the plan was made in. Operands must have the plan's
+  /// stream capture. (A plan that needs workspace allocates it at its first launch on a stream that is not being
+  /// captured.) The current CUDA context must be the one the plan was made in. Operands must have the plan's
   /// alignment classes; beta must be zero exactly if
   /// the plan says so. Thread-safe.
   HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
@@ -52,8 +53,11 @@ class Plan {
   /// To the recorded class, where origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
   HOTGEMM_API double distance() const;
   HOTGEMM_API Resources resources() const;
-  /// Bytes of device memory that a launch needs besides the operands.
-  std::size_t workspace_bytes() const { return 0; }
+  /// Bytes of device memory that a launch needs besides the operands. The caller gives them in
+  /// Operands::workspace, or the library does: one slab for each stream of a CUDA context, and one for each stream of a
+  /// capture, which goes back when the graph is gone. If ContextOptions::workspace_bytes or the GPU leaves none, the
+  /// launch runs a kernel that needs none; `explain` and Stats::without_workspace count these launches.
+  HOTGEMM_API std::size_t workspace_bytes() const;
   /// All of the above in one line.
   HOTGEMM_API std::string explain() const;
 

@@ -130,8 +130,8 @@ enum class WorkspaceClass : unsigned char { none, small, full };
 /// What the operands of a call look like, beside the problem that they belong to.
 struct Hints {
   /// Alignment class of A, of B, and of C and D together: the largest of 16, 8, 4, 2, 1 bytes that divides both an
-  /// operand's address and the byte length of its leading dimension. By default nothing is promised.
-  /// An operand whose rows are 2^40 bytes or more apart is in class 8 at most: no tensor map has such a stride.
+  /// operand's address and the byte length of its leading dimension. By default nothing is promised. An operand whose
+  /// rows are 2^40 bytes or more apart is in class 8 at most: no tensor map has such a stride.
   int align_a = 1;
   int align_b = 1;
   int align_d = 1;

@@ -58,10 +58,13 @@ class Logger {
       sink = sink_;
     }
     if (sink) {
-      (*sink)(level, message);
-    } else {
-      default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+      try {
+        return (*sink)(level, message);
+      } catch (...) {  // the caller is in the middle of something else
+        default_.log(spdlog::level::warn, "the log sink threw; its message follows");
+      }
     }
+    default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
   }
 
  private:

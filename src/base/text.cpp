@@ -1,6 +1,24 @@
 #include "base/text.hpp"
 
+#include <hotgemm/error.hpp>
+
+#include <charconv>
+#include <limits>
+#include <system_error>
+
 namespace hotgemm {
+namespace {
+
+unsigned shift_of(std::string_view suffix) {
+  if (suffix.empty()) return 0;
+  if (suffix == "K" || suffix == "k") return 10;
+  if (suffix == "M" || suffix == "m") return 20;
+  if (suffix == "G" || suffix == "g") return 30;
+  if (suffix == "T" || suffix == "t") return 40;
+  return std::numeric_limits<std::uint64_t>::digits;
+}
+
+}  // namespace
 
 std::vector<std::string_view> split_words(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -19,6 +37,19 @@ std::string in_quotes(std::string_view word) {
   for (const char c : word.substr(0, kShown)) out += c >= ' ' && c <= '~' ? c : '?';
   out += word.size() > kShown ? "…'" : "'";
   return out;
+}
+
+std::uint64_t parse_size(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const unsigned shift = shift_of(std::string_view(rest, static_cast<std::size_t>(end - rest)));
+  if (error != std::errc() || shift >= std::numeric_limits<std::uint64_t>::digits ||
+      number > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
+    throw Error(ErrorCode::invalid_argument,
+                "size '" + std::string(text) + "': expected bytes, or a number with K, M, G or T");
+  }
+  return number << shift;
 }
 
 }  // namespace hotgemm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,5 +13,8 @@ std::vector<std::string_view> split_words(std::string_view text);
 /// `word` in the form that error messages use: in quotes, with '?' for control characters and non-ASCII bytes, and cut
 /// if it is long.
 std::string in_quotes(std::string_view word);
+
+/// The number of bytes in a text such as "4096", "64K", "512M", "1G" or "2T". Throws Error{invalid_argument}.
+std::uint64_t parse_size(std::string_view text);
 
 }  // namespace hotgemm

@@ -9,10 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
-#include <limits>
-#include <optional>
 #include <string>
 
 namespace hotgemm {
@@ -68,29 +65,7 @@ CacheMode mode_of(const std::string& value) {
   bad_value("HOTGEMM_CACHE", value, "rw, ro or off");
 }
 
-unsigned shift_of(std::string_view suffix) {
-  if (suffix.empty()) return 0;
-  if (suffix == "K" || suffix == "k") return 10;
-  if (suffix == "M" || suffix == "m") return 20;
-  if (suffix == "G" || suffix == "g") return 30;
-  if (suffix == "T" || suffix == "t") return 40;
-  return std::numeric_limits<std::uint64_t>::digits;
-}
-
 }  // namespace
-
-std::uint64_t parse_size(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const unsigned shift = shift_of(std::string_view(rest, static_cast<std::size_t>(end - rest)));
-  if (error != std::errc() || shift >= std::numeric_limits<std::uint64_t>::digits ||
-      number > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
-    throw Error(ErrorCode::invalid_argument,
-                "size '" + std::string(text) + "': expected bytes, or a number with K, M, G or T");
-  }
-  return number << shift;
-}
 
 std::filesystem::path default_cache_directory() {
   if (const char* chosen = ::secure_getenv("HOTGEMM_CACHE_DIR")) {

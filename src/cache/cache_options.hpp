@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/text.hpp"  // parse_size
+
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -34,8 +36,5 @@ struct BinaryCacheOptions {
 /// $HOTGEMM_CACHE_DIR, else $XDG_CACHE_HOME/hotgemm, else ~/.cache/hotgemm, else /tmp/hotgemm-<uid> if that is absent
 /// or belongs to this user alone, else empty. Never the working directory. A set-id process ignores these variables.
 std::filesystem::path default_cache_directory();
-
-/// The number of bytes in a text such as "4096", "64K", "512M", "1G" or "2T". Throws Error{invalid_argument}.
-std::uint64_t parse_size(std::string_view text);
 
 }  // namespace hotgemm

@@ -7,8 +7,8 @@
 namespace hotgemm {
 namespace {
 
-// A field that is added to Problem or Hints belongs into the key, into `class_of` and into text. These numbers are here
-// to say so.
+// A new field of Problem or Hints must be added to the key, to `class_of` and to text. These sizes fail the build as a
+// reminder.
 static_assert(sizeof(Problem) == 80 && sizeof(Hints) == 16, "put the new field into class_key, then mend the size");
 
 }  // namespace
@@ -49,7 +49,7 @@ ClassKey class_key(const Workload& w) noexcept {
 std::size_t hash_of(const ClassKey& key) noexcept {
   using Words = std::array<std::uint64_t, sizeof(ClassKey) / sizeof(std::uint64_t)>;
   const Words words = std::bit_cast<Words>(key);
-  // Odd multipliers, one for each word: the products do not wait for each other.
+  // One odd multiplier per word, so that the products do not wait for each other.
   constexpr Words kMultipliers{0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u, 0xff51afd7ed558ccdu,
                                0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
   std::uint64_t sum = 0;

@@ -8,7 +8,7 @@
 
 namespace hotgemm {
 
-/// A problem class, packed for comparison: a byte for each field beside sizes and the SM limit.
+/// A problem class, packed for comparison: one byte for each field, except for sizes and the SM limit.
 struct ClassKey {
   std::int64_t class_m = 0;
   std::int64_t n = 0;
@@ -35,13 +35,13 @@ struct ClassKey {
   friend bool operator==(const ClassKey&, const ClassKey&) = default;
 };
 
-// Keys are hashed as words: a padding byte would be garbage. A field that is added here or to Types or Epilogue takes
-// the place of an unused byte, or another word.
+// Keys are hashed as words, so padding bytes with undefined values are not allowed. A field that is added here or to
+// Types or Epilogue must use an unused byte, or another word.
 static_assert(std::has_unique_object_representations_v<ClassKey>);
 static_assert(sizeof(ClassKey) == 7 * sizeof(std::uint64_t));
 
-/// The bucket of the size of a batch, or of a number of groups: 0 for none, then one for each power of two up to which
-/// counts are rounded.
+/// The bucket of a batch size, or of a number of groups: 0 for none, then one bucket for each power of two. Counts are
+/// rounded up to the power of two.
 std::uint8_t count_bucket(std::int64_t count) noexcept;
 
 /// The largest count in the same bucket.

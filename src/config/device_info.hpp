@@ -9,7 +9,7 @@
 
 namespace hotgemm {
 
-/// A GPU as data, so that one that is absent can be planned for.
+/// The properties of a GPU as data, so that the library can plan for a GPU that is not present.
 struct DeviceInfo {
   std::string arch;  ///< with suffix: "sm_90a"
   std::string name;  ///< "NVIDIA H200"
@@ -21,16 +21,16 @@ struct DeviceInfo {
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
-/// The row of ArchLimits for "sm_90a"; throws Error{invalid_argument} for an architecture hotgemm does not know,
-/// naming those it does.
+/// The row of ArchLimits for "sm_90a". Throws Error{invalid_argument} that lists the known architectures if hotgemm
+/// does not know `arch`.
 const ArchLimits& arch_limits(std::string_view arch);
-/// "sm_75", …, "sm_90a", …
+/// The names of all known architectures: "sm_75", …, "sm_90a", …
 std::vector<std::string> known_archs();
-/// The architecture that code for compute capability `major`.`minor` is built for.
+/// The architecture for which code for compute capability `major`.`minor` is built.
 std::string arch_name(int major, int minor);
 
-/// The GPU that `arch` is planned for when none is named. `Policy::cached_only` and `estimate` plan for it too, so that
-/// what prewarm builds without a GPU is what is picked with one.
+/// The GPU that plans for `arch` assume if no GPU is named. `Policy::cached_only` and `estimate` assume it too, so that
+/// prewarm without a GPU builds the kernels that are later picked with one.
 DeviceInfo nominal_device(std::string_view arch);
 
 }  // namespace hotgemm

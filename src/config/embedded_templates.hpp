@@ -10,7 +10,7 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-/// Every file of templates/ as it was when the library was built, sorted by path. Lives as long as the program.
+/// Every file of templates/ at the time when the library was built, sorted by path. Valid until the program ends.
 std::span<const EmbeddedFile> embedded_templates();
 
 }  // namespace hotgemm

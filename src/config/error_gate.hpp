@@ -9,14 +9,13 @@
 
 namespace hotgemm {
 
-/// How far from `exact` a result may be, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
+/// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
 ///
 /// Each of the K additions rounds a partial sum s, so the error is a sum of terms of at most u|s|, u the accumulator's
 /// unit roundoff. The gate is u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta) + eta_D:
-/// - largest: how large partial sums are. Never above `magnitude`; and in random order a partial sum is its share of
-/// the
-///   whole plus a random walk that ends at 0, of about magnitude / sqrt(K) for data of zero mean. Twice that is more
-///   than the root mean square of the walk (one chance in 10^4 aside; the share below has room for more).
+/// - largest: the size of the largest partial sum, at most `magnitude`. In random order a partial sum is its share of
+///   the whole plus a random walk that ends at 0, of about magnitude / sqrt(K) for data of zero mean. Twice that is
+///   more than the root mean square of the walk (one chance in 10^4 aside; the share below has room for more).
 /// - share: independent roundings drift by about sqrt(K) u (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, and, for
 ///   data of zero mean, 42(5), 2020). Tensor cores truncate once for a block of products (Blanchard et al., 42(3),
 ///   2020): K/45 u of one sign was the most in emulation, and K/16 leaves room. Truncation only ever takes a part of

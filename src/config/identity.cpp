@@ -9,7 +9,7 @@
 namespace hotgemm {
 namespace {
 
-// Goes up when the meaning of the fields changes, so that entries written under the old meaning are not found.
+// Increased when the meaning of the fields changes, so that entries written with the old meaning are not found.
 constexpr std::string_view kHeading = "hotgemm-identity 1\n";
 
 bool is_label_character(char c) {

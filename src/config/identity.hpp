@@ -7,16 +7,17 @@
 
 namespace hotgemm {
 
-/// Collects what a cubin depends on, field by field, into an Identity.
+/// Collects the fields that a cubin depends on into an Identity.
 ///
-/// A field is written as `label:length=value`, one to a line, the length in decimal bytes. The length makes the text
-/// unambiguous whatever a value holds: two identities have the same text only if they have the same fields in the same
-/// order. The digest is the SHA-256 of that text.
+/// A field is written as `label:length=value`, one per line; the length is in decimal bytes. The length makes the text
+/// unambiguous for any value: two identities have the same text only if they have the same fields in the same order.
+/// The digest is the SHA-256 of the text.
 class IdentityBuilder {
  public:
   IdentityBuilder();
 
-  /// Appends a field. `label` is of lower-case letters, digits, '_', '.' and '-'; otherwise throws Error{internal}.
+  /// Appends a field. `label` may contain lower-case letters, digits, '_', '.' and '-'; otherwise throws
+  /// Error{internal}.
   IdentityBuilder& field(std::string_view label, std::string_view value);
   Identity build() const;
 

@@ -1,31 +1,29 @@
 #include "config/kernel_config.hpp"
 
-#include "shared/rung_tag.hpp"
+#include "config/field_list.hpp"
 
+#include <array>
 #include <charconv>
 #include <type_traits>
 
 namespace hotgemm {
 namespace {
 
-// In the order of the variant's alternatives.
-constexpr Family kFamilies[] = {
-    {"simt", "SimtConfig", "simt.cuh", "simt_gemm", "GemmArgs", false},
-    {"mma", "MmaConfig", "mma.cuh", "mma_gemm", "GemmArgs", false},
-    {"wgmma", "WgmmaConfig", "wgmma.cuh", "wgmma_gemm", "WgmmaArgs", true},
-    {"fma", "FmaConfig", "fma.cuh", "fma_gemm", "GemmArgs", false},
-    {"wmma", "WmmaConfig", "wmma.cuh", "wmma_gemm", "GemmArgs", false},
-};
-static_assert(std::size(kFamilies) == std::variant_size_v<KernelConfig>);
+template <class... Configs>
+constexpr std::array<Family, sizeof...(Configs)> registered(std::type_identity<std::variant<Configs...>>) {
+  static_assert((check_field_list<Configs>() && ...));
+  return {FamilyOf<Configs>::kFamily...};
+}
+constexpr auto kFamilies = registered(std::type_identity<KernelConfig>{});
 
-/// Removes "_", `tag` and a number from the front of `text`; leaves it alone if it does not begin so.
+/// Removes "_", `tag` and a number from the front of `text`; leaves `text` unchanged if it does not start with them.
 bool take_field(std::string_view& text, std::string_view tag, int& value) {
   std::string_view rest = text;
   if (!rest.starts_with("_")) return false;
   rest.remove_prefix(1);
   if (!rest.starts_with(tag)) return false;
   rest.remove_prefix(tag.size());
-  if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // from_chars would take a sign
+  if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // from_chars would accept a sign
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
   if (error != std::errc()) return false;
   text = rest.substr(static_cast<std::size_t>(end - rest.data()));
@@ -36,15 +34,15 @@ template <class Config>
 std::optional<KernelConfig> parse_fields(std::string_view text) {
   Config config;
   bool good = true;
-  Config::visit_fields(config, [&](const char*, const auto& tag, auto& field) {
-    int value = field;
-    const bool has_field = take_field(text, static_cast<const char*>(tag), value);
-    good = good && (has_field || !is_named(tag, value));
-    if constexpr (std::is_same_v<decltype(field), bool&>) {
+  Config::visit_fields(config, [&](const ConfigField& field, auto& member) {
+    int value = member;
+    const bool has_field = take_field(text, field.tag, value);
+    good = good && (has_field || !field.is_named(value));
+    if constexpr (std::is_same_v<decltype(member), bool&>) {
       good = good && value <= 1;
-      field = value != 0;
+      member = value != 0;
     } else {
-      field = value;
+      member = value;
     }
   });
   if (!good || !text.empty()) return std::nullopt;
@@ -53,12 +51,12 @@ std::optional<KernelConfig> parse_fields(std::string_view text) {
 
 template <class Config>
 std::optional<KernelConfig> parse_family(std::string_view text) {
-  const std::string_view name = family_of(Config{}).name;
+  const std::string_view name = FamilyOf<Config>::kFamily.name;
   if (!text.starts_with(name)) return std::nullopt;
   return parse_fields<Config>(text.substr(name.size()));
 }
 
-/// As the first of the families that has a config of this name.
+/// Parses `text` with each family in turn and returns the config of the first one that accepts it.
 template <class... Configs>
 std::optional<KernelConfig> parse_any(std::string_view text, const std::variant<Configs...>&) {
   std::optional<KernelConfig> config;
@@ -71,14 +69,20 @@ std::optional<KernelConfig> parse_any(std::string_view text, const std::variant<
 const Family& family_of(const KernelConfig& config) { return kFamilies[config.index()]; }
 std::span<const Family> families() { return kFamilies; }
 
+std::string family_names() {
+  std::string names;
+  for (const Family& family : kFamilies) names += (names.empty() ? "" : ", ") + std::string(family.name);
+  return names;
+}
+
 std::string to_string(const KernelConfig& config) {
   std::string text(family_of(config).name);
   std::visit(
       [&](const auto& c) {
-        c.visit_fields(c, [&](const char*, const auto& tag, auto value) {
-          if (!is_named(tag, value)) return;
+        c.visit_fields(c, [&](const ConfigField& field, auto value) {
+          if (!field.is_named(value)) return;
           text += '_';
-          text += tag;
+          text += field.tag;
           text += std::to_string(static_cast<int>(value));
         });
       },
@@ -88,7 +92,7 @@ std::string to_string(const KernelConfig& config) {
 
 std::optional<KernelConfig> parse_config(std::string_view text) {
   std::optional<KernelConfig> config = parse_any(text, KernelConfig{});
-  // "01" and the like would make two names of one config.
+  // A leading zero, as in "01", would give one config two names.
   if (config && to_string(*config) != text) return std::nullopt;
   return config;
 }
@@ -103,16 +107,26 @@ int threads(const KernelConfig& config) {
   return std::visit([](const auto& c) { return c.threads(); }, config);
 }
 
+int blocks_per_sm(const KernelConfig& config) {
+  const auto blocks = [](const auto& c) {
+    if constexpr (requires { c.blocks_per_sm; }) {
+      return c.blocks_per_sm;
+    } else {
+      return 1;
+    }
+  };
+  return std::visit(blocks, config);
+}
+
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
-  struct {
-    const GemmTraits& traits;
-    int operator()(const SimtConfig& c) const { return c.smem_bytes(); }
-    int operator()(const MmaConfig& c) const { return c.smem_bytes(traits); }
-    int operator()(const WgmmaConfig& c) const { return c.smem_bytes(); }
-    int operator()(const FmaConfig& c) const { return c.smem_bytes(traits); }
-    int operator()(const WmmaConfig& c) const { return c.smem_bytes(traits); }
-  } const visitor{traits};
-  return std::visit(visitor, config);
+  const auto bytes = [&](const auto& c) {
+    if constexpr (requires { c.smem_bytes(traits); }) {
+      return c.smem_bytes(traits);
+    } else {
+      return c.smem_bytes();
+    }
+  };
+  return std::visit(bytes, config);
 }
 
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {

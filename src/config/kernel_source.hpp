@@ -8,7 +8,7 @@
 
 namespace hotgemm {
 
-/// SHA-256 over labelled, length-prefixed fields. `text` holds the fields in clear, to be stored and compared.
+/// SHA-256 over labelled, length-prefixed fields. `text` holds these fields as plain text, to be stored and compared.
 struct Identity {
   std::array<std::uint8_t, 32> digest{};
   std::string text;
@@ -19,9 +19,9 @@ struct Identity {
 
 /// A translation unit that is ready for NVRTC.
 struct KernelSource {
-  std::string symbol;                ///< the extern "C" kernel
+  std::string symbol;                ///< the name of the extern "C" kernel
   std::string text;                  ///< about ten lines
-  std::vector<std::string> options;  ///< of NVRTC, in order
+  std::vector<std::string> options;  ///< options of NVRTC, in order
   Identity identity;
 };
 

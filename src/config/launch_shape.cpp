@@ -1,6 +1,27 @@
 #include "config/launch_shape.hpp"
 
 namespace hotgemm {
+namespace {
+
+template <class Config>
+void add_cluster(LaunchShape& shape, const Config& config) {
+  if constexpr (requires { config.cluster_m* config.cluster_n; }) {
+    shape.tile_m *= config.cluster_m;
+    shape.tile_n *= config.cluster_n;
+    shape.cluster = config.cluster_m * config.cluster_n;
+  }
+}
+
+/// Adds the persistent blocks per SM, for families that have persistent blocks.
+template <class Config>
+void add_lasting_blocks(LaunchShape& shape, const Config& config) {
+  if constexpr (requires { config.one_tile; }) {
+    if (!config.one_tile) shape.blocks_per_sm = config.blocks_per_sm;
+  }
+}
+
+}  // namespace
+
 LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
   LaunchShape shape{.tile_m = block_m(config),
                     .tile_n = block_n(config),
@@ -8,12 +29,12 @@ LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
                     .threads = threads(config),
                     .smem_bytes = smem_bytes(config, traits),
                     .blocks_per_sm = 0};
-  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) {
-    shape.tile_m *= wgmma->cluster_m;
-    shape.tile_n *= wgmma->cluster_n;
-    shape.cluster = wgmma->cluster();
-    if (!wgmma->one_tile) shape.blocks_per_sm = wgmma->blocks_per_sm;
-  }
+  std::visit(
+      [&](const auto& c) {
+        add_cluster(shape, c);
+        add_lasting_blocks(shape, c);
+      },
+      config);
   return shape;
 }
 

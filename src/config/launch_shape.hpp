@@ -8,27 +8,27 @@
 
 namespace hotgemm {
 
-/// What all launches of a config's kernel have in common.
+/// The values that all launches of a config's kernel share.
 struct LaunchShape {
-  int tile_m;         ///< rows of D that a cluster of blocks computes at a time, or a block that is in none
+  int tile_m;         ///< rows of D that a cluster computes at a time, or a block without a cluster
   int tile_n;         ///< columns, likewise
-  int cluster;        ///< blocks in a cluster; 1 where there are none
-  int threads;        ///< of a block
+  int cluster;        ///< blocks in a cluster; 1 without clusters
+  int threads;        ///< threads of a block
   int smem_bytes;     ///< dynamic shared memory of a block
-  int blocks_per_sm;  ///< of blocks that stay and take tile after tile; 0 where each takes one
+  int blocks_per_sm;  ///< number of persistent blocks per SM, which take tile after tile; 0 if each block takes one
 
   friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;
 
-  /// m and n at least 1.
+  /// The number of tiles of D. m and n are at least 1.
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
-  /// Whether a grid has blocks for all tiles, and no size is above kMaxSize.
+  /// True if a grid can have a block for each tile, and no size is above kMaxSize.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k) const {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
     return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && tiles(m, n) * cluster <= kMostBlocks;
   }
-  /// The blocks of a grid on a GPU of `sm_count` SMs.
+  /// The number of blocks of a grid on a GPU with `sm_count` SMs.
   constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count) const {
     std::int64_t clusters = tiles(m, n);
     if (blocks_per_sm > 0) {
@@ -40,5 +40,10 @@ struct LaunchShape {
 };
 
 LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits);
+
+/// The alpha that kernels are given where k or alpha is zero, whatever the caller's: they multiply it with a sum of
+/// zero, and add beta * C. Infinity times zero would be NaN. Negative zero changes no product that is added to it, not
+/// even one of negative zero; where there is none, D is zero.
+constexpr float empty_alpha(float beta) { return beta == 0 ? 0.0f : -0.0f; }
 
 }  // namespace hotgemm

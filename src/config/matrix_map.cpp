@@ -1,6 +1,7 @@
 #include "config/matrix_map.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -16,14 +17,26 @@ MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
   return map;
 }
 
-/// From the first element to the last one, in whole chunks of 16 bytes.
-std::uint64_t span_bytes(const TensorMapSpec& s) {
-  const std::uint64_t last_row = (s.sizes[1] - 1) * s.strides[1];
-  return (last_row + s.sizes[0] * s.strides[0]) / 16 * 16;
+/// All bytes of the rows, in whole chunks of 16; 0 if there are gaps between rows, which nobody promises to be mapped.
+std::uint64_t bytes_without_gaps(const TensorMapSpec& s) {
+  const std::uint64_t row = s.sizes[0] * s.strides[0];
+  if (s.sizes[1] > 1 && s.strides[1] != row) return 0;
+  return s.sizes[1] * row / 16 * 16;
 }
 
-/// Whether rows are further apart than twice their length.
-bool is_sparse(const TensorMapSpec& s) { return s.sizes[1] > 1 && s.strides[1] > 2 * s.sizes[0] * s.strides[0]; }
+/// matrix_maps below knows each family whose kernels take maps.
+template <class Config>
+constexpr bool has_maps_below() {
+  static_assert(
+      !std::is_same_v<typename FamilyOf<Config>::Args, WgmmaArgs> || std::is_same_v<Config, WgmmaConfig>,
+      "kernels of this config take WgmmaArgs: add their tensor maps to matrix_maps, src/config/matrix_map.cpp");
+  return true;
+}
+static_assert([] {
+  bool all = true;
+  for_each_family([&]<class Config>(std::type_identity<Config>) { all = all && has_maps_below<Config>(); });
+  return all;
+}());
 
 }  // namespace
 
@@ -49,8 +62,7 @@ BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept {
 
 PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept {
   constexpr std::uint64_t kMost = 8 << 20, kMostOfBlock = 64 << 10;
-  if (is_sparse(a) || is_sparse(b)) return {};
-  const std::uint64_t of_a = span_bytes(a), of_b = span_bytes(b);
+  const std::uint64_t of_a = bytes_without_gaps(a), of_b = bytes_without_gaps(b);
   const std::uint64_t most = std::min(kMost, static_cast<std::uint64_t>(blocks) * kMostOfBlock);
   if (of_a > most || of_b > most || of_a + of_b > most) return {};
   return {static_cast<unsigned>(of_a), static_cast<unsigned>(of_b)};
@@ -65,7 +77,7 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major};
-  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(), WgmmaConfig::kStoreCols * 2, traits.element);
+  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element);
   return maps;
 }
 

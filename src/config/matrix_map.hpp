@@ -8,29 +8,29 @@
 
 namespace hotgemm {
 
-/// The tensor map of a matrix, as far as config and traits fix it.
+/// The part of a matrix's tensor map that config and traits determine.
 struct MatrixMap {
-  TensorMapSpec fixed;  ///< without address, sizes and the stride of rows
+  TensorMapSpec fixed;  ///< no address, no sizes, and no stride of rows
 
-  /// Of the matrix as stored at `base`.
+  /// The complete map of a matrix stored at `base`.
   TensorMapSpec of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const;
 };
 
-/// The maps that copies of an operand take, each nullopt where none does: with whole boxes, and with boxes of the rows
-/// that those leave over.
+/// The maps for the copies of one operand: `whole` for whole boxes, `rest` for boxes of the rows that whole boxes leave
+/// over. A map is nullopt if no copy uses it.
 struct BoxMaps {
   std::optional<TensorMapSpec> whole;
   std::optional<TensorMapSpec> rest;
 };
-/// Of the operand that `spec` maps. Rows of one that is not k-major are k's: beyond the last one there must be zeros,
-/// as whole boxes bring them.
+/// The maps for the operand that `spec` maps. If the operand is not k-major, its rows run along k. Then whole boxes
+/// cover all rows, because the copy must write zeros beyond the last one.
 BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept;
 
-/// The tensor maps of a kernel.
+/// The tensor maps for all operands of a kernel.
 struct MatrixMaps {
   MatrixMap a;
   MatrixMap b;
-  std::optional<MatrixMap> d;  ///< of kernels whose D the copy engine stores
+  std::optional<MatrixMap> d;  ///< set if the copy engine stores D
   bool a_is_k_major;
   bool b_is_k_major;
 
@@ -38,12 +38,12 @@ struct MatrixMaps {
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
 };
 
-/// WgmmaArgs::prefetch: all of both operands, or nothing where that is more than 8 MiB, or 64 KiB for each of `blocks`,
-/// or as much again lies between rows: then they come faster in the order in which tiles need them
-/// (docs/notebook/wgmma.md, 19).
+/// The value of WgmmaArgs::prefetch: all bytes of each operand whose rows follow each other without gaps. It is nothing
+/// if these have more than 8 MiB, or more than 64 KiB for each of `blocks`. Then the operands arrive faster in the
+/// order in which tiles need them (docs/notebook/wgmma.md, 19).
 PrefetchBytes prefetch_bytes(const TensorMapSpec& a, const TensorMapSpec& b, std::int64_t blocks) noexcept;
 
-/// nullopt for families that do not copy by tensor.
+/// nullopt for families that do not copy by tensor map.
 std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTraits& traits);
 
 }  // namespace hotgemm

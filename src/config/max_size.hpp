@@ -4,11 +4,11 @@
 
 namespace hotgemm {
 
-/// How far a tile, or the next k-tile, may reach beyond the end of a matrix. No tile has a longer side.
+/// How far a tile, or the next k-tile, may extend beyond the end of a matrix. No side of a tile is longer.
 inline constexpr std::int64_t kMaxTileExtent = 1024;
 
-/// The largest m, n or k: kernels count rows, columns and k in 32 bits with a sign, and a coordinate within a tile that
-/// begins inside of a matrix must not overflow.
+/// The largest m, n or k. Kernels count rows, columns and k in signed 32-bit integers, and a coordinate inside a tile
+/// that begins inside a matrix must not overflow.
 inline constexpr std::int64_t kMaxSize = 0x7fffffff - kMaxTileExtent;
 
 }  // namespace hotgemm

@@ -12,11 +12,11 @@ namespace hotgemm {
 namespace {
 
 constexpr std::array<std::string_view, 4> kLimitWords = {"shared memory", "registers", "threads", "blocks"};
-constexpr int kPartitions = 4;      // of an SM, each with a quarter of its registers
-constexpr int kRegisterUnit = 256;  // that a warp gets at a time
+constexpr int kPartitions = 4;      // quarters of an SM, each with a quarter of its registers
+constexpr int kRegisterUnit = 256;  // registers that a warp gets at a time
 constexpr int kUnlimited = std::numeric_limits<int>::max();
 
-// Compute capability and blocks, from the table of technical specifications in the CUDA C++ Programming Guide.
+// The most blocks per SM by compute capability, from the technical specifications in the CUDA C++ Programming Guide.
 constexpr std::pair<int, int> kMostBlocks[] = {
     {75, 16}, {80, 32}, {86, 16}, {87, 16}, {89, 24}, {90, 32}, {100, 32}, {103, 32}, {110, 24}, {120, 24}, {121, 24},
 };
@@ -26,7 +26,7 @@ constexpr int round_up(int value, int unit) { return (value + unit - 1) / unit *
 int warps_of(const BlockResources& block) { return div_up(block.threads, kWarpSize); }
 int registers_of_a_warp(const BlockResources& block) { return round_up(block.registers * kWarpSize, kRegisterUnit); }
 
-/// What a launch must find free, whatever quarters its warps go to: as if each had the same number of them.
+/// The registers that must be free for a launch wherever its warps go: as if each quarter got the same number of warps.
 int registers_of(const BlockResources& block) {
   return registers_of_a_warp(block) * round_up(warps_of(block), kPartitions);
 }

@@ -1,7 +1,6 @@
-#include "config/max_size.hpp"
-
 #include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
+#include "config/max_size.hpp"
 
 #include <algorithm>
 #include <bit>

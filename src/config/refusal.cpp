@@ -1,70 +1,41 @@
 #include "config/refusal.hpp"
 
 #include "config/device_info.hpp"
+#include "config/live_registers.hpp"
 #include "config/occupancy.hpp"
 #include "config/traits.hpp"
 #include "shared/fragment.hpp"
 #include "shared/tile_layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <map>
-#include <optional>
+#include <type_traits>
+#include <vector>
 
 namespace hotgemm {
 namespace {
 
-// What is_legal of the families allows at the least for addresses and loop state beside accumulators and fragments.
+// The least number of registers that is_legal of the families reserves for addresses and loop state, in addition to
+// accumulators and fragments.
 constexpr int kOtherRegisters = 24;
-// More than any field of a legal config is; below it sizes do not overflow.
+// Larger than any field of a legal config; below this value, sizes do not overflow.
 constexpr std::int64_t kMostOfAField = 1024;
 constexpr std::int64_t kMostTileBytes = std::int64_t{1} << 28;
 
-// Sizes that others are divided by.
-constexpr std::array<std::string_view, 12> kAtLeastOne = {"block_m",   "block_n",   "block_k",    "warps_m",
-                                                          "warps_n",   "thread_m",  "thread_n",   "consumers",
-                                                          "cluster_m", "cluster_n", "fragment_m", "blocks_per_sm"};
-
-using Fields = std::map<std::string_view, std::int64_t>;
-
-Fields fields_of(const KernelConfig& config) {
-  Fields fields;
-  std::visit([&](const auto& c) { c.visit_fields(c, [&](const char* name, auto, auto v) { fields[name] = v; }); },
-             config);
-  return fields;
-}
-
-/// What a thread must hold at once, of families that say so, and how many registers it may have.
-struct LiveRegisters {
-  int accumulators = 0;
-  int fragments = 0;
-  int staging = 0;  ///< what has been loaded and not yet stored to shared memory
-  int budget = 0;
-
-  bool fit() const { return accumulators + fragments + staging + kOtherRegisters <= budget; }
+/// A field with its value if it is a number. For a switch, every value is valid.
+struct NumberField {
+  std::string_view name;
+  int least;
+  std::int64_t value;
 };
 
-template <class Config>
-std::optional<LiveRegisters> live_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch,
-                                            int blocks) {
-  if constexpr (requires { c.accumulator_registers(traits); }) {
-    LiveRegisters live{.accumulators = c.accumulator_registers(traits)};
-    if constexpr (requires { c.fragment_registers(); }) live.fragments = c.fragment_registers();
-    if constexpr (requires { c.fragment_registers(traits); }) live.fragments = c.fragment_registers(traits);
-    if constexpr (requires { c.staging_registers(traits); }) live.staging = c.staging_registers(traits);
-    live.budget = register_budget(arch.registers_per_sm, c.threads(), blocks);
-    if constexpr (requires { c.consumer_registers(); }) live.budget = c.consumer_registers();
-    return live;
-  } else {
-    return std::nullopt;
-  }
-}
-
-int blocks_per_sm(const KernelConfig& config) {
-  const Fields fields = fields_of(config);
-  const auto found = fields.find("blocks_per_sm");
-  return found == fields.end() ? 1 : static_cast<int>(found->second);
+std::vector<NumberField> number_fields(const KernelConfig& config) {
+  std::vector<NumberField> fields;
+  const auto add = [&](const ConfigField& field, auto value) {
+    if constexpr (std::is_same_v<decltype(value), int>) fields.push_back({field.name, field.least, value});
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, add); }, config);
+  return fields;
 }
 
 std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
@@ -80,15 +51,15 @@ std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, 
     return "shared memory: " + times + std::to_string(smem) + " bytes are to be resident, an SM has " +
            std::to_string(arch.smem_per_sm_bytes);
   }
-  const auto live = std::visit([&](const auto& c) { return live_registers(c, traits, arch, blocks); }, config);
-  if (!live || live->fit()) return {};
+  const auto live = std::visit([&](const auto& c) { return live_registers(c, traits, arch); }, config);
+  if (!live || live->all() + kOtherRegisters <= live->budget) return {};
   const std::string staging = live->staging == 0 ? "" : ", " + std::to_string(live->staging) + " for copies";
   return "registers: " + std::to_string(live->accumulators) + " for accumulators" + staging + " and " +
          std::to_string(live->fragments) + " for fragments leave too few for the rest, a thread has " +
          std::to_string(live->budget) + " at most";
 }
 
-/// `traits` with another element type, its accesses as wide as before.
+/// `traits` with another element type and accesses of the same width in bytes.
 GemmTraits with_element(GemmTraits traits, DType element) {
   for (int* vec : {&traits.vec_a, &traits.vec_b, &traits.vec_d})
     *vec = std::max(*vec * size_bytes(traits.element) / size_bytes(element), 1);
@@ -108,7 +79,7 @@ std::string bytes_of(const GemmTraits& t) {
          std::to_string(t.vec_d * size);
 }
 
-/// What one change to the traits would make legal.
+/// The reason if one change to the traits would make the config legal.
 std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
   const std::string family = "family " + std::string(family_of(config).name);
   GemmTraits sums_in_f32 = traits;
@@ -138,7 +109,8 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   return {};
 }
 
-/// What Hopper, which has most of everything, would need to lack for the config to be illegal there too.
+/// The instruction that `arch` lacks: without it, the config would be illegal on Hopper too, which has most
+/// instructions.
 std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch,
                                     std::string_view name) {
   const ArchLimits& hopper = arch_limits("sm_90a");
@@ -152,7 +124,7 @@ std::string refusal_of_instructions(const KernelConfig& config, const GemmTraits
   return {};
 }
 
-/// Where the config is legal if not here.
+/// The architectures on which the config is legal, as a reason why it is not legal here.
 std::string refusal_of_arch(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
   std::string others;
   for (const std::string& other : known_archs()) {
@@ -164,22 +136,22 @@ std::string refusal_of_arch(const KernelConfig& config, const GemmTraits& traits
 }  // namespace
 
 std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {
-  const Fields fields = fields_of(config);
-  for (const auto& [name, value] : fields) {
-    const bool is_size = std::ranges::find(kAtLeastOne, name) != kAtLeastOne.end();
-    if (is_size && value < 1) return std::string(name) + ": 0, 1 at least";
+  const std::vector<NumberField> fields = number_fields(config);
+  for (const auto& [name, least, value] : fields) {
+    if (value < least)
+      return std::string(name) + ": " + std::to_string(value) + ", " + std::to_string(least) + " at least";
     if (value > kMostOfAField) {
       return std::string(name) + ": " + std::to_string(value) + ", more than the " + std::to_string(kMostOfAField) +
              " of any kernel";
     }
   }
   const auto value_or_1 = [&](std::string_view name) {
-    const auto found = fields.find(name);
-    return found == fields.end() ? 1 : std::max<std::int64_t>(found->second, 1);
+    const auto found = std::ranges::find(fields, name, &NumberField::name);
+    return found == fields.end() ? 1 : std::max<std::int64_t>(found->value, 1);
   };
   const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
                              value_or_1("block_k") * size_bytes(traits.element);
-  if (tiles <= kMostTileBytes) return {};  // tiles of more may have bytes beyond 32 bits
+  if (tiles <= kMostTileBytes) return {};  // above this the bytes may exceed 32 bits
   return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
          std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";
 }
@@ -188,6 +160,7 @@ std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::s
   const ArchLimits& limits = arch_limits(arch);
   std::string reason = refusal_of_fields(config, traits, arch);
   if (!reason.empty() || is_legal(config, traits, limits)) return reason;
+  if (threads(config) < 1) return "threads: 0 per block, 32 at least";  // a thread's part is larger than the block's
   const BlockResources block{.threads = threads(config), .smem_bytes = smem_bytes(config, traits)};
   reason = refusal_of_instructions(config, traits, limits, arch);
   if (reason.empty()) reason = exceeded_limit(block, limits);

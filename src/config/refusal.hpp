@@ -7,13 +7,15 @@
 
 namespace hotgemm {
 
-/// What of `config`, any that parse_config returns, no kernel has and nothing can be computed with: a size of zero, or
-/// one beyond all limits. Empty where threads, shared memory and the like can be asked for.
+/// The field of `config` whose value no kernel can have, and with which nothing can be computed: a size of zero, or a
+/// value above all limits. Empty if threads, shared memory and similar values of the config can be computed. `config`
+/// may be any config that parse_config returns.
 std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& traits, std::string_view arch);
 
-/// Why no kernel of `config` can be built for `traits` on `arch` ("sm_90a"), as specifically as can be told: the limit
-/// that it exceeds with both numbers, or what its family has no kernels for. Empty where is_legal accepts it. The
-/// config may be any that parse_config returns. What a compiled kernel exceeds is told by exceeded_limit.
+/// The reason why no kernel of `config` can be built for `traits` on `arch` ("sm_90a"), as specific as possible: the
+/// limit that the config exceeds, with both numbers, or the case that its family does not support. Empty if is_legal
+/// accepts the config. `config` may be any config that parse_config returns. For limits that only a compiled kernel
+/// exceeds, see exceeded_limit.
 std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::string_view arch);
 
 }  // namespace hotgemm

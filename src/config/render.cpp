@@ -3,7 +3,6 @@
 #include "config/identity.hpp"
 #include "config/traits.hpp"
 #include "config/wgmma_instruction.hpp"
-#include "shared/rung_tag.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -14,7 +13,7 @@
 namespace hotgemm {
 namespace {
 
-// Raised when a change of this file changes what a rendered unit means without changing its text.
+// Increased when a change of this file changes the meaning of a rendered unit without changing its text.
 constexpr std::string_view kRendererVersion = "1";
 
 std::string literal(bool value) { return value ? "true" : "false"; }
@@ -31,25 +30,31 @@ std::string traits_initializer(const GemmTraits& t) {
 template <class Config>
 std::string config_initializer(const Config& config) {
   std::string text;
-  config.visit_fields(config, [&](const char* name, const auto& tag, auto value) {
-    if (!is_named(tag, value)) return;
-    text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
+  config.visit_fields(config, [&](const ConfigField& field, auto value) {
+    if (!field.is_named(value)) return;
+    text += (text.empty() ? "." : ", .") + std::string(field.name) + " = " + literal(value);
   });
   return text;
 }
 
-/// What a unit has of its family alone, beside the family's names.
+/// The parts of a unit that are specific to a family, besides the family's names.
 struct FamilyText {
   std::string definitions;        ///< before the kernel
-  std::string template_argument;  ///< after traits and config
+  std::string template_argument;  ///< follows traits and config
   std::string launch_bounds = "kConfig.threads(), kConfig.blocks_per_sm";
-  std::string attributes;  ///< of the kernel, beside its launch bounds
+  std::string attributes;  ///< attributes of the kernel, besides its launch bounds
 };
 
-FamilyText family_text(const SimtConfig&, const GemmTraits&) { return {.launch_bounds = "kConfig.threads()"}; }
-FamilyText family_text(const MmaConfig&, const GemmTraits&) { return {}; }
-FamilyText family_text(const FmaConfig&, const GemmTraits&) { return {}; }
-FamilyText family_text(const WmmaConfig&, const GemmTraits&) { return {}; }
+/// The text of a family without parts of its own.
+template <class Config>
+FamilyText family_text(const Config&, const GemmTraits&) {
+  if constexpr (requires { &Config::blocks_per_sm; }) {
+    return {};
+  } else {
+    return {.launch_bounds = "kConfig.threads()"};
+  }
+}
+
 FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
   FamilyText text;
   text.definitions = wgmma_text({.n = config.consumer_n(),
@@ -71,7 +76,7 @@ KernelSource finish(std::string symbol, std::string text, std::string_view entry
       "--std=c++20",
       "--device-as-default-execution-space",  // constexpr functions of templates/shared serve host and device
       "--no-cache",                           // NVRTC's own cache would initialise the driver and hide ptxas' report
-      "--modify-stack-limit=false",           // of the user's process
+      "--modify-stack-limit=false",           // the stack limit belongs to the user's process
       "--ptxas-options=-v",
   };
   IdentityBuilder identity;
@@ -85,7 +90,7 @@ KernelSource finish(std::string symbol, std::string text, std::string_view entry
   return source;
 }
 
-/// A kernel that is no GEMM: `function` of the templates, called with its one argument.
+/// A kernel that is not a GEMM: it calls `function` of the templates with its only argument.
 std::string utility_kernel(const std::string& symbol, const std::string& function, const std::string& args,
                            const std::string& threads) {
   return "extern \"C\" __global__ void __launch_bounds__(hotgemm::" + threads + ")\n" + symbol +

@@ -10,11 +10,11 @@
 
 namespace hotgemm {
 
-/// The translation unit of one GEMM kernel for `arch` ("sm_90a"). Equal arguments give equal bytes, everywhere.
+/// The translation unit of one GEMM kernel for `arch` ("sm_90a"). Equal arguments give equal bytes on every machine.
 KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
                     const TemplateBundle& bundle);
 
-/// The unit of the kernels that make and check data (templates/check.cuh): hotgemm_fill, hotgemm_check and
+/// The unit with the kernels that fill and check data (templates/check.cuh): hotgemm_fill, hotgemm_check and
 /// hotgemm_digest.
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
 

@@ -11,10 +11,10 @@ namespace hotgemm {
 /// A shape file names one problem per line, as `parse_shape` reads it: `m n k layout type [key=value …]`; `#` starts a
 /// comment.
 ///
-/// Throws Error{invalid_argument} "FILE:LINE: …" that names the bad word. `file_name` is used in messages only.
+/// Throws Error{invalid_argument} "FILE:LINE: …" that names the invalid word. `file_name` is used in messages only.
 std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_name);
 
-/// parse_shapes of a file's content; throws Error{io_error} where it cannot be read.
+/// Calls parse_shapes on the content of a file; throws Error{io_error} if the file cannot be read.
 std::vector<Shape> load_shapes(const std::filesystem::path& path);
 
 }  // namespace hotgemm

@@ -7,7 +7,7 @@
 namespace hotgemm {
 namespace {
 
-/// Whether kernels multiply matrices of this type.
+/// True if kernels multiply matrices of this type.
 bool has_kernels(DType type) {
   switch (type) {
     case DType::f16:
@@ -21,7 +21,7 @@ bool has_kernels(DType type) {
   return false;
 }
 
-/// Whether kernels sum elements of `element`, which has kernels, in `compute`.
+/// True if kernels sum elements of `element`, a type that has kernels, in `compute`.
 bool has_sums(ComputeType compute, DType element) {
   switch (compute) {
     case ComputeType::f32: return true;

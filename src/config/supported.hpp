@@ -4,7 +4,7 @@
 
 namespace hotgemm {
 
-/// Whether kernels of this version compute `problem`; false also for a value that does not exist.
+/// True if kernels of this version compute `problem`; also false for values outside the enumerations.
 bool is_supported(const Problem& problem) noexcept;
 
 /// Throws Error{not_supported} that names the first part of `problem` that no kernel of this version computes: "batch

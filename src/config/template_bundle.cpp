@@ -47,7 +47,7 @@ void collect(const std::vector<TemplateFile>& files, const std::string& path, st
   const TemplateFile* file = find(files, path);
   if (file == nullptr) throw Error(ErrorCode::io_error, "template " + path + " is missing");
   for (const std::string& name : includes_of(file->text)) {
-    collect(files, name, seen);  // templates name each other from the root of templates/, as NVRTC wants it
+    collect(files, name, seen);  // templates include each other by the path from templates/, as NVRTC needs it
   }
 }
 

@@ -32,13 +32,13 @@ class Values {
   Random random_;
 };
 
-/// Rows get an extra chunk at the end, to detect kernels that read or write beyond the end of a row.
-HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int alignment) {
+/// Rows get an extra chunk at the end unless `packed`, to detect kernels that read or write beyond the end of a row.
+HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int alignment, bool packed = false) {
   const int bytes = size_bytes(dtype);
   const std::int64_t unit = std::max(alignment / bytes, 1);
   HostMatrix matrix{.rows = rows,
                     .cols = cols,
-                    .ld = ((cols + unit - 1) / unit + 1) * unit,
+                    .ld = ((cols + unit - 1) / unit + (packed ? 0 : 1)) * unit,
                     .element_bytes = bytes,
                     .offset_bytes = alignment % 16};
   matrix.bytes.assign(static_cast<std::size_t>(rows * matrix.pitch_bytes()), 0xff);
@@ -105,10 +105,10 @@ void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, float valu
 GemmMatrices make_matrices(const GemmCase& c) {
   const Workload& p = c.problem;
   const bool a_as_is = p.op_a == Op::n, b_as_is = p.op_b == Op::n;
-  GemmMatrices m{.a = make_matrix(p.types.a, a_as_is ? p.m : p.k, a_as_is ? p.k : p.m, p.hints.align_a),
-                 .b = make_matrix(p.types.b, b_as_is ? p.k : p.n, b_as_is ? p.n : p.k, p.hints.align_b),
-                 .c = make_matrix(p.types.c, p.m, p.n, p.hints.align_d),
-                 .d = make_matrix(p.types.d, p.m, p.n, p.hints.align_d)};
+  GemmMatrices m{.a = make_matrix(p.types.a, a_as_is ? p.m : p.k, a_as_is ? p.k : p.m, p.hints.align_a, c.packed),
+                 .b = make_matrix(p.types.b, b_as_is ? p.k : p.n, b_as_is ? p.n : p.k, p.hints.align_b, c.packed),
+                 .c = make_matrix(p.types.c, p.m, p.n, p.hints.align_d, c.packed),
+                 .d = make_matrix(p.types.d, p.m, p.n, p.hints.align_d, c.packed)};
   Values values(c.data, c.data_seed);
   fill(m.a, p.types.a, values);
   fill(m.b, p.types.b, values);

@@ -22,6 +22,7 @@ struct GemmCase {
   float alpha = 1;
   float beta = 0;         ///< zero if and only if problem.hints.beta_is_zero
   bool in_place = false;  ///< D and C are the same matrix
+  bool packed = false;    ///< no row is longer than the alignment of the next one needs
   LaunchConfig launch;
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;

@@ -1,6 +1,11 @@
 #include "emulate/gemm_kernel.hpp"
 
-#include <initializer_list>
+#include "ladder/rung_table.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
 
 namespace hotgemm::emulate {
 namespace {
@@ -21,10 +26,24 @@ const GemmKernel* nearest(std::span<const GemmKernel> kernels, const GemmTraits&
   return best;
 }
 
-std::vector<GemmKernel> joined(std::initializer_list<std::span<const GemmKernel>> tables) {
-  std::vector<GemmKernel> kernels;
-  for (const auto& table : tables) kernels.insert(kernels.end(), table.begin(), table.end());
-  return kernels;
+void append(std::vector<GemmKernel>& kernels, std::span<const GemmKernel> table) {
+  kernels.insert(kernels.end(), table.begin(), table.end());
+}
+
+/// Those of each pair of types that the family's registration states.
+template <class Config>
+void append_family(std::vector<GemmKernel>& kernels) {
+  constexpr auto kTypes = FamilyOf<Config>::kFamily.types;
+  [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
+    (append(kernels, emulated_kernels<Config, kTypes[kIndices].element, kTypes[kIndices].accumulator>()), ...);
+  }
+  (std::make_index_sequence<kTypes.size()>());
+}
+
+template <class Config>
+constexpr bool has_rungs() {
+  return std::ranges::any_of(
+      kRungs, [](const auto& rung) { return rung.config && std::holds_alternative<Config>(*rung.config); });
 }
 
 }  // namespace
@@ -36,15 +55,22 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
 }
 
 const std::vector<GemmKernel>& gemm_kernels() {
-  static const std::vector<GemmKernel> all =
-      joined({simt_kernels(), fma_f16_kernels(), fma_bf16_kernels(), fma_f32_kernels(), fma_f16_sum_kernels(),
-              mma_f16_kernels(), mma_bf16_kernels(), mma_f16_sum_kernels(), wgmma_f16_kernels(), wgmma_bf16_kernels(),
-              wgmma_f16_sum_kernels(), wmma_f16_kernels(), wmma_bf16_kernels(), wmma_f16_sum_kernels()});
+  static const std::vector<GemmKernel> all = [] {
+    std::vector<GemmKernel> kernels;
+    for_each_family([&]<class Config>(std::type_identity<Config>) { append_family<Config>(kernels); });
+    return kernels;
+  }();
   return all;
 }
 
 const std::vector<GemmKernel>& rung_kernels() {
-  static const std::vector<GemmKernel> all = joined({fma_rung_kernels(), wmma_rung_kernels(), mma_rung_kernels()});
+  static const std::vector<GemmKernel> all = [] {
+    std::vector<GemmKernel> kernels;
+    for_each_family([&]<class Config>(std::type_identity<Config>) {
+      if constexpr (has_rungs<Config>()) append(kernels, emulated_rungs<Config>());
+    });
+    return kernels;
+  }();
   return all;
 }
 

@@ -33,23 +33,13 @@ const std::vector<GemmKernel>& rung_kernels();
 const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits);
 const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits);
 
-// The tables of kernels, each in its own file in kernels/.
-std::span<const GemmKernel> simt_kernels();
-std::span<const GemmKernel> fma_f16_kernels();
-std::span<const GemmKernel> fma_bf16_kernels();
-std::span<const GemmKernel> fma_f32_kernels();
-std::span<const GemmKernel> fma_f16_sum_kernels();
-std::span<const GemmKernel> mma_f16_kernels();
-std::span<const GemmKernel> mma_bf16_kernels();
-std::span<const GemmKernel> mma_f16_sum_kernels();
-std::span<const GemmKernel> wgmma_f16_kernels();
-std::span<const GemmKernel> wgmma_bf16_kernels();
-std::span<const GemmKernel> wgmma_f16_sum_kernels();
-std::span<const GemmKernel> wmma_f16_kernels();
-std::span<const GemmKernel> wmma_bf16_kernels();
-std::span<const GemmKernel> wmma_f16_sum_kernels();
-std::span<const GemmKernel> fma_rung_kernels();
-std::span<const GemmKernel> wmma_rung_kernels();
-std::span<const GemmKernel> mma_rung_kernels();
+/// The emulated kernels of a family with one of the pairs of types that its registration states. A specialisation for
+/// each pair stands in a file of src/emulate/kernels/; one that is missing is an undefined reference.
+template <class Config, DType kElement, DType kAccumulator>
+std::span<const GemmKernel> emulated_kernels();
+
+/// Those of the ladder's rungs, likewise; of each family that has rungs.
+template <class Config>
+std::span<const GemmKernel> emulated_rungs();
 
 }  // namespace hotgemm::emulate

@@ -77,6 +77,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const Allocation& b = place(device, "B", matrices.b, false, true);
   const Allocation& d = place(device, "D", matrices.d, true, c.in_place);
   const Allocation& addend = c.in_place ? d : place(device, "C", matrices.c, false, true);
+  const bool is_empty = p.k == 0 || c.alpha == 0;  // as the library launches it
   const GemmArgs args{.a = a.address(),
                       .b = b.address(),
                       .c = kernel.traits.reads_c ? addend.address() : 0,
@@ -87,8 +88,8 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                       .ldd = matrices.d.ld,
                       .m = static_cast<int>(p.m),
                       .n = static_cast<int>(p.n),
-                      .k = c.alpha == 0 ? 0 : static_cast<int>(p.k),  // the library launches it like this
-                      .alpha = c.alpha,
+                      .k = is_empty ? 0 : static_cast<int>(p.k),
+                      .alpha = is_empty ? empty_alpha(c.beta) : c.alpha,
                       .beta = c.beta,
                       .raster_width = c.launch.raster_width,
                       .raster_along_n = c.launch.raster_along_n ? 1 : 0};

@@ -113,10 +113,11 @@ void Allocation::land(std::uint64_t address, const void* from, int bytes) {
 void Allocation::prefetch(const Thread& thread, Instruction instruction, std::uint64_t address,
                           std::uint32_t bytes) const {
   constexpr int kAlignment = 16;
-  const std::uint64_t end = address - address_ + bytes;
-  const auto padding = static_cast<std::uint64_t>(shape_.pitch_bytes - shape_.row_bytes);
+  const std::uint64_t first = address - address_, end = first + bytes;
+  const auto pitch = static_cast<std::uint64_t>(shape_.pitch_bytes), row = static_cast<std::uint64_t>(shape_.row_bytes);
   const bool is_aligned = address % kAlignment == 0 && bytes % kAlignment == 0;
-  const bool is_inside = address >= address_ && end + padding <= bytes_.size();
+  const bool has_gap = pitch != row && (first % pitch) + bytes > row;
+  const bool is_inside = address >= address_ && end <= bytes_.size() && !has_gap;
   if (is_aligned && is_inside) return;
   report_place(thread, is_aligned ? Hazard::out_of_bounds : Hazard::misaligned, instruction, address,
                static_cast<int>(bytes));

@@ -41,8 +41,7 @@ class Allocation {
   /// A write by an agent on behalf of the thread. If `from` is null, `land` writes the bytes later.
   bool write(const Thread& thread, const Access& access, std::uint64_t address, const void* from, int bytes);
   void land(std::uint64_t address, const void* from, int bytes);
-  /// Checks a prefetch: the bytes must be a multiple of 16 and lie between the first and the last row. Bytes between
-  /// rows are allowed.
+  /// Checks a prefetch: the bytes must be a multiple of 16 and lie in rows.
   void prefetch(const Thread& thread, Instruction instruction, std::uint64_t address, std::uint32_t bytes) const;
 
   /// Called when a launch has ended: its accesses precede those of the next launch.

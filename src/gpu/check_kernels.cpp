@@ -90,7 +90,7 @@ std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigne
 
 std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, const OperandSet& set,
                                    CUstream stream) const {
-  constexpr std::int64_t kChunksPerThread = 16;  // enough that the threads' sums cost little
+  constexpr std::int64_t kChunksPerThread = 16;  // enough chunks that the sums over threads cost little
   std::uint64_t sum = 0;
   driver_.check(driver_.cuMemsetD8Async(report_.get(), 0, sizeof sum, stream), "clear a digest");
   const auto element_bytes = static_cast<std::uint64_t>(size_bytes(p.types.d));

@@ -13,30 +13,30 @@
 
 namespace hotgemm {
 
-/// Makes operands and checks results on the GPU (templates/check.cuh), in the context current when it was made.
+/// Fills operands and checks results on the GPU (templates/check.cuh), in the context that was current at construction.
 class CheckKernels {
  public:
   /// Builds and loads the kernels for `arch`. Throws Error.
   CheckKernels(const Driver& driver, KernelBuilder& builder, std::string_view arch);
 
-  /// Leaves everything to the driver: for a CUDA context that is not current, or gone.
+  /// Leaves module and memory to the driver, because the CUDA context is not current or no longer exists.
   void abandon() noexcept {
     module_.abandon();
     report_.abandon();
   }
 
-  /// Enqueues: A, B, and C if there is one, become check data; D becomes NaN.
+  /// Enqueues the fill with check data of A, B and, if present, C; D becomes NaN.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
-  /// Enqueues: the elements of an m×n matrix become the check data of C.
+  /// Enqueues the fill of an m×n matrix with the check data of C.
   void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
-  /// Enqueues: A, B, and C if there is one, become N(0,1).
+  /// Enqueues the fill with N(0,1) of A, B and, if present, C.
   void fill_normal(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
-  /// Compares D with alpha * op(A) * op(B) + beta * C of the check data, and waits. Empty if all bits are right, else
-  /// "N of M elements are wrong, one of them at (row, column)".
+  /// Compares D with alpha * op(A) * op(B) + beta * C of the check data, and waits. Returns an empty string if all bits
+  /// are right, else "N of M elements are wrong, one of them at (row, column)".
   std::string check(const Problem& problem, const OperandSet& set, unsigned seed, int alpha, int beta,
                     CUstream stream) const;
-  /// A digest of all of the pool's memory, other sets and guards included, but the elements of D in `set`; waits. It is
-  /// the same before and after a kernel that writes to D and nowhere else.
+  /// Returns a digest of the memory of the pool, including other sets and guards, but without the elements of D in
+  /// `set`; waits. A kernel that writes only to D leaves the digest unchanged.
   std::uint64_t digest(const Problem& problem, const OperandPool& pool, const OperandSet& set, CUstream stream) const;
 
  private:

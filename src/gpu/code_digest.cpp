@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-/// `size` bytes at `offset`; nothing if the image ends before.
+/// The `size` bytes at `offset`; nothing if the image ends before.
 std::optional<Bytes> slice(Bytes image, std::uint64_t offset, std::uint64_t size) {
   if (offset > image.size() || size > image.size() - offset) return std::nullopt;
   return image.subspan(offset, size);
@@ -46,7 +46,7 @@ std::optional<std::vector<Elf64_Shdr>> read_sections(Bytes image, const Elf64_Eh
   }
   std::vector<Elf64_Shdr> sections;
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
-    if (header.e_shoff > image.size()) return std::nullopt;  // the sum below cannot overflow then
+    if (header.e_shoff > image.size()) return std::nullopt;  // then the sum below cannot overflow
     const auto section = read_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr));
     if (!section) return std::nullopt;
     sections.push_back(*section);
@@ -54,14 +54,15 @@ std::optional<std::vector<Elf64_Shdr>> read_sections(Bytes image, const Elf64_Eh
   return sections;
 }
 
-/// What a section of this name adds to the digest; 0 if nothing. The rest of the name is a kernel's.
+/// The kind of section that the digest covers, from the start of the section's name; 0 for other sections. The rest of
+/// the name is the kernel's.
 char kind_of(std::string_view name) {
   if (name.starts_with(".text.")) return 't';
   if (name.starts_with(".nv.constant")) return 'c';
   return 0;
 }
 
-/// The section's kind and size, which keep the bytes of neighbours apart, and its bytes.
+/// Appends the kind, the size and the bytes of a section. The size separates the bytes of neighbouring sections.
 void append(std::vector<std::uint8_t>& hashed, char kind, Bytes bytes) {
   hashed.push_back(static_cast<std::uint8_t>(kind));
   for (int shift = 0; shift < 64; shift += 8) hashed.push_back(static_cast<std::uint8_t>(bytes.size() >> shift));

@@ -19,13 +19,13 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = std::size_t{256} << 20;
 constexpr int kRequestedAlgorithms = 512;  // more than the heuristics are known to return
 
-// cublas_api.h overloads cublasGemmEx for callers of old, so its address needs a type.
+// cublas_api.h has overloads of cublasGemmEx for old callers, so taking its address needs a type.
 using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                   const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
                                   cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
 
 // clang-format off
-// By their symbols: cublas_v2.h maps "cublasCreate" to "cublasCreate_v2".
+// Lists the versioned symbols, because cublas_v2.h maps "cublasCreate" to "cublasCreate_v2".
 #define HOTGEMM_CUBLAS_FUNCTIONS(F)                                                                            \
   F(cublasCreate_v2) F(cublasDestroy_v2) F(cublasGetVersion_v2) F(cublasSetStream_v2) F(cublasSetWorkspace_v2) \
   F(cublasGetStatusName)
@@ -60,7 +60,7 @@ SharedLibrary open(const char* variable, const std::string& stem) {
 }
 
 Functions load() {
-  // cuBLASLt first: libcublas depends on it, and takes the one that is loaded.
+  // cuBLASLt is opened first: libcublas depends on it and uses the one that is already loaded.
   const SharedLibrary lt = open("HOTGEMM_LIBCUBLASLT", "libcublasLt");
   const SharedLibrary cublas = open("HOTGEMM_LIBCUBLAS", "libcublas");
   Functions functions;
@@ -85,7 +85,7 @@ static_assert(static_cast<int>(CudaType::r_8f_e5m2) == CUDA_R_8F_E5M2);
 
 cudaDataType data_type(DType type) { return static_cast<cudaDataType>(element_type(type).cuda); }
 
-/// alpha and beta in the type that the compute type wants.
+/// alpha and beta in the type that the compute type needs.
 class Scalars {
  public:
   Scalars(ComputeType compute, float alpha, float beta)
@@ -102,8 +102,8 @@ class Scalars {
   __half f16_[2];
 };
 
-// cuBLAS is column-major, where a row-major matrix reads as its transpose: it is asked for D' = op(B)' * op(A)', n×m,
-// with B as its first operand. What is not transposed for us is then not transposed for it.
+// cuBLAS is column-major, so it reads a row-major matrix as its transpose. It is asked for D' = op(B)' * op(A)', n×m,
+// with B as its first operand. An operand that is not transposed for us is then not transposed for cuBLAS.
 cublasOperation_t operation(Op op) { return op == Op::n ? CUBLAS_OP_N : CUBLAS_OP_T; }
 
 int to_int(std::int64_t value, const char* what) {
@@ -128,7 +128,7 @@ struct CublasBaseline::Impl {
   DeviceBuffer workspace;
   cublasHandle_t handle = nullptr;
   cublasLtHandle_t lt = nullptr;
-  std::optional<CUstream> stream;  // that the handle is set to
+  std::optional<CUstream> stream;  // the stream that the handle uses now
 
   explicit Impl(const Driver& driver) : functions(load()) {
     workspace = DeviceBuffer(driver, kWorkspaceBytes);
@@ -148,7 +148,7 @@ struct CublasBaseline::Impl {
     if (stream == wanted) return;
     stream.reset();
     functions.check(functions.cublasSetStream_v2(handle, wanted), "set cuBLAS's stream");
-    // Setting the stream has put cuBLAS's own workspace back.
+    // cublasSetStream has restored cuBLAS's own workspace.
     functions.check(functions.cublasSetWorkspace_v2(handle, mutable_pointer(workspace.get()), workspace.bytes()),
                     "set cuBLAS's workspace");
     stream = wanted;
@@ -157,7 +157,7 @@ struct CublasBaseline::Impl {
 
 namespace {
 
-/// A description of the problem to cuBLASLt: all that a call needs but pointers, algorithm and stream.
+/// The description of the problem for cuBLASLt: all arguments of a call except pointers, algorithm and stream.
 struct LtMatmul {
   std::shared_ptr<CublasBaseline::Impl> baseline;
   std::vector<OperandSet> sets;
@@ -199,7 +199,7 @@ struct LtMatmul {
     f.check(f.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
             "set a preference of cuBLASLt");
   }
-  /// A row-major rows×cols matrix, as cuBLASLt sees it.
+  /// Makes the layout of a row-major rows×cols matrix as cuBLASLt sees it: column-major, transposed.
   void set_layout(cublasLtMatrixLayout_t& layout, DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
     const Functions& f = baseline->functions;
     f.check(f.cublasLtMatrixLayoutCreate(&layout, data_type(dtype), static_cast<std::uint64_t>(cols),
@@ -255,7 +255,7 @@ struct LtMatmul {
   }
 };
 
-/// "cublasLt[7] algo 66": the place in the heuristics' list and the library's id.
+/// A name such as "cublasLt[7] algo 66": the index in the list of heuristics and the library's id.
 std::string name_of(const Functions& f, std::size_t index, const cublasLtMatmulAlgo_t& algorithm) {
   int id = -1;
   std::size_t written = 0;

@@ -32,11 +32,11 @@ DeviceInfo identify_device(const Driver& driver, CUdevice device) {
 DeviceInfo query_device(const Driver& driver, CUdevice device) {
   DeviceInfo info = identify_device(driver, device);
   const int clock_mhz = attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
-  // Two transfers per clock, over a bus measured in bits.
+  // DRAM makes two transfers per clock; the bus width is in bits.
   const std::int64_t memory_khz = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   const std::int64_t bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
   const auto dram_gbps = static_cast<int>(2 * memory_khz * bus_bits / 8 / 1'000'000);
-  if (clock_mhz > 0) info.clock_mhz = clock_mhz;  // newer drivers may not say
+  if (clock_mhz > 0) info.clock_mhz = clock_mhz;  // newer drivers may report 0
   if (dram_gbps > 0) info.dram_gbps = dram_gbps;
   return info;
 }

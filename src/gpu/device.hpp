@@ -6,17 +6,17 @@
 
 namespace hotgemm {
 
-/// What the driver says of a GPU. Throws Error.
+/// The properties of a GPU as the driver reports them. Throws Error.
 DeviceInfo query_device(const Driver& driver, CUdevice device);
-/// The same in a tenth of the time, with the clock and the DRAM's rate that are nominal for the architecture: asking
-/// the driver for clocks takes about a millisecond.
+/// The same in a tenth of the time, because asking the driver for clocks takes about a millisecond. The clock and the
+/// DRAM rate are the nominal values of the architecture.
 DeviceInfo identify_device(const Driver& driver, CUdevice device);
 
-/// "13.0": the CUDA version that the driver supports.
+/// The CUDA version that the driver supports, such as "13.0".
 std::string driver_version(const Driver& driver);
 
-/// The primary context of GPU `ordinal`, current on this thread while the object lives. For programs of our own; a
-/// library call uses the context that its caller has made current.
+/// Makes the primary context of GPU `ordinal` current on this thread while the object lives. It is for our own
+/// programs; a library call uses the context that its caller has made current.
 class PrimaryContext {
  public:
   PrimaryContext(const Driver& driver, int ordinal);

@@ -6,18 +6,19 @@
 
 namespace hotgemm {
 
-/// Device memory, owned. Move-only; not for use by several threads at once.
+/// Owner of device memory. Move-only; only one thread at a time may use it.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// Allocates in the current context; nothing for zero bytes. Throws Error{out_of_memory} and other driver errors.
+  /// Allocates in the current context; zero bytes allocate nothing. Throws Error{out_of_memory} and other driver
+  /// errors.
   DeviceBuffer(const Driver& driver, std::size_t bytes);
-  /// Frees in the current context. Errors are ignored: a destructor may run because of one.
+  /// Frees in the current context. Errors are ignored, because the destructor may run after another error.
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
 
-  /// Leaves the memory to the driver: for a CUDA context that is not current, or gone.
+  /// Leaves the memory to the driver, because the CUDA context is not current or no longer exists.
   void abandon() noexcept { address_ = 0; }
 
   /// 0 for an empty buffer, else aligned to 256 bytes.

@@ -10,8 +10,9 @@
 namespace hotgemm {
 namespace {
 
-// The version whose signatures the names in cuda.h stand for, from header 12.8 to 13. At 13.0 cuGetProcAddress would
-// give cuCtxGetDevice and cuCtxSynchronize with another argument, which cuda.h declares under other names.
+// The API version whose signatures match the names in cuda.h of CUDA 12.8 to 13. For 13.0, cuGetProcAddress would
+// return versions of cuCtxGetDevice and cuCtxSynchronize with another argument, which cuda.h declares under other
+// names.
 constexpr int kApiVersion = 12080;
 
 void* resolve(const SharedLibrary& library, decltype(&::cuGetProcAddress) get_proc_address, const std::string& name) {
@@ -24,7 +25,7 @@ void* resolve(const SharedLibrary& library, decltype(&::cuGetProcAddress) get_pr
                                         std::to_string(kApiVersion % 1000 / 10) + "; a newer driver is needed");
 }
 
-/// cuda.h maps names to versioned symbols ("cuMemAlloc" to "cuMemAlloc_v2"); cuGetProcAddress wants the name without.
+/// cuda.h maps names to versioned symbols ("cuMemAlloc" to "cuMemAlloc_v2"); cuGetProcAddress needs the plain name.
 std::string base_name(std::string_view symbol) {
   const std::size_t suffix = symbol.rfind("_v");
   return std::string(symbol.substr(0, suffix));
@@ -34,7 +35,7 @@ Driver load() {
   const char* override_path = secure_getenv("HOTGEMM_LIBCUDA");
   const SharedLibrary library =
       SharedLibrary::open(override_path != nullptr ? override_path : "", {"libcuda.so.1"}, ErrorCode::no_driver);
-  // The first version of cuGetProcAddress with a status result.
+  // The first version of cuGetProcAddress that returns a status.
   const auto get_proc_address = reinterpret_cast<decltype(&::cuGetProcAddress)>(library.get("cuGetProcAddress_v2"));
   Driver driver{};
 #define HOTGEMM_RESOLVE(name) \

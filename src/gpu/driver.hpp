@@ -6,7 +6,7 @@
 
 #include <string>
 
-// The driver API, dlopened. cuda.h gives the types; no symbol of libcuda is linked.
+// The driver API, loaded by dlopen. cuda.h provides the types; no symbol of libcuda is linked.
 
 // The functions that hotgemm calls, by their names in cuda.h. Each is resolved through cuGetProcAddress.
 // clang-format off
@@ -22,7 +22,8 @@
   F(cuStreamIsCapturing) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuThreadExchangeStreamCaptureMode) \
   F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuGraphExecDestroy) F(cuGraphDestroy) F(cuEventCreate) \
   F(cuEventDestroy) F(cuEventRecord) F(cuEventSynchronize) F(cuEventElapsedTime) \
-  F(cuTensorMapEncodeTiled)
+  F(cuTensorMapEncodeTiled) F(cuStreamGetId) F(cuStreamGetCaptureInfo_v3) F(cuUserObjectCreate) \
+  F(cuUserObjectRelease) F(cuGraphRetainUserObject)
 // clang-format on
 
 namespace hotgemm {
@@ -32,25 +33,26 @@ struct Driver {
 #define HOTGEMM_DECLARE(name) decltype(&::name) name;
   HOTGEMM_DRIVER_FUNCTIONS(HOTGEMM_DECLARE)
 #undef HOTGEMM_DECLARE
-  std::string path;  ///< of the library that was loaded
+  std::string path;  ///< path of the loaded library
 
   /// Loads libcuda (HOTGEMM_LIBCUDA, or libcuda.so.1), once per process, and calls cuInit.
-  /// Throws Error{no_driver} if it cannot be loaded, Error{no_device} if cuInit finds no GPU; a later call tries again.
+  /// Throws Error{no_driver} if libcuda cannot be loaded, Error{no_device} if cuInit finds no GPU; a later call tries
+  /// again.
   static const Driver& get();
-  /// The table if get() has succeeded before, else nullptr. Never loads anything.
+  /// The table if get() has succeeded before, else nullptr. Never loads a library.
   static const Driver* loaded() noexcept;
 
-  /// "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
+  /// Text such as "CUDA_ERROR_INVALID_VALUE (1): invalid argument".
   std::string describe(CUresult result) const;
-  /// Throws what `result` stands for unless it is success: context_lost for errors that outlive the call,
-  /// out_of_memory, no_device, else driver_error. The message is "`attempt`: <description>".
+  /// Throws an Error unless `result` is success: context_lost for errors that affect later calls too, out_of_memory,
+  /// no_device, else driver_error. The message is "`attempt`: <description>".
   void check(CUresult result, const std::string& attempt) const {
     if (result != CUDA_SUCCESS) fail(result, attempt);
   }
   [[noreturn]] void fail(CUresult result, const std::string& attempt) const;
 };
 
-/// Errors after which no call in this context can succeed (cuda.h: "must be terminated and relaunched").
+/// True for errors after which no call in this context can succeed (cuda.h: "must be terminated and relaunched").
 bool is_sticky(CUresult result);
 ErrorCode error_code_of(CUresult result);
 

@@ -7,7 +7,8 @@ namespace {
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
-/// What a thread encoded last of a matrix. Who calls again with the same one, as with weights, is served from it.
+/// The last maps that this thread encoded for an operand. A repeated call with the same matrix, such as weights, reuses
+/// them.
 struct EncodedMaps {
   TensorMapSpec spec;
   bool is_k_major = false;
@@ -18,7 +19,7 @@ thread_local constinit EncodedMaps last_a;
 thread_local constinit EncodedMaps last_b;
 thread_local constinit EncodedMaps last_d;
 
-/// Leaves the maps of `spec` in `last`.
+/// Makes sure that `last` holds the maps of `spec`.
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, EncodedMaps& last) noexcept {
   if (spec == last.spec && is_k_major == last.is_k_major) return CUDA_SUCCESS;
   EncodedMaps maps{.spec = spec, .is_k_major = is_k_major, .whole = {}, .rest = {}};
@@ -31,8 +32,9 @@ CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is
 }
 
 CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmatic, unsigned blocks, void* args,
-                 CUstream stream) noexcept {
-  void* parameters[] = {args};
+                 const WorkspaceArgs& workspace, CUstream stream) noexcept {
+  // The driver reads as many parameters as the kernel has.
+  void* parameters[] = {args, const_cast<WorkspaceArgs*>(&workspace)};
   const CUfunction function = kernel.kernel.function();
   const auto threads = static_cast<unsigned>(kernel.shape.threads);
   const auto smem_bytes = static_cast<unsigned>(kernel.shape.smem_bytes);
@@ -61,16 +63,23 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
                             const Cubin& cubin, int sm_count) {
   const LaunchShape shape = launch_shape(config, traits);
   const std::optional<MatrixMaps> maps = matrix_maps(config, traits);
-  if (maps) {  // what launches add has been checked with the operands
+  if (maps) {  // the remaining fields, which a launch sets, are checked with the operands
     validate(maps->a.of(nullptr, 1, 1, 8));
     validate(maps->b.of(nullptr, 1, 1, 8));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
   }
-  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
+  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes),
+          .shape = shape,
+          .maps = maps,
+          .sm_count = sm_count,
+          .takes_workspace = family_of(config).takes_workspace};
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
-                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream) noexcept {
+                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream,
+                     const WorkspaceArgs& workspace) noexcept {
+  if (kernel.takes_workspace && workspace.scratch == 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),
@@ -81,17 +90,17 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .ldd = o.ldd,
                 .m = static_cast<int>(m),
                 .n = static_cast<int>(n),
-                .k = o.alpha == 0 ? 0 : static_cast<int>(k),  // BLAS: with alpha zero, A and B are not read
-                .alpha = o.alpha,
+                .k = is_empty ? 0 : static_cast<int>(k),
+                .alpha = is_empty ? empty_alpha(o.beta) : o.alpha,
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
-  if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, stream);
+  if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, workspace, stream);
   WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
   const MatrixMaps& maps = *kernel.maps;
   CUresult result = CUDA_SUCCESS;
-  if (args.k > 0) {  // there is no map of an empty tensor, and no copy of one
+  if (args.k > 0) {  // a tensor without elements has no map and is not copied
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
     result = find_or_encode(driver, a, maps.a_is_k_major, last_a);
     if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, maps.b_is_k_major, last_b);
@@ -99,14 +108,14 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     with_maps.a_rest = last_a.rest;
     with_maps.b = last_b.whole;
     with_maps.b_rest = last_b.rest;
-    if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // while the kernel ahead ends
+    if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // read while the preceding kernel ends
   }
   if (maps.d && result == CUDA_SUCCESS) {
     result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), false, last_d);
     with_maps.d = last_d.whole;
   }
   if (result != CUDA_SUCCESS) return result;
-  return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, stream);
+  return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, workspace, stream);
 }
 
 }  // namespace hotgemm

@@ -5,6 +5,7 @@
 #include "config/matrix_map.hpp"
 #include "gpu/loaded_kernel.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/workspace_args.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -12,21 +13,24 @@
 
 namespace hotgemm {
 
-/// A GEMM kernel with all that its launches have in common. Launching is thread-safe.
+/// A loaded GEMM kernel with the values that all its launches share. Launching is thread-safe.
 struct GemmKernel {
   LoadedKernel kernel;
   LaunchShape shape;
-  std::optional<MatrixMaps> maps;  ///< of a kernel that copies by tensor
-  int sm_count;                    ///< of the GPU
+  std::optional<MatrixMaps> maps;  ///< set for a kernel that copies by tensor map
+  int sm_count;                    ///< number of SMs of the GPU
+  bool takes_workspace = false;    ///< its second parameter is WorkspaceArgs
 };
 
-/// The kernel of `config`, whose cubin is `cubin`, in the current context, on a GPU of `sm_count` SMs. Throws Error.
+/// Loads the kernel of `config` from `cubin` into the current context, on a GPU with `sm_count` SMs. Throws Error.
 GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
                             const Cubin& cubin, int sm_count);
 
 /// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and the
-/// shape fits them.
+/// shape fits them. `workspace` reaches a kernel that takes one, and no other; such a kernel needs one
+/// (CUDA_ERROR_INVALID_VALUE).
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
-                     std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream) noexcept;
+                     std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
+                     const WorkspaceArgs& workspace = {}) noexcept;
 
 }  // namespace hotgemm

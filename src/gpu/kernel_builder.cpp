@@ -1,5 +1,6 @@
 #include "gpu/kernel_builder.hpp"
 
+#include "base/callback_guard.hpp"
 #include "base/cores.hpp"
 #include "gpu/nvrtc.hpp"
 
@@ -33,6 +34,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   std::atomic<std::size_t> next{0};
   std::atomic<bool> go_on{true};
   std::mutex done_mutex;
+  CallbackGuard callbacks;
   const auto work = [&] {
     for (std::size_t i = next++; i < sources.size() && go_on; i = next++) {
       try {
@@ -42,14 +44,15 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
       }
       if (!done) continue;
       const std::lock_guard lock(done_mutex);
-      if (!done(i, results[i])) go_on = false;
+      if (!callbacks.run(false, [&] { return done(i, results[i]); })) go_on = false;
     }
   };
   const auto threads = std::min<std::size_t>(static_cast<std::size_t>(std::max(jobs, 1)), sources.size());
   std::vector<std::jthread> pool;
   for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(work);
   work();
-  pool.clear();  // joins
+  pool.clear();  // joins the threads
+  callbacks.rethrow();
   for (BuildResult& result : results) {
     if (!result.cubin && result.failure.empty()) result.failure = kInterruptedBuild;
   }

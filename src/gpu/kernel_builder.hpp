@@ -16,31 +16,32 @@ namespace hotgemm {
 struct BuildResult {
   std::optional<Cubin> cubin;
   bool from_cache = false;
-  std::string failure;  ///< why there is no cubin: the compiler's log, or kInterruptedBuild
+  std::string failure;  ///< the reason why there is no cubin: the compiler's log, or kInterruptedBuild
 };
 
-/// The failure of what build_all did not come to.
+/// The failure of a source that build_all did not reach before it was stopped.
 inline constexpr const char* kInterruptedBuild = "interrupted";
 
-/// Turns sources into cubins: from the cache, or by NVRTC and into the cache. Thread-safe.
+/// Turns sources into cubins. A cubin that is not in the cache is compiled with NVRTC and stored there. Thread-safe.
 class KernelBuilder {
  public:
-  /// As Nvrtc::compile.
+  /// A function with the behaviour of Nvrtc::compile.
   using Compile = std::function<Cubin(const KernelSource&)>;
 
-  /// Keeps references to both.
+  /// Keeps references to `cache` and `bundle`.
   KernelBuilder(BinaryCache& cache, const TemplateBundle& bundle) : cache_(cache), bundle_(bundle) {}
 
-  /// Compiles by `compile` instead of in this process, which needs NVRTC all the same: what is cached is looked up by
-  /// its version. To be called before anything is built.
+  /// Uses `compile` instead of NVRTC in this process. This process still needs NVRTC, because its version is part of
+  /// the cache key. Call it before the first build.
   void compile_with(Compile compile) { compile_ = std::move(compile); }
 
-  /// The cached cubin of `source`, if any. Does not load NVRTC.
+  /// The cached cubin of `source`, if there is one. Does not load NVRTC.
   std::optional<Cubin> find(const KernelSource& source);
-  /// Throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
+  /// Returns the cubin, or throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
   BuildResult build(const KernelSource& source);
   /// Builds all with up to `jobs` threads; failures are results, not exceptions. `done` is called after each, from one
-  /// thread at a time, with its index; it returns whether to go on.
+  /// thread at a time, with its index; the build stops if `done` returns false. An exception from `done` ends the build
+  /// and is rethrown here as CallbackGuard describes.
   std::vector<BuildResult> build_all(std::span<const KernelSource> sources, int jobs,
                                      const std::function<bool(std::size_t, const BuildResult&)>& done = {});
 
@@ -53,11 +54,11 @@ class KernelBuilder {
   Compile compile_;
 };
 
-/// How many threads of one process NVRTC serves well: with 8 they compile seven times as fast as one, with 16 ten
-/// times.
+/// The number of threads for which NVRTC scales well within one process: 8 threads compile seven times as fast as one,
+/// 16 threads ten times.
 inline constexpr int kThreadsPerCompiler = 8;
 
-/// Threads worth compiling with in this process: its cores, but no more than NVRTC gains from.
+/// The number of compile threads for this process: its cores, but at most kThreadsPerCompiler.
 int default_compile_jobs();
 
 }  // namespace hotgemm

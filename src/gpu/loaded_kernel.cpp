@@ -5,7 +5,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kDefaultSmemBytes = 48 << 10;  // what a kernel may have without asking
+constexpr int kDefaultSmemBytes = 48 << 10;  // shared memory that a kernel may use without an attribute
 
 }  // namespace
 

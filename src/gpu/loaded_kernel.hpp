@@ -5,26 +5,26 @@
 
 namespace hotgemm {
 
-/// A kernel in the CUDA context that was current when it was loaded. Move-only; unloads when it goes, ignoring errors:
-/// by then the context may be gone.
+/// A kernel in the CUDA context that was current when it was loaded. Move-only. The destructor unloads the kernel and
+/// ignores errors, because the context may no longer exist.
 class LoadedKernel {
  public:
-  /// Loads everything that a launch needs, so that no launch ever loads. Waits for kernels that are running.
-  /// `smem_bytes` is the dynamic shared memory of every launch. Throws Error.
+  /// Loads everything that a launch needs, so that no launch loads anything. Waits for running kernels. `smem_bytes` is
+  /// the dynamic shared memory of every launch. Throws Error.
   LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_bytes);
   ~LoadedKernel();
   LoadedKernel(LoadedKernel&& other) noexcept;
   LoadedKernel& operator=(LoadedKernel&&) = delete;
   LoadedKernel(const LoadedKernel&) = delete;
 
-  /// Leaves the module to the driver: for a CUDA context that is not current, or gone.
+  /// Leaves the module to the driver, because the CUDA context is not current or no longer exists.
   void abandon() noexcept { module_ = nullptr; }
 
-  /// A second kernel of the same cubin; it lives as long as this object.
+  /// Another kernel of the same cubin; the result is valid as long as this object lives.
   CUfunction function(const char* symbol) const;
   CUfunction function() const { return function_; }
   int smem_bytes() const { return smem_bytes_; }
-  /// Local memory per thread that the driver reserves: spills and stack.
+  /// Bytes of local memory that the driver reserves per thread: spills and stack.
   int local_bytes() const { return local_bytes_; }
 
  private:

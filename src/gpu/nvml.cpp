@@ -9,7 +9,7 @@
 namespace hotgemm {
 namespace {
 
-// nvmlProcessInfo_t since version 2 of the functions that fill it.
+// nvmlProcessInfo_t as version 2 and later of the functions use it.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used_bytes;
@@ -17,7 +17,7 @@ struct ProcessInfo {
   unsigned compute_instance;
 };
 
-/// CUDA and NVML count GPUs differently; the place on the bus is the same.
+/// CUDA and NVML number GPUs differently, but the bus id is the same for both.
 std::string bus_id(const Driver& driver, CUdevice device) {
   std::array<int, 3> place{};
   constexpr std::array kAttributes{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,

@@ -7,7 +7,7 @@
 
 namespace hotgemm {
 
-/// A GPU as NVML, the management library, knows it. NVML is dlopened; where it is missing, nothing is known.
+/// A GPU in NVML, the management library. NVML is loaded by dlopen; without NVML all queries find nothing.
 class Nvml {
  public:
   Nvml(const Driver& driver, CUdevice device);
@@ -15,10 +15,10 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  /// What NVML calls the GPU; nullptr if it does not know it.
+  /// The NVML handle of the GPU; nullptr if NVML does not know the GPU.
   void* device() const { return device_; }
 
-  /// Calls the function `name`; false where it is missing or fails.
+  /// Calls the function `name`; false if NVML does not have it or if it fails.
   template <class... Args>
   bool call(const char* name, Args... args) const {
     if (!library_) return false;
@@ -26,12 +26,12 @@ class Nvml {
     return function != nullptr && function(args...) == 0;
   }
 
-  /// Processes with a context on the GPU through MPS, this one included; nullopt if NVML does not say.
+  /// The number of processes that use the GPU through MPS, including this one; nullopt if NVML does not report it.
   std::optional<unsigned> mps_clients() const;
 
  private:
   std::optional<SharedLibrary> library_;
-  void* device_ = nullptr;  // nvmlDevice_t
+  void* device_ = nullptr;  // an nvmlDevice_t
 };
 
 }  // namespace hotgemm

@@ -17,7 +17,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kOldestVersion = 12'09;  // the first with --no-cache
+constexpr int kOldestVersion = 12'09;  // the first version with --no-cache
 
 double thread_cpu_ms() {
   timespec now{};
@@ -25,8 +25,8 @@ double thread_cpu_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// The number that stands before each occurrence of `unit` in `log`, added up: ptxas reports
-/// "0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads" and "Used 254 registers, used 1 barriers".
+/// The sum of the numbers that stand before `unit` in `log`. For example, ptxas reports "0 bytes stack frame, 8 bytes
+/// spill stores, 8 bytes spill loads" and "Used 254 registers, used 1 barriers".
 int sum_before(std::string_view log, std::string_view unit) {
   int sum = 0;
   for (std::size_t at = log.find(unit); at != log.npos; at = log.find(unit, at + 1)) {

@@ -9,20 +9,20 @@
 
 namespace hotgemm {
 
-/// NVRTC, dlopened. Compiling needs neither a GPU nor libcuda. Immutable; usable from any thread.
+/// NVRTC, loaded by dlopen. Compiling needs neither a GPU nor libcuda. Immutable; usable from any thread.
 class Nvrtc {
  public:
   /// Loads libnvrtc (HOTGEMM_LIBNVRTC, or libnvrtc.so.13, .12), once per process.
-  /// Throws Error{no_compiler} if there is none, or one older than 12.9.
+  /// Throws Error{no_compiler} if NVRTC cannot be found or is older than 12.9.
   static const Nvrtc& get();
-  /// The library if get() has succeeded before, else nullptr. Never loads anything.
+  /// The library if get() has succeeded before, else nullptr. Never loads a library.
   static const Nvrtc* loaded() noexcept;
 
-  /// Throws Error{compile_failed} with NVRTC's log, which names template files and lines. `log` receives that of a
-  /// success, with what ptxas has to say of the kernel.
+  /// Compiles `source`. Throws Error{compile_failed} with NVRTC's log, which names template files and lines. After a
+  /// success, `log` receives NVRTC's log, including the report of ptxas on the kernel.
   Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr) const;
 
-  /// "nvrtc-13.0-<ELF build id>": what a cubin depends on besides its identity.
+  /// The toolchain as "nvrtc-13.0-<ELF build id>": a cubin depends on it in addition to its identity.
   const std::string& toolchain() const { return toolchain_; }
   const std::string& path() const { return path_; }
 

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::int64_t kMatrixAlignment = 256;
 constexpr std::int64_t kMostSets = 64;
-constexpr unsigned char kPattern = 0xa5;  // of guards and padding
-// Of a matrix: more than any memory holds, and little enough that the sum over all operands is a number.
+constexpr unsigned char kPattern = 0xa5;  // byte that fills guards and padding
+// A limit for the bytes of a matrix: larger than any memory, and small enough that the sum over all operands does not
+// overflow.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {

@@ -6,8 +6,8 @@
 
 namespace hotgemm {
 
-/// One copy of a problem's operands in device memory. Several are rotated through, so that no launch finds its operands
-/// in L2. Leading dimensions are in elements of the row-major matrices as stored.
+/// One copy of a problem's operands in device memory. Launches rotate through several sets, so that no launch finds its
+/// operands in L2. Leading dimensions are in elements of the row-major matrices as stored.
 struct OperandSet {
   CUdeviceptr a = 0;
   CUdeviceptr b = 0;

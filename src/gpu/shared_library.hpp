@@ -10,15 +10,15 @@ namespace hotgemm {
 /// A library opened with dlopen(RTLD_LOCAL). Never closed: code of CUDA libraries may still run at exit.
 class SharedLibrary {
  public:
-  /// Opens `override_path` alone if it is not empty, else the first of `names` that the loader finds, in its own search
-  /// path and then in the directories that the build recorded. Throws Error{`code`} that says what was tried.
+  /// Opens only `override_path` if it is not empty. Else opens the first of `names` that the loader finds, in its own
+  /// search path and then in the directories recorded at build time. Throws Error{`code`} that lists the attempts.
   static SharedLibrary open(const std::string& override_path, const std::vector<std::string>& names, ErrorCode code);
 
   /// nullptr if the library has no such symbol.
   void* find(const char* symbol) const;
-  /// Throws Error{no_driver} naming the symbol and the library.
+  /// The address of `symbol`. Throws Error{no_driver} that names the symbol and the library.
   void* get(const char* symbol) const;
-  /// The file that was loaded.
+  /// The path of the loaded file.
   const std::string& path() const { return path_; }
 
  private:

@@ -14,10 +14,10 @@ namespace hotgemm {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr int kMinGraphLaunches = 20;  // what surrounds a replay must not count
-constexpr int kProbeLaunches = 8;      // for an estimate of what one launch alone cannot show
-constexpr double kProbeBelowUs = 200;  // above this, one launch is estimate enough
-constexpr double kLaunchBoundUs = 20;  // below this, an eager launch may cost the host more than the GPU
+constexpr int kMinGraphLaunches = 20;  // enough launches that the overhead of a replay is negligible
+constexpr int kProbeLaunches = 8;      // for an estimate: the overhead of one short launch is too large
+constexpr double kProbeBelowUs = 200;  // above this time, a single launch is precise enough
+constexpr double kLaunchBoundUs = 20;  // below this time, an eager launch may cost the host more than the GPU
 
 struct Runner {
   const Contender* contender;
@@ -27,7 +27,7 @@ struct Runner {
   OwnedEvent stop;
   std::optional<OwnedGraph> graph;
   double estimate_us = 0;
-  int launches = 1;  // per batch
+  int launches = 1;  // launches per batch
   bool live = true;
 };
 
@@ -66,14 +66,14 @@ class Race {
   }
 
  private:
-  /// Runs `step` of one contender; false if it threw, which ends this contender's race.
+  /// Runs `step` of one contender. Returns false if it threw; the contender then drops out of the race.
   bool attempt(Runner& runner, const std::function<void()>& step) {
     try {
       step();
       return true;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
-      // A library's status may hide an error that has taken the context with it.
+      // The status of a library may hide an error that made the context unusable.
       const CUresult state = driver_.cuStreamSynchronize(stream_);
       if (is_sticky(state)) driver_.fail(state, "go on after the failure of " + runner.contender->name);
       *runner.failure = error.what();
@@ -106,7 +106,7 @@ class Race {
     driver_.check(driver_.cuStreamSynchronize(stream_), attempt_text);
   }
 
-  /// Sets go on where the last launch of any contender left off, so that none finds its operands in L2.
+  /// Continues with the set after the last one that any contender used, so that no launch finds its operands in L2.
   void launch(const Runner& runner, int count) {
     for (int i = 0; i < count; ++i) {
       runner.contender->launch(stream_, next_set_);
@@ -122,7 +122,7 @@ class Race {
     }
   }
 
-  /// GPU time of what `enqueue` puts on the stream, alone.
+  /// The GPU time of the work that `enqueue` puts on the stream, without other work.
   double time_us(const Runner& runner, const std::function<void()>& enqueue) {
     runner.start.record(stream_);
     enqueue();
@@ -131,7 +131,7 @@ class Race {
     return elapsed_us(driver_, runner.start, runner.stop);
   }
 
-  /// The first launch loads and initialises; it is waited for so that its errors are this contender's.
+  /// The first launch loads and initialises. It is waited for, so that its errors are assigned to this contender.
   void estimate(Runner& runner) {
     launch(runner, 1);
     synchronize("run " + runner.contender->name);
@@ -157,7 +157,7 @@ class Race {
     const int most = std::max(options_.max_launches, least);
     const double wanted = std::ceil(options_.round_us / std::max(estimate_us, 0.1));
     int launches = static_cast<int>(std::clamp(wanted, static_cast<double>(least), static_cast<double>(most)));
-    if (options_.mode == TimingMode::graph) {  // whole rotations, so that each replay begins where the last one ended
+    if (options_.mode == TimingMode::graph) {  // whole rotations, so that each replay starts where the last one ended
       const int whole = (launches + options_.sets - 1) / options_.sets * options_.sets;
       if (whole <= most) launches = whole;
     }
@@ -200,7 +200,7 @@ class Race {
 
   bool time_for_a_round() const { return result_.rounds_done == 0 ? !is_over(Clock::now()) : has_time_for(round_us()); }
 
-  /// Rounds whose samples are forgotten, as long as there is time for two more.
+  /// Runs rounds and discards their samples, as long as there is time for two more rounds.
   void warm_up() {
     const auto end = start_ + microseconds(options_.warm_up_us);
     while (any_live() && Clock::now() < end && has_time_for(3 * round_us())) run_round();
@@ -216,7 +216,8 @@ class Race {
       if (runner.live) order.push_back(&runner);
     }
     std::shuffle(order.begin(), order.end(), random_);
-    // An untimed batch first: when the timed ones are enqueued the GPU is busy, so that no event waits for the host.
+    // An untimed batch runs first, so that the GPU is busy when the timed batches are enqueued and no event waits for
+    // the host.
     attempt(*order.front(), [&] { run_batch(*order.front()); });
     std::vector<Runner*> timed;
     for (Runner* runner : order) {
@@ -236,7 +237,7 @@ class Race {
     ++result_.rounds_done;
   }
 
-  /// The best that is known of a contender's time.
+  /// The best known time of a contender.
   double time_so_far(const Runner& runner) const {
     return result_.rounds_done > 0 ? median(*runner.us) : runner.estimate_us;
   }

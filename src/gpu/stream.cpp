@@ -62,7 +62,7 @@ OwnedGraph OwnedGraph::capture(const Driver& driver, CUstream stream, const std:
   try {
     enqueue();
   } catch (...) {
-    // A failure may have ended or invalidated the capture; either way it is over after this call.
+    // A failure may have ended or invalidated the capture. In any case the capture is over after this call.
     if (driver.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && graph != nullptr) driver.cuGraphDestroy(graph);
     throw;
   }

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-// Owners of what orders work on a GPU. All are move-only and made in the current context; their destructors ignore
-// errors, because they may run because of one.
+// Owners of streams, events and graphs. All are move-only and made in the current context. Their destructors ignore
+// errors, because they may run after another error.
 
 namespace hotgemm {
 
@@ -18,7 +18,7 @@ class OwnedStream {
   OwnedStream& operator=(OwnedStream&& other) noexcept;
 
   CUstream get() const { return stream_; }
-  /// Waits for all work on the stream. Throws what that work ended with.
+  /// Waits for all work on the stream. Throws the error of that work.
   void synchronize() const;
 
  private:
@@ -26,8 +26,8 @@ class OwnedStream {
   CUstream stream_ = nullptr;
 };
 
-/// While it lives, the calling thread may allocate and wait although a stream of the program is being captured, and
-/// does not spoil that capture. Throws Error. Lives on one thread.
+/// While this object lives, the calling thread may allocate and wait although a stream of the program is being
+/// captured; the capture stays valid. Must be destroyed on the same thread. Throws Error.
 class RelaxedCaptureMode {
  public:
   explicit RelaxedCaptureMode(const Driver& driver);
@@ -37,10 +37,10 @@ class RelaxedCaptureMode {
 
  private:
   const Driver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // the other one: the thread's, while this object lives
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // while this object lives: the thread's former mode
 };
 
-/// An event that takes the time.
+/// An event that records the time.
 class OwnedEvent {
  public:
   explicit OwnedEvent(const Driver& driver);
@@ -56,15 +56,15 @@ class OwnedEvent {
   CUevent event_ = nullptr;
 };
 
-/// Microseconds of GPU time from `start` to `stop`, both of which must have been reached. Throws Error.
+/// The GPU time in microseconds from `start` to `stop`. The GPU must have reached both. Throws Error.
 double elapsed_us(const Driver& driver, const OwnedEvent& start, const OwnedEvent& stop);
 
 /// An executable graph.
 class OwnedGraph {
  public:
-  /// Captures what `enqueue` puts on `stream` (not the legacy default stream), in thread-local mode: other threads may
-  /// do as they like meanwhile. Nothing runs. Throws what `enqueue` throws, and driver errors; the stream is not left
-  /// capturing.
+  /// Captures the work that `enqueue` puts on `stream` (not the legacy default stream), in thread-local mode, so that
+  /// other threads are not restricted. Nothing runs. Throws the errors of `enqueue` and driver errors; the stream is
+  /// never left capturing.
   static OwnedGraph capture(const Driver& driver, CUstream stream, const std::function<void()>& enqueue);
   ~OwnedGraph();
   OwnedGraph(OwnedGraph&& other) noexcept;

@@ -44,9 +44,9 @@ CUresult encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, Tens
   std::array<cuuint64_t, kTensorMapRank> sizes{}, strides{};
   for (std::size_t i = 0; i < spec.rank; ++i) {
     sizes[i] = spec.sizes[i];
-    if (i > 0) strides[i - 1] = spec.strides[i];  // the driver is not told that of dimension 0
+    if (i > 0) strides[i - 1] = spec.strides[i];  // the driver does not take the stride of dimension 0
   }
-  // Promoted to 256 bytes, copies of rows that begin within a line take longer (docs/notebook/wgmma.md, 17).
+  // With L2 promotion to 256 bytes, copies of rows that begin inside a line take longer (docs/notebook/wgmma.md, 17).
   CUtensorMap encoded;
   const CUresult result = driver.cuTensorMapEncodeTiled(
       &encoded, data_type(spec.element), spec.rank, reinterpret_cast<void*>(spec.base), sizes.data(), strides.data(),

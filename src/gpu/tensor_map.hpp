@@ -6,13 +6,13 @@
 
 namespace hotgemm {
 
-/// What the driver makes of `spec`, to be handed to a kernel as a parameter. It holds the address and none of the data;
-/// encoding allocates nothing, waits for nothing and needs no current context.
+/// The driver's encoding of `spec`, to be passed to a kernel as a parameter. It holds the address of the data, not the
+/// data. Encoding does not allocate, does not wait and needs no current context.
 ///
-/// Throws Error{invalid_argument} that names the rule which `spec` breaks, and what the driver says otherwise.
+/// Throws Error{invalid_argument} that names the rule which `spec` breaks, or the driver's error.
 TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec);
 
-/// The same of a spec that is known to be valid: for launches. Returns what the driver says.
+/// The same for a spec that is known to be valid, for use in launches. Returns the driver's result.
 CUresult encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, TensorMap& map) noexcept;
 
 }  // namespace hotgemm

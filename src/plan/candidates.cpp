@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
@@ -52,7 +53,7 @@ constexpr MmaConfig kMmaAnchors[] = {
     {.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3, .fragment_buffers = 1},
 };
 
-/// The first ones are anchors. The others spill a few registers in some layouts, types and architectures.
+/// The first kSimtAnchors rows are anchors. The others spill a few registers for some layouts, types and architectures.
 constexpr SimtConfig kSimtMenu[] = {
     {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4, .thread_n = 4},
     {.block_m = 16,  .block_n = 16,  .block_k = 32, .thread_m = 1, .thread_n = 1},
@@ -65,7 +66,7 @@ constexpr SimtConfig kSimtMenu[] = {
 };
 constexpr std::size_t kSimtAnchors = 4;
 
-/// None is an anchor: where these instructions exist, mma.sync does as well or better.
+/// No row is an anchor: where these instructions exist, mma.sync is as fast or faster.
 constexpr WmmaConfig kWmmaMenu[] = {
     {.block_m = 64,  .block_n = 64,  .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 4},
     {.block_m = 64,  .block_n = 128, .block_k = 64, .warps_m = 2, .warps_n = 2, .stages = 3},
@@ -82,7 +83,7 @@ constexpr WmmaConfig kWmmaMenu[] = {
 };
 // clang-format on
 
-/// The menu's line with every pipeline that it may have; what is illegal is filtered afterwards.
+/// Appends `tile` with every pipeline to try; the caller removes illegal configs.
 void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
   for (const int block_k : {32, 64}) {
     for (const int stages : {2, 3, 4, 5}) {
@@ -100,7 +101,7 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
                            .blocks_per_sm = blocks_per_sm};
           configs.push_back(config);
           if (stages != 3 || blocks_per_sm != 1) continue;
-          // Alternatives that rarely win are tried at one depth only.
+          // Alternatives that rarely win are tried with one number of stages only.
           config.store = kDirectStore;
           configs.push_back(config);
           config.store = kStagedStore;
@@ -112,7 +113,55 @@ void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
   }
 }
 
-/// A programmatic launch saves a few microseconds.
+// The menu of each family. append_menu appends all configs that the tuner may try for the traits. append_anchors
+// appends the configs that may be chosen without measuring. The configs may be illegal.
+
+template <class Config>
+void append_menu(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {
+  static_assert(!std::is_same_v<Config, Config>,
+                "this config's family has no menu: add append_menu and append_anchors to src/plan/candidates.cpp");
+}
+/// For a family that is never chosen without measuring.
+template <class Config>
+void append_anchors(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {}
+
+void append_menu(std::type_identity<MmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
+}
+void append_anchors(std::type_identity<MmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (MmaConfig config : kMmaAnchors) {
+    // A tile that is copied element by element passes through registers: those of the second buffer.
+    if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
+    configs.push_back(config);
+  }
+}
+
+void append_menu(std::type_identity<WgmmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
+}
+void append_anchors(std::type_identity<WgmmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
+}
+
+void append_menu(std::type_identity<FmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const FmaConfig& config : fma_menu(traits)) configs.push_back(config);
+}
+void append_anchors(std::type_identity<FmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const FmaConfig& config : fma_anchors(traits)) configs.push_back(config);
+}
+
+void append_menu(std::type_identity<WmmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  configs.insert(configs.end(), std::begin(kWmmaMenu), std::end(kWmmaMenu));
+}
+
+void append_menu(std::type_identity<SimtConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+}
+void append_anchors(std::type_identity<SimtConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
+  configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
+}
+
+/// A programmatic launch saves a few microseconds, so it is tried for shorter kernels only.
 constexpr double kProgrammaticBelowUs = 60;
 
 void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, const ArchLimits& arch) {
@@ -121,27 +170,21 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
 
 }  // namespace
 
-std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch) {
+std::vector<KernelConfig> menus(const GemmTraits& traits) {
   std::vector<KernelConfig> configs;
-  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
-  for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
-  for (const FmaConfig& config : fma_menu(traits)) configs.push_back(config);
-  configs.insert(configs.end(), std::begin(kWmmaMenu), std::end(kWmmaMenu));
-  configs.insert(configs.end(), std::begin(kSimtMenu), std::end(kSimtMenu));
+  for_each_family([&](auto family) { append_menu(family, traits, configs); });
+  return configs;
+}
+
+std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch) {
+  std::vector<KernelConfig> configs = menus(traits);
   keep_legal(configs, traits, arch);
   return configs;
 }
 
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch) {
   std::vector<KernelConfig> configs;
-  for (MmaConfig config : kMmaAnchors) {
-    // A tile that is copied element by element passes through registers: those of the second buffer.
-    if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
-    configs.push_back(config);
-  }
-  for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
-  for (const FmaConfig& config : fma_anchors(traits)) configs.push_back(config);
-  configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
+  for_each_family([&](auto family) { append_anchors(family, traits, configs); });
   keep_legal(configs, traits, arch);
   return configs;
 }

@@ -8,19 +8,23 @@
 
 namespace hotgemm {
 
-/// Every config that the tuner may try for `traits` on `arch`: the menu of candidates.cpp, filtered by is_legal. Sorted
-/// as the menu is, without duplicates.
+/// The menus of all families for `traits`: all configs to try, whether or not an architecture can run them.
+std::vector<KernelConfig> menus(const GemmTraits& traits);
+
+/// Every config that the tuner may try for `traits` on `arch`: the menus, filtered by is_legal. In the order of the
+/// menus, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
-/// The few that are picked from without measuring, and that the tuner always tries: known not to spill on any
-/// architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
+/// The configs from which a plan is chosen without measuring, and which the tuner always tries. They do not spill on
+/// any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
-/// Every way to launch `config` that makes a difference on `problem`: rasters, of which one that takes all tiles in one
-/// group is none, and whether it is programmatic, where `predicted_us` is short enough for that to matter.
+/// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
+/// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
+/// enough for that to matter. May be empty.
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us);
 
-/// The config that results are compared with: slow, obvious, any shape, any architecture. f32 accumulation.
+/// The config that produces reference results: slow, simple, for any shape and any architecture. Accumulates in f32.
 KernelConfig reference_config();
 
 }  // namespace hotgemm

@@ -15,7 +15,7 @@ namespace hotgemm {
 namespace {
 
 constexpr int kNeighbours = 8;
-constexpr double kFarthest = 2.0;  // a factor of four in one size: beyond it the model knows better
+constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
 
 std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Workload& problem,
                                  const DeviceInfo& device) {
@@ -26,7 +26,7 @@ std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const
   return choices;
 }
 
-/// The neighbours' records, best predicted first; a config that several hold counts once, from the nearest.
+/// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest.
 std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
                                     const GpuQuery& query) {
   std::vector<Choice> choices;
@@ -65,7 +65,7 @@ std::string to_string(const Choice& choice) {
 std::vector<Choice> choose(const Workload& asked, const std::string& arch, const Database& database,
                            const GpuQuery& query) {
   Workload problem = asked;
-  problem.m = class_m(asked.m);  // one answer for the whole class
+  problem.m = class_m(asked.m);  // all problems of a class get the same answer
   const DeviceInfo device = nominal_device(arch);
   const GemmTraits traits = traits_of(problem);
   std::vector<Choice> choices;

@@ -11,27 +11,28 @@
 
 namespace hotgemm {
 
-/// What is launched for a problem class, and where that answer came from.
+/// The config and launch config for a problem class, and where they came from.
 struct Choice {
   KernelConfig config;
   LaunchConfig launch;
   Origin origin = Origin::estimated;
-  double distance = 0;  ///< to the recorded class, where origin is `nearest`
+  double distance = 0;  ///< distance to the recorded class, if origin is `nearest`
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// "mma_… r8m, tuned", "… nearest (0.4)".
+/// Text such as "mma_… r8m, tuned" or "… nearest (0.40)".
 std::string to_string(const Choice& choice);
 
-/// The answers without measuring, best first; never empty. The first is what is used; the next ones are for a kernel
-/// that turns out to spill. An exact record, else the nearest records' configs by the model, else the anchors by the
-/// model. Depends on `arch` and the records only, not on how many SMs the GPU has: so prewarm, without a GPU, arrives
-/// at the same answer. Throws Error{not_supported} if no kernel computes the problem on `arch`.
+/// The choices without measuring, best first; never empty. The first one is used; the next ones replace it if its
+/// kernel spills. If a record of the class exists, it comes first; if not, the configs of the nearest records come
+/// first, ranked by the model. The anchors follow, ranked by the model. The result depends on `arch` and the records
+/// only, not on the number of SMs of the GPU, so that prewarm, without a GPU, gets the same result. Throws
+/// Error{not_supported} if no kernel computes the problem on `arch`.
 std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 
-/// The GPUs of `arch` that records exist for, and one that no record names. Whatever GPU of the architecture comes,
-/// what it would be answered is among what these are answered. Parses all records.
+/// The GPUs of `arch` in the records, and one GPU that no record names. Every GPU of the architecture gets an answer
+/// that one of these gets too. Parses all records.
 std::vector<Environment> known_environments(const std::string& arch, const Database& database);
 
 }  // namespace hotgemm

@@ -8,7 +8,8 @@ namespace hotgemm {
 namespace {
 
 // clang-format off
-/// The menu for f32. The first ones are anchors: they spill on no architecture, in no layout, with no access.
+/// The menu for f32. The first kAnchors rows are anchors: they spill on no architecture, for no layout and no access
+/// width.
 constexpr FmaConfig kMenu[] = {
     {.block_m = 32,  .block_n = 32,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 2},
     {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 2},

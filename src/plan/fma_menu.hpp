@@ -6,12 +6,12 @@
 
 namespace hotgemm {
 
-/// Every config of family `fma` that the tuner may try for `traits`, each once: f32 only, since tensor cores compute
-/// the other types. All with the widest access that both operands allow. What an architecture lacks is left to
-/// is_legal.
+/// Every config of family `fma` that the tuner may try for `traits`, each once; f32 only, because tensor cores compute
+/// the other types. Each has the widest access that both operands allow. The caller filters by is_legal for its
+/// architecture.
 std::vector<FmaConfig> fma_menu(const GemmTraits& traits);
 
-/// The few that are picked from without measuring.
+/// The configs from which a plan is chosen without measuring.
 std::vector<FmaConfig> fma_anchors(const GemmTraits& traits);
 
 }  // namespace hotgemm

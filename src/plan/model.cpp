@@ -1,17 +1,19 @@
 #include "plan/model.hpp"
 
 #include "config/launch_shape.hpp"
+#include "config/live_registers.hpp"
 #include "config/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace hotgemm {
 namespace {
 
 // Rates per SM and clock. Tensor-core rates are those of mma.sync with f32 accumulators: measured on an H200 (645
-// TFLOP/s over 132 SMs at about 1.83 GHz), for the others from NVIDIA's tables.
+// TFLOP/s over 132 SMs at about 1.83 GHz); for the other GPUs from NVIDIA's tables.
 struct Rates {
   int sm;
   double mma_flops;
@@ -22,40 +24,47 @@ constexpr Rates kRates[] = {
     {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
 };
 constexpr double kSharedBytes = 128;
-constexpr double kSimtShare = 0.5;  // of the slots: the others go to shared loads
+constexpr double kSimtShare = 0.5;  // share of the issue slots for products; the others are for shared loads
 constexpr double kFmaShare = 0.95;
 constexpr double kLaunchUs = 2.0;
-constexpr double kBlockCycles = 1500;    // a block's start: first tiles from DRAM
-constexpr double kIterationCycles = 70;  // a k-tile's barrier, once per resident block
-constexpr double kStoreBytes = 24;       // of D, per SM and clock
+constexpr double kBlockCycles = 1500;    // start of a block: first tiles from DRAM
+constexpr double kIterationCycles = 70;  // barrier of a k-tile, once per resident block
+constexpr double kStoreBytes = 24;       // stores of D, per SM and clock
 
 const Rates& rates_of(int sm) {
   return *std::ranges::find_if(kRates, [&](const Rates& r) { return r.sm == sm; });
 }
 
-/// CUDA cores of an SM: products in f32 per clock.
+/// CUDA cores of an SM, which is also the number of f32 products per clock.
 double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// Cycles that an SM needs for one block's k-tile when nothing but throughput matters.
+/// Cycles that an SM needs for one k-tile of one block if only throughput limits it. Each family has its own overload.
+template <class Config>
+double tile_cycles(const Config&, const GemmTraits&, const Rates&) {
+  static_assert(!std::is_same_v<Config, Config>,
+                "this config's family has no model: add its tile_cycles, or its compute_us, to src/plan/model.cpp");
+  return 0;
+}
+
 double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
   const double read = c.warps_m * c.warps_n * (c.warp_m() + c.warp_n()) * c.block_k * 2.0;
-  // An instruction's f16 accumulation is never slower, and on GPUs with halved f32 accumulation twice as fast.
+  // f16 accumulation is never slower than f32 accumulation. On GPUs with half the rate for f32 it is twice as fast.
   const bool halved = t.accumulator == DType::f16 && rates.sm == 86;
   const double mma = flops / (rates.mma_flops * (halved ? 2 : 1));
   const double narrow = t.vec_a < 8 || t.vec_b < 8 ? copied / 2 / std::min(t.vec_a, t.vec_b) / 16 : 0;  // issue slots
-  // Warps of few instructions per load cannot keep the tensor cores fed.
+  // Warps with few instructions per load cannot keep the tensor cores busy.
   const double balance = std::max(mma, (copied + read) / kSharedBytes);
   const double deep = c.stages >= 3 ? 1.0 : 1.12;
   const double overlap = c.fragment_buffers == 2 ? 1.0 : 1.06;
   return std::max({balance * deep * overlap, copied / rates.l2_bytes, narrow});
 }
 
-/// As family mma, whose instructions and loads these become. `opaque` is a guess: padded rows make the copies meet in
-/// banks, and each fragment takes an address of its own.
+/// The estimate of family mma, because the compiler turns wmma into the same instructions and loads. `opaque` is a
+/// guess for two more costs: copies of padded rows conflict in banks, and each fragment needs its own address.
 double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const MmaConfig alike{.block_m = c.block_m,
                         .block_n = c.block_n,
@@ -64,7 +73,7 @@ double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const Rates& rates)
                         .warps_n = c.warps_n,
                         .stages = c.stages,
                         .fragment_buffers = c.buffers_fragments(t) ? 2 : 1};
-  const double unhidden = c.stages == 1 ? 2.0 : 1.0;  // copies and products take turns
+  const double unhidden = c.stages == 1 ? 2.0 : 1.0;  // copies and products alternate
   const double conflicts = c.padded ? 1.0 : 2.0;
   const double opaque = 1.2;
   return tile_cycles(alike, t, rates) * unhidden * conflicts * opaque;
@@ -77,29 +86,29 @@ double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
   return std::max(flops / (2 * cores(rates) * kSimtShare) * (1 + reuse), copied / rates.l2_bytes);
 }
 
-/// A thread's loads from shared memory and its products take the same issue slots; by elements, or with f16 widened,
-/// more of them.
+/// Loads from shared memory and products of a thread share the issue slots. Loads of single elements, and f16 that is
+/// widened, take more slots.
 double tile_cycles(const FmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const double products = static_cast<double>(c.block_m) * c.block_n * c.block_k;
   const int bytes = size_bytes(t.element);
   const bool pairs = c.packed && t.accumulator == DType::f16;
-  const double elements = 1.0 / c.thread_m + 1.0 / c.thread_n;  // of a fragment, for each product
+  const double elements = 1.0 / c.thread_m + 1.0 / c.thread_n;  // loaded elements of a fragment per product
   const double loads = c.packed ? elements * bytes / 16 : elements;
   const double widened = t.element != DType::f32 && !pairs ? elements : 0;
   const double copied = (c.block_m + c.block_n) * c.block_k * static_cast<double>(bytes);
   const double copies = copied / bytes * (c.async_copy && c.access > 1 ? 0.6 : 1.0) / c.access;
-  const double single = c.stages < 2 ? 1.35 : 1.0;  // nothing hides its copies
+  const double single = c.stages < 2 ? 1.35 : 1.0;  // nothing hides the copies
   const double issue = products * ((pairs ? 0.5 : 1.0) + loads + widened) + copies;
-  // A 16-byte load of shared memory takes half the time, since lanes share what they read.
+  // A 16-byte load of shared memory takes half the time, because lanes read the same addresses.
   const double shared = products * elements * bytes / kSharedBytes / (c.packed ? 2 : 1);
   const double memory = c.stages == 0 ? products * elements * bytes / rates.l2_bytes : copied / rates.l2_bytes;
   return std::max({issue / (cores(rates) * kFmaShare) * single, shared, memory});
 }
 
-/// Parallelism an SM needs to hide latency: below eight warps it loses.
+/// Factor for the parallelism that hides latency: an SM with fewer than eight warps is slower.
 double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8 - warps); }
 
-/// Microseconds that the SMs need, from a block's start to its last store.
+/// Microseconds that the SMs need, from the start of the first block to the last store.
 template <class Config>
 double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident) {
   const GemmTraits traits = traits_of(problem);
@@ -108,7 +117,8 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
       ceil_div(static_cast<double>(problem.m), c.block_m) * ceil_div(static_cast<double>(problem.n), c.block_n);
   const double sms = device.sm_count;
 
-  // A wave is what runs at once. Blocks on one SM share its units, so an SM with b blocks takes b times as long.
+  // A wave is the set of blocks that run at once. Blocks on one SM share its units, so an SM with b blocks takes b
+  // times as long.
   const double full_waves = std::floor(tiles / (sms * resident));
   const double rest = tiles - full_waves * sms * resident;
   const double blocks_on_busiest_sm = full_waves * resident + ceil_div(rest, sms);
@@ -127,27 +137,22 @@ double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInf
   return wgmma_compute_us(c, problem, device, resident);
 }
 
+/// The registers of a thread: the live values, and a constant for addresses and loop state.
+template <class Config>
+int estimated_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch) {
+  constexpr int kOthers = 40;
+  if constexpr (requires { Config::kEstimatedRegisters; }) return Config::kEstimatedRegisters;
+  const auto live = live_registers(c, traits, arch);
+  return live ? std::min(live->all() + kOthers, live->budget) : kOthers;
+}
+
 }  // namespace
 
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) return wgmma->blocks_per_sm;  // is_legal: they fit
+  if (std::holds_alternative<WgmmaConfig>(config)) return blocks_per_sm(config);  // is_legal: they fit
   const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
   const int by_threads = arch.threads_per_sm / threads(config);
-  int registers = 64;
-  if (const auto* mma = std::get_if<MmaConfig>(&config)) {
-    registers = std::min(kMaxRegistersPerThread, mma->accumulator_registers(traits) + mma->fragment_registers() + 40);
-    if (mma->blocks_per_sm > 1)
-      registers = std::min(registers, arch.registers_per_sm / mma->blocks_per_sm / mma->threads());
-  }
-  if (const auto* fma = std::get_if<FmaConfig>(&config)) {
-    registers = std::min(kMaxRegistersPerThread, fma->accumulator_registers(traits) + fma->fragment_registers(traits) +
-                                                     fma->staging_registers(traits) + 40);
-    registers = std::min(registers, arch.registers_per_sm / fma->blocks_per_sm / fma->threads());
-  }
-  if (const auto* wmma = std::get_if<WmmaConfig>(&config)) {
-    const int wanted = wmma->accumulator_registers(traits) + wmma->fragment_registers(traits) + 40;
-    registers = std::min(wanted, wmma->register_budget());
-  }
+  const int registers = std::visit([&](const auto& c) { return estimated_registers(c, traits, arch); }, config);
   const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
   const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
   return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
@@ -157,7 +162,7 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
 
-  // Each operand comes from DRAM at least once; with few waves in flight, rows of tiles are read again.
+  // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);

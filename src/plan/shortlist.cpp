@@ -3,51 +3,55 @@
 #include "plan/model.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <string>
-#include <string_view>
 
 namespace hotgemm {
 namespace {
 
-constexpr int kFamilyShare = 8;  // one place of so many is for families other than the first
+constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
 constexpr int kTileVariants = 4;
-constexpr int kPipelines = 3;  // of a tile whose work is divided in one way
-constexpr int kWgmmaPipelines = 2;
 
-// Tags of the fields that say how a tile's operands come in and its results go out: not which tile, nor who computes
-// which part of it.
-constexpr std::array<std::string_view, 8> kPipelineTags = {"k", "s", "x", "f", "e", "b", "cm", "cn"};
-// Of those the ones in which a variant of a wgmma tile hardly differs from its neighbour: the menu has the deepest
-// first.
-constexpr std::array<std::string_view, 2> kDepthTags = {"s", "b"};
+/// The number of places that one family gives to variants of one tile with one division of its work.
+struct VariantQuotas {
+  int pipelines = 3;
+  int depths = 3;  ///< variants that differ only in the depth of the pipeline
+};
 
-/// The config's name without the fields of `tags`.
-std::string name_without(const KernelConfig& config, const auto& tags) {
+template <class Config>
+constexpr VariantQuotas quotas_of(const Config&) {
+  return {};
+}
+/// The menu of wgmma has the deepest pipeline first, and the others hardly differ from it.
+constexpr VariantQuotas quotas_of(const WgmmaConfig&) { return {.pipelines = 2, .depths = 1}; }
+
+/// The name of the config without the fields of `kinds`.
+std::string name_without(const KernelConfig& config, std::initializer_list<FieldKind> kinds) {
   std::string name(family_of(config).name);
-  const auto add = [&](const char*, const char* tag, auto value) {
-    if (std::ranges::find(tags, tag) == tags.end()) name += "_" + (tag + std::to_string(static_cast<int>(value)));
+  const auto add = [&](const ConfigField& field, auto value) {
+    if (std::ranges::find(kinds, field.kind) != kinds.end()) return;
+    name += "_" + (field.tag + std::to_string(static_cast<int>(value)));
   };
   std::visit([&](const auto& c) { c.visit_fields(c, add); }, config);
   return name;
 }
 
-/// How many of a kind have been taken.
+/// Counts how many configs of each kind have been taken.
 class Quotas {
  public:
   explicit Quotas(int count) : per_family_(std::max(count - count / kFamilyShare, 1)) {}
 
   bool take(const KernelConfig& config) {
-    const bool is_wgmma = family_of(config).name == "wgmma";
+    const VariantQuotas most = std::visit([](const auto& c) { return quotas_of(c); }, config);
     const std::string name(family_of(config).name);
     int& family = taken_[name];
     int& tile = taken_[name + std::to_string(block_m(config)) + "x" + std::to_string(block_n(config))];
-    int& pipelines = taken_["pipelines of " + name_without(config, kPipelineTags)];
-    int& depths = taken_["depths of " + name_without(config, kDepthTags)];
+    int& pipelines = taken_["pipelines of " + name_without(config, {FieldKind::pipeline, FieldKind::depth})];
+    int& depths = taken_["depths of " + name_without(config, {FieldKind::depth})];
     if (family >= per_family_ || tile >= kTileVariants) return false;
-    if (pipelines >= (is_wgmma ? kWgmmaPipelines : kPipelines) || (is_wgmma && depths >= 1)) return false;
+    if (pipelines >= most.pipelines || depths >= most.depths) return false;
     ++family, ++tile, ++pipelines, ++depths;
     return true;
   }

@@ -9,9 +9,9 @@
 
 namespace hotgemm {
 
-/// `count` of `configs`, from the fastest predicted to the slowest, for measuring. A prediction errs for all variants
-/// of a tile alike, so that few of them come; nor does one family take every place while there are others. Where that
-/// leaves places empty, the fastest predicted of the rest fill them.
+/// `count` of `configs` for measuring, from the fastest predicted to the slowest. A prediction has the same error for
+/// all variants of a tile, so that only a few variants of each are taken. One family does not take all places while
+/// there are others. Any places left are filled with the fastest predicted of the remaining configs.
 std::vector<KernelConfig> shortlist(std::vector<KernelConfig> configs, const Workload& problem,
                                     const DeviceInfo& device, int count);
 

@@ -13,14 +13,14 @@ namespace hotgemm {
 namespace {
 
 using Round = std::pair<int, int>;                                 // race, round
-using Samples = std::map<CandidateName, std::map<Round, double>>;  // the last one of a round counts
-using Twins = std::vector<std::pair<std::string, std::string>>;    // a config, and the one that was timed for it
+using Samples = std::map<CandidateName, std::map<Round, double>>;  // the last sample of a round counts
+using Twins = std::vector<std::pair<std::string, std::string>>;    // a config, and the config that was timed for it
 
-/// What the lines of one problem say.
+/// The content of the trace lines of one problem.
 struct Contents {
   Samples samples;
   Twins twins;
-  std::vector<CandidateName> in_order;  // by first sample
+  std::vector<CandidateName> in_order;  // in the order of the first sample
 };
 
 Contents contents_of(std::span<const TraceLine> lines, std::string_view problem, TraceRanking& ranking) {

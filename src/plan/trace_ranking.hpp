@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-// What the trace of measuring every config of a problem says. All is relative to one reference that ran in every race,
-// so that races hours apart may be compared. Pure and deterministic.
+// A ranking of all configs of a problem from the trace of their measurements. All times are relative to one reference
+// that ran in every race, so that races hours apart can be compared. Pure and deterministic.
 
 namespace hotgemm {
 
-/// A config with a raster, both by name.
+/// A config and a launch config, both by name.
 struct CandidateName {
   std::string config;
   std::string launch;
@@ -24,31 +24,31 @@ struct CandidateName {
 struct RankedCandidate {
   CandidateName name;
   double ratio = 1;  ///< its time / the reference's: the median over the rounds that both ran
-  int rounds = 0;    ///< that both ran
+  int rounds = 0;    ///< the number of rounds that both ran
 };
 
 struct TraceRanking {
-  CandidateName reference;               ///< what ran in the most races and was not rejected; no names if there is none
+  CandidateName reference;               ///< the candidate that ran in the most races; rejected ones excluded
   double reference_us = 0;               ///< the median of all its samples
-  std::vector<RankedCandidate> entries;  ///< what ran beside the reference and was not rejected, fastest first
+  std::vector<RankedCandidate> entries;  ///< ran beside the reference and not rejected, fastest first
   std::set<std::string> timed;           ///< configs of entries
-  std::set<std::string> twins;           ///< configs of entries that another was timed for
-  std::set<std::string> rejected;        ///< configs
+  std::set<std::string> twins;           ///< configs of entries that have the times of their twin
+  std::set<std::string> rejected;        ///< rejected configs
   int races = 0;                         ///< the number of the next race
 
-  /// Of an entry, by its ratio.
+  /// The time of `entry` in microseconds, from its ratio.
   double us(const RankedCandidate& entry) const { return entry.ratio * reference_us; }
-  /// nullptr if it was not timed.
+  /// nullptr if the candidate was not timed.
   const RankedCandidate* find(const CandidateName& name) const;
-  /// 1 + the number of configs that are faster, each by its fastest raster; 0 if it was not timed.
+  /// 1 + the number of configs that are faster, each with its fastest launch config; 0 if `config` was not timed.
   int place(const std::string& config) const;
 };
 
-/// What `lines` say of `problem`. A config with the machine code of another has that one's times.
+/// The ranking for `problem` from `lines`. A config with the same machine code as another gets the times of that one.
 TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view problem);
 
-/// By how much the fastest of the first `count` of `order` is slower than the fastest of all of them: 0.02 is two
-/// percent. NaN if none of the first was timed.
+/// How much slower the fastest of the first `count` of `order` is than the fastest of all of `order`: 0.02 means two
+/// percent. NaN if none of the first `count` was timed.
 double regret_of_first(const TraceRanking& ranking, std::span<const CandidateName> order, std::size_t count);
 
 }  // namespace hotgemm

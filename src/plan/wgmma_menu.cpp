@@ -7,7 +7,7 @@ namespace {
 
 enum class Schedule { cooperative, split_n, ping_pong, one_tile, one_tile_split_n };
 
-/// Tiles of block_m rows and of first_n to last_n columns in steps.
+/// Tiles with block_m rows and first_n to last_n columns, in steps of `step`.
 struct WgmmaTiles {
   Schedule schedule;
   int consumers;
@@ -16,9 +16,9 @@ struct WgmmaTiles {
 };
 
 // clang-format off
-/// The tile menu of family wgmma. To try a tile, add a line, or widen one.
+/// The tile menu of family wgmma. To try a tile, add a line, or widen the range of one.
 constexpr WgmmaTiles kWgmmaTiles[] = {
-    // A producer, and consumers that divide a tile's rows.
+    // One producer warpgroup; the consumers divide the rows of a tile.
     {Schedule::cooperative,      1,  64,   8,   8,  8},
     {Schedule::cooperative,      1,  64,  16, 256, 16},
     {Schedule::cooperative,      1, 128,   8,   8,  8},
@@ -27,7 +27,8 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
     {Schedule::cooperative,      2, 256,  16,  48, 16},
     {Schedule::cooperative,      2, 256,  64, 208, 16},
     {Schedule::cooperative,      3, 192,  64, 192, 16},
-    // Or its columns: tiles of an odd number of 64 rows, and those wider than an instruction.
+    // The consumers divide the columns instead: for tiles with an odd number of 64 rows, and for tiles wider than an
+    // instruction.
     {Schedule::split_n,          2,  64,  64, 320, 32},
     {Schedule::split_n,          2, 128, 256, 320, 32},
     {Schedule::split_n,          2, 192,  96, 208, 16},
@@ -35,12 +36,12 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
     {Schedule::split_n,          2, 320,  64, 160, 32},
     {Schedule::split_n,          3,  64, 192, 288, 48},
     {Schedule::split_n,          3, 128, 192, 240, 48},
-    // A tile each: the epilogue hides behind the other's products.
+    // Each consumer has its own tile: its epilogue runs during the products of the other.
     {Schedule::ping_pong,        2,  64,  64, 256, 16},
     {Schedule::ping_pong,        2, 128,  64, 208,  8},
     {Schedule::ping_pong,        2, 192,  64, 128, 32},
     {Schedule::ping_pong,        2, 256,  64,  96, 32},
-    // No producer: several small blocks on an SM cover for each other.
+    // No producer: several small blocks on an SM hide each other's waits.
     {Schedule::one_tile,         1,  64,   8,   8,  8},
     {Schedule::one_tile,         1,  64,  16, 128, 16},
     {Schedule::one_tile,         1, 128,   8,   8,  8},
@@ -53,7 +54,7 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
     {Schedule::one_tile_split_n, 2, 192,  64, 192, 64},
 };
 
-/// In widths that every layout can swizzle widely.
+/// Column counts for which every layout can use a wide swizzle.
 constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
     {Schedule::one_tile,         1,  64,  32,  64, 32},
@@ -71,9 +72,9 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
 // clang-format on
 
 constexpr int kMostStages = 16;
-/// A k-tile of 128 halves what waiting for it costs; large tiles have too few stages left.
+/// With a k-tile of 128 the waits cost half as much. Larger tiles would have too few stages.
 constexpr int kDeepTileExtent = 192;
-constexpr int kNarrowAnchorExtent = 96;  // up to which anchors have it
+constexpr int kNarrowAnchorExtent = 96;  // anchors up to this extent have a k-tile of 128
 
 constexpr const ArchLimits& hopper() { return *find_arch_limits(90); }
 
@@ -93,7 +94,7 @@ constexpr void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
   for (int n = tiles.first_n; n <= tiles.last_n; n += tiles.step) visit(tile_config(tiles, n));
 }
 
-/// A tile that no problem can have is a slip of the pen.
+/// False if a tile of the menu is illegal for every problem, which is a mistake in the menu.
 constexpr bool are_legal(const auto& lines) {
   bool are = true;
   for (const WgmmaTiles& tiles : lines) {
@@ -106,18 +107,18 @@ constexpr bool are_legal(const auto& lines) {
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors));
 
-/// The most that shared memory holds; 0 if `config` is illegal with any.
+/// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
 int deepest(WgmmaConfig config, const GemmTraits& traits) {
   config.stages = kMostStages;
   while (config.stages > 0 && !is_legal(config, traits, hopper())) --config.stages;
   return config.stages;
 }
 
-/// A depth below `deepest` that is worth a trial: with room for a second buffer of D, or without stages that no problem
-/// fills.
+/// A number of stages below `deepest` that is worth a trial: it leaves room for a second buffer of D, or drops stages
+/// that no problem fills.
 int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1; }
 
-/// With fewer, products wait for copies.
+/// True if there are enough stages. With fewer, products wait for copies.
 bool is_deep_enough(const WgmmaConfig& c) {
   const bool is_large = c.block_m * c.block_n >= 128 * 192;
   return c.stages * c.block_k >= 3 * 64 && c.stages * c.block_k * c.blocks_per_sm >= (is_large ? 3 : 4) * 64;
@@ -165,7 +166,7 @@ std::vector<WgmmaConfig> wgmma_anchors() {
       if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
       config.stages = deepest(config, GemmTraits{});
       anchors.push_back(config);
-      // All but small tiles also in pairs that share the wider side.
+      // Larger tiles are anchors also in clusters of two blocks that share the longer side.
       (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
       if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
         anchors.push_back(config);

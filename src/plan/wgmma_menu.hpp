@@ -6,11 +6,12 @@
 
 namespace hotgemm {
 
-/// Every config of family `wgmma` that the tuner may try for `traits`, each once; none where the family does not have
-/// them. What a problem's size would rule out, such as a cluster below one wave, is left to the ranking.
+/// Every config of family `wgmma` that the tuner may try for `traits`, each once; empty if the family does not support
+/// `traits`. The ranking, not this menu, drops configs that do not suit the sizes, such as a cluster for less than one
+/// wave.
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits);
 
-/// The few that are picked from without measuring. Not all are legal for all traits.
+/// The configs from which a plan is chosen without measuring. Not all are legal for all traits.
 std::vector<WgmmaConfig> wgmma_anchors();
 
 }  // namespace hotgemm

@@ -10,41 +10,42 @@
 namespace hotgemm {
 namespace {
 
-// Of an H200. Rates are per SM and clock where nothing else is said; where the figures come from stands in
-// docs/kernels/wgmma.md.
-constexpr double kSustained = 0.85;  // of the tensor cores' nominal rate: what power leaves on random data
+// Constants of an H200. Rates are per SM and clock unless the comment says otherwise. docs/kernels/wgmma.md tells where
+// the figures come from.
+constexpr double kSustained = 0.85;  // share of the nominal tensor-core rate that the power limit leaves on random data
 constexpr double kSharedBytes = 128;
-constexpr double kWriteShare = 0.5;        // a byte that a copy writes to shared memory costs this much of one read
-constexpr double kCopyBytes = 78;          // the copy engine's pace
-constexpr double kRowCycles = 1.05;        // the least that it takes for a row of a box
-constexpr double kLineCycles = 1;          // more for a row that crosses into another line
-constexpr double kSectorCycles = 1;        // more for a row that begins within a sector
-constexpr double kL2TotalBytes = 9000;     // for all SMs: L2 answers neighbours that ask for the same together
-constexpr double kLatencyCycles = 1200;    // from a copy's issue to its data, out of DRAM
-constexpr double kHeldStages = 0.8;        // that are being read, so that no copy is on its way to them
-constexpr double kWaitCycles = 10;         // a k-tile's waits and fences, where no other warpgroup multiplies
-constexpr double kOneTileCycles = 270;     // a k-tile's least, where who multiplies copies
-constexpr double kUnboundShare = 0.02;     // of what does not bind: contention and power
-constexpr double kBlockCycles = 300;       // a block's start, beside its first copies
-constexpr double kPersistentCycles = 500;  // the same with a producer
-constexpr double kTurnoverCycles = 1500;   // between a block's end and the next one's start on its SM
-constexpr double kTileCycles = 300;        // until all consumers are done with one tile and into the next
-constexpr double kClusterSaves = 0.5;      // of what a block copies for its neighbour too, for the engine and for L2
-constexpr double kClusterCycles = 600;     // blocks that start together wait for each other
-constexpr double kClusterShare = 0.02;     // and so do their pipelines
-constexpr double kStoreBytes = 64;         // of D and C, by two warpgroups
-constexpr double kEpilogueCycles = 100;    // until the first store
+constexpr double kWriteShare = 0.5;      // cost of a byte that a copy writes to shared memory, relative to a byte read
+constexpr double kCopyBytes = 78;        // rate of the copy engine
+constexpr double kRowCycles = 1.05;      // least time for a row of a box
+constexpr double kLineCycles = 1;        // extra time for a row that crosses into another line
+constexpr double kSectorCycles = 1;      // extra time for a row that begins inside a sector
+constexpr double kL2TotalBytes = 9000;   // for all SMs together: L2 merges requests of neighbours for the same data
+constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data, from DRAM
+constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
+constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+constexpr double kOneTileCycles = 270;   // least time for a k-tile if the multiplying warps also copy
+constexpr double kUnboundShare = 0.02;   // share of all units' time added to the slowest unit's: contention, power
+constexpr double kBlockCycles = 300;     // start of a block, in addition to its first copies
+constexpr double kPersistentCycles = 500;  // the same for a block with a producer
+constexpr double kTurnoverCycles = 1500;   // from the end of a block to the start of the next one on its SM
+constexpr double kTileCycles = 300;        // from one tile to the next, until all consumers have changed over
+constexpr double kClusterSaves = 0.5;      // share of the bytes copied for a neighbour too that the engine and L2 save
+constexpr double kClusterCycles = 600;     // blocks of a cluster wait for each other at their start
+constexpr double kClusterShare = 0.02;     // pipelines of the blocks of a cluster wait for each other
+constexpr double kStoreBytes = 64;         // rate of storing D and loading C, by two warpgroups
+constexpr double kEpilogueCycles = 100;    // from the last product to the first store
 
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
-/// How the tiles fall on the SMs. A cluster's tiles are taken together, those beyond D's edge included.
+/// The distribution of tiles over the SMs. The tiles of a cluster are taken together, including those beyond the edge
+/// of D.
 struct Waves {
-  double sms;         ///< that have work
-  double busiest;     ///< tiles that the busiest of them has
-  double concurrent;  ///< of which so many at once
+  double sms;         ///< SMs that have work
+  double busiest;     ///< number of tiles of the busiest SM
+  double concurrent;  ///< number of tiles that run on that SM at once
 };
 
 Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device, int resident) {
@@ -58,34 +59,34 @@ Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device
           .concurrent = std::min<double>(resident, ceil_div(tiles, sms))};
 }
 
-/// Cycles of the tensor cores for a k-tile. An instruction reads both operands from shared memory, which binds where it
-/// is narrow: below n = 64 rates fall as measured.
-double tensor_cycles(const WgmmaConfig& c) {
-  const double instructions = (c.block_m / kWgmmaM) * (c.block_n / c.consumer_n()) * (c.block_k / kWgmmaK);
+/// Tensor-core cycles for a k-tile. An instruction reads both operands from shared memory. For a narrow instruction
+/// these reads are the limit: measured rates fall below n = 64.
+double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t) {
+  const double instructions = (c.block_m / kWgmmaM) * (c.block_n / c.consumer_n()) * c.b_tile(t).k_steps();
   const double n = c.consumer_n();
-  const double read = (kWgmmaM + n) * kWgmmaK * 2;
+  const double read = (kWgmmaM + n) * kWgmmaKBytes;
   return instructions * std::max(n / 2 / kSustained, read / kSharedBytes);
 }
 
-double shared_cycles(const WgmmaConfig& c) {
+double shared_cycles(const WgmmaConfig& c, const GemmTraits& t) {
   const double m_blocks = c.block_m / kWgmmaM, n_pieces = c.block_n / c.consumer_n();
-  const double read = (n_pieces * c.block_m + m_blocks * c.block_n) * c.block_k * 2;
-  return (read + kWriteShare * c.stage_bytes()) / kSharedBytes;
+  const double read = (n_pieces * c.block_m + m_blocks * c.block_n) * c.block_k * size_bytes(t.element);
+  return (read + kWriteShare * c.stage_bytes(t)) / kSharedBytes;
 }
 
-/// Of the copy engine, for a k-tile of an operand that as many blocks share. Rows of the matrix are taken to follow
-/// each other as closely as tensor maps allow.
+/// Copy-engine cycles for a k-tile of an operand that `sharers` blocks share. The rows of the matrix are assumed to
+/// follow each other as closely as tensor maps allow.
 double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers) {
-  const int width = tile.slab_elements() * 2;
+  const int width = tile.swizzle_bytes;
   const std::int64_t pitch = ((tile.k_major ? k : extent) + 7) / 8 * 16;
-  const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of it
+  const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
   const double row = std::max(kRowCycles, width / kCopyBytes) + lines * kLineCycles + sectors * kSectorCycles;
   const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
   return rows * tile.slabs() * row * (1 - kClusterSaves * (1 - 1.0 / sharers));
 }
 
-/// Of the copy engine and of L2, which is not asked for what lies beyond the matrices.
+/// Cycles of the copy engine and of L2. Elements beyond the edges of the matrices are not read from L2.
 double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, double sms) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
@@ -96,10 +97,11 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   return std::max(engine, asked / (kL2TotalBytes / sms));
 }
 
-/// Cycles that an SM needs for a k-tile of one of its tiles, others running beside it.
+/// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles) {
-  const double tensor = tensor_cycles(c), shared = shared_cycles(c), copy = copy_cycles(c, t, p, waves.sms);
-  // The first copies come together after one latency, the others in turns of as many as are on their way at once.
+  const double tensor = tensor_cycles(c, t), shared = shared_cycles(c, t), copy = copy_cycles(c, t, p, waves.sms);
+  // The first copies arrive together after one latency. The others arrive in turns, each with as many copies as are in
+  // flight at once.
   const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - kHeldStages);
   const double latency = (kLatencyCycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
   const double issue = c.one_tile ? kOneTileCycles / waves.concurrent : 0;
@@ -108,7 +110,7 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
   return (bound + kUnboundShare * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + kClusterShare : 1) + waits;
 }
 
-/// From a tile's last product to its last store, by `warpgroups` together.
+/// Cycles from the last product of a tile to its last store, by `warpgroups` together.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups) {
   const double bytes = static_cast<double>(c.block_m) * c.block_n * 2 * (t.reads_c ? 2 : 1);
   return bytes / (kStoreBytes * std::min(1.0, warpgroups / 2)) + kEpilogueCycles;
@@ -125,10 +127,10 @@ double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const Dev
   double cycles = 0;
   const double epilogue = epilogue_cycles(c, traits, c.readers()) / waves.concurrent;
   if (c.ping_pong) {
-    // Products of one consumer run while the other stores; the last tile's store has nothing to hide behind.
+    // The products of one consumer run while the other stores. Nothing hides the store of the last tile.
     cycles = start + waves.busiest * std::max(products, (products + epilogue) / 2) + epilogue;
   } else {
-    const double blocks = c.one_tile ? waves.busiest / waves.concurrent : 1;  // one after another
+    const double blocks = c.one_tile ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
     const double gap = kTileCycles / waves.concurrent;
     cycles = blocks * start + (blocks - 1) * kTurnoverCycles + waves.busiest * (products + epilogue + gap) - gap;
   }

@@ -7,8 +7,9 @@
 
 namespace hotgemm {
 
-/// Predicted microseconds that the SMs need for `problem`, from a block's start to its last store. Launching and what
-/// DRAM bounds come on top, as for every family (model.hpp). `resident` is how many blocks an SM holds at once.
+/// The predicted microseconds that the SMs need for `problem`, from the start of the first block to the last store. The
+/// model adds the launch and the DRAM limit, as for every family (model.hpp). `resident` is the number of blocks that
+/// an SM holds at once.
 double wgmma_compute_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident);
 
 }  // namespace hotgemm

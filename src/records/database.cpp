@@ -36,7 +36,7 @@ double log_ratio(std::int64_t a, std::int64_t b) {
   return std::log2(static_cast<float>(std::max<std::int64_t>(a, 1)) / static_cast<float>(std::max<std::int64_t>(b, 1)));
 }
 
-/// A class's text is "m n k " and the rest, which must be equal for two classes to be neighbours.
+/// The text of a class is "m n k " and the rest, which must be equal for two classes to be neighbours.
 struct ClassText {
   std::string_view sizes;
   std::string_view rest;  ///< from the space before the layout on

@@ -29,7 +29,8 @@ struct StoredRecord {
   friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
 
-/// `problem` with m replaced by its bucket, but by no more than the largest size that parse_problem accepts.
+/// `problem` with m, and the sizes of batches and groups, replaced by their buckets, but by no more than the largest
+/// size that parse_workload accepts.
 Workload class_of(const Workload& problem);
 
 /// The line for `stored`, without a newline. Throws Error{invalid_argument}, with the reason, for a record that

@@ -4,6 +4,7 @@
 #include "gpu/nvrtc.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -29,14 +30,16 @@ DeviceState::DeviceState(const Driver& driver, Engine& engine)
       engine_(engine),
       context_id_(current_context_id(driver)),
       info_(identify_device(driver, current_device(driver))),
-      driver_version_(hotgemm::driver_version(driver)) {}
+      driver_version_(hotgemm::driver_version(driver)),
+      workspace_(driver, engine.workspace) {}
 
 DeviceState::~DeviceState() {
   unsigned long long current = 0;
   if (driver_.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS && current == context_id_) return;
-  // Another context is current, or this one is gone, and its kernels with it: leave them to the driver.
+  // Another context is current, or this context and its kernels no longer exist: leave the kernels to the driver.
   for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
   if (check_kernels_) check_kernels_->abandon();
+  workspace_.abandon();
 }
 
 DeviceInfo DeviceState::info_with_clocks() const { return query_device(driver_, current_device(driver_)); }
@@ -67,13 +70,14 @@ const CheckKernels& DeviceState::check_kernels() {
 }
 
 std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, const GemmTraits& traits,
-                                                       const Cubin& cubin) {
+                                                       const Cubin& cubin, PlanWorkspace workspace, std::string note) {
   const Resources resources{.registers = cubin.registers,
                             .spill_bytes = cubin.spill_bytes,
                             .smem_bytes = smem_bytes(choice.config, traits),
                             .threads = threads(choice.config),
                             .compile_ms = cubin.compile_ms};
-  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin), resources);
+  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin), resources,
+                                          std::move(workspace), std::move(note));
 }
 
 DeviceState::Flight::Flight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {

@@ -6,6 +6,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_table.hpp"
+#include "runtime/workspace_pool.hpp"
 
 #include <condition_variable>
 #include <map>
@@ -16,37 +17,39 @@
 
 namespace hotgemm {
 
-/// The id of the CUDA context that is current. Throws Error{no_device} where there is none.
+/// The id of the current CUDA context. Throws Error{no_device} if there is none.
 unsigned long long current_context_id(const Driver& driver);
 
-/// What a Context keeps per CUDA context: its GPU, the kernels loaded into it, and the plans.
+/// The state that a Context keeps for each CUDA context: its GPU, the kernels loaded into it, and the plans.
 class DeviceState {
  public:
-  /// For the CUDA context that is current.
+  /// Makes the state of the current CUDA context.
   DeviceState(const Driver& driver, Engine& engine);
   ~DeviceState();
 
   const Driver& driver() const { return driver_; }
   Engine& engine() const { return engine_; }
   unsigned long long context_id() const { return context_id_; }
-  /// With nominal clocks; see identify_device.
+  /// The GPU with nominal clocks; see identify_device.
   const DeviceInfo& info() const { return info_; }
-  /// Asks the driver. The context must be current.
+  /// The GPU with the clocks that the driver reports. The context must be current.
   DeviceInfo info_with_clocks() const;
-  /// As it is now: the toolchain is known once NVRTC has been loaded.
+  /// The environment at the moment of the call: the toolchain is known only after NVRTC has been loaded.
   Environment environment() const;
   GpuQuery query() const { return engine_.query(environment()); }
 
   PlanTable& plans() { return plans_; }
+  WorkspacePool& workspace() { return workspace_; }
 
-  /// The kernel of `config`, loaded once per context. `cubin` is its cubin.
+  /// The kernel of `config`, loaded from `cubin` once per context.
   std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
-  /// Built and loaded on first use.
+  /// The check kernels, built and loaded on first use.
   const CheckKernels& check_kernels();
 
-  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin);
+  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin,
+                                            PlanWorkspace workspace = {}, std::string note = {});
 
-  /// One thread at a time plans a problem class: holds the class until it is destroyed.
+  /// The right to plan a problem class, held by one thread at a time from construction to destruction.
   class Flight {
    public:
     Flight(DeviceState& state, const ClassKey& key);
@@ -58,7 +61,7 @@ class DeviceState {
     DeviceState& state_;
     ClassKey key_;
   };
-  /// Measuring is one at a time on a GPU: two at once would disturb each other.
+  /// Held while measuring: two measurements at once on a GPU would disturb each other.
   std::mutex& tuning_mutex() { return tuning_mutex_; }
 
  private:
@@ -67,10 +70,11 @@ class DeviceState {
   unsigned long long context_id_;
   DeviceInfo info_;
   std::string driver_version_;
+  WorkspacePool workspace_;
   PlanTable plans_;
   std::mutex tuning_mutex_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable landed_;
   std::vector<ClassKey> in_flight_;
   std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol

@@ -25,7 +25,7 @@ BinaryCacheOptions cache_options(const ContextOptions& options) {
 DatabaseOptions database_options(const ContextOptions& options) {
   const BinaryCacheOptions cache = cache_options(options);
   DatabaseOptions result;
-  // A set-id process must not let its caller's environment decide what it runs.
+  // In a set-id process, the environment of the caller must not decide which code runs.
   if (getauxval(AT_SECURE) == 0 && cache.mode != CacheMode::off) {
     result.user_directory = cache.directory;
     result.read_only_layers = cache.read_only_layers;
@@ -37,7 +37,7 @@ DatabaseOptions database_options(const ContextOptions& options) {
   return result;
 }
 
-/// Of what lies beside the tuning records, under the same conditions.
+/// Options for the files beside the tuning records, with the same directory and the same conditions.
 template <class Options>
 Options user_layer_options(const ContextOptions& options) {
   DatabaseOptions database = database_options(options);
@@ -54,6 +54,15 @@ TemplateBundle bundle_of(const ContextOptions& options) {
                                             : TemplateBundle::from_directory(options.template_directory);
 }
 
+std::size_t workspace_cap(const ContextOptions& options) {
+  if (options.workspace_bytes < 0 || options.workspace_captures < 0) {
+    throw Error(ErrorCode::invalid_argument, "workspace_bytes is " + std::to_string(options.workspace_bytes) +
+                                                 " and workspace_captures " +
+                                                 std::to_string(options.workspace_captures) + "; neither is negative");
+  }
+  return static_cast<std::size_t>(options.workspace_bytes);
+}
+
 }  // namespace
 
 Engine::Engine(const ContextOptions& options, Records records)
@@ -61,7 +70,8 @@ Engine::Engine(const ContextOptions& options, Records records)
       cache(cache_options(options)),
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
       rejections(user_layer_options<RejectionLogOptions>(options)),
-      builder(cache, bundle) {}
+      builder(cache, bundle),
+      workspace(workspace_cap(options)) {}
 
 std::string Engine::template_digest(const KernelConfig& config) const {
   return bundle.digest(family_of(config).header);

@@ -3,9 +3,11 @@
 #include "cache/binary_cache.hpp"
 #include "config/template_bundle.hpp"
 #include "gpu/kernel_builder.hpp"
+#include "plan/affordable.hpp"
 #include "records/database.hpp"
 #include "records/rejection_log.hpp"
 #include "records/tune_journal.hpp"
+#include "runtime/workspace_budget.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -14,16 +16,16 @@
 
 namespace hotgemm {
 
-/// What a Context has that no GPU is needed for: templates, cubins, records, rejections.
+/// The parts of a Context that need no GPU: templates, cubins, records, rejections.
 struct Engine {
   enum class Records {
-    layers,  ///< those of the cache directory, and what lies below it
-    none,    ///< the database is empty, and what is added stays in memory
+    layers,  ///< the records of the cache directory and of the layers below it
+    none,    ///< the database is empty, and additions stay in memory
   };
-  /// Throws Error for bad values in the environment and unreadable template directories.
+  /// Throws Error for invalid values in the environment and unreadable template directories.
   explicit Engine(const ContextOptions& options, Records records = Records::layers);
 
-  /// A query for `environment`, with the templates' digests as they are here.
+  /// A query for `environment`, with the digests of the templates of this object.
   GpuQuery query(const Environment& environment) const;
   std::string template_digest(const KernelConfig& config) const;
 
@@ -33,12 +35,15 @@ struct Engine {
   RejectionLog rejections;
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
+  WorkspaceBudget workspace;
+  WorkspaceOf workspace_of = workspace_size;  ///< tests replace it for their own kernels
 };
 
-/// A journal in the user's layer of the records.
+/// The options of a journal in the user's layer of the records.
 TuneJournalOptions journal_options(const ContextOptions& options);
 
-/// Where records that ship with the library lie: installed, or in the source tree; empty if in neither.
+/// The directory of the records that ship with the library: installed, or in the source tree; empty if there is
+/// neither.
 std::filesystem::path shipped_records();
 
 }  // namespace hotgemm

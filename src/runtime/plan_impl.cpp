@@ -1,7 +1,10 @@
 #include "runtime/plan_impl.hpp"
 
 #include "base/fork_guard.hpp"
+#include "base/log.hpp"
 #include "runtime/validate.hpp"
+#include "runtime/validate_operands.hpp"
+#include "runtime/workspace_pool.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -11,11 +14,62 @@ void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands
   if (!kernel_->shape.fits(p.m, p.n, p.k)) {
     throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config));
   }
-  const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream);
+  if (needs_workspace_) return launch_with_workspace(stream, p, operands);
+  enqueue(stream, p, operands, {});
+}
+
+void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
+                       const WorkspaceArgs& workspace) const {
+  const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace);
   if (result != CUDA_SUCCESS) driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));
 }
 
+void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
+  if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
+  if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
+  const std::string missing = std::to_string(workspace_.size.total_bytes()) + " bytes of workspace for " +
+                              to_string(choice_.config) + " are not available";
+  if (!workspace_.without) throw Error(ErrorCode::out_of_memory, missing + ", and no kernel is without");
+  workspace_.budget->count_launch_without();
+  if (launches_without_++ == 0) {
+    log(LogLevel::info, missing + ": " + to_string(p) + " runs " + to_string(workspace_.without->choice_));
+  }
+  workspace_.without->launch(stream, p, operands);
+}
+
+/// Clears the counters before each launch, because the caller's memory may hold any values. The pool's counters are
+/// cleared by the kernels.
+WorkspaceArgs PlanImpl::prepare_given(Stream stream, const Operands& operands) const {
+  const WorkspaceSize& size = workspace_.size;
+  if (operands.workspace_bytes < size.total_bytes()) {
+    throw Error(ErrorCode::invalid_argument, "workspace_bytes is " + std::to_string(operands.workspace_bytes) + "; " +
+                                                 to_string(choice_.config) + " needs " +
+                                                 std::to_string(size.total_bytes()) + ": see Plan::workspace_bytes");
+  }
+  const auto address = reinterpret_cast<unsigned long long>(operands.workspace);
+  if (address % WorkspaceSize::kAlignment != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "workspace is not at a multiple of " + std::to_string(WorkspaceSize::kAlignment) + " bytes");
+  }
+  if (size.counters > 0) {
+    driver_.check(driver_.cuMemsetD32Async(address, 0, size.counters, stream), "clear the counters of a workspace");
+  }
+  return {.scratch = address + size.counter_bytes(), .counters = address};
+}
+
+std::string PlanImpl::explain_workspace() const {
+  std::string text;
+  if (needs_workspace_) {
+    text += "; " + std::to_string(workspace_.size.total_bytes()) + " bytes of workspace";
+    if (workspace_.without) text += ", or without: " + to_string(workspace_.without->choice_);
+    if (launches_without_ > 0) text += ", as " + std::to_string(launches_without_) + " launches so far";
+  }
+  return note_.empty() ? text : text + "; " + note_;
+}
+
 void Plan::launch(Stream stream, const Operands& operands) const {
+  if (!has_known_size(operands)) return launch(stream, known_operands(operands));
+  validate_fields(operands);
   validate(problem_, operands);
   if (problem_.m == 0 || problem_.n == 0) return;
   const Workload found = describe(problem_, operands);
@@ -31,7 +85,7 @@ void Plan::launch(Stream stream, const Operands& operands) const {
                 "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
   }
   if (problem_.hints.beta_is_zero !=
-      found.hints.beta_is_zero) {  // the kernel of a plan with beta reads C whatever beta is
+      found.hints.beta_is_zero) {  // with beta, the kernel of a plan reads C for every value of beta
     throw Error(ErrorCode::invalid_argument,
                 std::string(found.hints.beta_is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " +
                     to_string(problem_));
@@ -45,12 +99,13 @@ std::string Plan::config() const { return to_string(impl_->choice().config); }
 Origin Plan::origin() const { return impl_->choice().origin; }
 double Plan::distance() const { return impl_->choice().distance; }
 Resources Plan::resources() const { return impl_->resources(); }
+std::size_t Plan::workspace_bytes() const { return impl_->workspace_size().total_bytes(); }
 
 std::string Plan::explain() const {
   const Resources& r = impl_->resources();
   return to_string(problem_) + ": " + to_string(impl_->choice()) + "; " + std::to_string(r.registers) + " registers, " +
          std::to_string(r.spill_bytes) + " bytes spilled, " + std::to_string(r.smem_bytes) +
-         " bytes of shared memory, " + std::to_string(r.threads) + " threads";
+         " bytes of shared memory, " + std::to_string(r.threads) + " threads" + impl_->explain_workspace();
 }
 
 }  // namespace hotgemm

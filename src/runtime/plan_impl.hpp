@@ -1,39 +1,71 @@
 #pragma once
 
+#include "config/workspace.hpp"
 #include "gpu/gemm_launch.hpp"
 #include "plan/choice.hpp"
 
 #include <hotgemm/plan.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 namespace hotgemm {
 
-/// What a Plan is a handle to: a choice with its loaded kernel. Immutable.
+class PlanImpl;
+class WorkspaceBudget;
+class WorkspacePool;
+
+/// The workspace that a plan's kernel needs, and its source. Empty for a kernel that needs none.
+struct PlanWorkspace {
+  WorkspaceSize size;
+  WorkspacePool* pool = nullptr;
+  WorkspaceBudget* budget = nullptr;        ///< counts the launches without workspace
+  std::shared_ptr<const PlanImpl> without;  ///< plan to launch if no workspace is left; nullptr: such a launch fails
+};
+
+/// The object behind the handle Plan: a choice with its loaded kernel. Immutable, except for the count of launches
+/// without workspace.
 class PlanImpl {
  public:
+  /// `note` is the reason why the kernel is not the first choice; empty if it is.
   PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
-           Resources resources)
+           Resources resources, PlanWorkspace workspace = {}, std::string note = {})
       : driver_(driver),
         context_id_(context_id),
         choice_(std::move(choice)),
         kernel_(std::move(kernel)),
-        resources_(resources) {}
+        resources_(resources),
+        needs_workspace_(!workspace.size.is_empty()),
+        workspace_(std::move(workspace)),
+        note_(std::move(note)) {}
 
-  /// Enqueues; `problem` and `operands` have been validated, and m and n are not zero. Throws Error.
+  /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Workload& problem, const Operands& operands) const;
 
   unsigned long long context_id() const { return context_id_; }
   const Driver& driver() const { return driver_; }
   const Choice& choice() const { return choice_; }
   const Resources& resources() const { return resources_; }
+  const WorkspaceSize& workspace_size() const { return workspace_.size; }
+  /// The part of `Plan::explain` about workspace and better choices; empty, or begins with "; ".
+  std::string explain_workspace() const;
 
  private:
+  void launch_with_workspace(Stream stream, const Workload& problem, const Operands& operands) const;
+  void enqueue(Stream stream, const Workload& problem, const Operands& operands, const WorkspaceArgs& workspace) const;
+  WorkspaceArgs prepare_given(Stream stream, const Operands& operands) const;
+
   const Driver& driver_;
   unsigned long long context_id_;
   Choice choice_;
   std::shared_ptr<const GemmKernel> kernel_;
   Resources resources_;
+  bool needs_workspace_;
+  PlanWorkspace workspace_;
+  std::string note_;
+  mutable std::atomic<std::uint64_t> launches_without_{0};
 };
 
 }  // namespace hotgemm

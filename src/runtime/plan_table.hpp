@@ -11,14 +11,14 @@ namespace hotgemm {
 
 class PlanImpl;
 
-/// Plans by problem class. Finding takes no lock; inserting, none either, but callers insert one at a time per class.
-/// Entries stay where they are until the table goes.
+/// The plans by problem class. Finding and inserting take no lock, but callers must insert one at a time per class.
+/// Entries stay in place until the table is destroyed.
 class PlanTable {
  public:
   struct Slot {
     ClassKey key;
     std::shared_ptr<const PlanImpl> plan;
-    bool is_provisional;  ///< neither recorded nor measured: to be replaced once Policy::tune asks and may measure
+    bool is_provisional;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
     Slot* next;
   };
 

@@ -128,7 +128,7 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
 }  // namespace
 
 bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
-  const auto is_too_far = [](std::int64_t ld, DType type) { return pitch_bytes(ld, type) >= kMaxTensorStride; };
+  const auto is_too_far = [](std::int64_t ld, DType dtype) { return pitch_bytes(ld, dtype) >= kMaxTensorStride; };
   return is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) || is_too_far(o.ldd, p.types.d) ||
          (o.beta != 0 && is_too_far(o.ldc, p.types.c));
 }

@@ -25,7 +25,9 @@ struct ExhaustiveOptions {
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
 };
 
-/// Receives progress. Functions may be empty.
+/// Receives progress. Functions may be empty. While kernels compile, they are called on any of the compile threads, one
+/// at a time; otherwise on the calling thread, with no lock held. An exception ends the run, which throws it (while
+/// kernels compile, as CallbackGuard says).
 struct ExhaustiveObserver {
   std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;  ///< "compile", "measure"
   std::function<bool()> is_cancelled;                                                        ///< called between steps

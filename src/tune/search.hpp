@@ -31,7 +31,8 @@ struct RaceLeader {
   int alive = 0;                                            ///< candidates that are still in the race
 };
 
-/// Receives events as they happen, on the thread that searches. Functions may be empty.
+/// Receives events as they happen, on the thread that searches, which holds no lock but the one of a DeviceMeasurer's
+/// GPU. Functions may be empty. An exception ends the search, and search() throws it.
 struct SearchObserver {
   std::function<void(const Candidate&)> rejected;
   std::function<void(const Sample&)> sampled;

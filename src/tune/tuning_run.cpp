@@ -1,5 +1,6 @@
 #include "tune/tuning_run.hpp"
 
+#include "base/callback_guard.hpp"
 #include "gpu/nvrtc.hpp"
 #include "tune/tuning_job.hpp"
 #include "tune/tuning_queue.hpp"
@@ -82,13 +83,25 @@ class Run {
 
   // For any thread.
   void finish(const TuningJob& job, ProblemResult result);
-  bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
+  bool is_cancelled() const {
+    return callbacks_.run(true, [&] { return observer_.is_cancelled && observer_.is_cancelled(); });
+  }
   double seconds_left() const { return options_.run_budget_s - seconds_since(start_); }
   bool is_over() const { return is_cancelled() || seconds_left() <= 0; }
   template <class Function, class... Args>
   void tell(const Function& function, const Args&... args) {
     const std::lock_guard lock(telling_);
-    if (function) function(args...);
+    tell_locked(function, args...);
+  }
+
+  /// The caller holds `telling_`.
+  template <class Function, class... Args>
+  void tell_locked(const Function& function, const Args&... args) {
+    if (!function) return;
+    callbacks_.run(false, [&] {
+      function(args...);
+      return true;
+    });
   }
 
   Engine& engine_;
@@ -100,6 +113,7 @@ class Run {
   std::optional<JobPreparation> preparation_;
   TuningQueue queue_{options_.max_trials, [this] { return is_over(); }};
 
+  mutable CallbackGuard callbacks_;
   std::mutex telling_;  // held while the observer is called; guards report_
   TuningReport report_;
 
@@ -116,6 +130,7 @@ TuningReport Run::run(std::span<const Workload> problems) {
   prepare_all(problems);
   join();
   settle_leftovers();
+  callbacks_.rethrow();
   report_.left = static_cast<int>(problems.size() - report_.results.size());
   report_.end = end_of_run();
   report_.seconds = seconds_since(start_);
@@ -184,7 +199,8 @@ void Run::prepare_all(std::span<const Workload> problems) {
 
 EarlierRun Run::earlier_run(const Workload& problem) {
   const std::lock_guard lock(telling_);
-  return observer_.earlier ? observer_.earlier(problem) : EarlierRun::nothing;
+  if (!observer_.earlier) return EarlierRun::nothing;
+  return callbacks_.run(EarlierRun::nothing, [&] { return observer_.earlier(problem); });
 }
 
 void Run::join() {
@@ -343,7 +359,7 @@ void Run::finish(const TuningJob& job, ProblemResult result) {
     result.problem = problem;
     report_.results.push_back(result);
     report_.trials += result.measured;
-    if (observer_.finished) observer_.finished(result);
+    tell_locked(observer_.finished, result);
     // The other problems of the class share its record or its failure.
     result = {.status = result.record ? TuneStatus::recorded : TuneStatus::failed,
               .record = std::move(result.record),

@@ -60,8 +60,10 @@ enum class EarlierRun {
   done,     ///< the record is the answer, even with `retune`
 };
 
-/// Receives events as they happen. They come from several threads, but one at a time, except for is_cancelled.
-/// Functions may be empty and must not throw.
+/// Receives events as they happen. Functions may be empty. They are called on the thread that runs and on those of the
+/// GPUs, one at a time under the run's lock, so they must not start or end a run. is_cancelled is called on any of
+/// these threads at any time, perhaps under the lock of the queue of jobs. If a function throws, the run ends as if it
+/// were cancelled, no function is called any more, and TuningRun::run throws the exception as CallbackGuard says.
 struct TuningObserver {
   std::function<void(const GpuFacts&)> started;         ///< once, after the GPUs are known and before the first problem
   std::function<EarlierRun(const Workload&)> earlier;   ///< called before each problem, after `started`
@@ -97,7 +99,7 @@ class TuningRun {
   TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer = {});
 
   /// Throws Error{invalid_argument} if the GPUs are of different models. If the factory throws for every GPU, throws
-  /// its error.
+  /// its error. Throws what the observer throws; the measurements until then are recorded.
   TuningReport run(std::span<const Workload> problems);
 
  private:

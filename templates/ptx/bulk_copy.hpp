@@ -3,9 +3,9 @@
 #include "ptx/device.hpp"
 #include "shared/tensor_map.hpp"
 
-// What one thread has the copy engine do: copies of boxes between a tensor in global memory and shared memory, and
-// prefetches. Coordinates are those of the box's first element, x along the contiguous dimension; what lies outside of
-// the tensor is read as zero and not written. sm_90 and later.
+// Operations of the copy engine, each issued by one thread: copies of boxes between a tensor in global memory and
+// shared memory, and prefetches. Coordinates are those of the box's first element, x along the contiguous dimension.
+// Elements outside the tensor are read as zero and not written. sm_90 and later.
 
 namespace hotgemm::ptx {
 
@@ -16,13 +16,13 @@ HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
 
 // ---- global to L2 ----
 
-/// cp.async.bulk.prefetch.L2: `bytes` from `address` on, both multiples of 16, will be read soon. A hint: of what
-/// memory holds, and of who may write to it, nothing changes.
+/// cp.async.bulk.prefetch.L2: hints that `bytes` from `address` on, both multiples of 16, will be read soon. It changes
+/// neither the content of memory nor who may write to it.
 HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
   HOTGEMM_PTX("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(address), "r"(bytes) : "memory");
 }
 
-// ---- global to shared: the box's bytes are counted at `barrier` ----
+// ---- global to shared: `barrier` counts the bytes of the box ----
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
   HOTGEMM_PTX(
@@ -31,7 +31,7 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& ma
       "l"(&map), "r"(x), "r"(y), "r"(barrier)
       : "memory");
 }
-/// With a cache policy of L2, as createpolicy makes them.
+/// The same with a cache policy of L2, as createpolicy makes it.
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
                                                  u64 policy) {
   HOTGEMM_PTX(
@@ -40,7 +40,8 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& ma
       "l"(&map), "r"(x), "r"(y), "r"(barrier), "l"(policy)
       : "memory");
 }
-/// To the same place in each block of the cluster whose bit is set in `blocks`, and counted at the barrier there.
+/// The same to each block of the cluster whose bit is set in `blocks`: at the same offset, counted at that block's
+/// barrier.
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMap& map, int x, int y, u32 barrier,
                                                       u16 blocks) {
   HOTGEMM_PTX(
@@ -58,7 +59,7 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMa
       : "memory");
 }
 
-// ---- shared to global: in groups of the thread that makes them ----
+// ---- shared to global: in groups of the issuing thread ----
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, int y, u32 shared) {
   HOTGEMM_PTX("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x),
@@ -71,13 +72,13 @@ template <int kPending>
 HOTGEMM_DEVICE void cp_async_bulk_wait_group() {
   HOTGEMM_PTX("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
-/// The same, but of the others only shared memory has been read.
+/// The same, but the older groups have only finished reading shared memory.
 template <int kPending>
 HOTGEMM_DEVICE void cp_async_bulk_wait_group_read() {
   HOTGEMM_PTX("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-/// fence.proxy.async: what this thread has written to shared memory is seen by copy engine and tensor cores.
+/// fence.proxy.async: makes this thread's writes to shared memory visible to the copy engine and the tensor cores.
 HOTGEMM_DEVICE void fence_proxy_async() { HOTGEMM_PTX("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 }  // namespace hotgemm::ptx

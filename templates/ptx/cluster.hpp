@@ -13,16 +13,16 @@ HOTGEMM_DEVICE u32 cluster_ctarank() {
   return value;
 }
 
-/// mapa: where the shared memory of block `rank` has what this block's has at `shared`.
+/// mapa: the address in block `rank` that corresponds to `shared` in this block.
 HOTGEMM_DEVICE u32 mapa(u32 shared, u32 rank) {
   u32 address = 0;
   HOTGEMM_PTX_PURE("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
   return address;
 }
 
-/// Comes to the barrier of all threads of the cluster and goes on; what was written before is seen after the wait.
+/// Arrives at the barrier of all threads of the cluster without waiting; earlier writes are visible after the wait.
 HOTGEMM_DEVICE void barrier_cluster_arrive() { HOTGEMM_PTX("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-/// The same, but of what was written nothing is said.
+/// The same without any guarantee about earlier writes.
 HOTGEMM_DEVICE void barrier_cluster_arrive_relaxed() {
   HOTGEMM_PTX("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }

@@ -2,7 +2,7 @@
 
 #include "ptx/device.hpp"
 
-// Conversions between f32 and 16-bit types, which the templates hold as bits.
+// Conversions between f32 and 16-bit types, which the templates hold as bits in integers.
 
 namespace hotgemm::ptx {
 
@@ -34,13 +34,13 @@ HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
   HOTGEMM_PTX_PURE("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
-/// {low, high} of 16 bits each.
+/// Packs {low, high}, 16 bits each, into 32 bits.
 HOTGEMM_DEVICE u32 mov_b32_b16(u16 low, u16 high) {
   u32 bits = 0;
   HOTGEMM_PTX_PURE("mov.b32 %0, {%1, %2};" : "=r"(bits) : "h"(low), "h"(high));
   return bits;
 }
-/// The upper 16 bits. Said by a shift they would cost one; so they are the half of a register that an operand names.
+/// The upper 16 bits. A shift would cost an instruction; here the operand names the upper half of the register.
 HOTGEMM_DEVICE u16 mov_b16_b32_high(u32 bits) {
   u16 high = 0;
   HOTGEMM_PTX_PURE("{ .reg .b16 low; mov.b32 {low, %0}, %1; }" : "=h"(high) : "r"(bits));

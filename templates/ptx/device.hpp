@@ -1,9 +1,9 @@
 #pragma once
 
-// What every instruction header needs: how a device function is declared, and how PTX is written.
+// Definitions for all instruction headers: how a device function is declared, and how PTX is written.
 //
-// Compiled for a GPU, HOTGEMM_PTX is inline assembly. Compiled for the host (an editor, a test that instantiates the
-// templates), it is nothing: the code can be parsed and type-checked, not run.
+// When compiled for a GPU, HOTGEMM_PTX is inline assembly. When compiled for the host (an editor, a test that
+// instantiates the templates), HOTGEMM_PTX is empty: the code can be parsed and type-checked, but not run.
 
 #if defined(__CUDACC__)
 #define HOTGEMM_DEVICE __device__ __forceinline__

@@ -3,11 +3,11 @@
 #include "ptx/convert.hpp"
 #include "shared/gemm_types.hpp"
 
-// Conversions by element type. No instructions of their own: the emulated device runs them as they are.
+// Conversions by element type. They contain no PTX of their own, so the emulated device runs them unchanged.
 
 namespace hotgemm::ptx {
 
-/// Round to nearest even in integer arithmetic, for sm_75, which has no bf16 conversion. NaN stays NaN.
+/// Rounds to nearest even with integer arithmetic, for sm_75, which has no bf16 conversion. NaN stays NaN.
 HOTGEMM_DEVICE u16 round_bf16_f32(float value) {
   const u32 bits = bits_of(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<u16>((bits >> 16) | 0x40u);
@@ -32,7 +32,7 @@ HOTGEMM_DEVICE u16 narrow(float value) {
     return round_bf16_f32(value);
   }
 }
-/// {low, high} packed.
+/// Packs {low, high}, rounded.
 template <DType kType>
 HOTGEMM_DEVICE u32 narrow_pair(float low, float high) {
   if constexpr (kType == DType::f16) {

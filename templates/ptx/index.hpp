@@ -2,11 +2,11 @@
 
 #include "ptx/device.hpp"
 
-// Special registers: who am I.
+// Special registers: the position of this thread and block.
 
 namespace hotgemm::ptx {
 
-/// %tid.x, masked to its range: the compiler then knows that it is small and not negative, and folds index arithmetic.
+/// %tid.x, masked to its range: the compiler then knows that it is small and non-negative, and folds index arithmetic.
 HOTGEMM_DEVICE int thread_index() {
   u32 value = 0;
   HOTGEMM_PTX_PURE("mov.u32 %0, %%tid.x;" : "=r"(value));

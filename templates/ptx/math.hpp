@@ -19,7 +19,7 @@ HOTGEMM_DEVICE float sqrt_approx(float x) {
   HOTGEMM_PTX_PURE("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-/// fma.rn.f32: a * b + c, rounded once. Where a product and a sum could be fused in two ways, this says which.
+/// fma.rn.f32: a * b + c, rounded once. It fixes the fusion where a compiler could fuse product and sum in two ways.
 HOTGEMM_DEVICE float fma_rn(float a, float b, float c) {
   float d = 0;
   HOTGEMM_PTX_PURE("fma.rn.f32 %0, %1, %2, %3;" : "=f"(d) : "f"(a), "f"(b), "f"(c));

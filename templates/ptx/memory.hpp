@@ -2,8 +2,8 @@
 
 #include "ptx/device.hpp"
 
-// Loads and stores. Global addresses are 64-bit byte addresses, shared ones 32-bit offsets in the shared window;
-// neither can be dereferenced, so every access of a kernel passes through here.
+// Loads and stores. Global addresses are 64-bit byte addresses; shared addresses are 32-bit offsets in the shared
+// window. Neither can be dereferenced, so every access of a kernel uses these functions.
 
 namespace hotgemm::ptx {
 
@@ -14,7 +14,7 @@ struct Vec4 {
   u32 x, y, z, w;
 };
 
-/// The first byte of the block's dynamic shared memory, aligned to 1024 bytes.
+/// The start of the block's dynamic shared memory, aligned to 1024 bytes.
 HOTGEMM_DEVICE u32 dynamic_shared_base() {
 #if defined(__CUDACC__)
   extern __shared__ __align__(1024) unsigned char hotgemm_dynamic_shared[];
@@ -116,11 +116,11 @@ HOTGEMM_DEVICE void st_shared_f32(u32 address, float value) {
 
 // ---- asynchronous copies, sm_80 and later ----
 
-/// cp.async of kBytes (4, 8 or 16), of which the first `valid_bytes` are read and the others written as zero.
+/// cp.async of kBytes (4, 8 or 16): the first `valid_bytes` are read, the others are written as zero.
 template <int kBytes>
 HOTGEMM_DEVICE void cp_async(u32 shared, u64 global, int valid_bytes) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
-  if constexpr (kBytes == 16) {  // past L1: a tile is read once per block
+  if constexpr (kBytes == 16) {  // bypasses L1, because a block reads a tile once
     HOTGEMM_PTX("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid_bytes)
                 : "memory");
   } else {

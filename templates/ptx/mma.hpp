@@ -7,29 +7,29 @@
 
 namespace hotgemm::ptx {
 
-/// Two 8×8 matrices of 16-bit elements; lanes 8*i .. 8*i+7 hold the row addresses of matrix i, those of the other lanes
-/// are not used.
+/// Loads two 8×8 matrices of 16-bit elements. Lanes 8*i .. 8*i+7 hold the row addresses of matrix i; the addresses of
+/// the other lanes are not used.
 HOTGEMM_DEVICE void ldmatrix_x2(u32 (&r)[2], u32 shared) {
   HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
               : "=r"(r[0]), "=r"(r[1])
               : "r"(shared)
               : "memory");
 }
-/// The same, each matrix transposed on its way to the registers.
+/// The same, but each matrix is transposed when it is loaded.
 HOTGEMM_DEVICE void ldmatrix_x2_trans(u32 (&r)[2], u32 shared) {
   HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
               : "=r"(r[0]), "=r"(r[1])
               : "r"(shared)
               : "memory");
 }
-/// Four 8×8 matrices of 16-bit elements; lanes 8*i .. 8*i+7 hold the row addresses of matrix i.
+/// Loads four 8×8 matrices of 16-bit elements. Lanes 8*i .. 8*i+7 hold the row addresses of matrix i.
 HOTGEMM_DEVICE void ldmatrix_x4(u32 (&r)[4], u32 shared) {
   HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
               : "r"(shared)
               : "memory");
 }
-/// The same, each matrix transposed on its way to the registers.
+/// The same, but each matrix is transposed when it is loaded.
 HOTGEMM_DEVICE void ldmatrix_x4_trans(u32 (&r)[4], u32 shared) {
   HOTGEMM_PTX("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -56,7 +56,7 @@ HOTGEMM_DEVICE void mma_m16n8k16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b
   }
 }
 
-/// d += a * b with f16 accumulators, two to a register.
+/// d += a * b with f16 accumulators, two per register.
 template <DType kElement>
 HOTGEMM_DEVICE void mma_m16n8k16(u32 (&d)[2], const u32 (&a)[4], u32 b0, u32 b1) {
   static_assert(kElement == DType::f16);

@@ -4,8 +4,8 @@
 
 namespace hotgemm::ptx {
 
-/// The inverse of ldmatrix_x4: four 8×8 matrices of 16-bit elements; lanes 8*i .. 8*i+7 hold the row addresses of
-/// matrix i. sm_90 and later.
+/// The inverse of ldmatrix_x4: stores four 8×8 matrices of 16-bit elements. Lanes 8*i .. 8*i+7 hold the row addresses
+/// of matrix i. sm_90 and later.
 HOTGEMM_DEVICE void stmatrix_x4(u32 shared, const u32 (&r)[4]) {
   HOTGEMM_PTX("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(r[0]), "r"(r[1]),
               "r"(r[2]), "r"(r[3])

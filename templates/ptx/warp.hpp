@@ -2,13 +2,13 @@
 
 #include "ptx/device.hpp"
 
-// What the lanes of a warp tell each other. `members` has a bit for each lane that takes part; all of them must come
-// to the same instruction.
+// Communication between the lanes of a warp. `members` has a bit for each lane that takes part; all of these lanes must
+// execute the same instruction.
 
 namespace hotgemm::ptx {
 
-// shfl.sync with the operands of the PTX ISA: `b` is a lane or a distance, `c` the clamp and, from bit 8, the segment
-// mask: 0x1f for the whole warp, 0 for `up`.
+// shfl.sync with the operands of the PTX ISA: `b` is a lane or a distance; `c` holds the clamp and, from bit 8 on, the
+// segment mask: 0x1f for the whole warp, 0 for `up`.
 
 HOTGEMM_DEVICE u32 shfl_sync_idx_b32(u32 value, u32 b, u32 c, u32 members) {
   u32 found = 0;
@@ -45,7 +45,7 @@ HOTGEMM_DEVICE bool vote_sync_any(bool predicate, u32 members) {
               : "r"(static_cast<u32>(predicate)), "r"(members));
   return any != 0;
 }
-/// A bit for each member whose predicate is true.
+/// A mask with a bit for each member whose predicate is true.
 HOTGEMM_DEVICE u32 vote_sync_ballot(bool predicate, u32 members) {
   u32 ballot = 0;
   HOTGEMM_PTX("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }"
@@ -54,7 +54,7 @@ HOTGEMM_DEVICE u32 vote_sync_ballot(bool predicate, u32 members) {
   return ballot;
 }
 
-/// The members meet, and what each wrote before is seen by all after.
+/// The members wait for each other; each then sees what the others wrote before.
 HOTGEMM_DEVICE void bar_warp_sync(u32 members) { HOTGEMM_PTX("bar.warp.sync %0;" ::"r"(members) : "memory"); }
 
 }  // namespace hotgemm::ptx

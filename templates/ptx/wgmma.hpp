@@ -2,12 +2,12 @@
 
 #include "ptx/device.hpp"
 
-// What stands around wgmma.mma_async, sm_90a. The instruction itself has an operand list as long as N is large: its
-// wrapper is rendered for each kernel (src/config/wgmma_instruction.hpp).
+// The instructions around wgmma.mma_async, sm_90a. The wrapper of wgmma.mma_async itself is rendered for each kernel
+// (src/config/wgmma_instruction.hpp), because the length of its operand list depends on N.
 
 namespace hotgemm::ptx {
 
-/// wgmma.fence: registers written before may be accumulators after.
+/// wgmma.fence: registers written before it may be used as accumulators after it.
 HOTGEMM_DEVICE void wgmma_fence() { HOTGEMM_PTX("wgmma.fence.sync.aligned;" ::: "memory"); }
 HOTGEMM_DEVICE void wgmma_commit_group() { HOTGEMM_PTX("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 /// Waits until at most kPending of the most recent groups are still in flight.
@@ -16,11 +16,11 @@ HOTGEMM_DEVICE void wgmma_wait_group() {
   HOTGEMM_PTX("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// No instruction: keeps the compiler from moving accesses of an accumulator over what stands around this.
+/// Emits no instruction. It keeps the compiler from moving accesses to an accumulator across this point.
 HOTGEMM_DEVICE void pin(float& accumulator) { HOTGEMM_PTX("" : "+f"(accumulator)::"memory"); }
 HOTGEMM_DEVICE void pin(u32& accumulator) { HOTGEMM_PTX("" : "+r"(accumulator)::"memory"); }
 
-/// setmaxnreg: how many registers each thread of this warpgroup has from here on, a multiple of 8 from 24 to 256.
+/// setmaxnreg: sets the registers of each thread of this warpgroup, a multiple of 8 from 24 to 256.
 template <int kRegisters>
 HOTGEMM_DEVICE void setmaxnreg_inc() {
   HOTGEMM_PTX("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));

@@ -4,16 +4,16 @@
 #include "shared/gemm_types.hpp"
 #include "shared/wmma_shape.hpp"
 
-// wmma.*: matrix products of a warp whose operands are opaque. Which lane holds what is the architecture's business; a
+// wmma.*: matrix products of a warp with opaque operands. The architecture decides which lane holds which element; a
 // fragment can be loaded, multiplied and stored. f16 on sm_70 and later, bf16 on sm_80 and later.
 //
-// kM names the shape (shared/wmma_shape.hpp). Matrices lie in shared memory by rows (kRow) or by columns, `stride`
-// elements apart; a fragment's registers are good for products of the same kM and the same order only. All lanes give
-// the same address and stride.
+// kM selects the shape (shared/wmma_shape.hpp). Matrices are stored in shared memory by rows (kRow) or by columns,
+// `stride` elements apart. The registers of a fragment are valid only for products of the same kM and the same order.
+// All lanes must pass the same address and stride.
 //
-// How operands must be aligned: for wmma.load the PTX ISA wants each row (or column) at a multiple of the fragment's
-// size, 32 bytes for f16; CUDA's C++ interface wants that of the first one only, and 16 bytes of the stride. On sm_80
-// and later the loads become ldmatrix, which needs 16 bytes, and 16 is what the family `wmma` gives them.
+// Alignment of operands: for wmma.load the PTX ISA requires that each row (or column) begins at a multiple of the
+// fragment's size, 32 bytes for f16. The C++ interface of CUDA requires this of the first row only, and 16 bytes for
+// the stride. On sm_80 and later the loads become ldmatrix, which needs 16 bytes. The family `wmma` provides 16 bytes.
 
 namespace hotgemm::ptx {
 
@@ -29,7 +29,7 @@ namespace hotgemm::ptx {
               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) \
               : "r"(shared), "r"(stride)                                                                       \
               : "memory")
-/// The load of one operand and shape, with as many registers as bf16 has.
+/// The load of one operand and shape. bf16 fragments have `bf16_registers` registers.
 #define HOTGEMM_WMMA_LOAD(operand, shape, bf16_registers)                                               \
   if constexpr (kElement == DType::f16) {                                                               \
     if constexpr (kRow) {                                                                               \
@@ -109,7 +109,7 @@ HOTGEMM_DEVICE void wmma_load_b(u32 (&r)[wmma_operand_registers(kElement, kWmmaM
               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                                 \
               : HOTGEMM_WMMA_IN_8(a), HOTGEMM_WMMA_IN_8(b))
 
-/// The product of one shape, in each order that its operands may have.
+/// The product of one shape, for each order of its operands.
 #define HOTGEMM_WMMA_MMA(product, shape) \
   if constexpr (kRowA && kRowB) {        \
     product(shape, "row.row");           \
@@ -144,7 +144,7 @@ HOTGEMM_DEVICE void wmma_mma(float (&d)[8], const u32 (&a)[kA], const u32 (&b)[k
   }
 }
 
-/// The same with f16 accumulators, two to a register.
+/// The same with f16 accumulators, two per register.
 template <int kM, DType kElement, bool kRowA, bool kRowB, int kA, int kB>
 HOTGEMM_DEVICE void wmma_mma(u32 (&d)[4], const u32 (&a)[kA], const u32 (&b)[kB]) {
   static_assert(is_wmma_m(kM) && kElement == DType::f16 && kA == 8 && kB == 8);
@@ -180,7 +180,7 @@ HOTGEMM_DEVICE void wmma_mma(u32 (&d)[4], const u32 (&a)[kA], const u32 (&b)[kB]
               "r"(stride), "r"(d[0]), "r"(d[1]), "r"(d[2]), "r"(d[3])                                         \
               : "memory")
 
-/// wmma.store.d, by rows: kM × 256 / kM elements of f32. Each row at a multiple of 32 bytes.
+/// wmma.store.d by rows: kM × 256 / kM elements of f32. Each row begins at a multiple of 32 bytes.
 template <int kM>
 HOTGEMM_DEVICE void wmma_store_d(u32 shared, const float (&d)[8], int stride) {
   static_assert(is_wmma_m(kM));
@@ -193,7 +193,7 @@ HOTGEMM_DEVICE void wmma_store_d(u32 shared, const float (&d)[8], int stride) {
   }
 }
 
-/// The same of f16. Each row at a multiple of 16 bytes.
+/// The same for f16. Each row begins at a multiple of 16 bytes.
 template <int kM>
 HOTGEMM_DEVICE void wmma_store_d(u32 shared, const u32 (&d)[4], int stride) {
   static_assert(is_wmma_m(kM));

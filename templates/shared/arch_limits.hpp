@@ -2,17 +2,17 @@
 
 namespace hotgemm {
 
-/// What an architecture fixes, from the tables of compute capabilities in the CUDA C++ Programming Guide.
+/// The limits of an architecture, from the tables of compute capabilities in the CUDA C++ Programming Guide.
 struct ArchLimits {
   int sm;                    ///< compute capability, 10 * major + minor
-  char suffix;               ///< 'a' where the instructions we use need the architecture-specific target, else 0
+  char suffix;               ///< 'a' if our instructions need the architecture-specific target, else 0
   int smem_per_block_bytes;  ///< opt-in maximum of dynamic shared memory per block
   int smem_per_sm_bytes;
   int registers_per_sm;
   int threads_per_sm;
   bool has_cp_async;  ///< cp.async and mma.sync m16n8k16 for f16 and bf16
   bool has_wgmma;
-  const char* nominal_gpu;  ///< the GPU that is planned for when none is named
+  const char* nominal_gpu;  ///< the GPU that plans assume if no GPU is named
   int nominal_sm_count;
   int nominal_l2_bytes;
   int nominal_clock_mhz;
@@ -41,15 +41,16 @@ inline constexpr ArchLimits kArchTable[] = {
 };
 // clang-format on
 
-/// Registers that a thread may have where `blocks` blocks of `threads` threads are to be resident on an SM that has
-/// `registers_per_sm`. Each of its four partitions has a quarter of them, so warps count in fours.
+/// The registers that a thread may have if `blocks` blocks of `threads` threads are to be resident on an SM with
+/// `registers_per_sm` registers. Each of the SM's four partitions has a quarter of them, so the number of warps is
+/// rounded up to a multiple of four.
 constexpr int register_budget(int registers_per_sm, int threads, int blocks) {
   const int warps = (threads + 127) / 128 * 4 * blocks;
   const int registers = registers_per_sm / (warps * 32) / 8 * 8;
   return registers < kMaxRegistersPerThread ? registers : kMaxRegistersPerThread;
 }
 
-/// The row of `sm` (10 * major + minor), or nullptr for an architecture that hotgemm does not know.
+/// The row of `sm` (10 * major + minor), or nullptr if hotgemm does not know the architecture.
 constexpr const ArchLimits* find_arch_limits(int sm) {
   for (const ArchLimits& row : kArchTable) {
     if (row.sm == sm) return &row;
@@ -57,7 +58,8 @@ constexpr const ArchLimits* find_arch_limits(int sm) {
   return nullptr;
 }
 
-/// A GPU newer than the table runs code for the newest row of its major version or below; the row it is planned by.
+/// The row for a GPU that may be newer than the table. It runs code for the newest row of its major version that is not
+/// above `sm`, and plans use that row.
 constexpr const ArchLimits* nearest_arch_limits(int sm) {
   const ArchLimits* best = nullptr;
   for (const ArchLimits& row : kArchTable) {

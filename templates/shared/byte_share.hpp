@@ -2,13 +2,13 @@
 
 namespace hotgemm {
 
-/// A block's part of what the blocks of a grid divide among them.
+/// One block's part of bytes that the blocks of a grid divide among them.
 struct ByteShare {
   unsigned first;
-  unsigned count;  ///< 0 where others have all
+  unsigned count;  ///< 0 if other blocks have all bytes
 };
 
-/// In whole lines of 128 bytes, the last one as `bytes` end.
+/// Divides in whole lines of 128 bytes; the last line may be shorter.
 constexpr ByteShare byte_share(unsigned bytes, unsigned blocks, unsigned block) {
   constexpr unsigned kLineBytes = 128;
   const unsigned lines = bytes / kLineBytes + (bytes % kLineBytes != 0);

@@ -6,8 +6,8 @@
 
 namespace hotgemm {
 
-// The ceiling kernels: as many products per second as the tensor cores can do, with nothing to load. One block per SM
-// keeps every tensor core busy:
+// The ceiling kernels measure how many products per second the tensor cores compute when nothing is loaded. One block
+// per SM keeps every tensor core busy:
 //
 //   mma    mma.sync.m16n8k16 from registers. Each warp has kCeilingFragments² accumulators, none of which waits for
 //          another.
@@ -15,7 +15,7 @@ namespace hotgemm {
 
 enum class CeilingInstruction : unsigned char { mma, wgmma };
 
-/// What a ceiling kernel is rendered for.
+/// The parameters for which a ceiling kernel is rendered.
 struct CeilingKind {
   CeilingInstruction instruction = CeilingInstruction::mma;
   DType element = DType::f16;      ///< f16 or bf16
@@ -23,12 +23,16 @@ struct CeilingKind {
 };
 
 inline constexpr int kCeilingThreads = 8 * kWarpSize;  // two warpgroups
-inline constexpr int kCeilingFragments = 4;            // of A, and of B, per warp
+inline constexpr int kCeilingFragments = 4;            // fragments of A, and of B, per warp
 
-/// A of both warpgroups, and behind it the same A negated: its two slabs.
-inline constexpr WgmmaTile kCeilingTileA{
-    .outer = kCeilingThreads / kWarpgroupThreads * kWgmmaM, .block_k = 128, .k_major = true, .swizzle_bytes = 128};
-inline constexpr WgmmaTile kCeilingTileB{.outer = 256, .block_k = 64, .k_major = true, .swizzle_bytes = 128};
+/// The first slab is A of both warpgroups, the second slab is the same A negated.
+inline constexpr WgmmaTile kCeilingTileA{.outer = kCeilingThreads / kWarpgroupThreads * kWgmmaM,
+                                         .block_k = 128,
+                                         .k_major = true,
+                                         .swizzle_bytes = 128,
+                                         .element_bytes = size_bytes(DType::f16)};
+inline constexpr WgmmaTile kCeilingTileB{
+    .outer = 256, .block_k = 64, .k_major = true, .swizzle_bytes = 128, .element_bytes = size_bytes(DType::f16)};
 
 /// Parameter of the ceiling kernels, for blocks of kCeilingThreads threads.
 struct CeilingArgs {
@@ -45,13 +49,13 @@ constexpr int ceiling_shared_bytes(CeilingInstruction instruction) {
   return instruction == CeilingInstruction::wgmma ? kCeilingTileA.bytes() + kCeilingTileB.bytes() : 0;
 }
 
-/// Of a launch that is measured: some milliseconds.
+/// The number of iterations of a measured launch, which takes some milliseconds.
 constexpr int ceiling_iterations(CeilingInstruction instruction) {
   return instruction == CeilingInstruction::wgmma ? 8192 : 16384;
 }
 
-/// What one launch of `blocks` blocks computes. Per iteration and warp, mma: every pair of fragments once per fragment;
-/// per iteration, wgmma: all of A and B, not negated or negated.
+/// The floating-point operations of one launch of `blocks` blocks. In each iteration, a warp of mma multiplies every
+/// pair of fragments once per fragment; wgmma multiplies all of A and B once, with A either negated or not.
 constexpr double ceiling_flops(CeilingInstruction instruction, int blocks, int iterations) {
   const double mma = 2.0 * kMmaM * kMmaN * kMmaK * kCeilingFragments * kCeilingFragments * kCeilingFragments *
                      (kCeilingThreads / kWarpSize);

@@ -4,12 +4,13 @@
 
 namespace hotgemm {
 
-// The data that kernels are checked on, as functions of position, so that the expected product needs no stored operand.
+// The data for checking kernels. Each value is a function of its position, so that the expected product needs no stored
+// operand.
 //
 // A is sparse in k: row i of op(A) has a nonzero where (k + hash(i)) % stride == 0, at most kCheckNonzeros of them. All
-// values are integers in [-2, 2]. Then every partial sum is an integer of at most 4 * kCheckNonzeros + 2 in magnitude,
-// which f16, bf16 and f32 all hold exactly: the product is the same bits in any order of summation, and one wrong,
-// missing or doubled term shows.
+// values are integers in [-2, 2]. Every partial sum is then an integer of magnitude at most 4 * kCheckNonzeros + 2,
+// which f16, bf16 and f32 represent exactly. The product therefore has the same bits in any order of summation, and a
+// single wrong, missing or doubled term is visible.
 
 inline constexpr int kCheckNonzeros = 32;
 
@@ -25,12 +26,12 @@ constexpr unsigned hash_at(unsigned seed, unsigned i, unsigned j) {
   return hash_u32(hash_u32(hash_u32(seed + 0x9e3779b9u) ^ i) ^ (j * 0x27d4eb2fu));
 }
 
-constexpr int check_stride(int k) { return (k + kCheckNonzeros - 1) / kCheckNonzeros; }
+constexpr int check_stride(int k) { return k / kCheckNonzeros + (k % kCheckNonzeros != 0); }
 /// The first k at which row `i` of op(A) is nonzero; the others follow at distance `stride`.
 constexpr int check_first_k(unsigned seed, int i, int stride) {
   return static_cast<int>(hash_at(seed, static_cast<unsigned>(i), 0x51ed270bu) % static_cast<unsigned>(stride));
 }
-/// ±1 or ±2.
+/// Returns ±1 or ±2.
 constexpr int nonzero_value(unsigned hash) { return (hash & 1u ? 1 : 2) * (hash & 2u ? 1 : -1); }
 
 /// op(A) at (i, k).
@@ -46,10 +47,10 @@ constexpr int check_value_b(unsigned seed, int k, int j) {
 constexpr int check_value_c(unsigned seed, int i, int j) {
   return static_cast<int>(hash_at(seed ^ 0x68e31da4u, static_cast<unsigned>(i), static_cast<unsigned>(j)) % 5u) - 2;
 }
-/// op(A) * op(B) at (i, j).
+/// op(A) * op(B) at (i, j). No sum of positions is formed that an int may not hold.
 constexpr int check_product(unsigned seed, int i, int j, int k, int stride) {
   int sum = 0;
-  for (int l = check_first_k(seed, i, stride); l < k; l += stride) {
+  for (int l = check_first_k(seed, i, stride); l < k; l = k - l > stride ? l + stride : k) {
     sum += nonzero_value(hash_at(seed, static_cast<unsigned>(i), static_cast<unsigned>(l))) * check_value_b(seed, l, j);
   }
   return sum;
@@ -64,13 +65,13 @@ struct FillArgs {
   int rows;
   int cols;
   int k_extent;    ///< of the problem, for check_a
-  int transposed;  ///< the matrix is stored as the transpose of what the pattern describes
+  int transposed;  ///< the matrix is stored as the transpose of the pattern
   unsigned seed;
   FillPattern pattern;
   DType dtype;
 };
 
-/// What hotgemm_check found, in device memory.
+/// The result of hotgemm_check, in device memory.
 struct CheckReport {
   unsigned mismatches;
   int row;  ///< of one mismatch
@@ -91,22 +92,22 @@ struct CheckArgs {
   DType dtype;
 };
 
-/// Parameter of hotgemm_digest: adds up a digest of the memory from `begin` to `begin + bytes`, all but the elements of
-/// one row-major matrix in it. Two digests are equal if nothing else was written in between; if anything was, one
-/// chance in 2^64 aside, they differ.
+/// Parameter of hotgemm_digest: adds a digest of the memory from `begin` to `begin + bytes`, without the elements of
+/// one row-major matrix in it. Two digests are equal if nothing else was written in between. If something else was
+/// written, they differ, except with a probability of 2^-64.
 struct DigestArgs {
   unsigned long long begin;  ///< a multiple of kDigestChunkBytes
   unsigned long long bytes;  ///< likewise
-  unsigned long long sum;    ///< where the digest is added to: 8 bytes, zeroed before
+  unsigned long long sum;    ///< 8 bytes to which the digest is added; zeroed before
   unsigned long long matrix;
-  unsigned long long pitch_bytes;  ///< from row to row of the matrix; not 0
-  unsigned long long row_bytes;    ///< of the elements of a row; an even number
+  unsigned long long pitch_bytes;  ///< distance of two rows of the matrix; not 0
+  unsigned long long row_bytes;    ///< length of the elements of a row; an even number
   unsigned long long rows;
 };
 
 inline constexpr unsigned kDigestChunkBytes = 16;
 
-/// Whether `bytes` at `address` are elements of one row of the matrix.
+/// True if the `bytes` at `address` are elements of one row of the matrix.
 constexpr bool is_in_row(const DigestArgs& args, unsigned long long address, unsigned bytes) {
   if (address < args.matrix) return false;
   const unsigned long long offset = address - args.matrix;
@@ -114,14 +115,16 @@ constexpr bool is_in_row(const DigestArgs& args, unsigned long long address, uns
   return row < args.rows && offset - row * args.pitch_bytes + bytes <= args.row_bytes;
 }
 
-/// The four bytes at `address`, those of elements as zero. An element is at least two bytes long and so aligned.
+/// The four bytes at `address`, with bytes of elements replaced by zero. Elements have at least two bytes and are
+/// aligned to two.
 constexpr unsigned without_elements(const DigestArgs& args, unsigned long long address, unsigned word) {
   const unsigned low = is_in_row(args, address, 2) ? 0u : 0xffffu;
   const unsigned high = is_in_row(args, address + 2, 2) ? 0u : 0xffff0000u;
   return word & (low | high);
 }
 
-/// What the eight bytes number `place` of the memory add: a bijection of their value, so that one change always shows.
+/// The term that word `place` of eight bytes adds to the digest: a bijection of its value, so that one change is always
+/// visible.
 constexpr unsigned long long digest_term(unsigned long long place, unsigned low, unsigned high) {
   unsigned long long x = (low | static_cast<unsigned long long>(high) << 32) + place * 0xa0761d6478bd642full;
   x ^= x >> 32;
@@ -131,7 +134,7 @@ constexpr unsigned long long digest_term(unsigned long long place, unsigned low,
   return x ^ x >> 32;
 }
 
-/// What the 16 bytes at `address` add to the digest.
+/// The term that the 16 bytes at `address` add to the digest.
 constexpr unsigned long long digest_chunk(const DigestArgs& args, unsigned long long address, unsigned x, unsigned y,
                                           unsigned z, unsigned w) {
   const unsigned long long end = args.matrix + args.rows * args.pitch_bytes;

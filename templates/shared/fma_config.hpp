@@ -1,39 +1,59 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/fma_layout.hpp"
 #include "shared/gemm_traits.hpp"
 
 namespace hotgemm {
 
-/// A variant of the `fma` family (templates/fma.cuh).
+/// A variant of the `fma` family (templates/fma.cuh). visit_fields says what the fields mean.
 struct FmaConfig {
   int block_m = 128;
   int block_n = 128;
   int block_k = 8;
-  int thread_m = 8;  ///< each thread computes thread_m × thread_n elements
+  int thread_m = 8;
   int thread_n = 8;
-  int stages = 1;           ///< k-tiles in shared memory; 0: none, threads read global memory
-  int access = 8;           ///< elements of one access to global memory
-  bool packed = true;       ///< shared memory is read 16 bytes at a time, f16 multiplied in pairs; or by elements
-  bool padded = true;       ///< rows of shared memory are 16 bytes longer than the tile
-  bool async_copy = false;  ///< by cp.async what it can copy, or all through registers
-  int blocks_per_sm = 1;    ///< resident blocks that the register budget must allow
+  int stages = 1;
+  int access = 8;
+  bool packed = true;
+  bool padded = true;
+  bool async_copy = false;
+  int blocks_per_sm = 1;
 
-  /// The one list of fields: equality, name, database text and rendering all come from it.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("thread_m", "tm", config.thread_m);
-    visit("thread_n", "tn", config.thread_n);
-    visit("stages", "s", config.stages);
-    visit("access", "v", config.access);
-    visit("packed", "p", config.packed);
-    visit("padded", "x", config.padded);
-    visit("async_copy", "a", config.async_copy);
-    visit("blocks_per_sm", "b", config.blocks_per_sm);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"thread_m", "tm", FieldKind::tile, "rows of D that a thread computes"}, config.thread_m);
+    visit(ConfigField{"thread_n", "tn", FieldKind::tile, "columns of D that a thread computes"}, config.thread_n);
+    visit(
+        ConfigField{
+            "stages", "s", FieldKind::depth,
+            "tiles of A and B in shared memory; 0: none, threads read global memory, 3 and 4: by async_copy alone", 0},
+        config.stages);
+    visit(
+        ConfigField{
+            "access", "v", FieldKind::pipeline,
+            "elements of one access to global memory: 16 bytes at most, and what the operands' alignment allows"},
+        config.access);
+    visit(ConfigField{"packed", "p", FieldKind::tile,
+                      "1: shared memory is read 16 bytes at a time, f16 multiplied in pairs, 0: by elements"},
+          config.packed);
+    visit(ConfigField{"padded", "x", FieldKind::pipeline,
+                      "1: rows of shared memory are 16 bytes longer, against bank conflicts, 0: as they are"},
+          config.padded);
+    // To the shortlist, kernels with cp.async and without are as different as two tiles.
+    visit(
+        ConfigField{
+            "async_copy", "a", FieldKind::tile,
+            "1: cp.async copies what needs no transposition, and f32 word by word, 0: all goes through registers"},
+        config.async_copy);
+    visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
+          config.blocks_per_sm);
   }
   friend constexpr bool operator==(const FmaConfig&, const FmaConfig&) = default;
 
@@ -42,8 +62,8 @@ struct FmaConfig {
     return make_thread_tile(block_m, block_n, thread_m, thread_n, element, !packed);
   }
 
-  /// Steps of k in the main loop's body: a thousand products at most, which compile in less than a second; of pairs,
-  /// with their halves to name, half as many.
+  /// Steps of k in the body of the main loop. The body has at most a thousand products, which compile in less than a
+  /// second. With f16 sums it has half as many, because each product of pairs also names their halves.
   constexpr int unrolled_steps(const GemmTraits& t) const {
     const int most = 256 * size_bytes(t.accumulator);
     int steps = block_k;
@@ -51,7 +71,8 @@ struct FmaConfig {
     return steps;
   }
 
-  /// Whether an operand is copied by cp.async, which moves bytes and cannot transpose: only words, one by one.
+  /// True if an operand is copied by cp.async. cp.async cannot transpose, so a k-major operand must have 4-byte
+  /// elements, which are copied one by one.
   constexpr bool copies_async(bool k_major, DType element) const {
     return async_copy && (!k_major || size_bytes(element) == 4);
   }
@@ -68,11 +89,11 @@ struct FmaConfig {
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return thread_m * thread_n / (packed ? 4 / size_bytes(t.accumulator) : 1);
   }
-  /// Registers of the fragments of two k.
+  /// Registers of the fragments of two steps of k.
   constexpr int fragment_registers(const GemmTraits& t) const {
     return 2 * (thread_m + thread_n) / (packed ? 4 / size_bytes(t.element) : 1);
   }
-  /// Registers that hold what an operand's copy has loaded and not stored yet.
+  /// Registers for values that a copy has loaded and not yet stored.
   static constexpr int staging_registers(const FmaTile& tile) {
     return tile.accesses() * div_up(tile.access * tile.element_bytes, 4);
   }
@@ -105,7 +126,7 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
-  // What must live at once; addresses and loop state take about 24.
+  // Registers that a thread needs at once; addresses and loop state take about 24.
   return c.accumulator_registers(t) + c.fragment_registers(t) + c.staging_registers(t) + 24 <=
          register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }

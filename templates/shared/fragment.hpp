@@ -2,7 +2,7 @@
 
 namespace hotgemm {
 
-// Where the elements of an mma.sync.m16n8k16 live, from the PTX ISA's figures for 16-bit operands.
+// The positions of the elements of an mma.sync.m16n8k16, from the figures of the PTX ISA for 16-bit operands.
 //
 //   A (16×16)            B (16×8)          C, D (16×8)
 //   lane = 4*g + t       lane = 4*g + t    lane = 4*g + t
@@ -24,36 +24,36 @@ struct Element2d {
 /// Position in the 16×8 accumulator of element `i` (0..3) of `lane`.
 constexpr Element2d accumulator_element(int lane, int i) { return {lane / 4 + (i / 2) * 8, (lane % 4) * 2 + i % 2}; }
 
-/// The row and chunk, relative to a 16×16 block of a tile, whose address `lane` hands to ldmatrix.x4.
+/// The row and chunk whose address `lane` passes to ldmatrix.x4, relative to a 16×16 block of a tile.
 struct LdmatrixLane {
   int row;
   int chunk;
 };
 
 /// A 16 (rows of A) × 16 (k) block: registers in the order a0a1, a2a3, a4a5, a6a7.
-/// k-major tiles hold rows of A; others hold rows of k and are read with .trans.
+/// Rows of a k-major tile are rows of A. Rows of another tile run along m at one k, and are read with .trans.
 constexpr LdmatrixLane ldmatrix_a_lane(int lane, bool k_major) {
   const int r = lane % 8, low = lane / 8 % 2, high = lane / 16;
   return k_major ? LdmatrixLane{r + 8 * low, high} : LdmatrixLane{r + 8 * high, low};
 }
 
-/// A 16 (k) × 16 (columns of B) block, two n8 fragments: registers b0b1, b2b3 of the first, then of the second.
-/// k-major tiles hold rows of columns of B; others hold rows of k and are read with .trans.
+/// A 16 (k) × 16 (columns of B) block, two n8 fragments: registers b0b1, b2b3 of the first, then of the second. Rows of
+/// a k-major tile are columns of B. Rows of another tile run along n at one k, and are read with .trans.
 constexpr LdmatrixLane ldmatrix_b_lane(int lane, bool k_major) {
   const int r = lane % 8, low = lane / 8 % 2, high = lane / 16;
   return k_major ? LdmatrixLane{r + 8 * high, low} : LdmatrixLane{r + 8 * low, high};
 }
 
-/// The same for ldmatrix.x2, which loads the first fragment alone, from the addresses of the first 16 lanes; the others
-/// repeat them.
+/// The same for ldmatrix.x2, which loads only the first fragment. It uses the addresses of the first 16 lanes; the
+/// other lanes repeat them.
 constexpr LdmatrixLane ldmatrix_x2_b_lane(int lane, bool k_major) { return ldmatrix_b_lane(lane % 16, k_major); }
 
-// A quad is four lanes 4*g .. 4*g+3. Of each row of 8 results in their accumulators they hold a pair each; of four such
-// rows lane t of the quad ends up with row t, after two steps in which it exchanges two of its four words with the lane
-// `distance` = 1, then 2 apart. That is a transposition: word w of lane t was word t of lane w.
+// A quad is four lanes 4*g .. 4*g+3. Each of its lanes holds one pair of each row of 8 results in their accumulators.
+// Four such rows are transposed in two steps, so that lane t of the quad ends up with row t. In each step a lane
+// exchanges two of its four words with the lane at `distance` 1, then 2. After both steps, word w of lane t is the
+// former word t of lane w.
 
-/// The word that `lane` gives to its partner, and whose place takes what the partner gives: of words `word` and
-/// `word + distance`, where `word & distance` is 0.
+/// The word that `lane` exchanges with its partner: either `word` or `word + distance`, where `word & distance` is 0.
 constexpr int exchanged_word(int lane, int word, int distance) {
   return (lane & distance) != 0 ? word : word + distance;
 }
@@ -65,7 +65,7 @@ struct ResultRow {
   int column;
 };
 
-/// A warp's rows are taken in this order, four at a time, where it has `columns` accumulators beside each other.
+/// The order of a warp's rows of 8 results, which are taken four at a time; `columns` accumulators lie side by side.
 constexpr ResultRow result_row(int index, int columns) {
   return {index / (2 * columns), index / columns % 2, index % columns};
 }

@@ -2,9 +2,9 @@
 
 namespace hotgemm {
 
-/// The one parameter of every GEMM kernel: D = alpha * op(A) * op(B) + beta * C, row-major.
+/// The only parameter of every GEMM kernel: D = alpha * op(A) * op(B) + beta * C, row-major.
 ///
-/// Addresses are plain 64-bit numbers, so that kernels can touch memory through the accessors of `ptx/` only.
+/// Addresses are plain 64-bit numbers, so that kernels access memory only through the functions of `ptx/`.
 struct GemmArgs {
   unsigned long long a;
   unsigned long long b;

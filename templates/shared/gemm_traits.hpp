@@ -4,7 +4,7 @@
 
 namespace hotgemm {
 
-/// Whether kernels on CUDA cores convert elements of `type` to f32 and back.
+/// True if kernels on CUDA cores convert elements of `type` to f32 and back.
 constexpr bool is_cuda_core_type(DType type) {
   switch (type) {
     case DType::f16:
@@ -18,10 +18,11 @@ constexpr bool is_cuda_core_type(DType type) {
   return false;
 }
 
-/// What the problem, and not the tuner, fixes about a kernel. Together with a family's config it determines the cubin.
+/// The properties of a kernel that the problem fixes, not the tuner. Together with a family's config they determine the
+/// cubin.
 ///
-/// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that pointer and leading dimension of A, of B, and
-/// of C and D together allow (16 bytes at most).
+/// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that the pointers and leading dimensions of A, of B,
+/// and of both C and D allow (16 bytes at most).
 struct GemmTraits {
   DType element = DType::f16;
   DType accumulator = DType::f32;
@@ -34,9 +35,9 @@ struct GemmTraits {
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 
-  /// A is stored with k contiguous (row-major m×k read as it is).
+  /// True if A is stored with k contiguous (row-major m×k, read as stored).
   constexpr bool a_is_k_major() const { return op_a == Op::n; }
-  /// B is stored with k contiguous (row-major n×k, transposed).
+  /// True if B is stored with k contiguous (row-major n×k, transposed).
   constexpr bool b_is_k_major() const { return op_b == Op::t; }
 };
 

@@ -1,4 +1,4 @@
-// A guard and not #pragma once: the file is also installed as <hotgemm/gemm_types.hpp>.
+// An include guard, not #pragma once: the file is also installed as <hotgemm/gemm_types.hpp>.
 #ifndef HOTGEMM_GEMM_TYPES_HPP
 #define HOTGEMM_GEMM_TYPES_HPP
 
@@ -10,7 +10,7 @@ namespace hotgemm {
 /// Type of the elements of a matrix, or of a kernel's sums.
 enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32 };
 
-/// What is done to a row-major operand before the product: `n` reads it as stored, `t` transposes it.
+/// The operation on a row-major operand before the product: `n` reads it as stored, `t` transposes it.
 enum class Op : unsigned char { n, t };
 
 /// The values of CUtensorMapDataType that are in use. src/gpu/tensor_map.cpp asserts that they are the driver's.

@@ -1,32 +1,36 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tile_layout.hpp"
 
 namespace hotgemm {
 
-/// A variant of the `simt` family (templates/simt.cuh).
+/// A variant of the `simt` family (templates/simt.cuh). visit_fields says what the fields mean.
 struct SimtConfig {
   int block_m = 64;
   int block_n = 64;
   int block_k = 16;
-  int thread_m = 4;  ///< each thread computes thread_m × thread_n elements
+  int thread_m = 4;
   int thread_n = 4;
 
-  /// The one list of fields: equality, name, database text and rendering all come from it.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("thread_m", "tm", config.thread_m);
-    visit("thread_n", "tn", config.thread_n);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"thread_m", "tm", FieldKind::tile, "rows of D that a thread computes"}, config.thread_m);
+    visit(ConfigField{"thread_n", "tn", FieldKind::tile, "columns of D that a thread computes"}, config.thread_n);
   }
   friend constexpr bool operator==(const SimtConfig&, const SimtConfig&) = default;
 
+  /// The registers that the compiler uses per thread on most architectures.
+  static constexpr int kEstimatedRegisters = 64;
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
-  /// Both tiles are kept as f32, k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
+  /// Both tiles hold f32, in k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
   constexpr int smem_bytes() const { return block_k * (block_m + 1 + block_n + 1) * 4; }
 };
 

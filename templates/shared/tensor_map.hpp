@@ -2,8 +2,9 @@
 
 namespace hotgemm {
 
-/// What a bulk copy by tensor is told about a tensor in global memory. A kernel has it as a parameter and does not look
-/// into it: to a GPU it is what the driver encodes (src/gpu/tensor_map.hpp), to the emulated device what that does.
+/// The description of a tensor in global memory for a bulk copy. A kernel gets it as a parameter and does not read its
+/// bytes. On a GPU it is the driver's encoding (src/gpu/tensor_map.hpp); on the emulated device it is that device's
+/// own.
 struct alignas(128) TensorMap {
   unsigned char bytes[128] = {};
 };

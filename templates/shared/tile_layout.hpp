@@ -6,28 +6,29 @@ constexpr int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 constexpr int div_up(int a, int b) { return (a + b - 1) / b; }
 constexpr int min_of(int a, int b) { return a < b ? a : b; }
 constexpr int max_of(int a, int b) { return a > b ? a : b; }
-/// Not to be compared with its limits on a GPU: for sm_90, ptxas 13.0 takes value <= high for clamp(value, 0, high) ==
-/// high (docs/notebook/ladder.md, 5).
+/// On a GPU, do not compare the result with the limits: for sm_90, ptxas 13.0 turns clamp(value, 0, high) == high into
+/// value <= high (docs/notebook/ladder.md, 5).
 constexpr int clamp(int value, int low, int high) { return min_of(max_of(value, low), high); }
 
-inline constexpr int kChunkBytes = 16;  // what one thread of ldmatrix addresses, and cp.async copies at most
+inline constexpr int kChunkBytes = 16;  // addressed by one thread of ldmatrix; the most that cp.async copies
 inline constexpr int kBankGroups = 8;   // 128 bytes of shared-memory banks, in chunks
 
 /// A matrix tile in shared memory: `rows` rows of `row_chunks` 16-byte chunks.
 ///
-/// ldmatrix reads eight consecutive rows at one chunk column; it has no bank conflict if the eight chunks lie in eight
-/// different bank groups. Rows of an odd number of chunks have that by themselves. Otherwise either rows are padded by
-/// one chunk (`pad`), or the chunk index is permuted within its row (`swizzle`), or there are conflicts:
+/// ldmatrix reads eight consecutive rows at one chunk column. It has no bank conflict if the eight chunks lie in eight
+/// different bank groups. Rows with an odd number of chunks have no conflicts. For other rows there are three
+/// possibilities: the rows are padded by one chunk (`pad`), the chunk index is permuted within its row (`swizzle`), or
+/// there are conflicts. The permutation is
 ///
 ///   chunk' = chunk ^ ((row / (8 / g)) % g),  g = gcd(row_chunks, 8)
 ///
-/// which for 128-byte rows (g = 8) is the familiar `chunk ^ row % 8`, and for 64-byte rows `chunk ^ row / 2 % 4`.
+/// For 128-byte rows (g = 8) this is the well-known `chunk ^ row % 8`, and for 64-byte rows `chunk ^ row / 2 % 4`.
 /// XOR of the low log2(g) bits stays inside the row because g divides row_chunks.
 struct TileLayout {
   int rows;
   int row_chunks;
   bool swizzle;
-  bool pad = true;  ///< of rows that are not swizzled
+  bool pad = true;  ///< pads rows that are not swizzled
 
   constexpr int swizzle_span() const { return gcd(row_chunks, kBankGroups); }
   constexpr int row_stride_bytes() const {
@@ -36,9 +37,9 @@ struct TileLayout {
   }
   constexpr int bytes() const { return rows * row_stride_bytes(); }
 
-  /// What is XORed into the chunk index in `row`; its period in `row` is 8.
+  /// The value that is XORed into the chunk index in `row`; it has a period of 8 rows.
   constexpr int row_xor(int row) const {
-    // Unsigned, so that the compiler sees the period and shares the result between rows that are 8 apart.
+    // Unsigned, so that the compiler recognises the period and reuses the result for rows that are 8 apart.
     const auto r = static_cast<unsigned>(row), span = static_cast<unsigned>(swizzle_span());
     return swizzle ? static_cast<int>(r / (kBankGroups / span) % span) : 0;
   }

@@ -9,8 +9,8 @@ struct TileCoord {
 
 /// The order in which consecutive blocks take output tiles, so that the tiles in flight share operands in L2.
 ///
-/// Tiles are taken in groups of `width` tile rows; inside a group down the rows first, then to the next column. The
-/// last group is narrower, never padded:
+/// Tiles are taken in groups of `width` tile rows. Inside a group, the order is down the rows of a column, then the
+/// next column. The last group may be narrower; it is never padded:
 ///
 ///   width 2, 3×3 tiles:   0 2 4
 ///                         1 3 5

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tensor_map.hpp"
@@ -9,16 +10,16 @@
 
 namespace hotgemm {
 
-/// Bytes from an operand's first element on, multiples of 16, that blocks want in L2 early.
+/// The bytes of each operand, from its first element on, that blocks prefetch into L2; multiples of 16.
 struct PrefetchBytes {
   unsigned a;
   unsigned b;
   friend constexpr bool operator==(const PrefetchBytes&, const PrefetchBytes&) = default;
 };
 
-/// The parameter of a `wgmma` kernel: tensor maps, whose boxes the config states, and the rest as other families have
-/// it. `a` and `b` have whole boxes. `a_rest` and `b_rest` have boxes of the rows that whole ones leave over, where
-/// rows are m's or n's. `d` is for configs that store in bulk. A map that no copy takes is not encoded.
+/// The parameter of a `wgmma` kernel: tensor maps with the boxes of the config, and the parameters of the other
+/// families. `a` and `b` have whole boxes. `a_rest` and `b_rest` have boxes of the rows that whole boxes leave over, if
+/// rows run along m or n. `d` is for configs that store in bulk. A map that no copy uses is not encoded.
 struct WgmmaArgs {
   TensorMap a;
   TensorMap a_rest;
@@ -35,34 +36,45 @@ struct BoxExtent {
   int y;
 };
 
-/// A variant of the `wgmma` family (templates/wgmma.cuh).
+/// A variant of the `wgmma` family (templates/wgmma.cuh). visit_fields says what the fields mean.
 struct WgmmaConfig {
   int block_m = 128;
   int block_n = 256;
   int block_k = 64;
-  int consumers = 2;       ///< warpgroups that compute
-  bool split_n = false;    ///< they divide the tile's columns among them, or its rows
-  bool ping_pong = false;  ///< each has tiles of its own: while one stores, another multiplies
-  bool one_tile = false;   ///< no producer and one tile for each block, or blocks that stay and take tile after tile
-  int stages = 4;          ///< k-tiles in flight
-  int cluster_m = 1;       ///< blocks that work on tiles below each other and share their tiles of B
-  int cluster_n = 1;       ///< blocks that work on tiles beside each other and share their tiles of A
-  int blocks_per_sm = 1;   ///< resident blocks that the register budget must allow
+  int consumers = 2;
+  bool split_n = false;
+  bool ping_pong = false;
+  bool one_tile = false;
+  int stages = 4;
+  int cluster_m = 1;
+  int cluster_n = 1;
+  int blocks_per_sm = 1;
 
-  /// The one list of fields, as in the other families.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("consumers", "c", config.consumers);
-    visit("split_n", "sn", config.split_n);
-    visit("ping_pong", "pp", config.ping_pong);
-    visit("one_tile", "o", config.one_tile);
-    visit("stages", "s", config.stages);
-    visit("cluster_m", "cm", config.cluster_m);
-    visit("cluster_n", "cn", config.cluster_n);
-    visit("blocks_per_sm", "b", config.blocks_per_sm);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"consumers", "c", FieldKind::tile, "warpgroups that compute, each its part of a tile"},
+          config.consumers);
+    visit(
+        ConfigField{"split_n", "sn", FieldKind::tile, "1: consumers divide the tile's columns among them, 0: its rows"},
+        config.split_n);
+    visit(ConfigField{"ping_pong", "pp", FieldKind::tile,
+                      "1: each consumer computes tiles of its own, one stores while another multiplies"},
+          config.ping_pong);
+    visit(ConfigField{"one_tile", "o", FieldKind::tile,
+                      "1: a block for each tile, without a producer, 0: blocks that stay and take tile after tile"},
+          config.one_tile);
+    visit(ConfigField{"stages", "s", FieldKind::depth, "tiles of A and B in flight in shared memory"}, config.stages);
+    visit(ConfigField{"cluster_m", "cm", FieldKind::pipeline, "blocks below each other that share their tiles of B"},
+          config.cluster_m);
+    visit(ConfigField{"cluster_n", "cn", FieldKind::pipeline, "blocks beside each other that share their tiles of A"},
+          config.cluster_n);
+    visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
+          config.blocks_per_sm);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
@@ -73,14 +85,15 @@ struct WgmmaConfig {
   constexpr int consumer_n() const { return split_n ? block_n / consumers : block_n; }
   constexpr int first_row(int consumer) const { return split_n || ping_pong ? 0 : consumer * consumer_m(); }
   constexpr int first_col(int consumer) const { return split_n ? consumer * consumer_n() : 0; }
-  /// How many consumers read a stage.
+  /// The number of consumers that read a stage.
   constexpr int readers() const { return ping_pong ? 1 : consumers; }
 
-  constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(block_m, t.a_is_k_major(), consumer_m()); }
-  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(block_n, t.b_is_k_major(), consumer_n()); }
-  constexpr int stage_bytes() const { return (block_m + block_n) * block_k * 2; }
+  constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(t, block_m, t.a_is_k_major(), consumer_m()); }
+  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(t, block_n, t.b_is_k_major(), consumer_n()); }
+  constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
-  /// What one copy brings: the rows of a slab, or as many as a box may have and this block copies for its cluster.
+  /// The box of one copy: the rows of a slab, but at most the rows that a box may have, and only this block's part of
+  /// them if the cluster shares the tile.
   constexpr BoxExtent a_box(const GemmTraits& t) const { return box(a_tile(t), cluster_n); }
   constexpr BoxExtent b_box(const GemmTraits& t) const { return box(b_tile(t), cluster_m); }
   /// `sharers` blocks divide the rows of each slab among them.
@@ -89,32 +102,36 @@ struct WgmmaConfig {
     return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
   }
 
-  // A warp's 16 rows of D leave 64 columns at a time, through two buffers, or one if there is no room for two.
+  // A warp's 16 rows of D leave 128 bytes of each at a time, through two buffers, or one if there is no room for two.
   static constexpr int kStoreRows = 16;
-  static constexpr int kStoreCols = 64;
-  static constexpr int kStoreBytes = kStoreRows * kStoreCols * 2;
-  constexpr int store_buffers() const {
-    return smem_bytes(2) <= kMaxSmemBytes &&
-                   blocks_per_sm * (smem_bytes(2) + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes
-               ? 2
-               : 1;
+  static constexpr int kStoreRowBytes = 128;
+  static constexpr int kStoreBytes = kStoreRows * kStoreRowBytes;
+  static constexpr int store_cols(const GemmTraits& t) { return kStoreRowBytes / size_bytes(t.element); }
+  constexpr int store_buffers(const GemmTraits& t) const {
+    const int with_two = smem_bytes(t, 2);
+    return with_two <= kMaxSmemBytes && blocks_per_sm * (with_two + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes ? 2
+                                                                                                                   : 1;
   }
 
   // Shared memory: stages, buffers of D, barriers.
-  constexpr int store_offset() const { return stages * stage_bytes(); }
-  /// Whether the copy engine stores D, in boxes of a warp's 16 rows and 64 columns, swizzled by 128 bytes.
-  constexpr bool stores_in_bulk(const GemmTraits& t) const { return t.vec_d == 8 && consumer_n() >= kStoreCols; }
-  constexpr BoxExtent d_box() const { return {kStoreCols, kStoreRows}; }
-  constexpr int warp_store_bytes() const { return store_buffers() * kStoreBytes; }
-  constexpr int barrier_offset() const { return store_offset() + consumers * 4 * warp_store_bytes(); }
-  constexpr int smem_bytes() const { return smem_bytes(store_buffers()); }
+  constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
+  /// Whether the copy engine stores D, in boxes of a warp's 16 rows and 128 bytes of each, swizzled by as many.
+  constexpr bool stores_in_bulk(const GemmTraits& t) const {
+    return t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
+  }
+  static constexpr BoxExtent d_box(const GemmTraits& t) { return {store_cols(t), kStoreRows}; }
+  constexpr int warp_store_bytes(const GemmTraits& t) const { return store_buffers(t) * kStoreBytes; }
+  constexpr int barrier_offset(const GemmTraits& t) const {
+    return store_offset(t) + consumers * 4 * warp_store_bytes(t);
+  }
+  constexpr int smem_bytes(const GemmTraits& t) const { return smem_bytes(t, store_buffers(t)); }
 
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return consumer_m() * consumer_n() / kWarpgroupThreads / (4 / size_bytes(t.accumulator));
+    return consumer_m() * consumer_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
   }
-  /// After the start the producer gives registers to two or three consumers.
+  /// True if the producer gives registers to two or three consumers after the start.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
-  /// Whether two consumers need so many registers that the producer keeps only 24.
+  /// True if two consumers need so many registers that the producer keeps only 24.
   constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
   constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
   constexpr int consumer_registers() const {
@@ -123,22 +140,25 @@ struct WgmmaConfig {
   }
 
  private:
-  // Of sm_90, the only architecture that has this family.
+  // Limits of sm_90, the only architecture with this family.
   static constexpr int kMaxSmemBytes = 227 * 1024;
   static constexpr int kSmemPerSmBytes = 228 * 1024;
   static constexpr int kRegistersPerSm = 65536;
   static constexpr int kMaxBoxRows = 256;
+  static constexpr int kRegisterBytes = 4;
 
-  /// With the widest swizzle whose slabs begin where consumers' parts of the tile do.
-  constexpr WgmmaTile tile(int outer, bool k_major, int part) const {
-    return {outer, block_k, k_major, k_major || part % 64 == 0 ? 128 : part % 32 == 0 ? 64 : 32};
+  /// Uses the widest swizzle for which each consumer's part of the tile begins at a slab.
+  constexpr WgmmaTile tile(const GemmTraits& t, int outer, bool k_major, int part) const {
+    const int bytes = part * size_bytes(t.element);
+    const int swizzle_bytes = k_major || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
+    return {outer, block_k, k_major, swizzle_bytes, size_bytes(t.element)};
   }
-  constexpr int smem_bytes(int buffers) const {
-    return store_offset() + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
+  constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
+    return store_offset(t) + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
   }
 };
 
-/// Whether `sharers` blocks can each copy their part of a tile, in boxes that begin where the swizzle does.
+/// True if each of `sharers` blocks can copy its part of a tile in boxes that begin where the swizzle pattern begins.
 constexpr bool can_share(const WgmmaTile& tile, int sharers) {
   const BoxExtent box = WgmmaConfig::box(tile, sharers);
   return tile.rows() % (box.y * sharers) == 0 && box.y % 8 == 0;
@@ -148,7 +168,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!arch.has_wgmma) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
-  if (t.vec_a != 8 || t.vec_b != 8) return false;  // as tensor maps need it
+  if (t.vec_a * size_bytes(t.element) != kChunkBytes || t.vec_b != t.vec_a) return false;  // as tensor maps need it
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
@@ -162,12 +182,12 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
-  if (c.smem_bytes() > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (c.smem_bytes() + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
-  // ptxas gives one instruction no more registers than threads have before any are moved (C7602).
-  const int instruction = c.consumer_n() * size_bytes(t.accumulator) / 8;
+  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
+  const int instruction = c.accumulator_registers(t) / (c.consumer_m() / kWgmmaM);
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
-  // What must live beside accumulators: with fewer, kernels spill.
+  // Registers that are live beside the accumulators: with fewer, kernels spill.
   const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }

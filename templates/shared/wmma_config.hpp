@@ -1,6 +1,7 @@
 #pragma once
 
 #include "shared/arch_limits.hpp"
+#include "shared/config_field.hpp"
 #include "shared/fragment.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tile_layout.hpp"
@@ -8,34 +9,46 @@
 
 namespace hotgemm {
 
-inline constexpr int kRegistersPerSm = 65536;  // of every architecture that has cp.async
+inline constexpr int kRegistersPerSm = 65536;  // on every architecture that has cp.async
 
-/// A variant of the `wmma` family (templates/wmma.cuh).
+/// A variant of the `wmma` family (templates/wmma.cuh). visit_fields says what the fields mean.
 struct WmmaConfig {
   int block_m = 128;
   int block_n = 128;
   int block_k = 16;
   int warps_m = 4;
   int warps_n = 2;
-  int fragment_m = 16;     ///< 16: products m16n16k16, 32: m32n8k16, 8: m8n32k16
-  int stages = 1;          ///< k-tiles in shared memory; 1: no copy runs beside the products
-  bool async_copy = true;  ///< operands come by cp.async, or through registers (one stage only)
-  bool padded = true;      ///< rows of shared memory are padded by 16 bytes against bank conflicts, or not
-  int blocks_per_sm = 1;   ///< resident blocks that the register budget must allow
+  int fragment_m = 16;
+  int stages = 1;
+  bool async_copy = true;
+  bool padded = true;
+  int blocks_per_sm = 1;
 
-  /// The one list of fields: equality, name, database text and rendering all come from it.
+  /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
-    visit("block_m", "m", config.block_m);
-    visit("block_n", "n", config.block_n);
-    visit("block_k", "k", config.block_k);
-    visit("warps_m", "wm", config.warps_m);
-    visit("warps_n", "wn", config.warps_n);
-    visit("fragment_m", "fm", config.fragment_m);
-    visit("stages", "s", config.stages);
-    visit("async_copy", "a", config.async_copy);
-    visit("padded", "p", config.padded);
-    visit("blocks_per_sm", "b", config.blocks_per_sm);
+    visit(ConfigField{"block_m", "m", FieldKind::tile, "rows of D that a block computes"}, config.block_m);
+    visit(ConfigField{"block_n", "n", FieldKind::tile, "columns of D that a block computes"}, config.block_n);
+    visit(ConfigField{"block_k", "k", FieldKind::pipeline, "length along k of the tiles in shared memory"},
+          config.block_k);
+    visit(ConfigField{"warps_m", "wm", FieldKind::tile, "warps that share the block's rows"}, config.warps_m);
+    visit(ConfigField{"warps_n", "wn", FieldKind::tile, "warps that share the block's columns"}, config.warps_n);
+    visit(ConfigField{"fragment_m", "fm", FieldKind::tile,
+                      "rows of a product: 16, 32 or 8, of as many columns as make 256 sums"},
+          config.fragment_m);
+    visit(ConfigField{"stages", "s", FieldKind::depth,
+                      "tiles of A and B in shared memory; 1: copies and products take turns"},
+          config.stages);
+    visit(ConfigField{"async_copy", "a", FieldKind::pipeline,
+                      "1: operands are copied by cp.async, 0: through registers, in one stage"},
+          config.async_copy);
+    visit(
+        ConfigField{
+            "padded", "p", FieldKind::pipeline,
+            "1: rows that would be a multiple of 32 bytes are 16 bytes longer, against bank conflicts, 0: as they are"},
+        config.padded);
+    visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
+          config.blocks_per_sm);
   }
   friend constexpr bool operator==(const WmmaConfig&, const WmmaConfig&) = default;
 
@@ -50,15 +63,16 @@ struct WmmaConfig {
   constexpr int accumulator_registers(const GemmTraits& t) const {
     return warp_m() * warp_n() / kWarpSize / (4 / size_bytes(t.accumulator));
   }
-  /// Registers of the fragments of one k-step, in machine code: no element twice.
+  /// Registers of the fragments of one k-step in the machine code, which holds no element twice.
   constexpr int step_registers() const { return (warp_m() + warp_n()) * kWmmaK / 2 / kWarpSize; }
-  /// The fragments of the next k-step are loaded while this one's products run. It takes a pipeline to load them from,
-  /// an even number of k-steps, or the two sets of registers would change places from tile to tile, and room for them.
+  /// True if the fragments of the next k-step are loaded during the products of this one. This needs a pipeline to load
+  /// from, and room for the registers. It also needs an even number of k-steps; with an odd number the two sets of
+  /// registers would change places from tile to tile.
   constexpr bool buffers_fragments(const GemmTraits& t) const {
     return stages >= 2 && block_k / kWmmaK % 2 == 0 &&
            accumulator_registers(t) + 2 * step_registers() + 32 <= register_budget();
   }
-  /// Registers of the fragments that live at once.
+  /// Registers of the fragments that are live at once.
   constexpr int fragment_registers(const GemmTraits& t) const {
     return step_registers() * (buffers_fragments(t) ? 2 : 1);
   }
@@ -71,8 +85,9 @@ struct WmmaConfig {
   constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major()); }
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
-  /// Between the rows of the buffer through which a warp stores fragment_m rows of its sums. Rows of f32 begin at
-  /// multiples of 32 bytes, of f16 at multiples of 16, as wmma.store.d wants them; the padding spreads them over banks.
+  /// Bytes between the rows of the buffer through which a warp stores fragment_m rows of its sums. As wmma.store.d
+  /// requires, rows of f32 begin at multiples of 32 bytes, rows of f16 at multiples of 16. The padding spreads the rows
+  /// over banks.
   constexpr int sum_stride_bytes(const GemmTraits& t) const { return (warp_n() + 8) * size_bytes(t.accumulator); }
   constexpr int sum_buffer_bytes(const GemmTraits& t) const { return fragment_m * sum_stride_bytes(t); }
 
@@ -99,7 +114,7 @@ constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimi
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
-  // What must live at once, as in family mma: accumulators, fragments, addresses and loop state.
+  // Registers that are live at once, as in family mma: accumulators, fragments, addresses and loop state.
   return c.accumulator_registers(t) + c.fragment_registers(t) + 28 <= c.register_budget();
 }
 

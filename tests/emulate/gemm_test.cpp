@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -28,6 +29,12 @@ constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63,
                            {130, 72, 136}, {33, 145, 97}, {5, 3, 0},    {200, 150, 0}};
 
 class EmulatedGemm : public testing::TestWithParam<std::string> {};
+
+std::vector<std::string> all_family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  return names;
+}
 
 void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
   SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(kernel.traits) + " for " + to_string(c) +
@@ -101,7 +108,7 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
   RecordProperty("seconds", std::to_string(seconds.count()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::Values("simt", "fma", "mma", "wgmma", "wmma"),
+INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::ValuesIn(all_family_names()),
                          [](const auto& info) { return info.param; });
 
 /// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
@@ -115,6 +122,61 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
   const GemmKernel* const kernel = find_gemm_kernel("simt", traits_of(c.problem));
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(run_gemm(*kernel, c, matrices, 1).d.get(DType::f32, 0, 0), 0x1p-11f + 0x1p-24f);
+}
+
+/// Nothing of alpha enters where there is no product: D is beta * C to the bit, or zero.
+TEST(EmulatedKernels, AnEmptyProductGivesBetaTimesCWhateverAlphaIs) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
+    for (const float alpha : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), -1.0f, 0.0f, -0.0f}) {
+      for (const float beta : {0.0f, 1.0f, -2.0f}) {
+        const GemmCase c{.problem = {{.m = 24, .n = 16, .k = alpha == 0 ? 8 : 0},
+                                     {.align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = beta == 0}},
+                         .alpha = alpha,
+                         .beta = beta};
+        const GemmMatrices matrices = make_matrices(c);
+        const GemmKernel* const kernel = find_gemm_kernel(family, traits_of(c.problem));
+        ASSERT_NE(kernel, nullptr) << family;
+        const GemmRun run = run_gemm(*kernel, c, matrices, 1);
+        EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+        for (std::int64_t i = 0; i < 24; ++i) {
+          for (std::int64_t j = 0; j < 16; ++j) {
+            const float right = beta == 0 ? 0.0f : beta * matrices.c.get(DType::f16, i, j);
+            const float found = run.d.get(DType::f16, i, j);
+            ASSERT_EQ(found, right) << family << " alpha " << alpha << " beta " << beta;
+            ASSERT_EQ(std::signbit(found), std::signbit(right)) << family << " alpha " << alpha << " beta " << beta;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// With alpha = -beta and a sum that equals C, what remains is the rounding of the one product that is not fused: its
+/// sign tells which.
+TEST(EmulatedKernels, EveryFamilyFusesTheProductWithBeta) {
+  constexpr float kFactor = 1 + 0x1p-23f, kSum = 2047 * 16;
+  const float right = std::fma(kFactor, kSum, -(kFactor * kSum));
+  ASSERT_NE(right, 0);
+  for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
+    const GemmCase c{
+        .problem = {{.m = 16, .n = 16, .k = 1}, {.align_a = 16, .align_b = 16, .align_d = 16, .beta_is_zero = false}},
+        .alpha = -kFactor,
+        .beta = kFactor};
+    GemmMatrices matrices = make_matrices(c);
+    for (std::int64_t i = 0; i < 16; ++i) {
+      matrices.a.set(DType::f16, i, 0, 2047);
+      matrices.b.set(DType::f16, 0, i, 16);
+      for (std::int64_t j = 0; j < 16; ++j) matrices.c.set(DType::f16, i, j, kSum);
+    }
+    const GemmKernel* const kernel = find_gemm_kernel(family, traits_of(c.problem));
+    ASSERT_NE(kernel, nullptr) << family;
+    const GemmRun run = run_gemm(*kernel, c, matrices, 1);
+    EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+    for (std::int64_t i = 0; i < 16; ++i) {
+      for (std::int64_t j = 0; j < 16; ++j) ASSERT_EQ(run.d.get(DType::f16, i, j), right) << family;
+    }
+  }
 }
 
 /// Each sums k in ascending order with one fma for each product.
@@ -137,46 +199,35 @@ TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
 }
 
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
-  const GemmCase c{.problem = {{.m = 130, .n = 72, .k = 88}, kWide}};
+  const GemmCase c{.problem = {{.m = 130, .n = 72, .k = 88}, kWide}, .packed = true};
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "wgmma" || !computes(kernel.traits, traits_of(c.problem))) continue;
     const GemmRun run = run_gemm(kernel, c, make_matrices(c), 1);
     const std::uint64_t count = run.report.counters[Instruction::bulk_prefetch_l2].executions;
+    EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
     EXPECT_GE(count, 2u) << hotgemm::to_string(kernel.config);
   }
 }
 
-TEST(EmulatedKernels, ComputeEveryLayoutAndType) {
-  for (const auto& [family, dtype, accumulator] : {std::tuple{"simt", DType::f16, DType::f32},
-                                                   {"simt", DType::bf16, DType::f32},
-                                                   {"simt", DType::f32, DType::f32},
-                                                   {"fma", DType::f16, DType::f32},
-                                                   {"fma", DType::bf16, DType::f32},
-                                                   {"fma", DType::f32, DType::f32},
-                                                   {"fma", DType::f16, DType::f16},
-                                                   {"mma", DType::f16, DType::f32},
-                                                   {"mma", DType::bf16, DType::f32},
-                                                   {"mma", DType::f16, DType::f16},
-                                                   {"wgmma", DType::f16, DType::f32},
-                                                   {"wgmma", DType::bf16, DType::f32},
-                                                   {"wgmma", DType::f16, DType::f16},
-                                                   {"wmma", DType::f16, DType::f32},
-                                                   {"wmma", DType::bf16, DType::f32},
-                                                   {"wmma", DType::f16, DType::f16}}) {
-    const bool needs_wide_operands = std::string_view(family) == "wgmma";
+TEST_P(EmulatedGemm, ComputesEveryLayoutAndTypeThatItsFamilyTakes) {
+  const Family& family = *std::ranges::find(families(), GetParam(), &Family::name);
+  const bool needs_wide_operands = family.args == "WgmmaArgs";
+  for (const KernelTypes& types : family.types) {
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         for (const bool reads_c : {false, true}) {
           for (const int vec : {1, 2, 4, 8}) {
-            const GemmTraits traits{.element = dtype,
-                                    .accumulator = accumulator,
+            const GemmTraits traits{.element = types.element,
+                                    .accumulator = types.accumulator,
                                     .op_a = op_a,
                                     .op_b = op_b,
                                     .reads_c = reads_c,
                                     .vec_a = needs_wide_operands ? 8 : vec,
                                     .vec_b = needs_wide_operands ? 8 : vec,
                                     .vec_d = vec};
-            EXPECT_NE(find_gemm_kernel(family, traits), nullptr) << family << " " << hotgemm::to_string(traits);
+            EXPECT_NE(find_gemm_kernel(family.name, traits), nullptr)
+                << "family " << family.name << " has no emulated kernel for " << hotgemm::to_string(traits)
+                << ": add one in src/emulate/kernels/";
           }
         }
       }

@@ -21,7 +21,9 @@ constexpr Size kSizes[] = {{70, 91, 185}, {33, 63, 40}, {192, 192, 192}};
 
 /// The problem that the kernel's traits are made for.
 GemmCase case_for(const GemmTraits& t, const Size& size) {
-  return {.problem = workload_of(t, size.m, size.n, size.k), .beta = t.reads_c ? 1.0f : 0.0f};
+  return {.problem = workload_of(t, size.m, size.n, size.k),
+          .beta = t.reads_c ? 1.0f : 0.0f,
+          .packed = size.k == 40};  // operands that are brought into L2 early
 }
 
 /// What is wrong with one run; empty if nothing.

@@ -146,16 +146,16 @@ MUTANTS = {
     "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
     "wgmma_parity_does_not_turn": ("wgmma.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
-        "wgmma.cuh", "    if (k_tiles_ > 0 && is_given_back(k_tiles_ - 1)) release(previous.stage);\n", ""),
+        "wgmma.cuh", "    if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", " + tile_bytes<kTileB>(n, args_.gemm.n));", ");"),
-    "wgmma_last_rows_by_whole_boxes": ("wgmma.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
-    "wgmma_last_rows_left_out": ("wgmma.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
-    "wgmma_awaits_less_than_nothing": ("wgmma.cuh", "max_of(rows, 0) *", "rows *"),
+        "wgmma.cuh", " + load_b_.bytes(item.n));", ");"),
+    "wgmma_last_rows_by_whole_boxes": ("wgmma_load.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
+    "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
+    "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(rows, 0) *", "rows *"),
     "wgmma_prefetches_a_map_that_is_not_there": (
-        "wgmma.cuh", "if (kTile.k_major && extent % kRows != 0)", "if (kTile.k_major)"),
+        "wgmma_load.cuh", "if (kTile.k_major && extent % kRows != 0)", "if (kTile.k_major)"),
     "wgmma_first_consumer_frees_a_stage": (
         "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",
         "ptx::mbarrier_init(empty(stage), kCluster);"),
@@ -181,35 +181,35 @@ MUTANTS = {
         "shared/wgmma_descriptor.hpp", "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3",
         "swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 3 : 2"),
     "wgmma_k_steps_too_far_apart": (
-        "shared/wgmma_descriptor.hpp", "k % slab_elements() * 2;", "k % slab_elements() * 4;"),
+        "shared/wgmma_descriptor.hpp", "k % slab_elements() * element_bytes;", "k % slab_elements() * 2 * element_bytes;"),
     "wgmma_box_at_first_row": (
-        "wgmma.cuh", "slab * kTile.slab_bytes() + row * kTile.swizzle_bytes", "slab * kTile.slab_bytes()"),
+        "wgmma_load.cuh", "slab * kTile.slab_bytes() + row * kTile.swizzle_bytes", "slab * kTile.slab_bytes()"),
     "wgmma_consumers_share_columns": (
         "shared/wgmma_config.hpp", "return split_n ? consumer * consumer_n() : 0;", "return split_n ? consumer * 8 : 0;"),
     # ---- family wgmma: clusters ----
-    "wgmma_mask_without_first_block": ("wgmma.cuh", "(1 << kSharers) - 1", "(1 << kSharers) - 2"),
-    "wgmma_both_blocks_copy_the_same_part": ("wgmma.cuh", "static_cast<int>(rank_) * kBoxes * kRows;", "0;"),
+    "wgmma_mask_without_first_block": ("wgmma_load.cuh", "(1 << kSharers) - 1", "(1 << kSharers) - 2"),
+    "wgmma_both_blocks_copy_the_same_part": ("wgmma_load.cuh", "static_cast<int>(rank_) * kBoxes * kRows;", "0;"),
     "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster)", "if (block < 1)"),
     "wgmma_no_meeting_at_end": (
         "wgmma.cuh", "    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();\n", ""),
     "wgmma_prefetches_beyond_operand": (
         "shared/byte_share.hpp", "left < share ? left : share};", "share};"),
     "wgmma_arrives_at_block_that_may_have_ended": (
-        "wgmma.cuh", "    if (k_tiles_ > 0 && is_given_back(k_tiles_ - 1)) release(previous.stage);\n",
-        "    if (k_tiles_ > 0) release(previous.stage);\n"),
-    "wgmma_gives_back_a_stage_too_many": ("wgmma.cuh", "tile + kStages < k_tiles_; }", "tile + kStages <= k_tiles_; }"),
+        "wgmma.cuh", "    if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n",
+        "    if (item.k_tiles > 0) release(previous.stage);\n"),
+    "wgmma_gives_back_a_stage_too_many": ("wgmma.cuh", "tile + kStages < item.k_tiles;", "tile + kStages <= item.k_tiles;"),
     # ---- family wgmma: ping-pong ----
-    "wgmma_skipped_tiles_not_counted": ("wgmma.cuh", "        cursor.advance(static_cast<u32>(k_tiles_));\n", ""),
+    "wgmma_skipped_tiles_not_counted": ("wgmma.cuh", "        cursor.advance(static_cast<u32>(item.k_tiles));\n", ""),
     "wgmma_skipped_passes_not_counted": ("wgmma.cuh", "    parity ^= stage / kStages & 1;\n", ""),
     "wgmma_consumers_in_no_turn": (
-        "wgmma.cuh", "      if constexpr (kConfig.ping_pong) await_turn(consumer, turn / kConfig.consumers);\n", ""),
-    "wgmma_turn_not_given_on": ("wgmma.cuh", "    if constexpr (kConfig.ping_pong) end_turn(consumer);\n", ""),
+        "wgmma.cuh", "      if constexpr (kConfig.ping_pong) await_turn(consumer, item);\n", ""),
+    "wgmma_turn_not_given_on": ("wgmma.cuh", "    if constexpr (kConfig.ping_pong) end_turn(consumer, item);\n", ""),
     # ---- family wgmma: epilogue ----
     "wgmma_no_barrier_before_store": (
         "wgmma_epilogue.cuh", "    ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes\n", ""),
     "wgmma_no_barrier_before_stage": (
         "wgmma_epilogue.cuh",
-        "    if (kBulk || kBuffers == 1 || kTraits.reads_c) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
+        "    if (kBulk || kBuffers == 1 || Op::kReadsC) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
     "wgmma_no_proxy_fence": ("wgmma_epilogue.cuh", "    if constexpr (kBulk) ptx::fence_proxy_async();\n", ""),
     "wgmma_one_store_too_many_in_flight": (
         "wgmma_epilogue.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>",
@@ -254,7 +254,9 @@ MUTANTS = {
         "operand_tile.cuh", "      if (left >= kVec) {\n", "      if (left > 0) {\n"),
 }
 
-FAMILIES = ("simt", "fma", "mma", "wgmma", "wmma")
+# Of each family there is a program, mutant_<family>.cpp, whose kernels run with a bug.
+FAMILIES = sorted(path.stem.removeprefix("mutant_") for path in pathlib.Path(__file__).parent.glob("mutant_*.cpp")
+                  if path.stem != "mutant_runner")
 CLEAN = [f"{family}_none" for family in FAMILIES]
 
 
@@ -319,6 +321,10 @@ def build(names: list[str], directory: str) -> bool:
 
 def run(templates: pathlib.Path, programs: pathlib.Path, build_directory: str) -> int:
     failed = False
+    for family in FAMILIES:
+        if not any(name.startswith(f"{family}_") for name in MUTANTS):
+            print(f"family {family} has no mutants: add some, named {family}_…, to MUTANTS in mutants.py")
+            failed = True
     for name, (file, text, _) in MUTANTS.items():
         times = (templates / file).read_text(encoding="utf-8").count(text)
         if times != 1:

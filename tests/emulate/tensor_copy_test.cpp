@@ -213,16 +213,19 @@ TEST_F(TensorCopies, HaveOperandsThatAreSound) {
 // ---- multicast ----
 
 TEST_F(TensorCopies, PrefetchesLieWithinTheMatrixAndAwaitNobody) {
-  const u64 first = source_.address();
-  const u32 span = static_cast<u32>((kRows - 1) * source_.shape().pitch_bytes + kCols * 2) / 16 * 16;
+  const u64 first = source_.address(), second = first + static_cast<u64>(source_.shape().pitch_bytes);
+  const u32 row = static_cast<u32>(kCols * 2) / 16 * 16;
   const auto prefetch = [](u64 address, u32 bytes) {
     return [=] {
       if (thread_index() == 0) ptx::cp_async_bulk_prefetch_l2(address, bytes);
       ptx::griddepcontrol_wait();
     };
   };
-  expect_good(prefetch(first, span), kBlock);
-  for (const auto& [address, bytes] : {std::pair{first + 16, span}, {first - 16, span}, {first, span + 16}}) {
+  expect_good(prefetch(first, row), kBlock);
+  expect_good(prefetch(second, row), kBlock);
+  const u32 gap = static_cast<u32>(second - first) - row;
+  for (const auto& [address, bytes] :
+       {std::pair{first - 16, row}, {first, row + 16}, {second + 16, row}, {first, row + gap + 16}}) {
     expect_found(Hazard::out_of_bounds, Instruction::bulk_prefetch_l2, prefetch(address, bytes), kBlock);
   }
   for (const auto& [address, bytes] : {std::pair{first + 8, u32{16}}, {first, u32{24}}}) {

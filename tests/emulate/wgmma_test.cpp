@@ -87,7 +87,9 @@ class Wgmma : public EmulatedDevice {
     SCOPED_TRACE(std::to_string(kN) + (kAIsKMajor ? " n" : " t") + (kBIsKMajor ? "t " : "n ") +
                  std::to_string(swizzle_bytes));
     using Multiply = EmulatedWgmma<kN, kElement, kAccumulator, kAIsKMajor, kBIsKMajor>;
-    const WgmmaTile a{64, 64, kAIsKMajor, swizzle_bytes}, b{kN, 64, kBIsKMajor, swizzle_bytes};
+    constexpr int kElementBytes = size_bytes(kElement);
+    const WgmmaTile a{64, 64, kAIsKMajor, swizzle_bytes, kElementBytes};
+    const WgmmaTile b{kN, 64, kBIsKMajor, swizzle_bytes, kElementBytes};
     ASSERT_TRUE(a.is_sound() && b.is_sound());
     const TensorMap map_a = map(a, a_value, kElement == DType::bf16), map_b = map(b, b_value, kElement == DType::bf16);
     const u32 shared_b = kShared + static_cast<u32>(a.bytes()), barrier = shared_b + static_cast<u32>(b.bytes());

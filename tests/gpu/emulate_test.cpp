@@ -10,6 +10,7 @@
 #include "gpu/device_buffer.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace hotgemm {
@@ -110,41 +111,27 @@ class EmulatedAndReal : public GpuTest {
   std::vector<Gpu::Kernel> real_;
 };
 
-TEST_F(EmulatedAndReal, MmaAgreesOnIntegers) {
-  build("mma");
-  if (emulated_.empty()) GTEST_SKIP() << "this GPU has no mma.sync for 16-bit types";
+/// Of each family. For wmma also the proof that fragments may begin at multiples of 16 bytes (docs/kernels/wmma.md).
+class EmulatedAndRealFamily : public EmulatedAndReal, public testing::WithParamInterface<std::string> {};
+
+TEST_P(EmulatedAndRealFamily, AgreesOnIntegers) {
+  build(GetParam());
+  if (emulated_.empty()) GTEST_SKIP() << "this GPU has no kernels of family " << GetParam();
   expect_same_bits(emulate::GemmData::integers);
 }
 
-TEST_F(EmulatedAndReal, WgmmaAgreesOnIntegers) {
-  build("wgmma");
-  if (emulated_.empty()) GTEST_SKIP() << "this GPU has no wgmma";
-  expect_same_bits(emulate::GemmData::integers);
+std::vector<std::string> all_family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  return names;
 }
-
-/// This also proves that fragments may start at multiples of 16 bytes (docs/kernels/wmma.md).
-TEST_F(EmulatedAndReal, WmmaAgreesOnIntegers) {
-  build("wmma");
-  if (emulated_.empty()) GTEST_SKIP() << "this GPU has no wmma for bf16, nor cp.async";
-  expect_same_bits(emulate::GemmData::integers);
-}
-
-TEST_F(EmulatedAndReal, SimtAgreesOnIntegers) {
-  build("simt");
-  ASSERT_GE(emulated_.size(), 30u);
-  expect_same_bits(emulate::GemmData::integers);
-}
+INSTANTIATE_TEST_SUITE_P(, EmulatedAndRealFamily, testing::ValuesIn(all_family_names()),
+                         [](const auto& info) { return info.param; });
 
 TEST_F(EmulatedAndReal, SimtAgreesOnRandomData) {
   build("simt");
   ASSERT_GE(emulated_.size(), 30u);
   expect_same_bits(emulate::GemmData::normal);
-}
-
-TEST_F(EmulatedAndReal, FmaAgreesOnIntegers) {
-  build("fma");
-  ASSERT_GE(emulated_.size(), 30u);
-  expect_same_bits(emulate::GemmData::integers);
 }
 
 TEST_F(EmulatedAndReal, FmaAgreesOnRandomData) {

@@ -70,8 +70,8 @@ std::string is_config(const KernelConfig& config) {
   std::string text;
   std::visit(
       [&]<class Config>(const Config& c) {
-        Config::visit_fields(c, [&](const char* name, const auto&, const auto& value) {
-          text += std::string(text.empty() ? "" : " && ") + "kConfig." + name + " == " + std::to_string(value);
+        Config::visit_fields(c, [&](const ConfigField& field, const auto& value) {
+          text += std::string(text.empty() ? "" : " && ") + "kConfig." + field.name + " == " + std::to_string(value);
         });
       },
       config);

@@ -122,6 +122,28 @@ TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
   }
 }
 
+/// Infinity or NaN in alpha does not enter a sum of nothing.
+TEST_F(Semantics, AnEmptyProductHidesAlpha) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    for (const float alpha : {std::numeric_limits<float>::infinity(), kNan}) {
+      for (const float beta : {0.0f, 1.0f, -0.5f}) {
+        GemmCase c = small_case(dtype);
+        c.problem.k = 0;
+        c.beta = beta;
+        c.set_tight_ld(8);
+        CaseRun run(driver(), c, stream());
+        run.fill(CaseRun::Data::integers, 9);
+        run.run([&](Operands operands) {
+          operands.alpha = alpha;
+          operands.a = operands.b = nullptr;
+          gpu().context().gemm(stream(), c.problem, operands);
+        });
+        EXPECT_EQ(run.inexact(), "") << to_string(dtype) << " alpha " << alpha << " beta " << beta;
+      }
+    }
+  }
+}
+
 TEST_F(Semantics, NoRowsOrNoColumnsDoNothing) {
   for (const auto& [m, n] : {std::pair(0, 5), std::pair(5, 0), std::pair(0, 0)}) {
     const Problem problem{.m = m, .n = n, .k = 4};

@@ -95,7 +95,7 @@ extern "C" __global__ void hotgemm_probe(const __grid_constant__ TensorMap map_a
   Register accumulators[kRegisters];
   ptx::wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < kA.block_k / kWgmmaK; ++step) {
+  for (int step = 0; step < kA.k_steps(); ++step) {
     Instruction::mma_async(accumulators, kA.descriptor(shared) + descriptor_step(kA.offset_bytes(0, step)),
                            kB.descriptor(shared_b) + descriptor_step(kB.offset_bytes(0, step)), step > 0);
   }
@@ -267,7 +267,7 @@ struct ProductCase {
 
 std::string literal(const WgmmaTile& t) {
   return "{" + std::to_string(t.outer) + ", " + std::to_string(t.block_k) + ", " + (t.k_major ? "true" : "false") +
-         ", " + std::to_string(t.swizzle_bytes) + "}";
+         ", " + std::to_string(t.swizzle_bytes) + ", " + std::to_string(t.element_bytes) + "}";
 }
 
 Bits stored(const WgmmaTile& tile, const Value& value, DType element) {
@@ -285,8 +285,8 @@ Bits stored(const WgmmaTile& tile, const Value& value, DType element) {
 class WgmmaProduct : public WgmmaProbe {
  protected:
   void expect_exact(const ProductCase& c) {
-    const WgmmaTile a{kWgmmaM, c.block_k, c.a_k_major, c.swizzle_bytes};
-    const WgmmaTile b{c.n, c.block_k, c.b_k_major, c.swizzle_bytes};
+    const WgmmaTile a{kWgmmaM, c.block_k, c.a_k_major, c.swizzle_bytes, size_bytes(c.element)};
+    const WgmmaTile b{c.n, c.block_k, c.b_k_major, c.swizzle_bytes, size_bytes(c.element)};
     const bool is_f32 = c.accumulator == DType::f32;
     std::string text = wgmma_text({.n = c.n,
                                    .element = c.element,

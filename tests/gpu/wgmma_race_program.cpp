@@ -40,8 +40,8 @@ WgmmaConfig parse_wgmma(const std::string& text) {
   WgmmaConfig config;
   const std::vector<std::string> parts = split(text, ',');
   std::size_t next = 0;
-  WgmmaConfig::visit_fields(config, [&](const char*, const char*, auto& field) {
-    field = static_cast<std::remove_reference_t<decltype(field)>>(std::stoi(parts.at(next++)));
+  WgmmaConfig::visit_fields(config, [&](const ConfigField&, auto& member) {
+    member = static_cast<std::remove_reference_t<decltype(member)>>(std::stoi(parts.at(next++)));
   });
   return config;
 }

@@ -6,6 +6,8 @@
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
 
+#include <cmath>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -135,6 +137,58 @@ TEST_F(WgmmaOnGpu, StoresToRowsOfAnyAlignment) {
       run.run([&](const Operands& o) { kernel.launch(131, 203, 72, o, {2, false}, 4, stream()); });
       ASSERT_EQ(run.inexact(), "");
       ASSERT_EQ(run.stray_write(), "");
+    }
+  }
+}
+
+/// D is C: a warp must have read a piece of C before its results overwrite it.
+TEST_F(WgmmaOnGpu, WorksInPlace) {
+  for (const int vec_d : {8, 4, 1}) {
+    const GemmTraits traits{.op_b = Op::t, .reads_c = true, .vec_d = vec_d};
+    for (const WgmmaKernel& kernel : kernels(traits)) {
+      GemmCase c{.problem = {.m = 259, .n = 331, .k = 136, .op_b = Op::t}, .alpha = -1, .beta = 2, .in_place = true};
+      c.set_tight_ld(8);
+      if (vec_d < 8) c.ldd += vec_d;
+      SCOPED_TRACE(kernel.cubin().symbol + " " + c.text());
+      CaseRun run(driver(), c, stream());
+      run.fill(CaseRun::Data::integers, 7);
+      run.run([&](const Operands& o) { kernel.launch(259, 331, 136, o, {2, false}, 4, stream()); });
+      ASSERT_EQ(run.inexact(), "");
+      ASSERT_EQ(run.stray_write(), "");
+    }
+  }
+}
+
+/// NaN and infinity in A stay in their row and in B in their column. Around all operands, so behind their last rows,
+/// and in the C that is not read, everything is NaN.
+TEST_F(WgmmaOnGpu, NanReachesItsRowAndColumnAlone) {
+  constexpr std::int64_t kM = 131, kN = 203, kK = 72;
+  constexpr std::size_t kRow = 130, kCol = 67;
+  for (const Op op_a : kOps) {
+    for (const Op op_b : kOps) {
+      for (const WgmmaKernel& kernel : kernels({.op_a = op_a, .op_b = op_b})) {
+        GemmCase c{.problem = {.m = kM, .n = kN, .k = kK, .op_a = op_a, .op_b = op_b}};
+        c.set_tight_ld(8);
+        SCOPED_TRACE(kernel.cubin().symbol + " " + c.text());
+        CaseRun run(driver(), c, stream());
+        run.fill(CaseRun::Data::integers, 7);
+        const auto launch = [&](const Operands& o) { kernel.launch(kM, kN, kK, o, {2, false}, 4, stream()); };
+        run.run(launch);
+        ASSERT_EQ(run.inexact(), "");
+        run.set_a(kRow, 5, std::numeric_limits<float>::quiet_NaN());
+        run.set_b(70, kCol, std::numeric_limits<float>::infinity());
+        run.set_b(71, kCol, -std::numeric_limits<float>::infinity());
+        for (std::size_t i = 0; i < kM; ++i) {  // infinity minus infinity, or times zero, in every row
+          run.set_a(i, 70, 0);
+        }
+        run.run(launch);
+        for (std::size_t i = 0; i < kM; ++i) {
+          for (std::size_t j = 0; j < kN; ++j) {
+            const bool is_nan = i == kRow || j == kCol;
+            ASSERT_EQ(std::isnan(run.result(i, j)), is_nan) << i << " " << j;
+          }
+        }
+      }
     }
   }
 }

@@ -74,12 +74,7 @@ struct MatrixCase {
 
 inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
                             const TemplateBundle& bundle) {
-  int blocks_per_sm = 1;
-  const auto read = [&](const char* name, const char*, auto value) {
-    if (std::string_view(name) == "blocks_per_sm") blocks_per_sm = static_cast<int>(value);
-  };
-  std::visit([&](const auto& c) { c.visit_fields(c, read); }, config);
-  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm};
+  return {render(config, traits, arch, bundle), arch, threads(config), blocks_per_sm(config)};
 }
 
 /// Compiles kernels and checks the report of ptxas: no spills, no warning of lost speed, and few enough registers for

@@ -115,6 +115,29 @@ TEST_F(CompileMatrix, CudaCoresOnEveryArch) {
   compile(cases);
 }
 
+/// One kernel of each family for each architecture that takes it: its first anchor, or the first config of its menu.
+/// Layouts and types take turns.
+TEST_F(CompileMatrix, EveryFamilyOnEveryArch) {
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const Family& family : families()) {
+    const std::size_t before = cases.size();
+    for (const std::string& arch : known_archs()) {
+      const KernelTypes& types = family.types[turn % family.types.size()];
+      const GemmTraits traits = make_traits({types.element, types.accumulator}, kLayouts[turn % std::size(kLayouts)],
+                                            turn % 3 == 0, 16 / size_bytes(types.element));
+      ++turn;
+      std::vector<KernelConfig> configs = anchors(traits, arch_limits(arch));
+      for (const KernelConfig& config : candidates(traits, arch_limits(arch))) configs.push_back(config);
+      const auto is_it = [&](const KernelConfig& c) { return family_of(c).name == family.name; };
+      const auto first = std::ranges::find_if(configs, is_it);
+      if (first != configs.end()) cases.push_back(gemm_case(*first, traits, arch, bundle_));
+    }
+    EXPECT_GT(cases.size(), before) << "family " << family.name << " has no kernel to compile on any architecture";
+  }
+  compile(cases);
+}
+
 TEST_F(CompileMatrix, CeilingsOnEveryArch) {
   std::vector<MatrixCase> cases;
   for (const std::string& arch : known_archs()) {

@@ -59,6 +59,9 @@ CUresult stream_create(CUstream* stream, unsigned flags);
 CUresult stream_destroy(CUstream stream);
 CUresult stream_synchronize(CUstream stream);
 CUresult stream_is_capturing(CUstream stream, CUstreamCaptureStatus* status);
+CUresult stream_get_id(CUstream stream, unsigned long long* id);
+CUresult stream_get_capture_info(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                 const CUgraphNode** dependencies, const CUgraphEdgeData** edges, std::size_t* count);
 CUresult stream_begin_capture(CUstream stream, CUstreamCaptureMode mode);
 CUresult stream_end_capture(CUstream stream, CUgraph* graph);
 CUresult exchange_capture_mode(CUstreamCaptureMode* mode);
@@ -69,6 +72,10 @@ CUresult graph_instantiate_logged(CUgraphExec* exec, CUgraph graph, CUgraphNode*
 CUresult graph_launch(CUgraphExec exec, CUstream stream);
 CUresult graph_exec_destroy(CUgraphExec exec);
 CUresult graph_destroy(CUgraph graph);
+
+CUresult user_object_create(CUuserObject* object, void* value, CUhostFn destroy, unsigned references, unsigned flags);
+CUresult user_object_release(CUuserObject object, unsigned references);
+CUresult graph_retain_user_object(CUgraph graph, CUuserObject object, unsigned references, unsigned flags);
 
 CUresult event_create(CUevent* event, unsigned flags);
 CUresult event_destroy(CUevent event);

@@ -254,7 +254,7 @@ TEST_F(BadInputTest, MoreTilesThanAGridHasBlocks) {
 
 TEST_F(BadInputTest, TheLargestSizesArePlanned) {
   for (const std::int64_t m : {std::int64_t{7} << 28, (std::int64_t{7} << 28) + 1, kLargest}) {
-    EXPECT_NO_THROW(context(Policy::estimate).plan(Workload({.m = m, .n = 8, .k = 8}))) << m;
+    EXPECT_NO_THROW(context(Policy::estimate).plan(Workload(Problem{.m = m, .n = 8, .k = 8}))) << m;
   }
 }
 

@@ -2,11 +2,14 @@
 
 #include "shared/check_data.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/workspace_args.hpp"
 #include "standin/device_memory.hpp"
 #include "standin/kernel_symbol.hpp"
 #include "standin/standin.hpp"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace hotgemm::standin {
 
@@ -25,6 +28,10 @@ enum class Outcome { good, illegal_address, misaligned_address };
 /// a corruption changes.
 Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
                  unsigned salt);
+/// The effect of a kernel that splits the sum on its workspace: partial sums in the scratch, and counters that are zero
+/// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
+Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
+                  const AddressSpace& space, std::vector<std::string>& violations);
 /// The kernels of templates/check.cuh.
 Outcome run_fill(const FillArgs& args, const AddressSpace& space);
 Outcome run_check(const CheckArgs& args, const AddressSpace& space);

@@ -47,6 +47,7 @@ long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
   const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
   const int cluster = kernel.cluster_m * kernel.cluster_n;
   const long long resident = Ledger::kSmCount * kernel.blocks_per_sm / cluster;
+  if (kernel.splits > 0) return rows * columns * kernel.splits;
   return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
 }
 
@@ -54,8 +55,7 @@ long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
 struct MapContents {
   unsigned long long address = 0;
   long long ld = 0;
-  unsigned long long bytes = 0;  ///< from the first element to the last
-  bool is_dense = true;          ///< rows are at most twice their length apart
+  unsigned long long bytes = 0;  ///< of all rows; 0 if there are gaps between them
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
                      const ExpectedBox& box, int rows, int cols) {
@@ -69,10 +69,10 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
          function, std::string("the tensor map of ") + name + " has other sizes");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
-  const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned>(size_bytes(element)),
-             last_row = static_cast<unsigned long long>(rows - 1);
+  const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned long long>(size_bytes(element));
+  const bool has_gaps = rows > 1 && found->strides[0] != row_bytes;
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
-          last_row * found->strides[0] + row_bytes, rows == 1 || found->strides[0] <= 2 * row_bytes};
+          has_gaps ? 0 : row_bytes * static_cast<unsigned long long>(rows)};
 }
 
 /// Reads the maps of A or B: the map of whole boxes, and the map of boxes for the remaining rows.
@@ -94,9 +94,9 @@ MapContents read_maps(Ledger& ledger, const Function& function, const char* name
 /// prefetch nothing.
 void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
                      const MapContents& a, const MapContents& b) {
-  const bool is_small = a.bytes + b.bytes <= 64 << 10 && a.is_dense && b.is_dense;
+  const bool is_small = a.bytes + b.bytes <= 64 << 10;
   const auto [of_a, of_b] = args.prefetch;
-  const bool brings = shape.programmatic && (of_a > 0 || is_small);
+  const bool brings = shape.programmatic && (of_a > 0 || of_b > 0 || is_small);
   expect(ledger, of_a == (brings ? a.bytes / 16 * 16 : 0) && of_b == (brings ? b.bytes / 16 * 16 : 0), function,
          "prefetches " + std::to_string(of_a) + " and " + std::to_string(of_b) + " bytes");
 }
@@ -173,7 +173,9 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
                               ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]))
                               : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args);
-    return KernelNode{handle, args};
+    if (function.kernel.gemm.splits == 0) return KernelNode{handle, args};
+    expect(ledger, params[1] != nullptr, function, "launched without a workspace");
+    return KernelNode{handle, args, *static_cast<const WorkspaceArgs*>(params[1])};
   }
   expect(ledger, shape.block.x == kServiceThreads && shape.threads() == kServiceThreads, function,
          "a block has " + std::to_string(shape.threads()) + " threads");
@@ -205,9 +207,13 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   }
   if (shape.threads() == 0 || shape.threads() > kMaxThreadsPerBlock) return CUDA_ERROR_INVALID_VALUE;
   if (shape.smem_bytes > static_cast<unsigned>(function->max_dynamic_smem_bytes)) return CUDA_ERROR_INVALID_VALUE;
-  const auto node = read_launch(ledger, handle, *function, shape, params);
+  auto node = read_launch(ledger, handle, *function, shape, params);
   if (!node || (function->kernel.kind == KernelKind::gemm && !function->kernel.gemm.legal)) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (function->kernel.gemm.splits > 0) {
+    if (stream->id == 0) stream->id = ledger.new_serial();
+    node->workspace_user = stream->capture ? stream->capture->serial : stream->id;
   }
   *slow_us = Script::latest(ledger.script.slow_launches_us, function->name).value_or(0);
   return submit(ledger, stream_handle, *node);

@@ -1,11 +1,6 @@
 #include "standin/kernel_symbol.hpp"
 
-#include "shared/fma_config.hpp"
-#include "shared/mma_config.hpp"
-#include "shared/rung_tag.hpp"
-#include "shared/simt_config.hpp"
-#include "shared/wgmma_config.hpp"
-#include "shared/wmma_config.hpp"
+#include "config/families.hpp"
 
 #include <charconv>
 #include <map>
@@ -85,25 +80,28 @@ template <class Config>
 std::optional<Config> parse_config(const std::map<std::string_view, int>& fields) {
   Config config;
   std::size_t found = 0, expected = 0;
-  Config::visit_fields(config, [&](const char*, const auto& tag, auto& value) {
-    const auto field = fields.find(static_cast<const char*>(tag));
-    if (field == fields.end()) {
-      expected += is_named(tag, value) ? 1 : 0;
+  Config::visit_fields(config, [&](const ConfigField& field, auto& value) {
+    const auto word = fields.find(field.tag);
+    if (word == fields.end()) {
+      expected += field.is_named(value) ? 1 : 0;
       return;
     }
     ++expected;
-    value = static_cast<std::remove_reference_t<decltype(value)>>(field->second);
+    value = static_cast<std::remove_reference_t<decltype(value)>>(word->second);
     ++found;
   });
   if (found != expected || fields.size() != expected) return std::nullopt;
   return config;
 }
 
-int smem_bytes(const MmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
-int smem_bytes(const SimtConfig& config, const GemmTraits&) { return config.smem_bytes(); }
-int smem_bytes(const FmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
-int smem_bytes(const WgmmaConfig& config, const GemmTraits&) { return config.smem_bytes(); }
-int smem_bytes(const WmmaConfig& config, const GemmTraits& traits) { return config.smem_bytes(traits); }
+template <class Config>
+int smem_bytes(const Config& config, const GemmTraits& traits) {
+  if constexpr (requires { config.smem_bytes(traits); }) {
+    return config.smem_bytes(traits);
+  } else {
+    return config.smem_bytes();
+  }
+}
 
 ExpectedBox expected_box(BoxExtent box, const WgmmaTile& tile) {
   const CUtensorMapSwizzle swizzle = tile.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
@@ -141,12 +139,12 @@ std::optional<GemmKernel> gemm_of(const std::map<std::string_view, int>& fields,
   return kernel;
 }
 
-/// A family that may be added to the project later. Its tile is found by the tags that all families use.
-std::optional<GemmKernel> gemm_of_other_family(const std::map<std::string_view, int>& fields,
-                                               const GemmTraits& traits) {
-  const auto m = fields.find("m"), n = fields.find("n");
+/// The tests' kernel with workspace (gpu/split_kernel.hpp), which is of no registered family.
+std::optional<GemmKernel> gemm_of_testsplit(const std::map<std::string_view, int>& fields, const GemmTraits& traits) {
+  const auto m = fields.find("m"), n = fields.find("n"), splits = fields.find("s");
   if (m == fields.end() || n == fields.end() || m->second < 1 || n->second < 1) return std::nullopt;
-  return GemmKernel{.traits = traits, .block_m = m->second, .block_n = n->second};
+  if (splits == fields.end() || splits->second < 1) return std::nullopt;
+  return GemmKernel{.traits = traits, .block_m = m->second, .block_n = n->second, .splits = splits->second};
 }
 
 std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
@@ -157,12 +155,12 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   const auto traits = parse_traits(words, traits_at);
   const auto fields = parse_fields(words, 2, traits_at);
   if (!traits || !fields) return std::nullopt;
-  if (words[1] == "mma") return gemm_of<MmaConfig>(*fields, *traits);
-  if (words[1] == "simt") return gemm_of<SimtConfig>(*fields, *traits);
-  if (words[1] == "fma") return gemm_of<FmaConfig>(*fields, *traits);
-  if (words[1] == "wgmma") return gemm_of<WgmmaConfig>(*fields, *traits);
-  if (words[1] == "wmma") return gemm_of<WmmaConfig>(*fields, *traits);
-  return gemm_of_other_family(*fields, *traits);
+  if (words[1] == "testsplit") return gemm_of_testsplit(*fields, *traits);
+  std::optional<GemmKernel> kernel;
+  for_each_family([&]<class Config>(std::type_identity<Config>) {
+    if (words[1] == FamilyOf<Config>::kFamily.name) kernel = gemm_of<Config>(*fields, *traits);
+  });
+  return kernel;
 }
 
 }  // namespace

@@ -31,9 +31,10 @@ struct GemmKernel {
   int cluster_m = 1;  ///< blocks in a cluster
   int cluster_n = 1;
   int blocks_per_sm = 0;               ///< persistent blocks per SM; 0 if each tile has its own block
-  int threads = 0;                     ///< per block; 0 if the family is unknown here
+  int threads = 0;                     ///< per block; 0 if a test's kernel is of no registered family
   int smem_bytes = 0;                  ///< dynamic shared memory that the kernel uses
   std::optional<ExpectedBoxes> boxes;  ///< for kernels with the parameter WgmmaArgs; others have GemmArgs
+  int splits = 0;                      ///< blocks that share a tile, of a kernel with workspace; 0: it takes none
   bool legal = true;  ///< true if the config is legal on some architecture; otherwise no compiler could have built it
 };
 

@@ -103,6 +103,7 @@ void Ledger::release(Context& context) {
   erase_of(graphs, context.id);
   erase_of(graph_execs, context.id);
   memory.free_all_of(context.id);
+  forget_workspaces();
 }
 
 void Ledger::revive_contexts() {
@@ -203,6 +204,38 @@ void Ledger::invalidate_capture(std::uint64_t serial) {
   for_each_stream([&](StreamState& stream) {
     if (stream.capture && stream.capture->serial == serial) stream.capture->invalidated = true;
   });
+}
+
+Capture* Ledger::capture_of(CUgraph graph) {
+  Capture* found = nullptr;
+  for_each_stream([&](StreamState& stream) {
+    if (stream.capture && stream.capture->graph == graph) found = &*stream.capture;
+  });
+  return found;
+}
+
+// ---- workspace ----
+
+/// Of a capture: neither its graph nor anything that was instantiated from it exists. A stream's work never is gone:
+/// nobody knows here when it ended.
+bool Ledger::is_gone(std::uint64_t workspace_user) const {
+  const auto is_of_it = [&](const auto& entry) { return entry.second.capture == workspace_user; };
+  const bool is_capture = captures_.contains(workspace_user);
+  return is_capture && std::ranges::none_of(graphs, is_of_it) && std::ranges::none_of(graph_execs, is_of_it);
+}
+
+void Ledger::use_workspace(std::uint64_t context, std::uint64_t address, std::uint64_t user) {
+  const auto [found, is_new] = workspaces_.try_emplace(address, WorkspaceUser{context, user});
+  if (is_new || found->second.user == user) return;
+  if (!is_gone(found->second.user)) {
+    violations.push_back("two streams or graphs, which may run at the same time, work in the workspace at " +
+                         hex(address));
+  }
+  found->second = {context, user};
+}
+
+void Ledger::forget_workspaces() {
+  std::erase_if(workspaces_, [&](const auto& entry) { return !memory.contains(entry.second.context, entry.first, 1); });
 }
 
 // ---- calls ----

@@ -7,7 +7,10 @@
 #include <cuda.h>
 #include <sys/types.h>
 
+#include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -66,6 +69,7 @@ class Ledger {
   Objects<Event> events;
   Objects<Graph> graphs;
   Objects<GraphExec> graph_execs;
+  Objects<std::shared_ptr<UserObject>> user_objects;  // with references of those who made them
 
   /// Returns a handle that was never used before.
   template <class Handle>
@@ -92,7 +96,14 @@ class Ledger {
   bool blocks_legacy(const Context& context, bool invalidate);
   bool is_capturing(std::uint64_t context, bool invalidate);
   void invalidate_capture(std::uint64_t serial);
+  /// The capture that makes `graph`, or nullptr.
+  Capture* capture_of(CUgraph graph);
+  /// Notes that `user` works in the workspace at `address`: a violation if another one may be working there too.
+  void use_workspace(std::uint64_t context, std::uint64_t address, std::uint64_t user);
+  /// Forgets who has worked in memory that is no more.
+  void forget_workspaces();
   std::uint64_t new_serial() { return ++last_serial_; }
+  std::uint64_t new_capture() { return *captures_.insert(new_serial()).first; }
 
  private:
   static constexpr std::uint64_t kHandleStep = 64;
@@ -102,7 +113,15 @@ class Ledger {
   template <class Visit>
   void for_each_stream(Visit&& visit);
 
-  std::vector<Context> contexts_;  // indexed by device
+  struct WorkspaceUser {
+    std::uint64_t context;
+    std::uint64_t user;
+  };
+  bool is_gone(std::uint64_t workspace_user) const;
+
+  std::map<std::uint64_t, WorkspaceUser> workspaces_;  // by address
+  std::set<std::uint64_t> captures_;                   // serials of all that ever began
+  std::vector<Context> contexts_;                      // indexed by device
   int sm_ = 90;
   std::uint64_t last_serial_ = 0;
   std::uint64_t next_handle_ = 0x5a0000000000;  // not a host address of this process: dereferencing a handle faults

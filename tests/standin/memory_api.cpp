@@ -66,7 +66,9 @@ CUresult mem_free(CUdeviceptr address) {
     if (owner && *owner != context->id) {
       return ledger.violate(CUDA_ERROR_INVALID_VALUE, "cuMemFree of an allocation of another context");
     }
-    switch (ledger.memory.free(address)) {
+    const DeviceMemory::FreeResult result = ledger.memory.free(address);
+    ledger.forget_workspaces();
+    switch (result) {
       case DeviceMemory::FreeResult::not_alive:
         return ledger.violate(CUDA_ERROR_INVALID_VALUE, "cuMemFree of an address that is not a live allocation");
       case DeviceMemory::FreeResult::guard_damaged:

@@ -52,8 +52,14 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
   Outcome outcome = Outcome::good;
   if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
     const auto corruption = Script::latest(ledger.script.corruptions, function->name);
-    outcome =
-        run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none), hash_text(function->name));
+    if (function->kernel.gemm.splits > 0) {
+      ledger.use_workspace(context.id, node.workspace.counters, node.workspace_user);
+      outcome = run_split(function->kernel.gemm, *gemm, node.workspace, space, ledger.violations);
+    }
+    if (outcome == Outcome::good) {
+      outcome = run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none),
+                         hash_text(function->name));
+    }
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
     outcome = run_fill(*fill, space);
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {

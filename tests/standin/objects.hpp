@@ -2,6 +2,7 @@
 
 #include "shared/check_data.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/workspace_args.hpp"
 #include "standin/elf_symbols.hpp"
 #include "standin/kernel_symbol.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -41,6 +43,9 @@ struct Grid {
 struct KernelNode {
   CUfunction function;
   std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
+  WorkspaceArgs workspace{};  // of a kernel that takes one
+  std::uint64_t workspace_user =
+      0;  // the stream's id, or the serial of the capture: kernels of others may run meanwhile
 };
 struct MemsetNode {
   CUdeviceptr to;
@@ -56,12 +61,29 @@ struct CopyNode {
 };
 using Node = std::variant<KernelNode, MemsetNode, CopyNode>;
 
+/// What a graph keeps alive: it is told when nobody needs it, under the ledger's lock and without a way to call the
+/// driver.
+class UserObject {
+ public:
+  UserObject(void* value, CUhostFn destroy) : value_(value), destroy_(destroy) {}
+  ~UserObject() { destroy_(value_); }
+  UserObject(const UserObject&) = delete;
+  UserObject& operator=(const UserObject&) = delete;
+
+ private:
+  void* value_;
+  CUhostFn destroy_;
+};
+using UserObjects = std::vector<std::shared_ptr<UserObject>>;
+
 struct Capture {
   std::uint64_t serial;
   CUstreamCaptureMode mode;
   std::thread::id thread;  // the thread that began it
   bool invalidated = false;
   std::vector<Node> nodes;
+  CUgraph graph = nullptr;  // the handle that the graph will have
+  UserObjects objects{};
 };
 
 struct StreamState {
@@ -69,6 +91,7 @@ struct StreamState {
   bool blocking;  // a blocking stream, ordered with the legacy stream
   double clock_us = 0;
   std::optional<Capture> capture;
+  std::uint64_t id = 0;  // never used twice; 0 until it is asked for
 };
 
 struct Event {
@@ -82,11 +105,10 @@ struct Event {
 struct Graph {
   std::uint64_t context;
   std::vector<Node> nodes;
+  std::uint64_t capture = 0;  // serial
+  UserObjects objects{};
 };
-struct GraphExec {
-  std::uint64_t context;
-  std::vector<Node> nodes;
-};
+using GraphExec = Graph;
 
 /// The primary context of a device. It exists while it is retained. Each time it is made again, it gets a new id but
 /// keeps its handle.

@@ -35,7 +35,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph handle) {
     Graph* graph = nullptr;
     if (const CUresult result = ledger.find(ledger.graphs, handle, "graph", &graph)) return result;
     *exec = ledger.new_handle<CUgraphExec>();
-    ledger.graph_execs.emplace(*exec, GraphExec{graph->context, graph->nodes});
+    ledger.graph_execs.emplace(*exec, *graph);
     return CUDA_SUCCESS;
   });
 }
@@ -91,12 +91,36 @@ CUresult stream_is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
   });
 }
 
+CUresult stream_get_id(CUstream handle, unsigned long long* id) {
+  return stream_call("cuStreamGetId", handle, [&](Ledger& ledger, StreamState& stream) {
+    if (stream.id == 0) stream.id = ledger.new_serial();
+    *id = stream.id;
+    return CUDA_SUCCESS;
+  });
+}
+
+/// Of what may be asked for, all but the nodes that the next one will depend on.
+CUresult stream_get_capture_info(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                 const CUgraphNode** dependencies, const CUgraphEdgeData** edges, std::size_t* count) {
+  const CUresult result = stream_is_capturing(handle, status);
+  if (result != CUDA_SUCCESS || *status == CU_STREAM_CAPTURE_STATUS_NONE) return result;
+  return stream_call("cuStreamGetCaptureInfo", handle, [&](Ledger& ledger, StreamState& stream) {
+    if (dependencies != nullptr || edges != nullptr || count != nullptr) {
+      return ledger.violate(CUDA_ERROR_NOT_SUPPORTED, "cuStreamGetCaptureInfo asked for dependencies");
+    }
+    if (id != nullptr) *id = stream.capture->serial;
+    if (graph != nullptr) *graph = stream.capture->graph;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult stream_begin_capture(CUstream handle, CUstreamCaptureMode mode) {
   return stream_call("cuStreamBeginCapture", handle, [&](Ledger& ledger, StreamState& stream) {
     if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
     if (&stream == &ledger.context_by_id(stream.context)->legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (stream.capture) return CUDA_ERROR_ILLEGAL_STATE;
-    stream.capture = Capture{ledger.new_serial(), mode, std::this_thread::get_id(), false, {}};
+    stream.capture =
+        Capture{ledger.new_capture(), mode, std::this_thread::get_id(), false, {}, ledger.new_handle<CUgraph>()};
     return CUDA_SUCCESS;
   });
 }
@@ -111,8 +135,8 @@ CUresult stream_end_capture(CUstream handle, CUgraph* graph) {
       return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     }
     if (capture.invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    *graph = ledger.new_handle<CUgraph>();
-    ledger.graphs.emplace(*graph, Graph{stream.context, std::move(capture.nodes)});
+    *graph = capture.graph;
+    ledger.graphs.emplace(*graph, Graph{stream.context, std::move(capture.nodes), capture.serial, capture.objects});
     return CUDA_SUCCESS;
   });
 }

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,6 +27,22 @@ TEST(CheckData, RowsOfAHaveFewNonzeros) {
         ASSERT_GE(nonzeros, 1) << "k " << k_extent << " row " << i;
         ASSERT_LE(nonzeros, kCheckNonzeros) << "k " << k_extent << " row " << i;
       }
+    }
+  }
+}
+
+TEST(CheckData, ProductsOfTheLongestRowsEnd) {
+  constexpr int kLongest = std::numeric_limits<int>::max();
+  for (const int k_extent : {kLongest, kLongest - 1, kLongest - 31, kLongest - 1024}) {
+    const int stride = check_stride(k_extent);
+    ASSERT_EQ(stride, 1 << 26) << k_extent;
+    for (int i = 0; i < 8; ++i) {
+      int sum = 0;
+      for (std::int64_t k = check_first_k(7, i, stride); k < k_extent; k += stride) {
+        const int l = static_cast<int>(k);
+        sum += check_value_a(7, i, l, stride) * check_value_b(7, l, 3);
+      }
+      EXPECT_EQ(check_product(7, i, 3, k_extent, stride), sum) << k_extent << " row " << i;
     }
   }
 }

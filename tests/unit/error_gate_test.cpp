@@ -38,7 +38,8 @@ struct Element {
 };
 
 Problem problem_of(DType dtype, DType accumulator, std::int64_t k) {
-  return {.m = 16, .n = 16, .k = k, .types = types_of({.element = dtype, .accumulator = accumulator})};
+  const ComputeType compute = accumulator == DType::f16 ? ComputeType::f16 : ComputeType::f32;
+  return {.m = 16, .n = 16, .k = k, .types = uniform_types(dtype, compute)};
 }
 
 /// Random numbers of `dtype`, drawn from a pool: rounding each anew takes long.

@@ -1,13 +1,12 @@
 #include "config/kernel_config.hpp"
 
-#include "shared/rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -38,7 +37,7 @@ TEST(KernelConfig, NamesAreStable) {
   EXPECT_EQ(to_string(KernelConfig(WmmaConfig{})), "wmma_m128_n128_k16_wm4_wn2_fm16_s1_a1_p1_b1");
 }
 
-TEST(KernelConfig, FieldsOfRungsAreNamedWhereTheyDiffer) {
+TEST(KernelConfig, AddedFieldsAreNamedWhereTheyDiffer) {
   const MmaConfig naive{.block_m = 16,
                         .block_n = 8,
                         .block_k = 16,
@@ -69,14 +68,24 @@ TEST(KernelConfig, FieldsOfRungsAreNamedWhereTheyDiffer) {
 }
 
 TEST(KernelConfig, NoCandidateHasAFieldOfARung) {
-  for_each_mma_candidate([](const MmaConfig& c, const GemmTraits&) {
-    MmaConfig::visit_fields(c, [&](const char* name, const auto& tag, auto value) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tag)>, RungTag>) {
-        ASSERT_FALSE(is_named(tag, value)) << name << " of " << to_string(KernelConfig(c));
-      }
-    });
-    ASSERT_NE(c.store, kShuffledStore);
-  });
+  for_each_mma_candidate([](const MmaConfig& c, const GemmTraits&) { ASSERT_NE(c.store, kShuffledStore); });
+  for (const TypePair& types : kAllTypes) {
+    for (const KernelConfig& config : candidates(make_traits(types, {}), arch_limits("sm_90a"))) {
+      std::visit(
+          [&]<class Config>(const Config& c) {
+            const Config defaults;
+            std::vector<int> values;
+            c.visit_fields(c, [&](const ConfigField&, auto value) { values.push_back(value); });
+            std::size_t next = 0;
+            c.visit_fields(defaults, [&](const ConfigField& field, auto value) {
+              const int candidates_value = values[next++];
+              if (field.kind != FieldKind::rung) return;
+              ASSERT_EQ(candidates_value, static_cast<int>(value)) << field.name << " of " << to_string(config);
+            });
+          },
+          config);
+    }
+  }
 }
 
 TEST(KernelConfig, ParseRefusesWhatToStringDoesNotPrint) {

@@ -56,16 +56,16 @@ TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
     return prefetch_bytes(maps.of_a(address(16), m, k, lda), maps.of_b(address(16), n, k, (n + 7) / 8 * 8), blocks);
   };
   EXPECT_EQ(bytes(100, 200, 64, 64), (PrefetchBytes{100 * 64 * 2, 64 * 200 * 2}));
-  EXPECT_EQ(bytes(100, 200, 60, 72), (PrefetchBytes{(99 * 72 + 60) * 2 / 16 * 16, 60 * 200 * 2}))
-      << "whole chunks, and nothing after the last row";
+  EXPECT_EQ(bytes(100, 200, 60, 60), (PrefetchBytes{100 * 60 * 2, 60 * 200 * 2}));
+  EXPECT_EQ(bytes(100, 200, 60, 72), (PrefetchBytes{0, 60 * 200 * 2})) << "not what lies between rows";
+  EXPECT_EQ(bytes(100, 203, 64, 64), (PrefetchBytes{100 * 64 * 2, 0}));
+  EXPECT_EQ(bytes(1, 200, 68, 72), (PrefetchBytes{68 * 2 / 16 * 16, 68 * 200 * 2})) << "one row, whole chunks";
   EXPECT_EQ(bytes(1, 8, 4, 80), (PrefetchBytes{0, 4 * 8 * 2})) << "less than a chunk";
   EXPECT_EQ(bytes(1024, 1024, 2048, 2048), (PrefetchBytes{4 << 20, 4 << 20}));
   EXPECT_EQ(bytes(1025, 1024, 2048, 2048), PrefetchBytes{}) << "together more than 8 MiB";
   EXPECT_EQ(bytes(64, 64, 512, 512, 2), (PrefetchBytes{64 << 10, 64 << 10}));
-  EXPECT_EQ(bytes(64, 64, 513, 520, 2), PrefetchBytes{}) << "more than 64 KiB for each block";
-  EXPECT_NE(bytes(100, 200, 64, 128), PrefetchBytes{});
-  EXPECT_EQ(bytes(100, 200, 64, 136), PrefetchBytes{}) << "the gaps between rows are larger than the rows";
-  EXPECT_EQ(bytes(0x7fffffff, 8, 0x7fffffff, 1 << 30), PrefetchBytes{});
+  EXPECT_EQ(bytes(64, 64, 520, 520, 2), PrefetchBytes{}) << "more than 64 KiB for each block";
+  EXPECT_EQ(bytes(0x7fffffff, 8, 0x7fffffff, 0x7fffffff), PrefetchBytes{});
 }
 
 TEST(MatrixMap, OnlyWgmmaHasThem) {

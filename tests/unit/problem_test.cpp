@@ -192,7 +192,7 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"1x2x0x10 nt f16", "'1x2x0x10'"},
       {"1 2.5 3 nt f16", "n is '2.5'"},
       {"2147483648 2 3 nt f16", "m is '2147483648': the largest"},
-      {"2147482624 2 3 nt f16", "m is '2147482624': the largest size is 2147482623"},
+      {"2147482624x2x3 nt f16 f32", "m is '2147482624': the largest size is 2147482623"},
       {"1 2 99999999999999999999 nt f16", "k is '99999999999999999999': the largest"},
       {"1 2 3 no f16", "'no'"},
       {"1 2 3 NT f16", "'NT'"},

@@ -71,27 +71,26 @@ TEST(Refusal, NamesWhatAFamilyHasNoKernelsFor) {
 }
 
 TEST(Refusal, IsAnAnswerToAnyNumbers) {
-  for (const KernelConfig& config :
-       {KernelConfig(SimtConfig{}), KernelConfig(MmaConfig{}), KernelConfig(WgmmaConfig{})}) {
-    std::visit(
-        [&](auto c) {
-          c.visit_fields(c, [&](const char* name, auto, auto& field) {
-            if constexpr (std::is_same_v<decltype(field), int&>) {
-              const int before = field;
-              for (const int value : {0, 1, 7, 1023, 1024, 1025, 2147483647}) {
-                field = value;
-                const std::string reason = of(c);
-                const bool may_be_legal = reason.empty() || (value >= 1 && value <= 1024);
-                const bool legal = may_be_legal && is_legal(c, GemmTraits{}, arch_limits("sm_90a"));
-                EXPECT_EQ(reason.empty(), legal) << name << " " << value;
-              }
-              field = before;
-            }
-          });
-        },
-        config);
-  }
-  EXPECT_THAT(of(MmaConfig{.warps_m = 0}), StartsWith("warps_m: 0"));
+  for_each_family([]<class Config>(std::type_identity<Config>) {
+    Config c;
+    Config::visit_fields(c, [&](const ConfigField& field, auto& member) {
+      if constexpr (std::is_same_v<decltype(member), int&>) {
+        const int before = member;
+        for (const int value : {0, 1, 7, 1023, 1024, 1025, 2147483647}) {
+          member = value;
+          const std::string reason = of(c);
+          const bool may_be_legal = reason.empty() || (value >= field.least && value <= 1024);
+          const bool legal = may_be_legal && is_legal(c, GemmTraits{}, arch_limits("sm_90a"));
+          EXPECT_EQ(reason.empty(), legal) << field.name << " " << value;
+        }
+        member = before;
+      }
+    });
+  });
+  EXPECT_THAT(of(MmaConfig{.warps_m = 0}), StartsWith("warps_m: 0, 1 at least"));
+  EXPECT_THAT(of(MmaConfig{.stages = 0}), StartsWith("stages: 0, 1 at least"));
+  EXPECT_EQ(of(FmaConfig{.thread_m = 1024}), "threads: 0 per block, 32 at least");
+  EXPECT_EQ(of(FmaConfig{.stages = 0, .access = 1, .packed = false, .padded = false}), "");
   EXPECT_THAT(of(MmaConfig{.block_m = 1024, .block_n = 1024, .block_k = 1024, .stages = 1024}),
               StartsWith("shared memory: 4294967296 bytes per block"));
 }

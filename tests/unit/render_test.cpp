@@ -1,7 +1,6 @@
 #include "config/render.hpp"
 
 #include "config/traits.hpp"
-#include "shared/rung_tag.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -40,6 +39,7 @@ constexpr GoldenCase kGolden[] = {
     {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8 8 8 nn f16 acc=f16"},
     {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8 8 8 nn f16 acc=f16"},
     {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8 8 8 tt bf16 align=16,4,2 beta=1"},
+    {"fma_m128_n128_k8_tm8_tn8_s2_v4_p1_x1_a0_b1", "8x8x8 nn f32 f32"},
     {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nn f16"},
     {"simt_m8_n64_k32_tm1_tn4", "8 8 8 tt bf16 align=2 beta=1"},
     {"simt_m128_n128_k8_tm8_tn8", "8 8 8 nt f32"},
@@ -115,14 +115,14 @@ TEST(Render, AUnitIsAboutTenLines) {
   EXPECT_TRUE(source.text.ends_with("\n"));
 }
 
-TEST(Render, FieldsOfRungsAreWrittenWhereTheyDiffer) {
+TEST(Render, AddedFieldsAreWrittenWhereTheyDiffer) {
   const auto text = [](const MmaConfig& config) {
     return render(config, GemmTraits{}, "sm_80", TemplateBundle::embedded()).text;
   };
   const MmaConfig tuned;
-  MmaConfig::visit_fields(tuned, [&](const char* name, const auto& tag, auto) {
-    const bool is_rungs = std::is_same_v<std::remove_cvref_t<decltype(tag)>, RungTag>;
-    EXPECT_EQ(text(tuned).find("." + std::string(name) + " = ") == std::string::npos, is_rungs) << name;
+  MmaConfig::visit_fields(tuned, [&](const ConfigField& field, auto) {
+    EXPECT_EQ(text(tuned).find("." + std::string(field.name) + " = ") == std::string::npos, field.is_added)
+        << field.name;
   });
   const std::string rung = text({.swizzle = false, .padded = false, .b_matrices = 2});
   EXPECT_NE(rung.find(".blocks_per_sm = 1, .padded = false, .b_matrices = 2}"), std::string::npos) << rung;
@@ -156,16 +156,16 @@ TEST_F(RenderIdentity, ChangesWithEachFieldOfTheConfig) {
   std::set<std::string> identities = {identity(MmaConfig{}, GemmTraits{}, "sm_80").hex()};
   std::size_t fields = 0;
   const MmaConfig base;
-  MmaConfig::visit_fields(base, [&](const char*, const char*, auto) { ++fields; });
+  MmaConfig::visit_fields(base, [&](const ConfigField&, auto) { ++fields; });
   for (std::size_t changed = 0; changed < fields; ++changed) {
     MmaConfig config;
     std::size_t at = 0;
-    MmaConfig::visit_fields(config, [&](const char*, const char*, auto& field) {
+    MmaConfig::visit_fields(config, [&](const ConfigField&, auto& member) {
       if (at++ != changed) return;
-      if constexpr (std::is_same_v<decltype(field), bool&>) {
-        field = !field;
+      if constexpr (std::is_same_v<decltype(member), bool&>) {
+        member = !member;
       } else {
-        field += 1;
+        member += 1;
       }
     });
     identities.insert(identity(config, GemmTraits{}, "sm_80").hex());

@@ -1,5 +1,6 @@
 // Tests that an operand lies where its descriptor says: wgmma reads where copies by tensor map write.
 
+#include "shared/gemm_types.hpp"
 #include "shared/wgmma_descriptor.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ std::vector<WgmmaTile> tiles() {
     for (const bool k_major : {true, false}) {
       for (const int block_k : {16, 32, 64, 128}) {
         for (const int outer : {8, 16, 64, 128, 192, 208, 256}) {
-          const WgmmaTile tile{outer, block_k, k_major, swizzle_bytes};
+          const WgmmaTile tile{outer, block_k, k_major, swizzle_bytes, size_bytes(DType::f16)};
           if (tile.is_sound()) all.push_back(tile);
         }
       }
@@ -77,15 +78,15 @@ TEST(WgmmaDescriptor, ReadsWhatCopiesHaveWritten) {
   for (const WgmmaTile& tile : tiles()) {
     SCOPED_TRACE(name(tile));
     for (const int base : {0, 1024, 0x2fc00}) {
-      for (int step = 0; step < tile.block_k / kWgmmaK; ++step) {
+      for (int step = 0; step < tile.k_steps(); ++step) {
         for (int first = 0; first < tile.outer; first += 64) {
           const auto descriptor =
               tile.descriptor(static_cast<unsigned>(base)) + descriptor_step(tile.offset_bytes(first, step));
           for (int outer = first; outer < tile.outer; ++outer) {
-            for (int k = 0; k < kWgmmaK; ++k) {
+            for (int k = 0; k < tile.step_elements(); ++k) {
               ASSERT_EQ(read_address(descriptor, tile.k_major, outer - first, k),
-                        written_address(tile, base, outer, step * kWgmmaK + k))
-                  << "outer " << outer << " from " << first << ", k " << step * kWgmmaK + k;
+                        written_address(tile, base, outer, step * tile.step_elements() + k))
+                  << "outer " << outer << " from " << first << ", k " << step * tile.step_elements() + k;
             }
           }
         }

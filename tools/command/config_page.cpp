@@ -7,60 +7,28 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-#include <utility>
+#include <string>
 
 namespace hotgemm::command {
 namespace {
-
-/// Templates/shared says what a field is; this says it to someone who reads a config's name.
-constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
-    {"block_m", "rows of D that a block computes"},
-    {"block_n", "columns of D that a block computes"},
-    {"block_k", "how far along k a tile in shared memory reaches"},
-    {"warps_m", "warps that share the block's rows"},
-    {"warps_n", "warps that share the block's columns"},
-    {"fragment_m", "rows of a product: 16, 32 or 8, of as many columns as make 256 sums"},
-    {"stages", "tiles of A and B in flight in shared memory"},
-    {"swizzle", "1: 16-byte chunks are permuted against bank conflicts, 0: rows are padded, or plain"},
-    {"fragment_buffers", "2: the next step's fragments load while this step's products run"},
-    {"store", "1: D goes through shared memory to 16-byte stores, 0: straight from registers, 2: between lanes"},
-    {"async_copy", "1: operands are copied by cp.async, 0: through registers"},
-    {"padded", "1: rows that are not swizzled are padded, 0: as they are"},
-    {"b_matrices", "8x8 matrices that one ldmatrix of B loads"},
-    {"serpentine", "1: products walk the columns back and forth, 0: always forward, all fragments loaded before"},
-    {"blocks_per_sm", "resident blocks that the register budget must allow"},
-    {"consumers", "warpgroups that compute"},
-    {"split_n", "1: they divide the tile's columns among them, 0: its rows"},
-    {"ping_pong", "1: each computes tiles of its own, one stores while another multiplies"},
-    {"one_tile", "1: a block for each tile, 0: blocks that stay and take tile after tile"},
-    {"cluster_m", "blocks below each other that share their tiles of B"},
-    {"cluster_n", "blocks beside each other that share their tiles of A"},
-    {"thread_m", "rows of D that a thread computes"},
-    {"thread_n", "columns of D that a thread computes"},
-    {"access", "elements of one access to global memory"},
-    {"packed", "1: shared memory is read 16 bytes at a time, f16 multiplied in pairs, 0: by elements"},
-    {"padded", "1: rows of shared memory are 16 bytes longer, against bank conflicts"},
-    {"async_copy", "1: cp.async copies what it can, 0: all goes through registers"},
-};
-
-std::string_view meaning_of(std::string_view field) {
-  for (const auto& [name, meaning] : kMeanings) {
-    if (name == field) return meaning;
-  }
-  return "";
-}
 
 void describe_fields(Session& session, const KernelConfig& config) {
   Table table({{"field"}, {"tag"}, {"value", true}, {"meaning"}});
   Json& json = session.output["fields"];
   json = Json::object();
-  const auto add = [&](const char* name, const char* tag, auto value) {
-    table.add({name, tag, std::to_string(static_cast<int>(value)), std::string(meaning_of(name))});
-    json[name] = value;
+  const auto add = [&](const ConfigField& field, auto value) {
+    table.add({field.name, field.tag, std::to_string(static_cast<int>(value)), field.meaning});
+    json[field.name] = value;
   };
   std::visit([&](const auto& c) { c.visit_fields(c, add); }, config);
   session.print(table.text());
+}
+
+/// Of a family that says no more about its tile.
+template <class Config>
+std::string tile_text(const Config& c, const GemmTraits& traits) {
+  return fmt::format("tile {}x{}x{}, {} threads; {} bytes of shared memory", c.block_m, c.block_n, c.block_k,
+                     c.threads(), smem_bytes(c, traits));
 }
 
 std::string tile_text(const SimtConfig& c, const GemmTraits& traits) {
@@ -108,7 +76,7 @@ std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
       "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
       c.block_m, c.block_n, c.block_k, c.consumers, c.consumer_m(), c.consumer_n(), c.threads(), c.cluster_m,
       c.cluster_n, c.consumer_m() / kWgmmaM, c.consumer_n(), c.accumulator_registers(traits), c.a_tile(traits).bytes(),
-      c.b_tile(traits).bytes(), c.stages, c.smem_bytes());
+      c.b_tile(traits).bytes(), c.stages, c.smem_bytes(traits));
 }
 
 void describe_archs(Session& session, const KernelConfig& config, const Workload& problem) {

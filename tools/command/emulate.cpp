@@ -190,8 +190,10 @@ void add_emulate_command(CLI::App& app, Session& session) {
       "run kernels on this CPU, thread by thread, and check results, synchronisation and memory accesses; needs no GPU",
       [&session, command] { return run_emulate(session, *command); });
   add_problem_options(sub, command->problems);
-  sub.add_option("--family", command->family, "mma, simt, fma, wgmma or wmma (default: mma if it computes the problem)")
-      ->check(CLI::IsMember({"mma", "simt", "fma", "wgmma", "wmma"}));
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  sub.add_option("--family", command->family, "one of " + family_names() + " (default: mma if it computes the problem)")
+      ->check(CLI::IsMember(names));
   sub.add_option("--config", command->config, "the name of a config that --list shows");
   sub.add_option("--data", command->data, "values: normal, or integers, whose product must be exact")
       ->capture_default_str()

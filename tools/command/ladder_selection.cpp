@@ -38,9 +38,7 @@ void require_known(const LadderOptions& options) {
   for (const std::string& word : options.families) {
     const bool is_family = std::ranges::find(families(), word, &Family::name) != families().end();
     if (is_family || word == kLibrary) continue;
-    std::string known;
-    for (const Family& family : families()) known += std::string(family.name) + ", ";
-    bad(in_quotes(word) + " is not a family; known families are " + known + std::string(kLibrary));
+    bad(in_quotes(word) + " is not a family; known families are " + family_names() + ", " + std::string(kLibrary));
   }
 }
 
@@ -109,7 +107,7 @@ std::vector<Group> groups_of(const LadderOptions& options) {
 Workload problem_of(const std::string& shape, const Group& group, const LadderOptions& options) {
   const Sizes sizes = parse_sizes(shape);
   Problem problem{.m = sizes.m, .n = sizes.n, .k = sizes.k, .op_b = group.op_b};
-  // The material sums f16 in f16.
+  // The material sums of f16 in f16.
   problem.types = uniform_types(group.element, group.element == DType::f16 ? ComputeType::f16 : ComputeType::f32);
   if (!options.accumulator.empty()) parse_accumulation(options.accumulator, problem.types);
   if (problem.types.compute == ComputeType::f16 && group.element != DType::f16)

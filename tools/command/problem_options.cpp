@@ -62,21 +62,20 @@ void apply(Workload& problem, const ProblemOptions& options) {
 void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option(
       "--shape", options.shapes,
-      std::string("MxNxK, as in 4096x4096x512, several with commas between; or a whole problem in quotes, ") +
+      std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
           kGrammar + "; may be repeated");
   app.add_option("--shapes", options.shape_files,
-                 std::string("a file of problems, ") + kGrammar + " per line; - is stdin");
+                 std::string("a file of problems with one ") + kGrammar + " per line; - is stdin");
   app.add_option("--layout", options.layouts, "layout for --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
       ->delimiter(',');
-  app.add_option(
-         "--dtype", options.dtypes,
-         "types for --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or several: f16,bf16")
+  app.add_option("--dtype", options.dtypes,
+                 "element type for --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or "
+                 "several: f16,bf16")
       ->delimiter(',');
   app.add_option("--acc", options.accumulator, "the compute type, acc= of a problem: f32 (default), f16, tf32 or s32");
-  app.add_option(
-      "--align", options.alignment,
-      "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or packed "
-      "(default): the alignment of rows without padding");
+  app.add_option("--align", options.alignment,
+                 "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or "
+                 "packed (default): the alignment of rows without padding");
   app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 

@@ -22,17 +22,19 @@ struct ProblemOptions {
 
 void add_problem_options(CLI::App& app, ProblemOptions& options);
 
-/// The problems that the options name, each once, in their order: --shape in every layout and type, then the files'.
-/// Throws Error{invalid_argument} that names the bad word, Error{not_supported} for what no kernel computes.
+/// The problems that the options describe, each once and in order: --shape in every layout and type, then those of the
+/// files. Throws Error{invalid_argument} that names the bad word, and Error{not_supported} for a problem that no kernel
+/// computes.
 std::vector<Workload> read_problems(const ProblemOptions& options);
 
-/// read_problems; throws Error{invalid_argument} if there is none.
+/// As read_problems, but throws Error{invalid_argument} if there is no problem.
 std::vector<Workload> require_problems(const ProblemOptions& options);
 
-/// A problem in a table: to_string, without the alignment where rows are packed: "4096 4096 512 nt f16 beta=1".
+/// The text for a problem in tables: to_string, without the alignment if rows are packed: "4096 4096 512 nt f16
+/// beta=1".
 std::string label(const Workload& problem);
 
-/// TFLOP/s of `problem` in `us` microseconds.
+/// TFLOP/s if `problem` takes `us` microseconds.
 double tflops(const Workload& problem, double us);
 
 }  // namespace hotgemm::command

@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> fma_bf16_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<FmaConfig, DType::bf16, DType::f32>() {
   static const std::vector<GemmKernel> kernels = make_fma_kernels<DType::bf16, DType::f32>();
   return kernels;
 }

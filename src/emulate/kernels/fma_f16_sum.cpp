@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> fma_f16_sum_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<FmaConfig, DType::f16, DType::f16>() {
   static const std::vector<GemmKernel> kernels = make_fma_kernels<DType::f16, DType::f16>();
   return kernels;
 }

@@ -4,7 +4,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> fma_rung_kernels() {
+template <>
+std::span<const GemmKernel> emulated_rungs<FmaConfig>() {
   static const std::vector<GemmKernel> kernels = [] {
     std::vector<GemmKernel> made;
     for_each_rung_kernel<FmaConfig>([&]<std::size_t kIndex>() {

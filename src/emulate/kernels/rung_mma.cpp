@@ -4,7 +4,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> mma_rung_kernels() {
+template <>
+std::span<const GemmKernel> emulated_rungs<MmaConfig>() {
   static const std::vector<GemmKernel> kernels = [] {
     std::vector<GemmKernel> made;
     for_each_rung_kernel<MmaConfig>([&]<std::size_t kIndex>() {

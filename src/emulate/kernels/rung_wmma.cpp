@@ -4,7 +4,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> wmma_rung_kernels() {
+template <>
+std::span<const GemmKernel> emulated_rungs<WmmaConfig>() {
   static const std::vector<GemmKernel> kernels = [] {
     std::vector<GemmKernel> made;
     for_each_rung_kernel<WmmaConfig>([&]<std::size_t kIndex>() {

@@ -42,24 +42,31 @@ void append(std::vector<GemmKernel>& kernels) {
 }
 
 template <DType kElement>
-void append_layouts(std::vector<GemmKernel>& kernels) {
-  append<kElement, Op::n, Op::n>(kernels);
-  append<kElement, Op::n, Op::t>(kernels);
-  append<kElement, Op::t, Op::n>(kernels);
-  append<kElement, Op::t, Op::t>(kernels);
+std::span<const GemmKernel> kernels_of() {
+  static const std::vector<GemmKernel> kernels = [] {
+    std::vector<GemmKernel> all;
+    append<kElement, Op::n, Op::n>(all);
+    append<kElement, Op::n, Op::t>(all);
+    append<kElement, Op::t, Op::n>(all);
+    append<kElement, Op::t, Op::t>(all);
+    return all;
+  }();
+  return kernels;
 }
 
 }  // namespace
 
-std::span<const GemmKernel> simt_kernels() {
-  static const std::vector<GemmKernel> kernels = [] {
-    std::vector<GemmKernel> all;
-    append_layouts<DType::f16>(all);
-    append_layouts<DType::bf16>(all);
-    append_layouts<DType::f32>(all);
-    return all;
-  }();
-  return kernels;
+template <>
+std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::f16, DType::f32>() {
+  return kernels_of<DType::f16>();
+}
+template <>
+std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::bf16, DType::f32>() {
+  return kernels_of<DType::bf16>();
+}
+template <>
+std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::f32, DType::f32>() {
+  return kernels_of<DType::f32>();
 }
 
 }  // namespace hotgemm::emulate

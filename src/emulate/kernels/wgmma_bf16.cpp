@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> wgmma_bf16_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<WgmmaConfig, DType::bf16, DType::f32>() {
   static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::bf16, DType::f32, 2, 3>();
   return kernels;
 }

@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> wgmma_f16_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<WgmmaConfig, DType::f16, DType::f32>() {
   static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f32, 1, 10>();
   return kernels;
 }

@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> wgmma_f16_sum_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<WgmmaConfig, DType::f16, DType::f16>() {
   static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f16, 4, 3>();
   return kernels;
 }

@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> wmma_f16_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<WmmaConfig, DType::f16, DType::f32>() {
   static const std::vector<GemmKernel> kernels = make_wmma_kernels<DType::f16, DType::f32>();
   return kernels;
 }

@@ -2,7 +2,8 @@
 
 namespace hotgemm::emulate {
 
-std::span<const GemmKernel> wmma_f16_sum_kernels() {
+template <>
+std::span<const GemmKernel> emulated_kernels<WmmaConfig, DType::f16, DType::f16>() {
   static const std::vector<GemmKernel> kernels = make_wmma_kernels<DType::f16, DType::f16>();
   return kernels;
 }

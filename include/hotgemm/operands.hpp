@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hotgemm {
+
+/// Where the operands of one call lie. Leading dimensions are in elements of the matrices as stored.
+///
+/// Set what the call needs, by name, and leave the rest: `{.a = a, .b = b, .d = d, .lda = k, .ldb = n, .ldd = n}`.
+/// C may be null when beta is zero, A and B when alpha or k is zero. D may be C itself with ldc == ldd.
+///
+/// The struct grows at its end only, and `size` tells the library how much of it the caller knows. A caller that was
+/// compiled with an older header passes a smaller size: the missing fields have their defaults. A caller with a newer
+/// header gets Error{not_supported} if a field that this library does not know is not zero. The C ABI has the same
+/// struct with the same rule. (Setters would need a function per field in that ABI, and a call would no longer be one
+/// expression.) So every new field goes to the end, is plain data, and means "not used" when all its bytes are zero.
+///
+/// A field that no kernel of this GPU can use is refused with Error{not_supported} that names the field.
+struct Operands {
+  std::size_t size = sizeof(Operands);  ///< leave it alone: the bytes of this struct as the caller was compiled
+
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* c = nullptr;
+  void* d = nullptr;
+  std::int64_t lda = 0;
+  std::int64_t ldb = 0;
+  std::int64_t ldc = 0;
+  std::int64_t ldd = 0;
+  float alpha = 1.0f;
+  float beta = 0.0f;
+
+  /// The scalars in device memory, read by the kernel when it runs. Where one is not null, `alpha` or `beta` is not
+  /// looked at. C is read whatever the value at `beta_device` is.
+  const float* alpha_device = nullptr;
+  const float* beta_device = nullptr;
+
+  /// A batch with equal distances: elements from one matrix to the next.
+  std::int64_t batch_stride_a = 0;
+  std::int64_t batch_stride_b = 0;
+  std::int64_t batch_stride_c = 0;
+  std::int64_t batch_stride_d = 0;
+  /// A batch with the matrices anywhere: arrays in device memory with the address of each matrix. Then `a`, `b`, `c`
+  /// and `d` are null.
+  const void* const* batch_a = nullptr;
+  const void* const* batch_b = nullptr;
+  const void* const* batch_c = nullptr;
+  void* const* batch_d = nullptr;
+
+  /// Operands of the epilogue, in device memory.
+  const void* bias = nullptr;      ///< one element for each column of D
+  const void* residual = nullptr;  ///< m×n, added to the result
+  std::int64_t ld_residual = 0;
+  std::int64_t batch_stride_residual = 0;
+  void* auxiliary = nullptr;  ///< m×n, the result before the activation: written, for the backward pass
+  std::int64_t ld_auxiliary = 0;
+  std::int64_t batch_stride_auxiliary = 0;
+  const float* scale_a = nullptr;  ///< A is multiplied by it
+  const float* scale_b = nullptr;
+  const float* scale_d = nullptr;  ///< the result is multiplied by it before it is rounded to D's type
+
+  /// Device memory that the kernel may write to: at least Plan::workspace_bytes(), at a multiple of 256 bytes. It need
+  /// not be cleared; no other call may use it until this one has ended. Null: the library's own; see Plan.
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "config/workspace.hpp"
+#include "plan/choice.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+
+/// The workspace of a config's launches for a problem's class; see workspace_size.
+using WorkspaceOf = std::function<WorkspaceSize(const KernelConfig&, const LaunchConfig&, const Workload&)>;
+
+/// Choices whose workspace is within a cap, best first.
+struct Affordable {
+  std::vector<Choice> choices;
+  std::string note;  ///< set if the best choice is not among them: its config, the workspace that it needs, and the cap
+};
+Affordable within_workspace(std::vector<Choice> choices, const Workload& problem, const WorkspaceOf& workspace_of,
+                            std::size_t cap_bytes);
+
+/// The first of `choices` that needs no workspace, or nullptr.
+const Choice* first_without_workspace(const std::vector<Choice>& choices, const Workload& problem,
+                                      const WorkspaceOf& workspace_of);
+
+}  // namespace hotgemm

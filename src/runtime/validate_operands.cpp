@@ -1,0 +1,102 @@
+#include "runtime/validate_operands.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+static_assert(std::is_standard_layout_v<Operands> && std::is_trivially_copyable_v<Operands>);
+static_assert(offsetof(Operands, size) == 0);
+
+/// The first layout ends where the scalars in device memory begin.
+constexpr std::size_t kOldestBytes = offsetof(Operands, alpha_device);
+
+/// The fields that no kernel uses yet are the words from `alpha_device` to `workspace`.
+constexpr std::size_t kFirstUnused = offsetof(Operands, alpha_device);
+constexpr std::size_t kUnusedWords = (offsetof(Operands, workspace) - kFirstUnused) / sizeof(std::uint64_t);
+
+struct Field {
+  const char* name;
+  std::size_t offset;
+};
+// Each is one word, in the order of the struct: a field that is added without a line here fails to compile.
+#define HOTGEMM_FIELD(name) \
+  Field { #name, offsetof(Operands, name) }
+constexpr Field kUnused[] = {
+    HOTGEMM_FIELD(alpha_device),
+    HOTGEMM_FIELD(beta_device),
+    HOTGEMM_FIELD(batch_stride_a),
+    HOTGEMM_FIELD(batch_stride_b),
+    HOTGEMM_FIELD(batch_stride_c),
+    HOTGEMM_FIELD(batch_stride_d),
+    HOTGEMM_FIELD(batch_a),
+    HOTGEMM_FIELD(batch_b),
+    HOTGEMM_FIELD(batch_c),
+    HOTGEMM_FIELD(batch_d),
+    HOTGEMM_FIELD(bias),
+    HOTGEMM_FIELD(residual),
+    HOTGEMM_FIELD(ld_residual),
+    HOTGEMM_FIELD(batch_stride_residual),
+    HOTGEMM_FIELD(auxiliary),
+    HOTGEMM_FIELD(ld_auxiliary),
+    HOTGEMM_FIELD(batch_stride_auxiliary),
+    HOTGEMM_FIELD(scale_a),
+    HOTGEMM_FIELD(scale_b),
+    HOTGEMM_FIELD(scale_d),
+};
+#undef HOTGEMM_FIELD
+static_assert(std::size(kUnused) == kUnusedWords);
+
+std::uint64_t word_at(const Operands& operands, std::size_t offset) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(&operands) + offset, sizeof word);
+  return word;
+}
+
+[[noreturn, gnu::noinline]] void refuse(const Operands& operands) {
+  for (const Field& field : kUnused) {
+    if (word_at(operands, field.offset) == 0) continue;
+    throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
+}
+
+/// All words that must be zero, at once: a warm call comes here, and branches would take longer.
+template <std::size_t... kIndex>
+std::uint64_t any_unused(const Operands& operands, std::index_sequence<kIndex...>) {
+  return (word_at(operands, kFirstUnused + kIndex * sizeof(std::uint64_t)) | ...);
+}
+
+}  // namespace
+
+Operands known_operands(const Operands& given) {
+  if (given.size < kOldestBytes) {
+    throw Error(ErrorCode::invalid_argument, "the operands' size is " + std::to_string(given.size) +
+                                                 "; it is sizeof(hotgemm::Operands), at least " +
+                                                 std::to_string(kOldestBytes));
+  }
+  const auto* bytes = reinterpret_cast<const std::byte*>(&given);
+  const auto is_set = [](std::byte byte) { return byte != std::byte{0}; };
+  if (given.size > sizeof(Operands) && std::any_of(bytes + sizeof(Operands), bytes + given.size, is_set)) {
+    throw Error(ErrorCode::not_supported, "the operands have a field beyond byte " + std::to_string(sizeof(Operands)) +
+                                              ", which this version of hotgemm does not know");
+  }
+  Operands known;
+  std::memcpy(&known, bytes, std::min(given.size, sizeof known));
+  known.size = sizeof known;
+  return known;
+}
+
+void validate_fields(const Operands& operands) {
+  const bool lacks_workspace = operands.workspace == nullptr && operands.workspace_bytes != 0;
+  if (any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0 || lacks_workspace) refuse(operands);
+}
+
+}  // namespace hotgemm

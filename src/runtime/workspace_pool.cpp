@@ -1,0 +1,182 @@
+#include "runtime/workspace_pool.hpp"
+
+#include "base/log.hpp"
+#include "gpu/stream.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::size_t kMostBytes = std::numeric_limits<std::size_t>::max();
+
+/// What a stream asks for when it needs `size` and its largest slab so far is `last`: doubling keeps the sum of all
+/// slabs that it outgrows below the last one.
+WorkspaceSize grown(const WorkspaceSize& size, const WorkspaceSize& last) {
+  return {.scratch_bytes = std::max(size.scratch_bytes, 2 * last.scratch_bytes),
+          .counters = std::max(size.counters, 2 * last.counters)};
+}
+
+WorkspaceSize larger(const WorkspaceSize& a, const WorkspaceSize& b) {
+  return {.scratch_bytes = std::max(a.scratch_bytes, b.scratch_bytes), .counters = std::max(a.counters, b.counters)};
+}
+
+}  // namespace
+
+WorkspaceArgs WorkspacePool::Slab::args() const {
+  return {.scratch = memory.get() + size.counter_bytes(), .counters = memory.get()};
+}
+
+WorkspacePool::~WorkspacePool() {
+  for (StreamSlab* slab = of_streams_.load(); slab != nullptr;) {
+    StreamSlab* next = slab->next;
+    budget_.give_back(slab->slab.size.total_bytes());
+    delete slab;
+    slab = next;
+  }
+  for (const CaptureSlab& waiting : for_captures_) budget_.give_back(waiting.slab.size.total_bytes());
+}
+
+void WorkspacePool::abandon() noexcept {
+  for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) slab->slab.memory.abandon();
+  for (CaptureSlab& waiting : for_captures_) waiting.slab.memory.abandon();
+}
+
+void WorkspacePool::reserve(const WorkspaceSize& size, int captures) {
+  const std::lock_guard lock(mutex_);
+  const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
+  refused_bytes_ = kMostBytes;
+  WorkspaceSize wanted = size;
+  int waiting = 0;
+  std::erase_if(for_captures_, [&](const CaptureSlab& slab) {
+    if (!*slab.is_free) return false;
+    if (slab.slab.size.holds(size)) {
+      ++waiting;
+      return false;
+    }
+    wanted = larger(wanted, slab.slab.size);  // for the plans that it was made for, too
+    budget_.give_back(slab.slab.size.total_bytes());
+    return true;
+  });
+  for (; waiting < captures; ++waiting) {
+    if (capture_bytes() + wanted.total_bytes() > budget_.cap_bytes() / 2) return;
+    std::optional<Slab> slab = make(wanted);
+    if (!slab) return;
+    for_captures_.push_back({.slab = std::move(*slab)});
+  }
+}
+
+std::size_t WorkspacePool::capture_bytes() const {
+  std::size_t bytes = 0;
+  for (const CaptureSlab& slab : for_captures_) bytes += slab.slab.size.total_bytes();
+  return bytes;
+}
+
+std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const WorkspaceSize& size) {
+  // The id and not the handle: a stream that was destroyed may still be at work when its handle is used again.
+  unsigned long long stream_id = 0;
+  driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t capture = 0;
+  CUgraph graph = nullptr;
+  driver_.check(driver_.cuStreamGetCaptureInfo_v3(stream, &status, &capture, &graph, nullptr, nullptr, nullptr),
+                "ask whether the stream is being captured");
+  if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return find_for_capture(capture, stream_id, graph, size);
+  if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return std::nullopt;
+  if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.args();
+  if (size.total_bytes() >= refused_bytes_) return std::nullopt;
+  return make_for_stream(stream_id, size);
+}
+
+const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long stream,
+                                                        const WorkspaceSize& size) const noexcept {
+  const StreamSlab* slab = of_streams_.load(std::memory_order_acquire);
+  while (slab != nullptr && (slab->stream != stream || !slab->slab.size.holds(size))) slab = slab->next;
+  return slab;
+}
+
+std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(unsigned long long stream, const WorkspaceSize& size) {
+  const std::lock_guard lock(mutex_);
+  if (const StreamSlab* found = slab_of(stream, size)) return found->slab.args();
+  const StreamSlab* last = slab_of(stream, {});
+  std::optional<Slab> slab;
+  if (last != nullptr) slab = make(grown(size, last->slab.size));
+  if (!slab) slab = make(size);
+  if (!slab) {
+    refused_bytes_ = std::min(refused_bytes_.load(), size.total_bytes());
+    return std::nullopt;
+  }
+  auto* made = new StreamSlab{.stream = stream, .slab = std::move(*slab), .next = of_streams_.load()};
+  of_streams_.store(made, std::memory_order_release);
+  return made->slab.args();
+}
+
+std::optional<WorkspaceArgs> WorkspacePool::find_for_capture(unsigned long long capture, unsigned long long stream,
+                                                             CUgraph graph, const WorkspaceSize& size) {
+  const std::lock_guard lock(mutex_);
+  CaptureSlab* best = nullptr;
+  for (CaptureSlab& slab : for_captures_) {
+    if (!slab.slab.size.holds(size)) continue;
+    const bool is_free = *slab.is_free;
+    if (!is_free && slab.capture == capture && slab.stream == stream) return slab.slab.args();
+    if (!is_free) continue;
+    if (best == nullptr || slab.slab.size.total_bytes() < best->slab.size.total_bytes()) best = &slab;
+  }
+  if (best == nullptr || !tie_to_graph(best->is_free, graph)) return std::nullopt;
+  best->capture = capture;
+  best->stream = stream;
+  return best->slab.args();
+}
+
+/// From now on the graph, and all that is made of it, hold the slab.
+bool WorkspacePool::tie_to_graph(const IsFree& is_free, CUgraph graph) const {
+  auto* owned = new IsFree(is_free);
+  const CUhostFn release = [](void* object) {
+    auto* slab_is_free = static_cast<IsFree*>(object);
+    **slab_is_free = true;
+    delete slab_is_free;
+  };
+  *is_free = false;
+  CUuserObject object = nullptr;
+  CUresult result = driver_.cuUserObjectCreate(&object, owned, release, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  if (result != CUDA_SUCCESS) {
+    release(owned);
+  } else {
+    result = driver_.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    if (result != CUDA_SUCCESS) driver_.cuUserObjectRelease(object, 1);  // which calls `release`
+  }
+  if (result == CUDA_SUCCESS) return true;
+  log(LogLevel::warn,
+      "a captured kernel runs without workspace: tie workspace to a graph: " + driver_.describe(result));
+  return false;
+}
+
+std::optional<WorkspacePool::Slab> WorkspacePool::make(const WorkspaceSize& size) {
+  const std::size_t bytes = size.total_bytes();
+  if (!budget_.take(bytes)) {
+    log(LogLevel::info, "no workspace of " + std::to_string(bytes) + " bytes: " + std::to_string(budget_.used_bytes()) +
+                            " of " + std::to_string(budget_.cap_bytes()) + " are in use");
+    return std::nullopt;
+  }
+  try {
+    const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
+    Slab slab{.memory = DeviceBuffer(driver_, bytes), .size = size};
+    if (size.counters > 0) {
+      const OwnedStream stream(driver_);
+      driver_.check(driver_.cuMemsetD32Async(slab.memory.get(), 0, size.counters, stream.get()), "clear counters");
+      stream.synchronize();
+    }
+    return slab;
+  } catch (const Error& error) {
+    budget_.give_back(bytes);
+    if (error.code() == ErrorCode::context_lost) throw;
+    log(LogLevel::warn, "no workspace of " + std::to_string(bytes) + " bytes: " + error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,82 @@
+#pragma once
+
+// How stages of family `wgmma` get the tiles of an operand.
+//
+// A policy of loading is a class with the members of TensorLoad. The pipeline calls them from one thread, and knows of
+// an operand no more than its tile.
+
+#include "ptx/bulk_copy.hpp"
+#include "shared/wgmma_config.hpp"
+
+namespace hotgemm {
+
+enum class Operand { a, b };
+
+/// Bulk copies by tensor. Of a tile that kSharers blocks share, each copies its part, to all of them.
+template <Operand kOperand, WgmmaTile kTile, int kSharers>
+class TensorLoad {
+  static constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
+  static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
+
+ public:
+  /// `rank` is that of this block in its cluster.
+  HOTGEMM_DEVICE TensorLoad(const WgmmaArgs& args, u32 rank) : args_(args), rank_(rank) {}
+
+  /// Called once, before the first copy, and only if there will be one.
+  HOTGEMM_DEVICE void prefetch_maps() const {
+    const TensorMap &whole = this->whole(), &rest = this->rest();
+    const int extent = this->extent();
+    if (!kTile.k_major || extent >= kRows) ptx::prefetch_tensormap(whole);
+    if (kTile.k_major && extent % kRows != 0) ptx::prefetch_tensormap(rest);
+  }
+
+  /// Bytes that come for the tile at `outer`, from all blocks that share it. The copy engine takes longer for a row
+  /// beyond the matrix than for one of it. Where such rows are m's or n's they are left out, and what was there before
+  /// is multiplied into rows or columns that D does not have; where they are k's, they must be zeros.
+  HOTGEMM_DEVICE u32 bytes(int outer) const {
+    if constexpr (!kTile.k_major) return kTile.bytes();
+    const int rows = min_of(extent() - outer, kTile.rows());
+    return static_cast<u32>(max_of(rows, 0) * kTile.slabs() * kTile.swizzle_bytes);
+  }
+
+  /// Copies this block's part of the tile that begins at `outer`, `k`, slab by slab, to the stage's place `shared`; the
+  /// bytes are counted at `barrier`.
+  HOTGEMM_DEVICE void copy(u32 shared, int outer, int k, u32 barrier) const {
+    const TensorMap &whole = this->whole(), &rest = this->rest();
+    const int extent = this->extent();
+    const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
+    // Or the producer's few registers spill. Host compilers do not look into the pragma.
+    [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;
+#pragma unroll kUnroll
+    for (int slab = 0; slab < kTile.slabs(); ++slab) {
+#pragma unroll
+      for (int i = 0; i < kBoxes; ++i) {
+        const int row = first + i * kRows, column = slab * kTile.slab_elements();
+        const int left = kTile.k_major ? extent - outer - row : kRows;
+        if (left <= 0) continue;
+        const TensorMap& map = left < kRows ? rest : whole;
+        copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
+                 kTile.k_major ? k + column : outer + column, kTile.k_major ? outer + row : k + row, barrier);
+      }
+    }
+  }
+
+ private:
+  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
+    if constexpr (kSharers == 1) {
+      ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier);
+    } else {
+      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, (1 << kSharers) - 1);
+    }
+  }
+
+  HOTGEMM_DEVICE const TensorMap& whole() const { return kOperand == Operand::a ? args_.a : args_.b; }
+  HOTGEMM_DEVICE const TensorMap& rest() const { return kOperand == Operand::a ? args_.a_rest : args_.b_rest; }
+  /// Of the matrix along m (or n).
+  HOTGEMM_DEVICE int extent() const { return kOperand == Operand::a ? args_.gemm.m : args_.gemm.n; }
+
+  const WgmmaArgs& args_;
+  u32 rank_;
+};
+
+}  // namespace hotgemm

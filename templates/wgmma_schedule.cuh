@@ -1,0 +1,68 @@
+#pragma once
+
+// Which work a block of family `wgmma` does, and in which order.
+//
+// A schedule is a class with the members of WholeTiles. Producer and consumers each walk through the same items, so
+// that they agree without speaking to each other.
+
+#include "ptx/index.hpp"
+#include "shared/gemm_args.hpp"
+#include "shared/tile_order.hpp"
+#include "shared/wgmma_config.hpp"
+
+namespace hotgemm {
+
+/// A tile of D, and the k-tiles whose products are added up for it.
+struct WorkItem {
+  int m;  ///< first row of the tile
+  int n;  ///< first column
+  int first_k_tile;
+  int k_tiles;  ///< at least 1; or 0 in every item, where k is 0
+  u32 turn;     ///< how many items this block has taken before
+};
+
+/// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order.
+template <WgmmaConfig kConfig>
+class WholeTiles {
+ public:
+  /// `rank` is that of this block in its cluster.
+  HOTGEMM_DEVICE WholeTiles(const GemmArgs& args, u32 rank)
+      : args_(args),
+        rank_(rank),
+        k_tiles_((args.k + kConfig.block_k - 1) / kConfig.block_k),
+        tiles_m_(tiles(args.m, kConfig.block_m * kConfig.cluster_m)),
+        tiles_n_(tiles(args.n, kConfig.block_n * kConfig.cluster_n)) {}
+
+  /// Whether there is a product to compute at all.
+  HOTGEMM_DEVICE bool has_products() const { return k_tiles_ > 0; }
+
+  /// Calls use(item) for each item of this block. Where a group of tiles reaches beyond D, so may a block's tile, which
+  /// nobody stores.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_item(Use&& use) const {
+    const u32 groups = tiles_m_ * tiles_n_;
+    const u32 step = ptx::grid_size() / kConfig.cluster();
+    u32 group = ptx::block_index() / kConfig.cluster();
+    for (u32 turn = 0; group < groups; ++turn, group += step) {
+      const TileCoord at =
+          tile_at(group, tiles_m_, tiles_n_, static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
+      const int rank = static_cast<int>(rank_);
+      use(WorkItem{.m = (at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,
+                   .n = (at.n * kConfig.cluster_n + rank / kConfig.cluster_m) * kConfig.block_n,
+                   .first_k_tile = 0,
+                   .k_tiles = k_tiles_,
+                   .turn = turn});
+      if constexpr (kConfig.one_tile) return;
+    }
+  }
+
+ private:
+  static HOTGEMM_DEVICE u32 tiles(int extent, int tile) { return static_cast<u32>((extent - 1) / tile + 1); }
+
+  const GemmArgs& args_;
+  u32 rank_;
+  int k_tiles_;
+  u32 tiles_m_, tiles_n_;  // of a cluster's size
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,172 @@
+// How plans come by their workspace. The kernels are those of the library; the test says that the best of them needs
+// workspace.
+
+#include "standin/runtime_fixture.hpp"
+
+#include "config/workspace.hpp"
+
+#include <limits>
+
+namespace hotgemm::standin {
+namespace {
+
+constexpr WorkspaceSize kNeed{.scratch_bytes = 1 << 20, .counters = 16};
+constexpr std::size_t kBytes = (1 << 20) + 256;
+
+class WorkspacePlanTest : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    best_ = Context(options(Policy::estimate)).plan(case_.described()).config();
+  }
+
+  /// The test's Context, with `cap_bytes`, in which the best kernel needs workspace.
+  Context& context_with(std::int64_t cap_bytes, Policy policy = Policy::estimate) {
+    ContextOptions how = options(policy);
+    how.workspace_bytes = cap_bytes;
+    context_.emplace(how);
+    impl_of(*context_).engine().workspace_of = [best = best_](const KernelConfig& config, const LaunchConfig&,
+                                                              const Problem&) {
+      return to_string(config) == best ? kNeed : WorkspaceSize{};
+    };
+    return *context_;
+  }
+  std::size_t used_bytes() { return impl_of(*context_).engine().workspace.used_bytes(); }
+
+  GemmCase case_ = small_case();
+  std::string best_;
+};
+
+TEST_F(WorkspacePlanTest, TheBestKernelGetsItsWorkspace) {
+  Context& context = context_with(16 << 20);
+  const Plan plan = context.plan(case_.described());
+  EXPECT_EQ(plan.config(), best_);
+  EXPECT_EQ(plan.workspace_bytes(), kBytes);
+  EXPECT_THAT(plan.explain(), testing::AllOf(testing::HasSubstr("; 1048832 bytes of workspace, or without: "),
+                                             testing::Not(testing::HasSubstr("are kept"))));
+  EXPECT_EQ(used_bytes(), 2 * kBytes) << "set apart for two captures";
+  expect_right(context, case_, stream());
+  expect_right(context, case_, stream());
+  EXPECT_EQ(used_bytes(), 3 * kBytes);
+  EXPECT_EQ(context.stats().without_workspace, 0u);
+  EXPECT_EQ(context.stats().plans, 1u);
+}
+
+TEST_F(WorkspacePlanTest, AWarmCallAllocatesNothing) {
+  Context& context = context_with(16 << 20);
+  expect_right(context, case_, stream());
+  const std::size_t calls = standin().calls("cuMemAlloc");
+  CaseRun run(driver_, case_, stream());
+  const std::size_t operands = standin().calls("cuMemAlloc") - calls;
+  context.gemm(stream(), case_.problem, run.operands());
+  EXPECT_EQ(standin().calls("cuMemAlloc"), calls + operands);
+}
+
+/// Where the cap is smaller, the class gets its next kernel, and the plan says which one was better.
+TEST_F(WorkspacePlanTest, ASmallerCapMeansAnotherKernel) {
+  for (const std::size_t cap : {std::size_t{0}, kBytes - 1}) {
+    Context& context = context_with(static_cast<std::int64_t>(cap));
+    const std::size_t calls = standin().calls("cuMemAlloc");
+    const Plan plan = context.plan(case_.described());
+    EXPECT_EQ(standin().calls("cuMemAlloc"), calls);
+    EXPECT_NE(plan.config(), best_);
+    EXPECT_EQ(plan.workspace_bytes(), 0u);
+    EXPECT_THAT(plan.explain(), testing::HasSubstr(best_ + " needs 1048832 bytes of workspace, and at most " +
+                                                   std::to_string(cap) + " are kept"));
+    expect_right(context, case_, stream());
+    EXPECT_EQ(context.stats().without_workspace, 0u);
+  }
+}
+
+TEST_F(WorkspacePlanTest, ASmallerCapThanTheTunedKernelNeedsMeansAnotherKernel) {
+  Context& context = context_with(0, Policy::tune);
+  impl_of(context).engine().workspace_of = [](const KernelConfig& config, const LaunchConfig&, const Problem&) {
+    return std::holds_alternative<SimtConfig>(config) ? WorkspaceSize{} : kNeed;
+  };
+  expect_right(context, case_, stream());
+  EXPECT_EQ(context.stats().tuned, 1u);
+  EXPECT_THAT(context.plan(case_.described()).config(), testing::StartsWith("simt_"));
+}
+
+TEST_F(WorkspacePlanTest, TheCapHoldsForAllStreams) {
+  Context& context = context_with(static_cast<std::int64_t>(3 * kBytes));  // half of it for captures: one
+  const OwnedStream second(driver_), third(driver_);
+  for (const CUstream on : {stream(), second.get(), third.get()}) expect_right(context, case_, on);
+  EXPECT_EQ(used_bytes(), 3 * kBytes);
+  EXPECT_EQ(context.stats().without_workspace, 1u);
+  EXPECT_THAT(context.plan(case_.described()).explain(), testing::HasSubstr("as 1 launches so far"));
+}
+
+TEST_F(WorkspacePlanTest, WhereTheGpuHasNoMemoryTheOtherKernelRuns) {
+  Context& context = context_with(16 << 20);
+  context.plan(case_.described());
+  CaseRun run(driver_, case_, stream());
+  standin().fail("cuMemAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  run.fill(CaseRun::Data::integers, 1);
+  run.run([&](const Operands& o) { context.gemm(stream(), case_.problem, o); });
+  EXPECT_EQ(run.inexact(), "");
+  EXPECT_EQ(context.stats().without_workspace, 1u);
+  EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::HasSubstr("CUDA_ERROR_OUT_OF_MEMORY")));
+}
+
+TEST_F(WorkspacePlanTest, AColdCallOnACapturingStreamAllocatesNothing) {
+  Context& context = context_with(16 << 20);
+  CaseRun run(driver_, case_, stream());
+  const std::size_t calls = standin().calls("cuMemAlloc");
+  CUgraph graph = nullptr;
+  ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  context.gemm(stream(), case_.problem, run.operands());
+  ASSERT_EQ(driver_.cuStreamEndCapture(stream(), &graph), CUDA_SUCCESS);
+  EXPECT_EQ(standin().calls("cuMemAlloc"), calls);
+  EXPECT_EQ(context.stats().without_workspace, 1u);
+  EXPECT_EQ(used_bytes(), 0u);
+  EXPECT_EQ(driver_.cuGraphDestroy(graph), CUDA_SUCCESS);
+  context.plan(case_.described());  // the class is known; now there is time to set workspace apart
+  EXPECT_EQ(used_bytes(), 2 * kBytes);
+  expect_right(context, case_, stream());
+  EXPECT_EQ(context.stats().without_workspace, 1u);
+}
+
+TEST_F(WorkspacePlanTest, AGraphMayOutliveItsContext) {
+  Context& context = context_with(16 << 20);
+  context.plan(case_.described());
+  CaseRun run(driver_, case_, stream());
+  CUgraph graph = nullptr;
+  ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  context.gemm(stream(), case_.problem, run.operands());
+  ASSERT_EQ(driver_.cuStreamEndCapture(stream(), &graph), CUDA_SUCCESS);
+  EXPECT_EQ(context.stats().without_workspace, 0u);
+  forget_context();
+  EXPECT_EQ(driver_.cuGraphDestroy(graph), CUDA_SUCCESS);
+}
+
+TEST_F(WorkspacePlanTest, PrewarmBuildsBothKernels) {
+  const Workload problem = case_.described();
+  ::unsetenv("HOTGEMM_CACHE_PATH");  // what lies on the shelf would not be stored
+  const PrewarmReport report = context_with(16 << 20).prewarm(std::vector{problem}, {.archs = {"sm_90a"}});
+  ASSERT_EQ(report.entries.size(), 2u);
+  EXPECT_EQ(report.entries[0].config, best_);
+  EXPECT_NE(report.entries[1].config, best_);
+  EXPECT_EQ(context_with(16 << 20, Policy::cached_only).plan(problem).workspace_bytes(), kBytes);
+  EXPECT_EQ(context_with(0, Policy::cached_only).plan(problem).workspace_bytes(), 0u);
+}
+
+TEST_F(WorkspacePlanTest, TheCapComesFromTheEnvironmentToo) {
+  EXPECT_EQ(ContextOptions::from_environment().workspace_bytes, std::int64_t{256} << 20);
+  for (const auto& [text, bytes] : {std::pair<const char*, std::int64_t>{"0", 0}, {"4096", 4096}, {"3M", 3 << 20}}) {
+    ::setenv("HOTGEMM_WORKSPACE_BYTES", text, 1);
+    EXPECT_EQ(ContextOptions::from_environment().workspace_bytes, bytes);
+  }
+  for (const char* bad : {"", "-1", "much", "9223372036854775808"}) {
+    ::setenv("HOTGEMM_WORKSPACE_BYTES", bad, 1);
+    expect_thrown(ErrorCode::invalid_argument, {"HOTGEMM_WORKSPACE_BYTES is \"" + std::string(bad) + "\""},
+                  [] { ContextOptions::from_environment(); });
+  }
+  ::unsetenv("HOTGEMM_WORKSPACE_BYTES");
+  ContextOptions negative = options(Policy::estimate);
+  negative.workspace_bytes = -1;
+  expect_thrown(ErrorCode::invalid_argument, {"workspace_bytes is -1"}, [&] { Context refused(negative); });
+}
+
+}  // namespace
+}  // namespace hotgemm::standin

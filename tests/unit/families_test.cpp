@@ -1,0 +1,291 @@
+// What a family must have beside its registration. A failure names what is missing, and where to add it;
+// CONTRIBUTING.md lists the same steps.
+
+#include "config/families.hpp"
+
+#include "config/template_bundle.hpp"
+#include "config/traits.hpp"
+#include "ladder/ladder.hpp"
+#include "unit/plan_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kRoot = HOTGEMM_SOURCE_DIR;
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string missing(const Family& family, const std::string& what) {
+  return "family " + std::string(family.name) + " has no " + what + " (CONTRIBUTING.md, \"A family\")";
+}
+
+std::string upper_camel(std::string_view name) {
+  std::string text(name);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+TEST(Families, AreRegisteredUnderOneName) {
+  std::set<std::string_view> names;
+  for (const Family& family : families()) {
+    const std::string name(family.name);
+    EXPECT_TRUE(names.insert(family.name).second) << "two families are named " << name;
+    EXPECT_EQ(family.config, upper_camel(name) + "Config");
+    EXPECT_EQ(family.header, name + ".cuh");
+    EXPECT_EQ(family.function, name + "_gemm");
+  }
+}
+
+TEST(Families, HaveATemplateWithTheirFunctionAndParameter) {
+  for (const Family& family : families()) {
+    const std::string text = text_of(kRoot / "templates" / family.header);
+    EXPECT_FALSE(text.empty()) << missing(family, "template: add templates/" + std::string(family.header));
+    const std::string signature = std::string(family.function) + "(const " + std::string(family.args) + "& ";
+    EXPECT_NE(text.find(signature), std::string::npos)
+        << missing(family, "function " + signature + "args) in templates/" + std::string(family.header));
+  }
+}
+
+/// Configs of a family: the default one, and those of its menu for `traits`.
+template <class Config>
+std::vector<Config> some_configs(const GemmTraits& traits) {
+  std::vector<Config> configs = {Config{}};
+  for (const KernelConfig& config : menus(traits)) {
+    if (const auto* one = std::get_if<Config>(&config)) configs.push_back(*one);
+  }
+  return configs;
+}
+
+TEST(Families, HaveAMenu) {
+  for_each_family([]<class Config>(std::type_identity<Config>) {
+    const Family& family = FamilyOf<Config>::kFamily;
+    bool has_one = false;
+    for (const KernelTypes& types : family.types) {
+      const GemmTraits traits =
+          make_traits({types.element, types.accumulator}, {}, false, 16 / size_bytes(types.element));
+      has_one = has_one || some_configs<Config>(traits).size() > 1;
+    }
+    EXPECT_TRUE(has_one) << missing(family, "menu: its append_menu in src/plan/candidates.cpp appends nothing");
+  });
+}
+
+TEST(Families, TakeTheTypesThatTheyState) {
+  for_each_family([]<class Config>(std::type_identity<Config>) {
+    const Family& family = FamilyOf<Config>::kFamily;
+    for (const DType element : {DType::f16, DType::bf16, DType::f32}) {
+      for (const DType accumulator : {DType::f16, DType::bf16, DType::f32}) {
+        const GemmTraits traits = make_traits({element, accumulator}, {}, false, 16 / size_bytes(element));
+        const std::vector<Config> configs = some_configs<Config>(traits);
+        const bool takes = std::ranges::any_of(configs, [&](const Config& config) {
+          return std::ranges::any_of(kArchTable,
+                                     [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
+        });
+        EXPECT_EQ(std::ranges::count(family.types, KernelTypes{element, accumulator}), takes ? 1 : 0)
+            << "family " << family.name << ": is_legal and the registered types disagree on " << to_string(traits);
+      }
+    }
+  });
+}
+
+/// A tile of a menu as the shortlist sees it: the fields of its kind.
+std::string tile_of(const KernelConfig& config) {
+  std::string text(family_of(config).name);
+  const auto add = [&](const ConfigField& field, auto value) {
+    if (field.kind == FieldKind::tile) text += "_" + (field.tag + std::to_string(static_cast<int>(value)));
+  };
+  std::visit([&](const auto& c) { c.visit_fields(c, add); }, config);
+  return text;
+}
+
+TEST(Families, HaveNoTileThatIsLegalNowhere) {
+  std::set<std::string> tiles, legal;
+  for (const TypePair& types : kAllTypes) {
+    for (const Layout& layout : kLayouts) {
+      const GemmTraits traits = make_traits(types, layout, false, 16 / size_bytes(types.element));
+      for (const KernelConfig& config : menus(traits)) {
+        const std::string tile = tile_of(config);
+        tiles.insert(tile);
+        if (legal.contains(tile)) continue;
+        const bool is_somewhere =
+            std::ranges::any_of(kArchTable, [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
+        if (is_somewhere) legal.insert(tile);
+      }
+    }
+  }
+  for (const std::string& tile : tiles) {
+    EXPECT_TRUE(legal.contains(tile)) << "no kernel of the tile " << tile
+                                      << " is legal on any architecture: see is_legal in templates/shared/"
+                                      << tile.substr(0, tile.find('_')) << "_config.hpp";
+  }
+}
+
+template <class Config>
+std::map<std::string, int> added_values(const Config& config) {
+  std::map<std::string, int> values;
+  Config::visit_fields(config, [&](const ConfigField& field, auto value) {
+    if (field.is_added) values[field.name] = value;
+  });
+  return values;
+}
+
+TEST(Families, VaryEachAddedField) {
+  for_each_family([]<class Config>(std::type_identity<Config>) {
+    std::vector<Config> configs;
+    for (const TypePair& types : kAllTypes) {
+      for (const int vec : {1, 16 / size_bytes(types.element)}) {
+        const std::vector<Config> some = some_configs<Config>(make_traits(types, {}, false, vec));
+        configs.insert(configs.end(), some.begin(), some.end());
+      }
+    }
+    for (const Rung& rung : rungs()) {
+      if (rung.config && std::holds_alternative<Config>(*rung.config))
+        configs.push_back(std::get<Config>(*rung.config));
+    }
+    const Config defaults;
+    for (const auto& [name, value] : added_values(defaults)) {
+      const auto differs = [&](const Config& config) { return added_values(config).at(name) != value; };
+      EXPECT_TRUE(std::ranges::any_of(configs, differs))
+          << "field " << name << " of family " << FamilyOf<Config>::kFamily.name << " has its default in every menu ("
+          << "src/plan/) and rung (src/ladder/rung_table.hpp): nobody uses it";
+    }
+  });
+}
+
+TEST(Families, HaveAGoldenRender) {
+  for (const Family& family : families()) {
+    const std::string beginning = "hotgemm_" + std::string(family.name) + "_m";
+    bool has_one = false;
+    for (const auto& entry : fs::directory_iterator(kRoot / "tests" / "golden")) {
+      has_one = has_one || entry.path().filename().string().starts_with(beginning);
+    }
+    EXPECT_TRUE(has_one) << missing(family, "golden render: add a case to kGolden in tests/unit/render_test.cpp");
+  }
+}
+
+TEST(Families, HaveEmulatedKernelsAndMutants) {
+  const std::string mutants = text_of(kRoot / "tests/emulate/mutants.py");
+  ASSERT_FALSE(mutants.empty());
+  for (const Family& family : families()) {
+    const std::string name(family.name), program = "tests/emulate/mutant_" + name + ".cpp";
+    EXPECT_TRUE(fs::exists(kRoot / program)) << missing(family, "program that runs its mutants: add " + program);
+    EXPECT_NE(mutants.find("\n    \"" + name + "_"), std::string::npos)
+        << missing(family, "mutants: add some, named " + name + "_…, to MUTANTS in tests/emulate/mutants.py");
+  }
+  std::set<std::string> names;
+  for (const Family& family : families()) names.emplace(family.name);
+  for (const auto& entry : fs::directory_iterator(kRoot / "tests/emulate")) {
+    const std::string stem = entry.path().stem().string();
+    if (entry.path().extension() != ".cpp" || !stem.starts_with("mutant_") || stem == "mutant_runner") continue;
+    EXPECT_TRUE(names.contains(stem.substr(7))) << entry.path() << " is for a family that is not registered";
+  }
+}
+
+TEST(Families, HaveAPage) {
+  for (const Family& family : families()) {
+    const std::string page = "docs/kernels/" + std::string(family.name) + ".md";
+    EXPECT_TRUE(fs::exists(kRoot / page)) << missing(family, "page: add " + page);
+    EXPECT_NE(text_of(kRoot / "README.md").find("(" + page + ")"), std::string::npos)
+        << missing(family, "row in README.md that links to " + page);
+  }
+}
+
+std::string types_text(const Family& family) {
+  std::string text;
+  for (const KernelTypes& types : family.types) {
+    text += (text.empty() ? "" : ", ") + std::string(to_string(types.element)) + " in " +
+            std::string(to_string(types.accumulator));
+  }
+  return text;
+}
+
+/// docs/kernels/README.md as the registrations say it.
+std::string page_index() {
+  std::string text =
+      "# The families of kernels\n\n"
+      "`tests/unit/families_test.cpp` writes this page from the registrations in `src/config/families.hpp`.\n\n"
+      "| page | template | runs on | elements, and what their sums are kept in |\n|---|---|---|---|\n";
+  for (const Family& family : families()) {
+    const std::string name(family.name), header(family.header);
+    text += "| [" + name + "](" + name + ".md) | [" + header + "](../../templates/" + header + ") | " +
+            std::string(family.runs_on) + " | " + types_text(family) + " |\n";
+  }
+  return text;
+}
+
+bool updates() {
+  const char* update = std::getenv("HOTGEMM_UPDATE_GOLDEN");
+  return update != nullptr && std::string(update) == "1";
+}
+
+std::string word_of(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::tile: return "tile";
+    case FieldKind::pipeline: return "pipeline";
+    case FieldKind::depth: return "pipeline, its depth";
+    case FieldKind::rung: return "rungs alone";
+  }
+  return "";
+}
+
+template <class Config>
+std::string field_table() {
+  std::string text = "| field | tag | decides | meaning |\n|---|---|---|---|\n";
+  const Config defaults;
+  Config::visit_fields(defaults, [&](const ConfigField& field, auto) {
+    text += "| `" + std::string(field.name) + "` | `" + field.tag + "` | " + word_of(field.kind) + " | " +
+            field.meaning + " |\n";
+  });
+  return text;
+}
+
+const std::string kFieldsBegin = "<!-- fields -->\n", kFieldsEnd = "<!-- /fields -->\n";
+
+/// The page with `table` between its marks; empty if it has no marks.
+std::string with_field_table(const std::string& page, const std::string& table) {
+  const std::size_t from = page.find(kFieldsBegin), to = page.find(kFieldsEnd);
+  if (from == page.npos || to == page.npos) return "";
+  return page.substr(0, from + kFieldsBegin.size()) + table + page.substr(to);
+}
+
+TEST(Families, HaveTheirFieldsOnTheirPage) {
+  for_each_family([]<class Config>(std::type_identity<Config>) {
+    const fs::path path = kRoot / "docs/kernels" / (std::string(FamilyOf<Config>::kFamily.name) + ".md");
+    const std::string page = text_of(path), expected = with_field_table(page, field_table<Config>());
+    ASSERT_FALSE(expected.empty()) << path << " lacks the lines between which the table of fields stands:\n"
+                                   << kFieldsBegin << kFieldsEnd;
+    if (updates()) std::ofstream(path, std::ios::binary) << expected;
+    EXPECT_EQ(text_of(path), expected) << path << "; HOTGEMM_UPDATE_GOLDEN=1 writes the table of fields";
+  });
+}
+
+TEST(Families, HaveAnIndexOfPages) {
+  const fs::path path = kRoot / "docs/kernels/README.md";
+  if (updates()) std::ofstream(path, std::ios::binary) << page_index();
+  EXPECT_EQ(text_of(path), page_index()) << path << "; HOTGEMM_UPDATE_GOLDEN=1 rewrites it";
+  std::set<std::string> pages = {"README.md"};
+  for (const Family& family : families()) pages.insert(std::string(family.name) + ".md");
+  for (const auto& entry : fs::directory_iterator(path.parent_path())) {
+    EXPECT_TRUE(pages.contains(entry.path().filename().string()))
+        << entry.path() << " is for a family that is not registered";
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm

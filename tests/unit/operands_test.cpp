@@ -1,0 +1,131 @@
+#include "runtime/validate_operands.hpp"
+
+#include <hotgemm/hotgemm.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+using testing::HasSubstr;
+
+struct Refusal {
+  ErrorCode code;
+  std::string message;
+};
+template <class Call>
+Refusal refusal_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::internal, "nothing was thrown"};
+}
+
+float device_float;
+void* device() { return &device_float; }
+
+TEST(Operands, TheCommonCallIsOneExpressionAndLeavesTheRestUnused) {
+  const Operands o{
+      .a = device(), .b = device(), .c = device(), .d = device(), .lda = 8, .ldb = 8, .ldc = 8, .ldd = 8, .beta = 1};
+  EXPECT_EQ(o.size, sizeof(Operands));
+  EXPECT_EQ(o.alpha, 1.0f);
+  EXPECT_TRUE(has_known_size(o));
+  EXPECT_NO_THROW(validate_fields(o));
+}
+
+TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
+  const void* const* matrices = nullptr;
+  const void* address = device();
+  matrices = &address;
+  void* writable = device();
+  const std::vector<std::pair<std::string, std::function<void(Operands&)>>> fields = {
+      {"alpha_device", [](Operands& o) { o.alpha_device = &device_float; }},
+      {"beta_device", [](Operands& o) { o.beta_device = &device_float; }},
+      {"batch_stride_a", [](Operands& o) { o.batch_stride_a = 1; }},
+      {"batch_stride_b", [](Operands& o) { o.batch_stride_b = -1; }},
+      {"batch_stride_c", [](Operands& o) { o.batch_stride_c = std::int64_t{1} << 40; }},
+      {"batch_stride_d", [](Operands& o) { o.batch_stride_d = 1; }},
+      {"batch_a", [&](Operands& o) { o.batch_a = matrices; }},
+      {"batch_b", [&](Operands& o) { o.batch_b = matrices; }},
+      {"batch_c", [&](Operands& o) { o.batch_c = matrices; }},
+      {"batch_d", [&](Operands& o) { o.batch_d = &writable; }},
+      {"bias", [](Operands& o) { o.bias = device(); }},
+      {"residual", [](Operands& o) { o.residual = device(); }},
+      {"ld_residual", [](Operands& o) { o.ld_residual = 8; }},
+      {"batch_stride_residual", [](Operands& o) { o.batch_stride_residual = 8; }},
+      {"auxiliary", [](Operands& o) { o.auxiliary = device(); }},
+      {"ld_auxiliary", [](Operands& o) { o.ld_auxiliary = 8; }},
+      {"batch_stride_auxiliary", [](Operands& o) { o.batch_stride_auxiliary = 8; }},
+      {"scale_a", [](Operands& o) { o.scale_a = &device_float; }},
+      {"scale_b", [](Operands& o) { o.scale_b = &device_float; }},
+      {"scale_d", [](Operands& o) { o.scale_d = &device_float; }},
+  };
+  for (const auto& [name, set] : fields) {
+    Operands o;
+    set(o);
+    const Refusal refusal = refusal_of([&] { validate_fields(o); });
+    EXPECT_EQ(refusal.code, ErrorCode::not_supported) << name;
+    EXPECT_THAT(refusal.message, HasSubstr(" " + name + " ")) << name;
+  }
+}
+
+TEST(Operands, AWorkspaceHasAnAddress) {
+  Operands o;
+  o.workspace_bytes = 256;
+  const Refusal refusal = refusal_of([&] { validate_fields(o); });
+  EXPECT_EQ(refusal.code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refusal.message, HasSubstr("workspace is null, but workspace_bytes is 256"));
+  o.workspace = device();
+  EXPECT_NO_THROW(validate_fields(o));
+}
+
+/// What a caller with an older header passes ends earlier: the library must not read what lies behind it.
+TEST(Operands, AnOlderCallersFieldsArriveAndTheOthersHaveTheirDefaults) {
+  Operands older{.a = device(), .lda = 7, .alpha = 3};
+  older.size = offsetof(Operands, batch_stride_a);
+  older.batch_stride_a = 99;  // other memory of the caller
+  older.workspace_bytes = 99;
+  ASSERT_FALSE(has_known_size(older));
+  const Operands known = known_operands(older);
+  EXPECT_TRUE(has_known_size(known));
+  EXPECT_EQ(known.a, device());
+  EXPECT_EQ(known.lda, 7);
+  EXPECT_EQ(known.alpha, 3.0f);
+  EXPECT_EQ(known.batch_stride_a, 0);
+  EXPECT_EQ(known.workspace_bytes, 0u);
+}
+
+TEST(Operands, ANewerCallersUnknownFieldMustBeUnused) {
+  struct Newer {
+    Operands known;
+    std::int64_t added = 0;
+  } newer;
+  newer.known.lda = 7;
+  newer.known.size = sizeof newer;
+  EXPECT_EQ(known_operands(newer.known).lda, 7);
+  newer.added = std::int64_t{1} << 56;  // its last byte
+  const Refusal refusal = refusal_of([&] { known_operands(newer.known); });
+  EXPECT_EQ(refusal.code, ErrorCode::not_supported);
+  EXPECT_THAT(refusal.message, HasSubstr("beyond byte " + std::to_string(sizeof(Operands))));
+}
+
+TEST(Operands, ASizeThatNoVersionHadIsRefused) {
+  Operands o;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{8}, offsetof(Operands, alpha_device) - 1}) {
+    o.size = size;
+    const Refusal refusal = refusal_of([&] { known_operands(o); });
+    EXPECT_EQ(refusal.code, ErrorCode::invalid_argument);
+    EXPECT_THAT(refusal.message, HasSubstr("size is " + std::to_string(size)));
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
