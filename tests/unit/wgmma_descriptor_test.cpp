@@ -1,7 +1,7 @@
 // Tests that an operand lies where its descriptor says: wgmma reads where copies by tensor map write.
 
-#include "shared/gemm_types.hpp"
 #include "shared/wgmma_descriptor.hpp"
+#include "shared/gemm_types.hpp"
 
 #include <gtest/gtest.h>
 
