@@ -105,7 +105,8 @@ constexpr bool are_legal(const auto& lines) {
   }
   return are;
 }
-static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors));
+static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors),
+              "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
 int deepest(WgmmaConfig config, const GemmTraits& traits) {

@@ -145,6 +145,17 @@ TEST(Problem, PresetsAreWhatTheirNamesSay) {
   EXPECT_EQ(parse_types("s8*s8>f32").compute, ComputeType::s32);
 }
 
+TEST(Problem, EveryElementTypeHasAPreset) {
+  for (int i = 0; i < kElementTypes; ++i) {
+    const auto type = static_cast<DType>(i);
+    if (type == DType::s32) continue;  // only sums and results are of this type
+    EXPECT_NO_THROW(EXPECT_EQ(parse_types(to_string(type)).a, type))
+        << "type " << to_string(type)
+        << " has no preset: add a constant to include/hotgemm/problem.hpp, and its name to kPresets in "
+           "src/config/problem_text.cpp";
+  }
+}
+
 TEST(Problem, KeysMayBeLeftOutAndComeInAnyOrder) {
   EXPECT_EQ(parse_problem("16x32x64 tt bf16"), parse_problem("16 32 64 tt bf16"));
   EXPECT_EQ(parse_workload("  16x32x64\ttt  bf16 "), Workload(parse_problem("16 32 64 tt bf16")));
@@ -239,7 +250,7 @@ TEST(Problem, EnumerationsRoundTrip) {
     const auto type = static_cast<DType>(i);
     EXPECT_EQ(parse_dtype(to_string(type)), type);
   }
-  EXPECT_EQ(kElementTypes, 7);
+  EXPECT_EQ(kElementTypes, 7) << "the number of enumerators of DType; if you added one, raise it";
   EXPECT_EQ(to_string(static_cast<DType>(kElementTypes)), "");
   EXPECT_EQ(parse_compute_type("tf32"), ComputeType::tf32);
   for (const Op op : {Op::n, Op::t}) EXPECT_EQ(parse_op(to_string(op)), op);
