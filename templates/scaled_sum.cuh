@@ -10,7 +10,8 @@
 
 namespace hotgemm {
 
-/// An op of the epilogue: alpha * sum + beta * C. Another op has the same members.
+/// An op of the epilogue: alpha * sum + beta * C. Another op has the same members. An op is also called for elements
+/// beyond the edge of D, which are not stored: it must not read memory there.
 template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;

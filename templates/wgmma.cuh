@@ -30,6 +30,7 @@
 #include "wgmma_epilogue.cuh"
 #include "wgmma_load.cuh"
 #include "wgmma_schedule.cuh"
+#include "wgmma_sink.cuh"
 
 namespace hotgemm {
 
@@ -59,7 +60,8 @@ struct WgmmaParts {
       TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n>;  // blocks beside each other share A,
   using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m>;  // those below each other B
   using Schedule = WholeTiles<kConfig>;
-  using Epilogue = WgmmaEpilogue<kTraits, kConfig, ScaledSum<kTraits>>;
+  using Sink = typename SinkOf<kTraits, kConfig>::Type;
+  using Epilogue = WgmmaEpilogue<kTraits, kConfig, ScaledSum<kTraits>, Sink>;
 };
 
 /// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for config and traits.
@@ -80,6 +82,7 @@ class WgmmaGemm {
   using Cursor = StageCursor<kStages>;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
+  using Sink = typename Epilogue::Sink;
 
  public:
   HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread) : WgmmaGemm(args, thread, cluster_rank()) {}
@@ -103,8 +106,7 @@ class WgmmaGemm {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
       consume(warpgroup - 1);
     }
-    // What the copy engine still reads must stay. All threads wait, or else the compiler serialises the products.
-    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();
+    Sink::drain();  // by all threads
     // A block ends when its neighbours have all that it sends them, and it has what they send.
     if constexpr (kCluster > 1 && !kConfig.one_tile) meet();
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_wait();
@@ -141,7 +143,7 @@ class WgmmaGemm {
       load_a_.prefetch_maps();
       load_b_.prefetch_maps();
     }
-    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::prefetch_tensormap(args_.d);
+    Sink::prefetch_maps(args_);
   }
 
   /// All threads of block or cluster.

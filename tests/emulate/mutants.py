@@ -206,23 +206,26 @@ MUTANTS = {
     "wgmma_turn_not_given_on": ("wgmma.cuh", "    if constexpr (kConfig.ping_pong) end_turn(consumer, item);\n", ""),
     # ---- family wgmma: epilogue ----
     "wgmma_no_barrier_before_store": (
-        "wgmma_epilogue.cuh", "    ptx::bar_warp_sync(~0u);  // and of two buffers the other one has been read by the lanes\n", ""),
+        "wgmma_sink.cuh",
+        "    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer, and have read the other one if there are two\n", ""),
+    "wgmma_no_barrier_before_bulk_store": (
+        "wgmma_sink.cuh", "    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer\n", ""),
     "wgmma_no_barrier_before_stage": (
-        "wgmma_epilogue.cuh",
-        "    if (kBulk || kBuffers == 1 || Op::kReadsC) ptx::bar_warp_sync(~0u);  // the buffer has been read\n", ""),
-    "wgmma_no_proxy_fence": ("wgmma_epilogue.cuh", "    if constexpr (kBulk) ptx::fence_proxy_async();\n", ""),
+        "wgmma_sink.cuh", "    ptx::bar_warp_sync(~0u);  // the copy engine has read the buffer\n", ""),
+    "wgmma_no_proxy_fence": ("wgmma_sink.cuh", "    ptx::fence_proxy_async();\n", ""),
     "wgmma_one_store_too_many_in_flight": (
-        "wgmma_epilogue.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>",
-        "cp_async_bulk_wait_group_read<kBuffers>"),
+        "wgmma_sink.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>", "cp_async_bulk_wait_group_read<kBuffers>"),
     "wgmma_block_ends_before_its_stores": (
-        "wgmma.cuh",
-        "    if constexpr (kConfig.stores_in_bulk(kTraits)) ptx::cp_async_bulk_wait_group_read<0>();\n", ""),
-    "wgmma_c_not_waited_for": ("wgmma_epilogue.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
-    "wgmma_last_rows_taken_for_whole": ("wgmma_epilogue.cuh", "row + kRows <= args_.m &&", "row < args_.m &&"),
+        "wgmma_sink.cuh", "drain() { ptx::cp_async_bulk_wait_group_read<0>(); }", "drain() {}"),
+    "wgmma_bulk_store_cut_within_a_chunk": (
+        "wgmma_sink.cuh", "args_.n % kChunkElements == 0", "args_.n > 0"),
+    "wgmma_c_not_waited_for": ("wgmma_staging.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
+    "wgmma_last_rows_taken_for_whole": (
+        "wgmma_sink.cuh", "if (piece.row + WgmmaConfig::kStoreRows <= args_.m &&", "if (piece.row < args_.m &&"),
     "wgmma_rows_off_by_one": (
-        "wgmma_epilogue.cuh", "row + at.row >= args_.m ||", "row + at.row > args_.m ||"),
+        "wgmma_staging.cuh", "row + at.row >= args_.m ||", "row + at.row > args_.m ||"),
     "wgmma_columns_off_by_one": (
-        "wgmma_epilogue.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
+        "wgmma_staging.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
     # ---- family wmma ----
     "wmma_tile_overwritten_while_it_is_read": ("wmma.cuh", "      ptx::bar_sync();  // the tile before has been read\n", ""),
     "wmma_products_before_the_tile_is_there": (

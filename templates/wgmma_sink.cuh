@@ -1,0 +1,133 @@
+#pragma once
+
+// The sinks of family `wgmma`: how a warp's results leave for D.
+//
+// A sink is a class with the public members of LaneSink. The epilogue calls, for each piece of a warp's part of the
+// tile: buffer; open; load_c if the op reads C; put for each 16 columns; close. It calls end_tile after the last piece.
+// A kernel calls prefetch_maps at its start and drain at its end.
+
+#include "ptx/bulk_copy.hpp"
+#include "wgmma_staging.cuh"
+
+namespace hotgemm {
+
+/// The lanes store, neighbouring lanes to neighbouring addresses. D may have any alignment.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+class LaneSink {
+  using Staging = WgmmaStaging<kTraits, kConfig>;
+
+ public:
+  using Pairs = typename Staging::Pairs;
+  static constexpr int kPieceColumns = Staging::kPieceColumns;
+  /// True if a piece should have kPieceColumns columns even where it then begins among columns that are stored already.
+  static constexpr bool kWantsWholePieces = false;
+
+  HOTGEMM_DEVICE LaneSink(const WgmmaArgs& args, int lane, u32 buffers)
+      : args_(args.gemm), staging_(args.gemm, lane, buffers) {}
+
+  static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
+  /// By all threads, before the block ends: what stores still read must stay until they have read it.
+  static HOTGEMM_DEVICE void drain() {}
+
+  /// The address of piece `number`'s buffer.
+  HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
+  /// Waits until the warp may write the piece. `reads_c`: load_c follows.
+  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
+    static_cast<void>(piece);
+    if (Staging::kBuffers == 1 || reads_c) ptx::bar_warp_sync(~0u);  // the lanes have read the buffer
+  }
+  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
+  /// Takes columns `group` * 16 and up of the piece.
+  HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
+    staging_.put(piece, group, pairs);
+  }
+  /// Sends the piece to D.
+  HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
+    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer, and have read the other one if there are two
+    if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n) {
+      staging_.store_whole(piece);
+    } else {
+      staging_.store_inside(piece);
+    }
+  }
+  HOTGEMM_DEVICE void end_tile() const { ptx::bar_warp_sync(~0u); }
+
+ private:
+  const GemmArgs& args_;
+  Staging staging_;
+};
+
+/// The copy engine stores, which leaves the load-store units to the consumers that multiply. It writes whole 16-byte
+/// chunks, so the lanes store rows that end within a chunk.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+class BulkSink {
+  using Staging = WgmmaStaging<kTraits, kConfig>;
+  static constexpr int kBuffers = Staging::kBuffers;
+  static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element);
+  static constexpr int kPieces =
+      kConfig.consumer_m() / kWgmmaM * div_up(kConfig.consumer_n(), Staging::kPieceColumns);  // of a warp, in a tile
+
+ public:
+  using Pairs = typename Staging::Pairs;
+  static constexpr int kPieceColumns = Staging::kPieceColumns;
+  static constexpr bool kWantsWholePieces = true;  // all boxes of the map have the same width
+
+  HOTGEMM_DEVICE BulkSink(const WgmmaArgs& args, int lane, u32 buffers)
+      : map_(args.d), args_(args.gemm), staging_(args.gemm, lane, buffers) {}
+
+  static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { ptx::prefetch_tensormap(args.d); }
+  /// All threads wait, or else the compiler serialises the products.
+  static HOTGEMM_DEVICE void drain() { ptx::cp_async_bulk_wait_group_read<0>(); }
+
+  HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
+  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
+    static_cast<void>(reads_c);
+    // The buffer had the piece before the last one. But where a tile has an odd number of pieces, the next tile begins
+    // with the buffer that this tile ended with.
+    const bool follows_itself = piece.number == 0 && kPieces % 2 != 0;
+    if (staging_.lane() == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
+    if (staging_.lane() == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
+    ptx::bar_warp_sync(~0u);  // the copy engine has read the buffer
+  }
+  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
+  HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
+    staging_.put(piece, group, pairs);
+  }
+  HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
+    ptx::fence_proxy_async();
+    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer
+    const bool inside = piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n;
+    // The copy engine leaves out what lies outside of D, but not within 16 bytes.
+    const bool in_bulk = piece.cols == kPieceColumns &&
+                         (inside || (piece.row < args_.m && piece.col < args_.n && args_.n % kChunkElements == 0));
+    if (!in_bulk) {
+      if (inside) {
+        staging_.store_whole(piece);
+      } else {
+        staging_.store_inside(piece);
+      }
+    }
+    if (staging_.lane() == 0) {
+      if (in_bulk) ptx::cp_async_bulk_tensor_2d_store(map_, piece.col, piece.row, piece.buffer);
+      ptx::cp_async_bulk_commit_group();  // empty if not, so that groups count pieces
+    }
+  }
+  HOTGEMM_DEVICE void end_tile() const {}
+
+ private:
+  const TensorMap& map_;
+  const GemmArgs& args_;
+  Staging staging_;
+};
+
+/// The sink that a config asks for.
+template <GemmTraits kTraits, WgmmaConfig kConfig, bool kBulk = kConfig.stores_in_bulk(kTraits)>
+struct SinkOf {
+  using Type = LaneSink<kTraits, kConfig>;
+};
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+struct SinkOf<kTraits, kConfig, true> {
+  using Type = BulkSink<kTraits, kConfig>;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,186 @@
+#pragma once
+
+// The way of a warp's results through shared memory, for family `wgmma`: stmatrix puts them into a buffer, and lanes
+// move them between the buffer and global memory.
+
+#include "ptx/memory.hpp"
+#include "ptx/mma.hpp"
+#include "ptx/stmatrix.hpp"
+#include "ptx/warp.hpp"
+#include "shared/fragment.hpp"
+#include "shared/wgmma_config.hpp"
+
+namespace hotgemm {
+
+/// A part of a warp's results that leaves at once: its 16 rows, and 128 bytes of each or less.
+struct WgmmaPiece {
+  int number;  // in the warp's part of the tile
+  u32 buffer;  // the sink's, in shared memory
+  int cols;
+  int stored;  // columns that an earlier piece has stored already
+  int row;     // of D, for the first element
+  int col;
+};
+
+/// The buffers of one warp, in shared memory. Their rows are swizzled.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+class WgmmaStaging {
+  static constexpr int kRows = WgmmaConfig::kStoreRows;
+  static constexpr int kElementBytes = size_bytes(kTraits.element);
+  static_assert(2 * kElementBytes == sizeof(u32), "stmatrix and ldmatrix move pairs of 16-bit elements");
+  /// Elements that a lane moves at once between a buffer and D.
+  static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
+
+ public:
+  static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
+  static constexpr int kBuffers = kConfig.store_buffers(kTraits);
+
+  /// A piece as ldmatrix and stmatrix have it: four pairs for each 16 columns.
+  struct Pairs {
+    u32 at[kPieceColumns / 16][4];
+  };
+
+  /// `buffers` is the address of the first buffer.
+  HOTGEMM_DEVICE WgmmaStaging(const GemmArgs& args, int lane, u32 buffers)
+      : args_(args), lane_(lane), buffers_(buffers) {}
+
+  HOTGEMM_DEVICE int lane() const { return lane_; }
+  /// Pieces take the buffers in turns.
+  HOTGEMM_DEVICE u32 buffer(int number) const { return buffers_ + number % kBuffers * WgmmaConfig::kStoreBytes; }
+
+  /// Puts columns `group` * 16 and up into the piece's buffer.
+  HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
+    ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
+  }
+
+  /// The piece's part of C, through the piece's buffer. Elements outside of the matrix are zeros.
+  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
+    const int cols = piece.cols, row = piece.row, col = piece.col;
+#pragma unroll 4
+    for (int pass = 0; pass < passes(cols); ++pass) {
+      const Vector at = vector(cols, pass);
+      if (is_uneven(cols) && at.row >= kRows) continue;
+      const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
+      const u64 c = valid > 0 ? element_address(args_.c, args_.ldc, row + at.row, col + at.col) : args_.c;
+      const u32 shared = in_buffer(piece.buffer, at.row, at.col);
+      if constexpr (kVector > 1) {
+        ptx::cp_async<kVector * kElementBytes>(shared, c, valid * kElementBytes);
+      } else {
+        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(c) : static_cast<u16>(0));
+      }
+    }
+    if constexpr (kVector > 1) {
+      ptx::cp_async_commit_group();
+      ptx::cp_async_wait_group<0>();
+    }
+    ptx::bar_warp_sync(~0u);
+    Pairs c = {};
+#pragma unroll
+    for (int group = 0; group < cols / 16; ++group) ptx::ldmatrix_x4(c.at[group], matrix_row(piece.buffer, group * 16));
+    if (cols % 16 != 0) load_last_columns(c.at[cols / 16], piece.buffer, cols);
+    ptx::bar_warp_sync(~0u);
+    return c;
+  }
+
+  /// Stores a piece that lies inside D from its buffer, by all lanes.
+  HOTGEMM_DEVICE void store_whole(const WgmmaPiece& piece) const {
+    const int cols = piece.cols, row = piece.row, col = piece.col;
+    constexpr int kBatch = 4;  // loads in flight before the first store
+#pragma unroll
+    for (int first = 0; first < passes(cols); first += kBatch) {
+      ptx::Vec4 values[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (!has_vector(cols, first + i)) continue;
+        const Vector at = vector(cols, first + i);
+        values[i] = load_vector(in_buffer(piece.buffer, at.row, at.col));
+      }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (!has_vector(cols, first + i)) continue;
+        const Vector at = vector(cols, first + i);
+        store_vector(element_address(args_.d, args_.ldd, row + at.row, col + at.col), values[i]);
+      }
+    }
+  }
+
+  /// Stores what lies inside D of the columns that are not stored yet.
+  HOTGEMM_DEVICE void store_inside(const WgmmaPiece& piece) const {
+    const int cols = piece.cols, row = piece.row, col = piece.col;
+#pragma unroll 1
+    for (int pass = 0; pass < passes(cols); ++pass) {
+      const Vector at = vector(cols, pass);
+      if (at.row >= kRows || row + at.row >= args_.m || at.col < piece.stored) continue;
+      const u64 d = element_address(args_.d, args_.ldd, row + at.row, col + at.col);
+      const u32 shared = in_buffer(piece.buffer, at.row, at.col);
+      if (col + at.col + kVector <= args_.n) {
+        store_vector(d, load_vector(shared));
+      } else {
+#pragma unroll 1
+        for (int e = 0; col + at.col + e < args_.n; ++e)
+          ptx::st_global_b16(d + e * kElementBytes, ptx::ld_shared_b16(shared + e * kElementBytes));
+      }
+    }
+  }
+
+ private:
+  HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
+    return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
+  }
+  /// The address that this lane hands to ldmatrix and stmatrix: rows 0 to 7, 8 to 15 of eight columns, then of the next
+  /// eight.
+  HOTGEMM_DEVICE u32 matrix_row(u32 buffer, int col) const {
+    return in_buffer(buffer, lane_ % 16, col + lane_ / 16 * 8);
+  }
+  /// Eight columns of C, of which the buffer has nothing behind: two matrices, and their rows once more.
+  HOTGEMM_DEVICE void load_last_columns(u32 (&c)[4], u32 buffer, int cols) const {
+    ptx::ldmatrix_x4(c, in_buffer(buffer, lane_ % 16, cols - 8));
+  }
+
+  // ---- between buffer and global memory: vectors, neighbouring lanes along the row ----
+
+  struct Vector {
+    int row;
+    int col;
+  };
+  HOTGEMM_DEVICE Vector vector(int cols, int pass) const {
+    const int index = pass * kWarpSize + lane_;
+    return {index / (cols / kVector), index % (cols / kVector) * kVector};
+  }
+  static constexpr int passes(int cols) { return div_up(kRows * cols / kVector, kWarpSize); }
+  /// Whether a lane of the last pass may have nothing to do.
+  static constexpr bool is_uneven(int cols) { return kRows * cols / kVector % kWarpSize != 0; }
+
+  HOTGEMM_DEVICE static u64 element_address(u64 matrix, i64 ld, int row, int col) {
+    return matrix + static_cast<u64>(row * ld + col) * kElementBytes;
+  }
+
+  HOTGEMM_DEVICE bool has_vector(int cols, int pass) const {
+    return pass < passes(cols) && (!is_uneven(cols) || vector(cols, pass).row < kRows);
+  }
+
+  HOTGEMM_DEVICE static ptx::Vec4 load_vector(u32 shared) {
+    if constexpr (kVector == 8) {
+      return ptx::ld_shared_v4_b32(shared);
+    } else if constexpr (kVector == 2) {
+      return {ptx::ld_shared_b32(shared), 0, 0, 0};
+    } else {
+      return {ptx::ld_shared_b16(shared), 0, 0, 0};
+    }
+  }
+  HOTGEMM_DEVICE static void store_vector(u64 d, const ptx::Vec4& value) {
+    if constexpr (kVector == 8) {
+      ptx::st_global_v4_b32(d, value);
+    } else if constexpr (kVector == 2) {
+      ptx::st_global_b32(d, value.x);
+    } else {
+      ptx::st_global_b16(d, static_cast<u16>(value.x));
+    }
+  }
+
+  const GemmArgs& args_;
+  int lane_;
+  u32 buffers_;
+};
+
+}  // namespace hotgemm
