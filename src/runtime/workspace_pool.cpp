@@ -77,16 +77,20 @@ std::size_t WorkspacePool::capture_bytes() const {
 }
 
 std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const WorkspaceSize& size) {
-  // The id and not the handle: a stream that was destroyed may still be at work when its handle is used again.
-  unsigned long long stream_id = 0;
-  driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t capture = 0;
   CUgraph graph = nullptr;
   driver_.check(driver_.cuStreamGetCaptureInfo_v3(stream, &status, &capture, &graph, nullptr, nullptr, nullptr),
                 "ask whether the stream is being captured");
-  if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return find_for_capture(capture, stream_id, graph, size);
+  // The handle: the driver gives no id of a stream that is being captured, and such a stream cannot be destroyed and
+  // its handle be used again within one capture.
+  if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+    return find_for_capture(capture, reinterpret_cast<std::uintptr_t>(stream), graph, size);
+  }
   if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return std::nullopt;
+  // The id and not the handle: a stream that was destroyed may still be at work when its handle is used again.
+  unsigned long long stream_id = 0;
+  driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
   if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.args();
   if (size.total_bytes() >= refused_bytes_) return std::nullopt;
   return make_for_stream(stream_id, size);

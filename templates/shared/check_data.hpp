@@ -50,7 +50,7 @@ constexpr int check_value_c(unsigned seed, int i, int j) {
 /// op(A) * op(B) at (i, j). No sum of positions is formed that an int may not hold.
 constexpr int check_product(unsigned seed, int i, int j, int k, int stride) {
   int sum = 0;
-  for (int l = check_first_k(seed, i, stride); l < k; l = k - l > stride ? l + stride : k) {
+  for (int l = check_first_k(seed, i, stride); l<k; l = k - l> stride ? l + stride : k) {
     sum += nonzero_value(hash_at(seed, static_cast<unsigned>(i), static_cast<unsigned>(l))) * check_value_b(seed, l, j);
   }
   return sum;

@@ -137,7 +137,7 @@ class ReportTest(TuneCase):
         self.assertEqual(sorted(lines[0]["templates"]), ["fma.cuh", "mma.cuh", "simt.cuh", "wgmma.cuh", "wmma.cuh"])
         self.assertIn("nvrtc", lines[0]["toolchain"])
         samples = [line for line in lines if "sample" in line]
-        self.assertEqual({line["sample"].split()[0] for line in samples}, {"8x8x8", "8x16x8"})
+        self.assertEqual({" ".join(line["sample"].split()[:3]) for line in samples}, {"8 8 8", "8 16 8"})
         self.assertTrue(all(line["us"] == 1000 for line in samples))
         self.assertIn("/absent", self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--trace", "/absent/t",
                                                   expect=3).stderr)

@@ -131,8 +131,9 @@ TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
 
 /// Instructions of one launch's iteration, by warps.
 double executions(CeilingInstruction instruction) {
-  const double flops = instruction == CeilingInstruction::wgmma ? 2.0 * kWgmmaM * kCeilingTileB.outer * kCeilingTileB.step_elements() / 4
-                                                                : 2.0 * kMmaM * kMmaN * kMmaK;
+  const double flops = instruction == CeilingInstruction::wgmma
+                           ? 2.0 * kWgmmaM * kCeilingTileB.outer * kCeilingTileB.step_elements() / 4
+                           : 2.0 * kMmaM * kMmaN * kMmaK;
   return ceiling_flops(instruction, 1, 1) / flops;
 }
 

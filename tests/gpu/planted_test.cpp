@@ -62,8 +62,9 @@ void PrintTo(const Victim& victim, std::ostream* out) { *out << victim.family; }
 constexpr Victim kVictims[] = {
     {"mma", "GemmArgs", "args", "MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();",
      "MmaGemm<kTraits, kConfig>(a, tile, ptx::thread_index()).run();", 1020, std::size(kFaults)},
-    {"wgmma", "WgmmaArgs", "args.gemm", "WgmmaGemm<kTraits, kConfig, Instruction>(args, ptx::thread_index()).run();",
-     "WgmmaGemm<kTraits, kConfig, Instruction>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 3},
+    {"wgmma", "WgmmaArgs", "args.gemm",
+     "WgmmaGemm<kTraits, kConfig, Instruction, Parts>(args, ptx::thread_index()).run();",
+     "WgmmaGemm<kTraits, kConfig, Instruction, Parts>(a, ptx::thread_index()).run();", 1024, std::size(kFaults) - 3},
 };
 
 std::string is_config(const KernelConfig& config) {

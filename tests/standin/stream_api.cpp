@@ -93,6 +93,7 @@ CUresult stream_is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
 
 CUresult stream_get_id(CUstream handle, unsigned long long* id) {
   return stream_call("cuStreamGetId", handle, [&](Ledger& ledger, StreamState& stream) {
+    if (stream.capture) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;  // as an H200's driver answers
     if (stream.id == 0) stream.id = ledger.new_serial();
     *id = stream.id;
     return CUDA_SUCCESS;
