@@ -290,7 +290,7 @@ class EmulateTest(CliTest):
 
     def test_a_config_can_be_named(self):
         config = "mma_m32_n48_k48_wm1_wn3_s5_x1_f2_e0_b1"
-        found = self.run_json("emulate", "--shape", "70x50x40", "--config", config)
+        found = self.run_json("emulate", "--shape", "70x50x40", "--align", "16", "--config", config)
         self.assertEqual(found["results"][0]["config"], config)
         self.assertIn(config, self.run_command("emulate", "--list").stdout)
 

@@ -85,7 +85,9 @@ class WgmmaOnGpu : public GpuTest {
       EXPECT_EQ(failures[i], "");
       if (!built[i]) continue;
       // The tuner drops a kernel that spills; the configs here must not, with the widest stores.
-      if (traits.vec_d == 8) EXPECT_EQ(built[i]->cubin().spill_bytes, 0) << built[i]->cubin().symbol;
+      if (traits.vec_d == 8) {
+        EXPECT_EQ(built[i]->cubin().spill_bytes, 0) << built[i]->cubin().symbol;
+      }
       loaded.push_back(std::move(*built[i]));
       loaded.back().load();
     }

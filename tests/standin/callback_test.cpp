@@ -14,6 +14,8 @@ namespace {
 
 class CallbackTest : public RuntimeTest {
  protected:
+  CallbackTest() { has_real_kernels_ = false; }  // see CompileElsewhere
+
   static std::vector<Workload> problems(int count) {
     std::vector<Workload> all;
     for (int i = 0; i < count; ++i) all.emplace_back(Problem{.m = 8, .n = 16 + 64 * i, .k = 32 + 512 * i});
