@@ -13,7 +13,7 @@
 
 namespace hotgemm {
 
-/// What may be done for a problem class that has not been planned yet.
+/// The actions that are allowed for a problem class that has not been planned yet.
 enum class Policy {
   cached_only,  ///< what `estimate` would pick must lie in the cache, else Error{not_prepared}: nothing is compiled
   estimate,     ///< never measure: exact record, else nearest record by the model, else the model
@@ -47,7 +47,7 @@ struct ContextOptions {
   HOTGEMM_API static ContextOptions from_environment();
 };
 
-/// How often things happened, since the context was made.
+/// Counts of events since the context was made.
 struct Stats {
   std::uint64_t plans = 0;              ///< problem classes planned
   std::uint64_t tuned = 0;              ///< of these, measured now
@@ -119,7 +119,7 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// What hgemm uses: made on first use from the environment, never destroyed.
+  /// The context of hgemm. It is made on first use from the environment and never destroyed.
   HOTGEMM_API static Context& default_context();
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.

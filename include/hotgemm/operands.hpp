@@ -5,7 +5,7 @@
 
 namespace hotgemm {
 
-/// Where the operands of one call lie. Leading dimensions are in elements of the matrices as stored.
+/// The addresses and strides of one call's operands. Leading dimensions are in elements of the matrices as stored.
 ///
 /// Set what the call needs, by name, and leave the rest: `{.a = a, .b = b, .d = d, .lda = k, .ldb = n, .ldd = n}`.
 /// C may be null when beta is zero, A and B when alpha or k is zero. D may be C itself with ldc == ldd.

@@ -11,7 +11,7 @@
 
 namespace hotgemm {
 
-/// Where a plan's kernel came from.
+/// The origin of a plan's kernel.
 enum class Origin {
   tuned,      ///< measured for this problem class on this GPU model
   nearest,    ///< the record of a similar class, chosen by the model
@@ -20,7 +20,7 @@ enum class Origin {
 /// "tuned", "nearest", "estimated".
 HOTGEMM_API std::string_view to_string(Origin origin);
 
-/// What a kernel takes of the GPU.
+/// The resources of the GPU that a kernel uses.
 struct Resources {
   int registers = 0;    ///< per thread
   int spill_bytes = 0;  ///< stores and loads of spilled registers, as ptxas counts them

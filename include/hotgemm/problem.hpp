@@ -17,7 +17,7 @@ enum class ComputeType : unsigned char {
   s32,   ///< integers; sums wrap
 };
 
-/// How much of its accuracy a compute type may give up for speed. It differs for FP8 elements and for TF32 only.
+/// The accuracy that a compute type may give up for speed. It differs for FP8 elements and for TF32 only.
 enum class ComputeMode : unsigned char {
   precise,  ///< FP8: partial sums are promoted to f32 often. TF32: elements are rounded to nearest
   fast,     ///< FP8: the tensor core sums all of k. TF32: elements are truncated
@@ -57,10 +57,10 @@ enum class SumOrder : unsigned char {
   batch_invariant,  ///< also, a row of D has the same bits whatever m is
 };
 
-/// Where the matrices of a batch lie.
+/// The placement of the matrices of a batch in memory.
 enum class BatchKind : unsigned char { strided, pointers };
 
-/// How one dimension of A or B is divided among groups.
+/// The division of one dimension of A or B among groups.
 enum class GroupKind : unsigned char {
   none,
   rows,         ///< rows of A, one group after another; B has a matrix for each group
@@ -71,7 +71,7 @@ enum class GroupKind : unsigned char {
 enum class Bias : unsigned char { none, per_column, per_row };
 enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu };
 
-/// How the elements of an operand are scaled.
+/// The scale factors of an operand's elements.
 enum class Scaling : unsigned char {
   none,
   tensor,         ///< one factor
@@ -80,7 +80,7 @@ enum class Scaling : unsigned char {
   block_128x128,  ///< a factor for each square of 128 by 128 elements
 };
 
-/// What happens to a sum before it is stored, in this order and in f32:
+/// The operations on a sum before it is stored, in this order and in f32:
 /// scales, alpha, beta * C, bias, auxiliary output, activation or gate, residual, maximum, scale of D.
 struct Epilogue {
   Scaling scale_a = Scaling::none;
@@ -96,7 +96,7 @@ struct Epilogue {
   friend bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 
-/// What is computed, without pointers: D = alpha * op(A) * op(B) + beta * C.
+/// The computation, without pointers: D = alpha * op(A) * op(B) + beta * C.
 ///
 /// All matrices are row-major. op(A) is m×k, op(B) is k×n, C and D are m×n; a matrix with Op::t is stored transposed
 /// (A as k×m, B as n×k). Column-major users swap the operands: a column-major m×n product is the row-major n×m product
@@ -124,10 +124,10 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// How much workspace a kernel may use.
+/// The amount of workspace that a kernel may use.
 enum class WorkspaceClass : unsigned char { none, small, full };
 
-/// What the operands of a call look like, beside the problem that they belong to.
+/// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
 struct Hints {
   /// Alignment class of A, of B, and of C and D together: the largest of 16, 8, 4, 2, 1 bytes that divides both an
   /// operand's address and the byte length of its leading dimension. By default nothing is promised. An operand whose
