@@ -29,7 +29,8 @@ enum class ErrorCode {
 /// "invalid_argument", …
 HOTGEMM_API std::string_view to_string(ErrorCode code);
 
-/// The exception of every function of the library. what() says what was attempted, with which config, and what came back.
+/// The exception of every function of the library. what() says what was attempted, with which config, and what came
+/// back.
 class HOTGEMM_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
