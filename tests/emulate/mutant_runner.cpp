@@ -2,6 +2,7 @@
 // bank conflicts. Exit status 1 if there is anything. Linked once for the templates of each family as they are, and
 // once per mutant of the family.
 
+#include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
 #include "emulate/mutant_kernels.hpp"
 
