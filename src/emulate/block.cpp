@@ -39,6 +39,13 @@ Block::Block(Cluster& cluster, Grid& grid, std::uint32_t index)
     warp.lanes.push_back(&thread);
   }
   for (int i = 0; i < grid.threads_per_block / kWarpgroupThreads; ++i) warpgroups_.emplace_back(*this, i);
+  choose_laggard();
+}
+
+void Block::choose_laggard() {
+  if (grid_.seed % 2 != 0 || warps_.size() == 1) return;
+  Random random(grid_.seed ^ std::uint64_t{index_} << 32);
+  warps_[random.below(static_cast<std::uint32_t>(warps_.size()))].is_laggard = true;
 }
 
 void Block::report_late_visits() {
@@ -64,17 +71,18 @@ Cluster::Cluster(Grid& grid, std::uint32_t first_block) : grid_(grid), barrier_(
     for (Thread& thread : block.threads()) {
       thread.view = nothing_seen_;
       thread.fiber.start(grid.stacks, run_thread, &thread);
-      ready_.push_back(&thread);
+      wake(thread);
     }
   }
 }
 
 void Cluster::run() {
-  while (land_some_load() || !ready_.empty()) {
-    if (ready_.empty()) continue;
-    std::swap(ready_[grid_.random.below(static_cast<std::uint32_t>(ready_.size()))], ready_.back());
-    Thread& thread = *ready_.back();
-    ready_.pop_back();
+  while (land_some_load() || !ready_.empty() || !ready_laggards_.empty()) {
+    if (ready_.empty() && (ready_laggards_.empty() || !loads_.empty())) continue;
+    std::vector<Thread*>& ready = ready_.empty() ? ready_laggards_ : ready_;
+    std::swap(ready[grid_.random.below(static_cast<std::uint32_t>(ready.size()))], ready.back());
+    Thread& thread = *ready.back();
+    ready.pop_back();
     resume(thread);
   }
   report_end();
@@ -115,7 +123,7 @@ void Cluster::suspend(Thread& thread, Instruction instruction) {
   thread.fiber.suspend();
 }
 
-void Cluster::wake(Thread& thread) { ready_.push_back(&thread); }
+void Cluster::wake(Thread& thread) { (thread.warp->is_laggard ? ready_laggards_ : ready_).push_back(&thread); }
 
 std::uint16_t Cluster::add_agent(std::string name) {
   agents_.push_back(std::move(name));

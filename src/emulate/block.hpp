@@ -68,6 +68,8 @@ class Block {
   void report_late_visits();
 
  private:
+  void choose_laggard();
+
   Cluster& cluster_;
   Grid& grid_;
   std::uint32_t index_;
@@ -86,7 +88,9 @@ class Block {
 };
 
 /// Blocks that live at the same time. The cluster chooses the order of their threads: one thread runs until it suspends
-/// itself, then a random one of those that can continue.
+/// itself, then a random one of those that can continue. With an even seed one warp of each block is a laggard: it runs
+/// only when no other thread can continue and no load is on its way. A random order alone keeps warps that do the same
+/// within a few instructions of each other, and does not show what one warp misses while the others are far ahead.
 class Cluster {
  public:
   /// Makes the cluster whose first block is `first_block`.
@@ -144,7 +148,7 @@ class Cluster {
   std::vector<std::string> agents_;
   ClusterBarrier barrier_;
   std::deque<Block> blocks_;
-  std::vector<Thread*> ready_;
+  std::vector<Thread*> ready_, ready_laggards_;
   std::vector<TensorLoad> loads_;
   std::array<Joined, 8> joined_;
   std::size_t next_joined_ = 0;

@@ -61,4 +61,10 @@ Clock meet(const Clock& a, const Clock& b) {
   return both;
 }
 
+View meet(const View& a, const View& b) {
+  if (a == b) return a;
+  return {std::make_shared<const Clock>(meet(*a.seen, *b.seen)),
+          std::make_shared<const Clock>(meet(*a.fenced, *b.fenced))};
+}
+
 }  // namespace hotgemm::emulate

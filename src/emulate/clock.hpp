@@ -44,7 +44,8 @@ View join(std::span<const Arrival> arrivals);
 View join(const View& a, const View& b);
 /// `clock`, extended by `epoch` of `id`.
 ClockPtr advanced(const Clock& clock, std::size_t id, std::uint32_t epoch);
-/// The events that both clocks contain.
+/// The events that both contain.
 Clock meet(const Clock& a, const Clock& b);
+View meet(const View& a, const View& b);
 
 }  // namespace hotgemm::emulate

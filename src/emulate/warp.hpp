@@ -29,6 +29,7 @@ class Warp {
   std::vector<Thread*> lanes;
   CopyBanks copy_banks;
   std::optional<std::uint32_t> elected;  ///< the lane that elect.sync picks; drawn at the first use
+  bool is_laggard = false;               ///< runs only when nothing else happens
 
   /// Called when a lane reaches an instruction. The last member executes it for all; the others are suspended until
   /// then. `operands` belong to the lane and must outlive the call. Lanes of different warps, and disjoint sets of

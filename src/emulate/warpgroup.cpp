@@ -2,37 +2,37 @@
 
 #include "emulate/block.hpp"
 #include "emulate/number.hpp"
+#include "emulate/warp_operations.hpp"
 #include "emulate/wgmma_operand.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <utility>
 
 namespace hotgemm::emulate {
 namespace {
 
 using u32 = std::uint32_t;
 
-constexpr int kRows = 64;
+constexpr int kRows = 64, kWarpRows = kRows / kWarpgroupWarps;
 constexpr u32 kPoison = 0x7fffdeadu;  // a NaN in f32, and in both halves of an f16 pair
 
 float low(u32 pair) { return widen_f16(static_cast<std::uint16_t>(pair)); }
 float high(u32 pair) { return widen_f16(static_cast<std::uint16_t>(pair >> 16)); }
 
-/// Calls use(value in `values`, thread, register, is_upper_half) for each element. For an f32 sum, register r of thread
-/// 32w + 4g + t holds row 16w + g + 8 (r / 2 % 2) and column 8 (r / 4) + 2t + r % 2. For f16, register r holds the
-/// elements 2r and 2r + 1 of that order.
+/// Calls use(value in `values`, lane, register, is_upper_half) for each element of a warp's 16 rows. For an f32 sum,
+/// register r of lane 4g + t holds row g + 8 (r / 2 % 2) and column 8 (r / 4) + 2t + r % 2. For f16, register r holds
+/// the elements 2r and 2r + 1 of that order.
 template <class Use>
-void for_each_element(const WgmmaShape& shape, std::vector<float>& values, int first_thread, int threads,
-                      const Use& use) {
-  for (int thread = first_thread; thread < first_thread + threads; ++thread) {
-    const int warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
+void for_each_element(const WgmmaShape& shape, std::vector<float>& values, const Use& use) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const int g = lane / 4, t = lane % 4;
     for (int i = 0; i < shape.n / 2; ++i) {
-      const int row = 16 * warp + g + 8 * (i / 2 % 2), col = 8 * (i / 4) + 2 * t + i % 2;
+      const int row = g + 8 * (i / 2 % 2), col = 8 * (i / 4) + 2 * t + i % 2;
       float& value = values[static_cast<std::size_t>(row * shape.n + col)];
-      use(value, thread, shape.has_f32_sum ? i : i / 2, !shape.has_f32_sum && i % 2 == 1);
+      use(value, static_cast<std::size_t>(lane), shape.has_f32_sum ? i : i / 2, !shape.has_f32_sum && i % 2 == 1);
     }
   }
 }
@@ -67,90 +67,99 @@ Thread& Warpgroup::thread(int i) const {
   return block_.threads()[static_cast<std::size_t>(index_ * kWarpgroupThreads + i)];
 }
 
-void Warpgroup::multiply(Thread& thread, const WgmmaOperands& operands) {
-  calls_[slot(thread)] = &operands;
-  if (++arrived_ < kWarpgroupThreads) {
-    block_.cluster().suspend(thread, Instruction::wgmma_mma_async);
+int Warpgroup::arrived() const {
+  const auto has_arrived = [](const WarpState& warp) { return !warp.calls.empty(); };
+  return kLanes * static_cast<int>(std::ranges::count_if(warps_, has_arrived));
+}
+
+void Warpgroup::multiply(const Warp& warp, const std::array<void*, kLanes>& operands) {
+  Thread& thread = *warp.lanes.front();
+  WarpState& state = state_of(thread);
+  const auto& first = *static_cast<const WgmmaOperands*>(operands.front());
+  for (std::size_t lane = 1; lane < kLanes; ++lane) {
+    WgmmaOperands same = *static_cast<const WgmmaOperands*>(operands[lane]);
+    same.accumulators = first.accumulators;
+    if (same == first) continue;
+    report(thread, {.hazard = Hazard::bad_operand,
+                    .instruction = Instruction::wgmma_mma_async,
+                    .detail = fmt::format("lanes 0 and {} of the warp give different operands", lane)});
     return;
   }
-  for (int warp = 0; warp < kWarpgroupWarps; ++warp) count(thread, Instruction::wgmma_mma_async);
+  View view = thread.view;
+  for (const Thread* const lane : warp.lanes) view = meet(view, lane->view);
+  const std::shared_ptr<Sum> sum = sum_of(warp, operands);
+  sum->group = state.committed;
+  state.calls.push_back({.operands = first, .view = std::move(view), .group = state.committed, .sum = sum});
+  if (arrived() < kWarpgroupThreads) return;
   if (agrees(thread)) issue(thread);
-  arrived_ = 0;
-  calls_.fill(nullptr);
-  for (int i = 0; i < kWarpgroupThreads; ++i) {
-    if (Thread& other = this->thread(i); &other != &thread) block_.cluster().wake(other);
+  for (WarpState& each : warps_) each.calls.pop_front();
+  for (Thread* const waiting : std::exchange(waiting_, {})) block_.cluster().wake(*waiting);
+}
+
+/// The sum that the warp's products go on with. Or else a new one, which takes its values from the registers.
+std::shared_ptr<Warpgroup::Sum> Warpgroup::sum_of(const Warp& warp, const std::array<void*, kLanes>& operands) {
+  const Thread& thread = *warp.lanes.front();
+  WarpState& state = state_of(thread);
+  const auto& first = *static_cast<const WgmmaOperands*>(operands.front());
+  const auto found = std::ranges::find_if(state.sums, [&](const auto& sum) {
+    return sum->registers.front() == first.accumulators && sum->shape == first.shape;
+  });
+  if (found != state.sums.end()) return *found;
+  if (!state.is_fenced) {
+    report(thread, {.hazard = Hazard::conflict,
+                    .instruction = Instruction::wgmma_mma_async,
+                    .detail = "no wgmma.fence orders it after accesses to the accumulators' registers"});
   }
+  auto sum = std::make_shared<Sum>();
+  sum->shape = first.shape;
+  sum->values.resize(static_cast<std::size_t>(kWarpRows * first.shape.n));
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    sum->registers[lane] = static_cast<const WgmmaOperands*>(operands[lane])->accumulators;
+  }
+  for_each_element(sum->shape, sum->values, [&](float& value, std::size_t lane, int r, bool is_upper) {
+    const u32 bits = static_cast<const u32*>(sum->registers[lane])[r];
+    value = sum->shape.has_f32_sum ? std::bit_cast<float>(bits) : is_upper ? high(bits) : low(bits);
+  });
+  for (void* const registers : sum->registers) {
+    std::fill_n(static_cast<u32*>(registers), first.shape.registers(), kPoison);
+  }
+  return state.sums.emplace_back(std::move(sum));
 }
 
 bool Warpgroup::agrees(Thread& thread) const {
-  const WgmmaOperands& first = *calls_[0];
+  const Call& first = warps_.front().calls.front();
   const auto complain = [&](std::string detail) {
     report(thread,
            {.hazard = Hazard::bad_operand, .instruction = Instruction::wgmma_mma_async, .detail = std::move(detail)});
     return false;
   };
-  for (int i = 0; i < kWarpgroupThreads; ++i) {
-    WgmmaOperands same = *calls_[static_cast<std::size_t>(i)];
-    same.accumulators = first.accumulators;
-    if (same != first) return complain(fmt::format("threads 0 and {} of the warpgroup give different operands", i));
-    if (warps_[static_cast<std::size_t>(i / 32)].committed != warps_[0].committed) {
-      return complain("the warps have committed different numbers of groups");
-    }
+  for (std::size_t warp = 1; warp < kWarpgroupWarps; ++warp) {
+    const Call& call = warps_[warp].calls.front();
+    WgmmaOperands same = call.operands;
+    same.accumulators = first.operands.accumulators;
+    if (same != first.operands) return complain(fmt::format("warps 0 and {} give different operands", warp));
+    if (call.group != first.group) return complain("the warps have committed different numbers of groups");
   }
-  for (const std::uint64_t descriptor : {first.a, first.b}) {
+  for (const std::uint64_t descriptor : {first.operands.a, first.operands.b}) {
     if (WgmmaOperand(descriptor, true).base_offset() != 0) return complain("the emulated device knows no base offset");
   }
   return true;
 }
 
 void Warpgroup::issue(Thread& thread) {
-  const WgmmaOperands& first = *calls_[0];
-  const std::size_t group = warps_[0].committed;
-  const std::shared_ptr<Sum> sum = sum_of(thread, first);
-  sum->group = group;
-  begin_reads(thread, first, group);
-  products_.push_back({first.shape, first.a, first.b, first.accumulate, group, sum});
+  const Call& call = warps_.front().calls.front();
+  const WgmmaOperands& first = call.operands;
+  begin_reads(thread, call);
+  Product& product = products_.emplace_back(Product{first.shape, first.a, first.b, first.accumulate, call.group, {}});
+  for (std::size_t warp = 0; warp < kWarpgroupWarps; ++warp) product.sums[warp] = warps_[warp].calls.front().sum;
 }
 
-std::shared_ptr<Warpgroup::Sum> Warpgroup::sum_of(Thread& thread, const WgmmaOperands& first) {
-  const auto found = std::ranges::find_if(
-      sums_, [&](const auto& sum) { return sum->registers[0] == first.accumulators && sum->shape == first.shape; });
-  const bool is_known = found != sums_.end();
-  if (is_known && std::ranges::none_of((*found)->has, [](bool has) { return has; })) return *found;
-  for (const WarpState& warp : warps_) {
-    if (warp.is_fenced) continue;
-    report(thread, {.hazard = Hazard::conflict,
-                    .instruction = Instruction::wgmma_mma_async,
-                    .detail = "no wgmma.fence orders it after accesses to the accumulators' registers"});
-    break;
-  }
-  if (is_known) sums_.erase(found);
-  auto sum = std::make_shared<Sum>();
-  sum->shape = first.shape;
-  sum->values.resize(static_cast<std::size_t>(kRows * first.shape.n));
-  for (std::size_t i = 0; i < kWarpgroupThreads; ++i) sum->registers[i] = calls_[i]->accumulators;
-  for_each_element(sum->shape, sum->values, 0, kWarpgroupThreads, [&](float& value, int owner, int r, bool is_upper) {
-    const u32 bits = static_cast<const u32*>(sum->registers[static_cast<std::size_t>(owner)])[r];
-    value = sum->shape.has_f32_sum ? std::bit_cast<float>(bits) : is_upper ? high(bits) : low(bits);
-  });
-  for (void* const registers : sum->registers) {
-    std::fill_n(static_cast<u32*>(registers), first.shape.registers(), kPoison);
-  }
-  return sums_.emplace_back(std::move(sum));
-}
-
-void Warpgroup::begin_reads(Thread& thread, const WgmmaOperands& first, std::size_t group) {
-  Clock seen = *this->thread(0).view.seen, fenced = *this->thread(0).view.fenced;
-  const View* last = &this->thread(0).view;
-  for (int i = 1; i < kWarpgroupThreads; ++i) {
-    const View& view = this->thread(i).view;
-    if (view == *last) continue;
-    last = &view;
-    seen = meet(seen, *view.seen);
-    fenced = meet(fenced, *view.fenced);
-  }
-  const AsyncSight sight{seen, fenced, agent_, agent_};
-  const Access access{static_cast<u32>(group + 1), agent_, Instruction::wgmma_mma_async};
+void Warpgroup::begin_reads(Thread& thread, const Call& call) {
+  View view = call.view;
+  for (const WarpState& warp : warps_) view = meet(view, warp.calls.front().view);
+  const AsyncSight sight{*view.seen, *view.fenced, agent_, agent_};
+  const Access access{static_cast<u32>(call.group + 1), agent_, Instruction::wgmma_mma_async};
+  const WgmmaOperands& first = call.operands;
   const auto begin = [&](const WgmmaOperand& operand, int outers) {
     const u32 step_outer = operand.is_k_major() ? 1 : WgmmaOperand::kElementsPerChunk;
     const u32 step_k = operand.is_k_major() ? WgmmaOperand::kElementsPerChunk : 1;
@@ -183,7 +192,7 @@ void Warpgroup::execute(const Product& product) {
   const auto n = static_cast<std::size_t>(shape.n);
   std::vector<double> row(n);
   for (std::size_t i = 0; i < kRows; ++i) {
-    float* const values = product.sum->values.data() + i * n;
+    float* const values = product.sums[i / kWarpRows]->values.data() + i % kWarpRows * n;
     for (std::size_t j = 0; j < n; ++j) {
       double sum = product.accumulate ? static_cast<double>(values[j]) : 0;
       for (std::size_t k = 0; k < WgmmaOperand::kK; ++k) {
@@ -194,23 +203,19 @@ void Warpgroup::execute(const Product& product) {
   }
 }
 
-void Warpgroup::give_back(Sum& sum, std::size_t warp) {
-  sum.has[warp] = true;
-  bool was_touched = false;
-  const int first = static_cast<int>(warp) * 32;
-  for (int i = first; i < first + 32; ++i) {
-    const auto* const registers = static_cast<const u32*>(sum.registers[static_cast<std::size_t>(i)]);
-    was_touched = was_touched ||
-                  std::any_of(registers, registers + sum.shape.registers(), [](u32 bits) { return bits != kPoison; });
-  }
+void Warpgroup::give_back(const Thread& thread, Sum& sum) {
+  const bool was_touched = std::ranges::any_of(sum.registers, [&](const void* all) {
+    const auto* const registers = static_cast<const u32*>(all);
+    return std::any_of(registers, registers + sum.shape.registers(), [](u32 bits) { return bits != kPoison; });
+  });
   if (was_touched) {
-    report(thread(first), {.hazard = Hazard::in_flight,
-                           .instruction = Instruction::wgmma_wait_group,
-                           .other = Instruction::wgmma_mma_async,
-                           .detail = "accumulators were written before the wait for them"});
+    report(thread, {.hazard = Hazard::in_flight,
+                    .instruction = Instruction::wgmma_wait_group,
+                    .other = Instruction::wgmma_mma_async,
+                    .detail = "accumulators were written before the wait for them"});
   }
-  for_each_element(sum.shape, sum.values, first, 32, [&](float& value, int owner, int r, bool is_upper) {
-    u32& bits = static_cast<u32*>(sum.registers[static_cast<std::size_t>(owner)])[r];
+  for_each_element(sum.shape, sum.values, [&](float& value, std::size_t lane, int r, bool is_upper) {
+    u32& bits = static_cast<u32*>(sum.registers[lane])[r];
     if (sum.shape.has_f32_sum) {
       bits = std::bit_cast<u32>(value);
     } else if (is_upper) {
@@ -227,17 +232,25 @@ void Warpgroup::commit(Thread& thread) { ++state_of(thread).committed; }
 
 void Warpgroup::await(Thread& thread, std::size_t pending) {
   WarpState& warp = state_of(thread);
-  const auto index = static_cast<std::size_t>(&warp - warps_.data());
   if (warp.committed <= pending) return;
   const std::size_t groups = warp.committed - pending;
+  await_issue(warp, groups);
   complete(groups);
-  for (const auto& sum : sums_) {
-    if (sum->group >= groups || sum->has[index]) continue;
-    give_back(*sum, index);
+  std::erase_if(warp.sums, [&](const auto& sum) {
+    if (sum->group >= groups) return false;
+    give_back(thread, *sum);
     warp.is_fenced = false;
-  }
-  std::erase_if(sums_, [](const auto& sum) { return std::ranges::all_of(sum->has, [](bool has) { return has; }); });
+    return true;
+  });
   for (Thread* const lane : thread.warp->lanes) lane->view = block_.cluster().join_views(lane->view, completed_);
+}
+
+/// Suspends the running thread until all warps have executed the products of the warp's first `groups` groups.
+void Warpgroup::await_issue(const WarpState& warp, std::size_t groups) {
+  while (!warp.calls.empty() && warp.calls.front().group < groups) {
+    waiting_.push_back(&this_thread());
+    block_.cluster().suspend(this_thread(), Instruction::wgmma_wait_group);
+  }
 }
 
 // ---- instructions ----
@@ -274,8 +287,13 @@ void act_for_warp(Instruction instruction, Act act) {
 }  // namespace
 
 void wgmma_mma_async(const WgmmaOperands& operands) {
-  Warpgroup* const group = warpgroup(Instruction::wgmma_mma_async);
-  if (group != nullptr) group->multiply(this_thread(), operands);
+  if (warpgroup(Instruction::wgmma_mma_async) == nullptr) return;
+  WgmmaOperands own = operands;
+  meet_all_lanes(Instruction::wgmma_mma_async, &own, [](Warp& warp, const WarpCall& call) {
+    Thread& first = *warp.lanes.front();
+    const auto index = static_cast<std::size_t>(first.index / kWarpgroupThreads);
+    first.block->warpgroups()[index].multiply(warp, call.operands);
+  });
 }
 void wgmma_fence() {
   act_for_warp(Instruction::wgmma_fence, [](Warpgroup& group, Thread& thread) { group.fence(thread); });

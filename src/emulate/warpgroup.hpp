@@ -2,10 +2,12 @@
 
 #include "emulate/shared_memory.hpp"
 #include "emulate/thread.hpp"
+#include "emulate/warp.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -35,64 +37,75 @@ struct WgmmaOperands {
   friend bool operator==(const WgmmaOperands&, const WgmmaOperands&) = default;
 };
 
-/// Four warps and their products in flight. From the issue of a product until its warp waits for the product's group,
-/// the accumulators are poison. In this time wgmma may read the operands in shared memory at any moment; here it reads
-/// them at the first wait.
+/// Four warps and their products in flight. Each warp executes a wgmma by itself and goes on: `.sync` holds the lanes
+/// of a warp together, and nothing holds the warps together. The product of all four is issued when the last warp has
+/// executed it; a wait for its group lasts until then. From its own wgmma until its wait for the group, a warp's
+/// accumulators are poison. In this time wgmma may read the operands in shared memory at any moment; here it reads them
+/// at the first wait.
 class Warpgroup {
  public:
   Warpgroup(Block& block, int index);
 
-  /// wgmma.mma_async. The last thread that arrives issues it for all; the others are suspended until then.
-  void multiply(Thread& thread, const WgmmaOperands& operands);
-
-  // Executed once for the warp of `thread`.
+  // Executed once for a warp: that of `thread`, or `warp`.
+  /// wgmma.mma_async. `operands` points to the WgmmaOperands of each lane.
+  void multiply(const Warp& warp, const std::array<void*, kLanes>& operands);
   void fence(Thread& thread);
   void commit(Thread& thread);
   void await(Thread& thread, std::size_t pending);
 
-  int arrived() const { return arrived_; }
-  bool has_arrived(const Thread& thread) const { return calls_[slot(thread)] != nullptr; }
+  /// The number of threads that have executed a wgmma that others of the warpgroup have not.
+  int arrived() const;
+  bool has_arrived(const Thread& thread) const { return !warps_[warp_of(thread)].calls.empty(); }
   Thread& thread(int i) const;
 
  private:
-  /// The accumulators of a product in flight, and their future values.
+  /// The accumulators of a warp for products in flight, and their future values.
   struct Sum {
     WgmmaShape shape;
-    std::array<void*, kWarpgroupThreads> registers;
-    std::vector<float> values;              // 64 rows of n elements
-    std::size_t group;                      // of the last product
-    std::array<bool, kWarpgroupWarps> has;  // by warp: true if its registers are usable again
+    std::array<void*, kLanes> registers;
+    std::vector<float> values;  // 16 rows of n elements
+    std::size_t group;          // of the last product
+  };
+  /// A wgmma that one warp has executed.
+  struct Call {
+    WgmmaOperands operands;  // of lane 0
+    View view;               // what all lanes had seen
+    std::size_t group;
+    std::shared_ptr<Sum> sum;
   };
   struct Product {
     WgmmaShape shape;
     std::uint64_t a, b;
     bool accumulate;
     std::size_t group;
-    std::shared_ptr<Sum> sum;
+    std::array<std::shared_ptr<Sum>, kWarpgroupWarps> sums;
   };
   struct WarpState {
-    std::size_t committed = 0;  // number of groups
-    bool is_fenced = false;     // a fence came after the last access of the threads to the registers
+    std::size_t committed = 0;               // number of groups
+    bool is_fenced = false;                  // a fence came after the last access of the threads to the registers
+    std::deque<Call> calls;                  // of products that are not issued, in order
+    std::vector<std::shared_ptr<Sum>> sums;  // whose registers the warp has not waited for
   };
 
-  static std::size_t slot(const Thread& thread) { return static_cast<std::size_t>(thread.index % kWarpgroupThreads); }
-  WarpState& state_of(const Thread& thread) { return warps_[slot(thread) / 32]; }
+  static std::size_t warp_of(const Thread& thread) {
+    return static_cast<std::size_t>(thread.index % kWarpgroupThreads / kLanes);
+  }
+  WarpState& state_of(const Thread& thread) { return warps_[warp_of(thread)]; }
+  std::shared_ptr<Sum> sum_of(const Warp& warp, const std::array<void*, kLanes>& operands);
   void issue(Thread& thread);
   bool agrees(Thread& thread) const;
-  std::shared_ptr<Sum> sum_of(Thread& thread, const WgmmaOperands& first);
-  void begin_reads(Thread& thread, const WgmmaOperands& first, std::size_t group);
+  void begin_reads(Thread& thread, const Call& first);
+  void await_issue(const WarpState& warp, std::size_t groups);
   void complete(std::size_t groups);
   void execute(const Product& product);
-  void give_back(Sum& sum, std::size_t warp);
+  static void give_back(const Thread& thread, Sum& sum);
 
   Block& block_;
   int index_;
   std::uint16_t agent_;
-  int arrived_ = 0;
-  std::array<const WgmmaOperands*, kWarpgroupThreads> calls_{};
   std::array<WarpState, kWarpgroupWarps> warps_;
+  std::vector<Thread*> waiting_;   // for the issue of a product
   std::vector<Product> products_;  // issued but not executed
-  std::vector<std::shared_ptr<Sum>> sums_;
   View completed_;
   std::size_t completed_groups_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -196,6 +197,20 @@ TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
     }
     EXPECT_GT(compared, 2U);
   }
+}
+
+/// Each tile has one k-tile: no wait for products keeps the warps of a consumer together before its turn ends.
+TEST(EmulatedKernels, WgmmaKeepsItsTurnsWithOneKTile) {
+  std::size_t tested = 0;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    const auto* const config = std::get_if<WgmmaConfig>(&kernel.config);
+    if (config == nullptr || !config->ping_pong) continue;
+    const GemmCase c{.problem = workload_of(kernel.traits, 448, 96, 40), .beta = kernel.traits.reads_c ? 1.0f : 0.0f};
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) expect_right(kernel, c, seed);
+    if (HasFailure()) return;
+    ++tested;
+  }
+  EXPECT_GT(tested, 4U);
 }
 
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {

@@ -203,6 +203,8 @@ MUTANTS = {
     "wgmma_skipped_passes_not_counted": ("wgmma.cuh", "    parity ^= stage / kStages & 1;\n", ""),
     "wgmma_consumers_in_no_turn": (
         "wgmma.cuh", "      if constexpr (kConfig.ping_pong) await_turn(consumer, item);\n", ""),
+    "wgmma_one_warp_ends_the_turn_for_all": (
+        "wgmma.cuh", "kTurnThreads = kWarpSize;", "kTurnThreads = kWarpgroupThreads;"),
     "wgmma_turn_not_given_on": ("wgmma.cuh", "    if constexpr (kConfig.ping_pong) end_turn(consumer, item);\n", ""),
     # ---- family wgmma: epilogue ----
     "wgmma_no_barrier_before_store": (
