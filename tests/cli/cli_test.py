@@ -334,7 +334,9 @@ class MeasuringTest(CliTest):
         self.assertEqual(self.run_json("db", "merge", "all.jsonl", "cache/v1/db")["kept"], 1)
         self.run_command("db", "lint", "all.jsonl")
         text = (self.path / "all.jsonl").read_text()
-        (self.path / "bad.jsonl").write_text(text.replace("64x64x64", "65x64x64"))
+        damaged = text.replace("64 64 64", "65 64 64")
+        self.assertNotEqual(damaged, text)
+        (self.path / "bad.jsonl").write_text(damaged)
         self.assertEqual(self.run_json("db", "lint", "bad.jsonl", expect=2)["findings"][0]["line"], 1)
         self.assertEqual(self.run_json("db", "prune", "--stale")["kept"], 1)
 
