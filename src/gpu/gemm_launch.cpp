@@ -7,27 +7,29 @@ namespace {
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
-/// The last maps that this thread encoded for an operand. A repeated call with the same matrix, such as weights, reuses
-/// them.
-struct EncodedMaps {
+/// The matrix whose maps an operand of `last_args` has.
+struct MappedMatrix {
   TensorMapSpec spec;
   bool is_k_major = false;
-  TensorMap whole;
-  TensorMap rest;
 };
-thread_local constinit EncodedMaps last_a;
-thread_local constinit EncodedMaps last_b;
-thread_local constinit EncodedMaps last_d;
 
-/// Makes sure that `last` holds the maps of `spec`.
-CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, EncodedMaps& last) noexcept {
+/// The arguments of this thread's last launch with tensor maps. A repeated call with the same matrix, such as weights,
+/// reuses its maps where they are: the driver copies arguments when it enqueues a kernel.
+thread_local constinit WgmmaArgs last_args{};
+thread_local constinit MappedMatrix last_a;
+thread_local constinit MappedMatrix last_b;
+thread_local constinit MappedMatrix last_d;
+
+/// Makes sure that `whole` and `rest` are the maps of `spec`. `last` is the matrix that they map now.
+CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, MappedMatrix& last,
+                        TensorMap& whole, TensorMap& rest) noexcept {
   if (spec == last.spec && is_k_major == last.is_k_major) return CUDA_SUCCESS;
-  EncodedMaps maps{.spec = spec, .is_k_major = is_k_major, .whole = {}, .rest = {}};
+  last = {};  // a map that cannot be encoded is not the last one's
   const BoxMaps boxes = box_maps(spec, is_k_major);
   CUresult result = CUDA_SUCCESS;
-  if (boxes.whole) result = encode_tensor_map(driver, *boxes.whole, maps.whole);
-  if (boxes.rest && result == CUDA_SUCCESS) result = encode_tensor_map(driver, *boxes.rest, maps.rest);
-  if (result == CUDA_SUCCESS) last = maps;
+  if (boxes.whole) result = encode_tensor_map(driver, *boxes.whole, whole);
+  if (boxes.rest && result == CUDA_SUCCESS) result = encode_tensor_map(driver, *boxes.rest, rest);
+  if (result == CUDA_SUCCESS) last = {spec, is_k_major};
   return result;
 }
 
@@ -97,25 +99,23 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
   if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, workspace, stream);
-  WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
+  last_args.gemm = args;
+  last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
-  CUresult result = CUDA_SUCCESS;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied
     const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
-    result = find_or_encode(driver, a, maps.a_is_k_major, last_a);
-    if (result == CUDA_SUCCESS) result = find_or_encode(driver, b, maps.b_is_k_major, last_b);
-    with_maps.a = last_a.whole;
-    with_maps.a_rest = last_a.rest;
-    with_maps.b = last_b.whole;
-    with_maps.b_rest = last_b.rest;
-    if (launch.programmatic) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // read while the preceding kernel ends
+    CUresult result = find_or_encode(driver, a, maps.a_is_k_major, last_a, last_args.a, last_args.a_rest);
+    if (result != CUDA_SUCCESS) return result;
+    result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);
+    if (result != CUDA_SUCCESS) return result;
+    if (launch.programmatic) last_args.prefetch = prefetch_bytes(a, b, blocks);  // read while the preceding kernel ends
   }
-  if (maps.d && result == CUDA_SUCCESS) {
-    result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), false, last_d);
-    with_maps.d = last_d.whole;
+  if (maps.d) {
+    TensorMap no_rest;
+    const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), false, last_d, last_args.d, no_rest);
+    if (result != CUDA_SUCCESS) return result;
   }
-  if (result != CUDA_SUCCESS) return result;
-  return enqueue(driver, kernel, launch.programmatic, blocks, &with_maps, workspace, stream);
+  return enqueue(driver, kernel, launch.programmatic, blocks, &last_args, workspace, stream);
 }
 
 }  // namespace hotgemm

@@ -9,11 +9,28 @@
 #include <hotgemm/context.hpp>
 
 namespace hotgemm {
+namespace {
+
+/// Throws the reason why `operands`, which are valid, do not fit a plan for `planned`. Not inlined into warm calls.
+[[noreturn, gnu::noinline]] void refuse(const Operands& operands, const Workload& planned, const KernelConfig& config) {
+  const bool is_zero = operands.beta == 0;
+  if (is_zero != planned.hints.beta_is_zero) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " + to_string(planned));
+  }
+  if (exceeds_tensor_maps(planned, operands)) {
+    throw Error(ErrorCode::not_supported,
+                "a leading dimension is 2^40 bytes or more, which no tensor map holds: " + to_string(config) +
+                    " cannot compute " + to_string(planned) + "; plan for alignment classes of at most 8 bytes");
+  }
+  throw Error(ErrorCode::invalid_argument, "operands are aligned as " + to_string(describe(planned, operands)) +
+                                               "; the plan is for " + to_string(planned));
+}
+
+}  // namespace
 
 void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
-  if (!kernel_->shape.fits(p.m, p.n, p.k)) {
-    throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config));
-  }
+  if (!kernel_->shape.fits(p.m, p.n, p.k)) refuse_size(p);
   if (needs_workspace_) return launch_with_workspace(stream, p, operands);
   enqueue(stream, p, operands, {});
 }
@@ -21,7 +38,15 @@ void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands
 void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
                        const WorkspaceArgs& workspace) const {
   const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace);
-  if (result != CUDA_SUCCESS) driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));
+  if (result != CUDA_SUCCESS) fail(result, p);
+}
+
+void PlanImpl::refuse_size(const Workload& p) const {
+  throw Error(ErrorCode::not_supported, to_string(p) + " is too large for " + to_string(choice_.config));
+}
+
+void PlanImpl::fail(CUresult result, const Workload& p) const {
+  driver_.fail(result, "launch " + to_string(choice_.config) + " for " + to_string(p));
 }
 
 void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
@@ -72,23 +97,13 @@ void Plan::launch(Stream stream, const Operands& operands) const {
   validate_fields(operands);
   validate(problem_, operands);
   if (problem_.m == 0 || problem_.n == 0) return;
-  const Workload found = describe(problem_, operands);
-  if (found.hints.align_a < problem_.hints.align_a || found.hints.align_b < problem_.hints.align_b ||
-      found.hints.align_d < problem_.hints.align_d) {
-    if (exceeds_tensor_maps(problem_, operands)) {
-      throw Error(
-          ErrorCode::not_supported,
-          "a leading dimension is 2^40 bytes or more, which no tensor map holds: " + to_string(impl_->choice().config) +
-              " cannot compute " + to_string(problem_) + "; plan for alignment classes of at most 8 bytes");
-    }
-    throw Error(ErrorCode::invalid_argument,
-                "operands are aligned as " + to_string(found) + "; the plan is for " + to_string(problem_));
-  }
-  if (problem_.hints.beta_is_zero !=
-      found.hints.beta_is_zero) {  // with beta, the kernel of a plan reads C for every value of beta
-    throw Error(ErrorCode::invalid_argument,
-                std::string(found.hints.beta_is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " +
-                    to_string(problem_));
+  const Hints& planned = problem_.hints;
+  const Hints found = hints_of(problem_.types, operands);
+  const bool is_less_aligned =
+      found.align_a < planned.align_a || found.align_b < planned.align_b || found.align_d < planned.align_d;
+  // With beta, the kernel of a plan reads C for every value of beta.
+  if (is_less_aligned || found.beta_is_zero != planned.beta_is_zero) {
+    refuse(operands, problem_, impl_->choice().config);
   }
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   impl_->launch(stream, problem_, operands);

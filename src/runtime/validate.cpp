@@ -110,6 +110,18 @@ void validate_element_alignment(const char* name, const void* pointer, DType dty
   }
 }
 
+/// True only for a matrix that passes all checks, and for nearly every matrix of a call. Its leading dimension is so
+/// small and its address so low that no offset can overflow.
+bool is_plain(const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
+  constexpr std::int64_t kMaxLd = std::int64_t{1} << 27;
+  constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 62;
+  constexpr std::int64_t kMostElementBytes = 8;
+  static_assert(kMaxSize + kMaxTileExtent <= (std::int64_t{1} << 62) / (kMaxLd * kMostElementBytes));
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const auto in_element = address & (static_cast<std::uintptr_t>(size_bytes(dtype)) - 1);
+  return address - 1 < kMaxAddress && in_element == 0 && ld > 0 && ld >= extent.cols && ld <= kMaxLd;
+}
+
 /// The largest power of two, 16 at most, that divides all bits of `bits`.
 int alignment_of(std::uint64_t bits) { return 1 << std::countr_zero(bits | 16); }
 
@@ -159,6 +171,12 @@ void validate(const Workload& w) {
 }
 
 void validate(const Problem& p, const Operands& o) {
+  const Extent of_d = extent_of_d(p);
+  const bool is_plain_c = o.beta == 0 || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
+  const bool is_plain_call = is_plain(o.a, o.lda, extent_of_a(p), p.types.a) &&
+                             is_plain(o.b, o.ldb, extent_of_b(p), p.types.b) && is_plain(o.d, o.ldd, of_d, p.types.d) &&
+                             is_plain_c;
+  if (is_plain_call) return;   // the warm path; what follows finds the reason
   if (p.m == 0 || p.n == 0) {  // nothing is read or written; leading dimensions are checked all the same
     validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, false);
     validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, false);
@@ -180,15 +198,17 @@ void validate(const Problem& p, const Operands& o) {
   }
 }
 
-Workload describe(const Problem& problem, const Operands& o) {
-  const Types& types = problem.types;
+Hints hints_of(const Types& types, const Operands& o) {
   const bool reads_c = o.beta != 0;
   const std::uint64_t c_bits = reads_c ? alignment_bits(o.c, o.ldc, types.c) : 0;
-  return {problem,
-          {.align_a = alignment_of(alignment_bits(o.a, o.lda, types.a)),
-           .align_b = alignment_of(alignment_bits(o.b, o.ldb, types.b)),
-           .align_d = alignment_of(alignment_bits(o.d, o.ldd, types.d) | c_bits),
-           .beta_is_zero = !reads_c}};
+  return {.align_a = alignment_of(alignment_bits(o.a, o.lda, types.a)),
+          .align_b = alignment_of(alignment_bits(o.b, o.ldb, types.b)),
+          .align_d = alignment_of(alignment_bits(o.d, o.ldd, types.d) | c_bits),
+          .beta_is_zero = !reads_c};
+}
+
+Workload describe(const Problem& problem, const Operands& operands) {
+  return {problem, hints_of(problem.types, operands)};
 }
 
 }  // namespace hotgemm

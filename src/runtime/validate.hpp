@@ -1,6 +1,7 @@
 #pragma once
 
-#include <hotgemm/types.hpp>
+#include <hotgemm/operands.hpp>
+#include <hotgemm/problem.hpp>
 
 namespace hotgemm {
 
@@ -16,6 +17,9 @@ void validate(const Workload& workload);
 /// pointers where data is needed, D in place with another leading dimension. In the order A, B, C, D. `problem` has
 /// been validated.
 void validate(const Problem& problem, const Operands& operands);
+
+/// The hints that `describe` adds to a problem of these types.
+Hints hints_of(const Types& types, const Operands& operands);
 
 /// Whether rows of an operand are kMaxTensorStride bytes or more apart. `describe` gives such an operand an alignment
 /// class of at most 8 bytes.
