@@ -287,21 +287,26 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
   const auto fail = [&](std::string_view why) {
     return Error(ErrorCode::invalid_argument, std::string(what) + " is " + in_quotes(word) + ": " + std::string(why));
   };
-  const std::string too_large = "the largest size is " + std::to_string(kMaxSize);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error == std::errc::result_out_of_range) throw fail(too_large);
-  if (error != std::errc() || end != word.data() + word.size()) throw fail("not a decimal number");
-  if (value < 0) throw fail("a size cannot be negative");
-  if (value > kMaxSize) throw fail(too_large);
+  const bool is_out_of_range = error == std::errc::result_out_of_range;
+  if (!is_out_of_range && (error != std::errc() || end != word.data() + word.size()))
+    throw fail("not a decimal number");
+  if (!is_out_of_range && value < 0) throw fail("a size cannot be negative");
+  if (is_out_of_range || value > kMaxSize) throw fail("the largest size is " + std::to_string(kMaxSize));
   return value;
 }
 
 Sizes parse_sizes(std::string_view text) {
   const char separator = text.find('x') != std::string_view::npos ? 'x' : ' ';
-  const std::vector<std::string_view> words = split(text, separator);
-  if (words.size() != 3) bad(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
-  return {parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
+  // Not by `split`: a search for near records parses the sizes of thousands of classes.
+  const std::size_t first = std::min(text.find(separator), text.size());
+  const std::size_t second = std::min(text.find(separator, first + 1), text.size());
+  const std::string_view m = text.substr(0, first), rest = text.substr(std::min(second + 1, text.size()));
+  if (second == text.size() || rest.find(separator) != std::string_view::npos) {
+    bad(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
+  }
+  return {parse_size(m, "m"), parse_size(text.substr(first + 1, second - first - 1), "n"), parse_size(rest, "k")};
 }
 
 std::pair<Op, Op> parse_layout(std::string_view word) {
