@@ -76,6 +76,7 @@ TEST(Refusal, IsAnAnswerToAnyNumbers) {
     Config::visit_fields(c, [&](const ConfigField& field, auto& member) {
       if constexpr (std::is_same_v<decltype(member), int&>) {
         const int before = member;
+        EXPECT_GE(before, field.least) << "the default of " << field.name << " is below the `least` of its field";
         for (const int value : {0, 1, 7, 1023, 1024, 1025, 2147483647}) {
           member = value;
           const std::string reason = of(c);
