@@ -3,6 +3,7 @@
 #include <hotgemm/export.hpp>
 #include <hotgemm/gemm_types.hpp>  // DType, Op
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -125,7 +126,12 @@ struct Problem {
 };
 
 /// The amount of workspace that a kernel may use.
-enum class WorkspaceClass : unsigned char { none, small, full };
+enum class WorkspaceClass : unsigned char {
+  none,
+  small,  ///< at most kSmallWorkspaceBytes
+  full,   ///< at most ContextOptions::workspace_bytes
+};
+inline constexpr std::size_t kSmallWorkspaceBytes = std::size_t{4} << 20;
 
 /// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
 struct Hints {
@@ -204,7 +210,7 @@ HOTGEMM_API std::string to_string(const Problem& problem);
 /// Always with "align=": the text of one class differs from that of another.
 HOTGEMM_API std::string to_string(const Workload& workload);
 
-/// Inverses of to_string; throw Error{invalid_argument} that names the bad word.
+/// Inverses of to_string, but for parse_types; throw Error{invalid_argument} that names the bad word.
 HOTGEMM_API DType parse_dtype(std::string_view text);
 HOTGEMM_API Op parse_op(std::string_view text);
 HOTGEMM_API ComputeType parse_compute_type(std::string_view text);

@@ -1,5 +1,7 @@
 #include "config/class_key.hpp"
 
+#include "config/field_list.hpp"  // member_count
+
 #include <array>
 #include <bit>
 #include <utility>
@@ -7,9 +9,10 @@
 namespace hotgemm {
 namespace {
 
-// A new field of Problem or Hints must be added to the key, to `class_of` and to text. These sizes fail the build as a
-// reminder.
-static_assert(sizeof(Problem) == 80 && sizeof(Hints) == 16, "put the new field into class_key, then mend the size");
+// A new field must be added to the key, to `class_of` and to text. These counts fail the build as a reminder.
+static_assert(detail::member_count<Problem>() == 15 && detail::member_count<Hints>() == 5 &&
+                  detail::member_count<Types>() == 6 && detail::member_count<Epilogue>() == 9,
+              "put the new field into class_key, class_of and problem_text, then mend the number");
 
 }  // namespace
 

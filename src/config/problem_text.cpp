@@ -92,6 +92,7 @@ void parse_groups(std::string_view text, Problem& problem) {
   const auto [count, kind] = number_and_word(text, "group");
   problem.groups = count;
   problem.group_kind = kind.empty() ? GroupKind::rows : parse_enum<GroupKind>(kind, "the kind of groups");
+  if (problem.group_kind == GroupKind::none) bad("group is " + in_quotes(text) + ": expected rows, masked or k");
 }
 
 struct EpilogueFlag {
@@ -119,12 +120,6 @@ void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
   }
 }
 
-Epilogue parse_epilogue(std::string_view text) {
-  Epilogue epilogue;
-  for (const std::string_view word : split(text, '+')) parse_epilogue_word(word, epilogue);
-  return epilogue;
-}
-
 template <class Enum>
 void add_word(std::string& text, std::string_view name, Enum value, Enum plain) {
   if (value == Enum::none) return;
@@ -145,6 +140,16 @@ std::string epilogue_text(const Epilogue& e) {
   if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
   for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);
   return text.empty() ? text : text.substr(1);
+}
+
+Epilogue parse_epilogue(std::string_view text) {
+  Epilogue epilogue;
+  const std::vector<std::string_view> words = split(text, '+');
+  for (const std::string_view word : words) parse_epilogue_word(word, epilogue);
+  if (split(epilogue_text(epilogue), '+').size() != words.size() || epilogue == Epilogue{}) {
+    bad("epilogue is " + in_quotes(text) + ": a word stands twice, contradicts another, or is none");
+  }
+  return epilogue;
 }
 
 // ---- the grammar
@@ -252,7 +257,10 @@ Hints hints_of(const Line& line) {
   if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension say the same twice");
   if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
   if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
-  if (line.ldd) hints.align_d = class_of_rows("ldd", *line.ldd, p.n, p.types.d);
+  if (line.ldd) {  // of C and D alike
+    hints.align_d =
+        std::min(class_of_rows("ldd", *line.ldd, p.n, p.types.c), class_of_rows("ldd", *line.ldd, p.n, p.types.d));
+  }
   require_whole_elements("A", hints.align_a, p.types.a);
   require_whole_elements("B", hints.align_b, p.types.b);
   require_whole_elements("C", hints.align_d, p.types.c);

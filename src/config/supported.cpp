@@ -53,19 +53,19 @@ std::string unsupported_part(const Problem& p) {
   if (p.sm_limit != 0) return "a limit of " + std::to_string(p.sm_limit) + " SMs";
   if (p.batch != 1) return "batch of " + std::to_string(p.batch);
   if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
-  if (p.group_kind != GroupKind::none) return "division into " + std::to_string(p.groups) + " groups";
+  if (p.group_kind != GroupKind::none || p.groups != 0) return "division into " + std::to_string(p.groups) + " groups";
   if (p.epilogue != Epilogue{}) return "an epilogue";
   if (p.prepacked_a) return "prepacked A";
   if (p.prepacked_b) return "prepacked B";
-  return {};
+  return "a field of the problem";
 }
 
 }  // namespace
 
 bool is_supported(const Problem& p) noexcept {
-  return p.op_a <= Op::t && p.op_b <= Op::t && are_supported(p.types) && p.order == SumOrder::any && p.sm_limit == 0 &&
-         p.batch == 1 && p.batch_kind == BatchKind::strided && p.group_kind == GroupKind::none && p.groups == 0 &&
-         p.epilogue == Epilogue{} && !p.prepacked_a && !p.prepacked_b;
+  // All other fields have their defaults, and so has a field that is added to Problem later.
+  const Problem plain{.m = p.m, .n = p.n, .k = p.k, .op_a = p.op_a, .op_b = p.op_b, .types = p.types};
+  return p.op_a <= Op::t && p.op_b <= Op::t && are_supported(p.types) && p == plain;
 }
 
 void require_supported(const Problem& problem) {

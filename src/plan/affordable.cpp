@@ -5,15 +5,25 @@
 
 namespace hotgemm {
 
+std::size_t workspace_cap(WorkspaceClass hint, std::size_t cap_bytes) {
+  switch (hint) {
+    case WorkspaceClass::none: return 0;
+    case WorkspaceClass::small: return std::min(kSmallWorkspaceBytes, cap_bytes);
+    case WorkspaceClass::full: return cap_bytes;
+  }
+  return cap_bytes;
+}
+
 Affordable within_workspace(std::vector<Choice> choices, const Workload& problem, const WorkspaceOf& workspace_of,
                             std::size_t cap_bytes) {
+  const std::size_t most_bytes = workspace_cap(problem.hints.workspace, cap_bytes);
   const auto bytes_of = [&](const Choice& c) { return workspace_of(c.config, c.launch, problem).total_bytes(); };
   Affordable affordable;
-  if (!choices.empty() && bytes_of(choices.front()) > cap_bytes) {
+  if (!choices.empty() && bytes_of(choices.front()) > most_bytes) {
     affordable.note = to_string(choices.front().config) + " needs " + std::to_string(bytes_of(choices.front())) +
-                      " bytes of workspace, and at most " + std::to_string(cap_bytes) + " are kept";
+                      " bytes of workspace, and at most " + std::to_string(most_bytes) + " may be used";
   }
-  std::erase_if(choices, [&](const Choice& c) { return bytes_of(c) > cap_bytes; });
+  std::erase_if(choices, [&](const Choice& c) { return bytes_of(c) > most_bytes; });
   affordable.choices = std::move(choices);
   return affordable;
 }

@@ -13,7 +13,10 @@ namespace hotgemm {
 /// The workspace of a config's launches for a problem's class; see workspace_size.
 using WorkspaceOf = std::function<WorkspaceSize(const KernelConfig&, const LaunchConfig&, const Workload&)>;
 
-/// Choices whose workspace is within a cap, best first.
+/// The most bytes that a launch may need if the problem's hint is `hint` and the library keeps `cap_bytes` at most.
+std::size_t workspace_cap(WorkspaceClass hint, std::size_t cap_bytes);
+
+/// Choices whose workspace is within the cap and the problem's hint, best first.
 struct Affordable {
   std::vector<Choice> choices;
   std::string note;  ///< set if the best choice is not among them: its config, the workspace that it needs, and the cap

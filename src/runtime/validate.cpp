@@ -130,6 +130,8 @@ std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
   return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
 }
 
+bool reads_c(const Operands& o) { return o.beta != 0 || o.beta_device != nullptr; }
+
 /// The bits that an alignment class must divide. Rows that are too far apart for a tensor map count as aligned to
 /// 8 bytes: the kernels that copy by tensor take operands aligned to 16, so another one is chosen.
 std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) {
@@ -142,7 +144,7 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
 bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
   const auto is_too_far = [](std::int64_t ld, DType dtype) { return pitch_bytes(ld, dtype) >= kMaxTensorStride; };
   return is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) || is_too_far(o.ldd, p.types.d) ||
-         (o.beta != 0 && is_too_far(o.ldc, p.types.c));
+         (reads_c(o) && is_too_far(o.ldc, p.types.c));
 }
 
 void validate(const Problem& p) {
@@ -172,7 +174,7 @@ void validate(const Workload& w) {
 
 void validate(const Problem& p, const Operands& o) {
   const Extent of_d = extent_of_d(p);
-  const bool is_plain_c = o.beta == 0 || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
+  const bool is_plain_c = !reads_c(o) || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
   const bool is_plain_call = is_plain(o.a, o.lda, extent_of_a(p), p.types.a) &&
                              is_plain(o.b, o.ldb, extent_of_b(p), p.types.b) && is_plain(o.d, o.ldd, of_d, p.types.d) &&
                              is_plain_c;
@@ -186,25 +188,25 @@ void validate(const Problem& p, const Operands& o) {
   const bool has_product = p.k != 0 && o.alpha != 0;
   validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, has_product);
   validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, has_product);
-  if (o.beta != 0) validate_matrix("c", o.c, o.ldc, extent_of_d(p), p.types.c, true);
+  if (reads_c(o)) validate_matrix("c", o.c, o.ldc, extent_of_d(p), p.types.c, true);
   validate_matrix("d", o.d, o.ldd, extent_of_d(p), p.types.d, true);
   validate_element_alignment("a", o.a, p.types.a);
   validate_element_alignment("b", o.b, p.types.b);
-  if (o.beta != 0) validate_element_alignment("c", o.c, p.types.c);
+  if (reads_c(o)) validate_element_alignment("c", o.c, p.types.c);
   validate_element_alignment("d", o.d, p.types.d);
-  if (o.beta != 0 && o.c == o.d && o.ldc != o.ldd) {
+  if (reads_c(o) && o.c == o.d && o.ldc != o.ldd) {
     bad("C and D are the same matrix with different leading dimensions: ldc " + std::to_string(o.ldc) + ", ldd " +
         std::to_string(o.ldd));
   }
 }
 
 Hints hints_of(const Types& types, const Operands& o) {
-  const bool reads_c = o.beta != 0;
-  const std::uint64_t c_bits = reads_c ? alignment_bits(o.c, o.ldc, types.c) : 0;
+  const bool is_c_read = reads_c(o);
+  const std::uint64_t c_bits = is_c_read ? alignment_bits(o.c, o.ldc, types.c) : 0;
   return {.align_a = alignment_of(alignment_bits(o.a, o.lda, types.a)),
           .align_b = alignment_of(alignment_bits(o.b, o.ldb, types.b)),
           .align_d = alignment_of(alignment_bits(o.d, o.ldd, types.d) | c_bits),
-          .beta_is_zero = !reads_c};
+          .beta_is_zero = !is_c_read};
 }
 
 Workload describe(const Problem& problem, const Operands& operands) {

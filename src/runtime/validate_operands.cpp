@@ -25,7 +25,7 @@ struct Field {
   const char* name;
   std::size_t offset;
 };
-// Each is one word, in the order of the struct: a field that is added without a line here fails to compile.
+// Each is one word, in the order of the struct.
 #define HOTGEMM_FIELD(name) \
   Field { #name, offsetof(Operands, name) }
 constexpr Field kUnused[] = {
@@ -52,6 +52,8 @@ constexpr Field kUnused[] = {
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords);
+static_assert(sizeof(Operands) == offsetof(Operands, workspace_bytes) + sizeof(Operands::workspace_bytes),
+              "a field was added behind workspace_bytes: refuse it here until a kernel uses it");
 
 std::uint64_t word_at(const Operands& operands, std::size_t offset) {
   std::uint64_t word = 0;
@@ -77,10 +79,10 @@ std::uint64_t any_unused(const Operands& operands, std::index_sequence<kIndex...
 }  // namespace
 
 Operands known_operands(const Operands& given) {
-  if (given.size < kOldestBytes) {
-    throw Error(ErrorCode::invalid_argument, "the operands' size is " + std::to_string(given.size) +
-                                                 "; it is sizeof(hotgemm::Operands), at least " +
-                                                 std::to_string(kOldestBytes));
+  if (given.size < kOldestBytes || given.size % alignof(Operands) != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "the operands' size is " + std::to_string(given.size) + "; it is sizeof(hotgemm::Operands), at least " +
+                    std::to_string(kOldestBytes) + " and a multiple of " + std::to_string(alignof(Operands)));
   }
   const auto* bytes = reinterpret_cast<const std::byte*>(&given);
   const auto is_set = [](std::byte byte) { return byte != std::byte{0}; };

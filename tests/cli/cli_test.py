@@ -202,6 +202,8 @@ class PrewarmTest(CliTest):
         self.assertEqual(problems(), ["63 62 60 nn f16 align=8,4,4", "63 62 60 nn f16 align=16 beta=1"])
         self.assertEqual(problems("--align", "packed", "--beta", "0"), ["63 62 60 nn f16 align=8,4,4"])
         self.assertEqual(problems("--align", "8,4,2", "--beta", "1"), ["63 62 60 nn f16 align=8,4,2 beta=1"])
+        (self.path / "ragged.txt").write_text("63 62 60 nn f16 align=16 workspace=none\n")
+        self.assertEqual(problems("--align", "8,4,2"), ["63 62 60 nn f16 align=8,4,2 workspace=none"])
         words = ["prewarm", "--arch", "sm_80", "--shape", "63 62 60 nn f16 ldd=64 beta=1", "--list"]
         self.assertEqual(problems(), ["63 62 60 nn f16 align=8,4,16 beta=1"])
 

@@ -89,8 +89,9 @@ TEST(Families, HaveAMenu) {
 TEST(Families, TakeTheTypesThatTheyState) {
   for_each_family([]<class Config>(std::type_identity<Config>) {
     const Family& family = FamilyOf<Config>::kFamily;
-    for (const DType element : {DType::f16, DType::bf16, DType::f32}) {
-      for (const DType accumulator : {DType::f16, DType::bf16, DType::f32}) {
+    for (int e = 0; e < kElementTypes; ++e) {
+      for (int sum = 0; sum < kElementTypes; ++sum) {
+        const auto element = static_cast<DType>(e), accumulator = static_cast<DType>(sum);
         const GemmTraits traits = make_traits({element, accumulator}, {}, false, 16 / size_bytes(element));
         const std::vector<Config> configs = some_configs<Config>(traits);
         const bool takes = std::ranges::any_of(configs, [&](const Config& config) {

@@ -119,7 +119,8 @@ TEST(Operands, ANewerCallersUnknownFieldMustBeUnused) {
 
 TEST(Operands, ASizeThatNoVersionHadIsRefused) {
   Operands o;
-  for (const std::size_t size : {std::size_t{0}, std::size_t{8}, offsetof(Operands, alpha_device) - 1}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{8}, offsetof(Operands, alpha_device) - 1,
+                                 offsetof(Operands, alpha_device) + 3, sizeof(Operands) - 1}) {
     o.size = size;
     const Refusal refusal = refusal_of([&] { known_operands(o); });
     EXPECT_EQ(refusal.code, ErrorCode::invalid_argument);

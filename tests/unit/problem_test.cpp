@@ -175,6 +175,7 @@ TEST(Problem, WithoutHintsRowsArePacked) {
 
 TEST(Problem, LeadingDimensionsFixTheAlignment) {
   EXPECT_EQ(to_string(parse_workload("100 101 103 nn f16 lda=104 ldd=104")), "100 101 103 nn f16 align=16,2,16");
+  EXPECT_EQ(parse_workload("64 4 64 nn f32*f32>f32 c=bf16 ldd=4").hints.align_d, 8) << "rows of C have 8 bytes";
   EXPECT_EQ(to_string(parse_workload("100 101 103 nt f16 ldb=106")), "100 101 103 nt f16 align=2,4,2");
   EXPECT_NE(error_of("100 101 103 nn f16 lda=102").find("lda is 102, less than the 103"), std::string::npos);
   EXPECT_NE(error_of("100 101 103 nn f16 lda=104 align=16").find("twice"), std::string::npos);
@@ -229,6 +230,10 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"1 2 3 nt f16 group=4,m", "'m'"},
       {"1 2 3 nt f16 epilogue=bias+tanh", "'tanh'"},
       {"1 2 3 nt f16 epilogue=bias:diagonal", "'diagonal'"},
+      {"1 2 3 nt f16 epilogue=relu+gelu", "'relu+gelu'"},
+      {"1 2 3 nt f16 epilogue=bias+bias:row", "'bias+bias:row'"},
+      {"1 2 3 nt f16 epilogue=none", "'none'"},
+      {"1 2 3 nt f16 group=4,none", "'4,none'"},
       {"1 2 3 nt f16 prepacked=c", "'c'"},
       {"1 2 3 nt f16 workspace=some", "'some'"},
       {"1 2 3 nt f\x01\xff", "'f?\?'"},

@@ -49,10 +49,12 @@ void apply(Workload& problem, const ProblemOptions& options) {
     parse_option("--acc", [&] { parse_accumulation(options.accumulator, problem.types); });
   if (options.beta >= 0) problem.hints.beta_is_zero = options.beta == 0;
   if (!options.alignment.empty()) {
-    Hints aligned = packed_hints(problem);
-    if (options.alignment != "packed") parse_option("--align", [&] { parse_alignments(options.alignment, aligned); });
-    aligned.beta_is_zero = problem.hints.beta_is_zero;
-    problem.hints = aligned;
+    const Hints packed = packed_hints(problem);
+    Hints& hints = problem.hints;
+    hints.align_a = packed.align_a;
+    hints.align_b = packed.align_b;
+    hints.align_d = packed.align_d;
+    if (options.alignment != "packed") parse_option("--align", [&] { parse_alignments(options.alignment, hints); });
   }
   validate(problem);
 }
