@@ -135,7 +135,7 @@ void mbarrier_await(std::uint32_t address, std::uint32_t parity) {
   }
   Mbarrier* const barrier = find_mbarrier(thread, kInstruction, *thread.block, address);
   if (barrier == nullptr) return;
-  while (!barrier->has_ended(parity)) {  // by the time that a woken thread runs, another phase may be on its way
+  while (!barrier->has_ended(parity)) {  // before a woken thread runs, the next phase may have ended as well
     barrier->add_waiting(thread);
     thread.block->cluster().suspend(thread, kInstruction);
   }

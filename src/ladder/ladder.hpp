@@ -34,7 +34,7 @@ std::vector<Rung> find_rungs(std::string_view name);
 /// Columns in one strip of the block swizzle: n / 2, or n / 4 from 4096 columns on; n if that would be too few.
 std::int64_t swizzle_stride(std::int64_t n);
 
-/// How the kernel of a rung is launched for n columns: in strips of swizzle_stride, or row after row.
+/// The launch config of a rung for n columns: blocks run in strips of swizzle_stride columns, or row after row.
 LaunchConfig ladder_launch(const Rung& rung, std::int64_t n);
 
 }  // namespace hotgemm

@@ -14,7 +14,7 @@ namespace {
 static_assert(std::is_standard_layout_v<Operands> && std::is_trivially_copyable_v<Operands>);
 static_assert(offsetof(Operands, size) == 0);
 
-/// The first layout ends where the scalars in device memory begin.
+/// The first version of Operands ended before the scalars in device memory.
 constexpr std::size_t kOldestBytes = offsetof(Operands, alpha_device);
 
 /// The fields that no kernel uses yet are the words from `alpha_device` to `workspace`.
@@ -25,7 +25,7 @@ struct Field {
   const char* name;
   std::size_t offset;
 };
-// Each is one word, in the order of the struct: a field that is added without a line here fails to compile.
+// Each field is one word, in the order of the struct. A new field without a line here fails the build.
 #define HOTGEMM_FIELD(name) \
   Field { #name, offsetof(Operands, name) }
 constexpr Field kUnused[] = {
@@ -68,7 +68,7 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
               "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
 }
 
-/// All words that must be zero, at once: a warm call comes here, and branches would take longer.
+/// The OR of all words that must be zero. Every warm call computes it, and a branch for each word would take longer.
 template <std::size_t... kIndex>
 std::uint64_t any_unused(const Operands& operands, std::index_sequence<kIndex...>) {
   return (word_at(operands, kFirstUnused + kIndex * sizeof(std::uint64_t)) | ...);
