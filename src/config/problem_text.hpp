@@ -34,7 +34,7 @@ void parse_accumulation(std::string_view text, Types& types);
 struct Shape {
   Workload workload;
   std::int64_t count = 1;  ///< number of times that it occurs
-  double us = 0;           ///< microseconds that it takes in another library; 0: not known
+  double us = 0;           ///< microseconds that it takes with other software; 0: not known
 };
 
 /// The grammar of include/hotgemm/problem.hpp, with two more keys: "count=12" and "us=211.5". Throws
