@@ -24,7 +24,7 @@ double round_to(DType dtype, double value, Rounding rounding = Rounding::to_near
   return (rounding == Rounding::to_nearest ? std::nearbyint(value / ulp) : std::trunc(value / ulp)) * ulp;
 }
 
-/// How a correct kernel adds up: so many products at once, exactly, and one rounding of the accumulator.
+/// The sums of a correct kernel: it adds `block` products exactly, and then rounds the accumulator once.
 struct Adder {
   int block = 1;
   Rounding rounding = Rounding::to_nearest;

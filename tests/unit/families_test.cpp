@@ -1,5 +1,5 @@
-// What a family must have beside its registration. A failure names what is missing, and where to add it;
-// CONTRIBUTING.md lists the same steps.
+// The parts that a family must have besides its registration. A failure names the missing part and the file to add it
+// to. CONTRIBUTING.md lists the same steps.
 
 #include "config/families.hpp"
 
