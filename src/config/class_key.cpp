@@ -7,9 +7,9 @@
 namespace hotgemm {
 namespace {
 
-// A new field of Problem or Hints must be added to the key, to `class_of` and to text. These sizes fail the build as a
-// reminder.
-static_assert(sizeof(Problem) == 80 && sizeof(Hints) == 16, "put the new field into class_key, then mend the size");
+// A new field of Problem or Hints must be added to the key, to `class_of` and to text. The build fails if a size
+// changes, as a reminder.
+static_assert(sizeof(Problem) == 80 && sizeof(Hints) == 16, "put the new field into class_key, then correct the size");
 
 }  // namespace
 

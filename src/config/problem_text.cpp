@@ -250,7 +250,7 @@ void require_whole_elements(std::string_view name, int bytes, DType type) {
 Hints hints_of(const Line& line) {
   const Problem& p = line.problem;
   Hints hints = line.alignment.value_or(packed_hints(p));
-  if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension say the same twice");
+  if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension cannot both be given");
   if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
   if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
   if (line.ldd) hints.align_d = class_of_rows("ldd", *line.ldd, p.n, p.types.d);

@@ -29,7 +29,7 @@ void Mbarrier::arrive(Thread& thread, Instruction instruction, std::uint32_t exp
   if (pending_ == 0) {
     report_operand(
         thread, instruction,
-        fmt::format("all {} arrivals of phase {} of mbarrier {:#x} have come before", expected_, phase_, address_));
+        fmt::format("all {} arrivals of phase {} of mbarrier {:#x} have already come", expected_, phase_, address_));
     return;
   }
   bytes_ += expected_bytes;

@@ -18,7 +18,7 @@ struct Rung {
   std::optional<KernelConfig> config;  ///< empty for cuBLAS
   DType element = DType::f16;
   Op op_b = Op::n;
-  bool block_swizzle = false;  ///< whether blocks run over the columns in strips (swizzle_stride)
+  bool block_swizzle = false;  ///< true if blocks run over the columns in strips (swizzle_stride)
 
   /// True for a kernel that is not in the material.
   constexpr bool is_ours() const { return name.starts_with("hotgemm_"); }

@@ -28,7 +28,7 @@ void validate_size(const char* name, std::int64_t value) {
 template <class Enum>
 void validate_enum(const char* name, Enum value) {
   if (!is_enumerator(value)) {
-    bad(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is no enumerator");
+    bad(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is not an enumerator");
   }
 }
 

@@ -300,7 +300,7 @@ TEST_F(Hazards, ABarrierNeedsEveryThread) {
     if (thread_index() == 17) return;
     bar_sync();
   });
-  EXPECT_NE(f.detail.find("63 of 64 threads came to barrier 0; thread 17 has ended"), std::string::npos) << f.detail;
+  EXPECT_NE(f.detail.find("63 of 64 threads arrived at barrier 0; thread 17 has ended"), std::string::npos) << f.detail;
 }
 
 TEST_F(Hazards, AnInstructionOfAWarpNeedsEveryLane) {
