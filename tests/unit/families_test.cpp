@@ -215,7 +215,7 @@ std::string types_text(const Family& family) {
   return text;
 }
 
-/// docs/kernels/README.md as the registrations say it.
+/// The table of docs/kernels/README.md, made from the registrations.
 std::string page_index() {
   std::string text =
       "# The families of kernels\n\n"
