@@ -133,7 +133,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& devic
     const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
     ++tuned_;
     const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
-    if (bytes > engine_.workspace.cap_bytes()) return nullptr;  // the next choice says why
+    if (bytes > engine_.workspace.cap_bytes()) return nullptr;  // the plan of the next choice notes the reason
     const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
     return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
   } catch (const Error& error) {
@@ -162,7 +162,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
     return make_plan(device, problem, choice, cubin, affordable, policy);
   }
   throw Error(ErrorCode::not_supported,
-              "every kernel of " + to_string(problem) + " needs more workspace than is kept: " + affordable.note);
+              "every kernel for " + to_string(problem) + " needs more workspace than the cap: " + affordable.note);
 }
 
 Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {

@@ -103,7 +103,8 @@ class Prewarm {
     const Choice& choice = order.choices[order.at];
     if (!engine_.workspace_of(choice.config, choice.launch, order.problem).is_empty()) {
       const Choice* without = first_without_workspace(order.choices, order.problem, engine_.workspace_of);
-      if (without != nullptr) next.push_back({order.problem, order.arch, {*without}});  // launched where none is left
+      if (without != nullptr)
+        next.push_back({order.problem, order.arch, {*without}});  // for launches without workspace
     }
     PrewarmEntry entry{.problem = order.problem,
                        .arch = order.arch,

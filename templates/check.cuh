@@ -21,7 +21,7 @@ HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, DType dtype, float valu
     case DType::e4m3:
     case DType::e5m2:
     case DType::s8:
-    case DType::s32: break;  // no kernel has them: nothing is stored, and load_element finds every result wrong
+    case DType::s32: break;  // no kernel has these types: nothing is stored, and load_element gives NaN
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a GEMM without an epilogue of its own computes.
+// The default op of the epilogue: D = alpha * sum + beta * C.
 
 #include "ptx/element.hpp"
 #include "ptx/math.hpp"
@@ -10,14 +10,14 @@
 
 namespace hotgemm {
 
-/// An op of the epilogue: alpha * sum + beta * C. Another op has the same members. An op is also called for elements
-/// beyond the edge of D, which are not stored: it must not read memory there.
+/// An op of the epilogue. Every op has the same members as this one. An op is also called for elements beyond the edge
+/// of D, which are not stored; it must not read memory there.
 template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
 
-  /// The elements of D at row and column `at`, and right of it, packed; `c` are those of C. The product with beta is
-  /// fused with the sum, as in all families: the compiler is not left the choice of what to round.
+  /// The element of D at row and column `at` and its right neighbour, packed. `c` holds the same two elements of C. The
+  /// product with beta is fused with the sum, as in all families, so that rounding does not depend on the compiler.
   static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, float low, float high, u32 c, Element2d at) {
     static_cast<void>(at);
     low *= args.alpha;

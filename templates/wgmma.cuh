@@ -4,14 +4,15 @@
 //
 //   global ──bulk copies by tensor──▶ shared, `stages` deep ──wgmma──▶ registers ──stmatrix──▶ shared ──▶ D
 //
-// Stages go from who copies to who multiplies and back by two barriers each: `full` ends when a stage's bytes have
-// come, `empty` when all who read it have done so. Three schedules:
+// Each stage has two barriers. A phase of `full` ends when the bytes of the stage have arrived. A phase of `empty` ends
+// when all consumers have read the stage. There are three schedules:
 //
-//   cooperative  A block stays for the whole kernel and takes tile after tile. One warp of its first warpgroup, the
-//                producer, issues the copies; the others, the consumers, each compute a part of every tile. Both sides
-//                count k-tiles over all their tiles, so that the next tile's operands come while the consumers store.
-//   ping-pong    The same, but each consumer computes whole tiles, in turns: one stores while another multiplies.
-//   one tile     A block for each tile, no producer: a thread of the first consumer copies.
+//   cooperative  A block runs as long as the kernel and takes tile after tile. One warp of its first warpgroup, the
+//                producer, issues the copies. Each other warpgroup, a consumer, computes a part of every tile. Both
+//                sides count k-tiles over all tiles, so that the operands of the next tile arrive while the consumers
+//                store.
+//   ping-pong    The same, but the consumers take whole tiles in turns: one stores while another multiplies.
+//   one tile     Each tile has its own block, and there is no producer: a thread of the first consumer copies.
 
 #include "ptx/barrier.hpp"
 #include "ptx/bulk_copy.hpp"
@@ -52,8 +53,8 @@ struct StageCursor {
   }
 };
 
-/// What a kernel of the family is made of, beside its config and its instruction. A kernel that loads, divides its work
-/// or ends otherwise is given other parts.
+/// The parts of a kernel of the family, besides its config and its instruction. A kernel that loads, divides its work
+/// or stores in another way gets other parts.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaParts {
   using LoadA =
@@ -64,7 +65,7 @@ struct WgmmaParts {
   using Epilogue = WgmmaEpilogue<kTraits, kConfig, ScaledSum<kTraits>, Sink>;
 };
 
-/// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for config and traits.
+/// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for config and traits.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction, class Parts>
 class WgmmaGemm {
   static constexpr WgmmaTile kTileA = kConfig.a_tile(kTraits);
@@ -75,8 +76,9 @@ class WgmmaGemm {
   static constexpr int kKSteps = kTileA.k_steps();
   static constexpr int kCluster = kConfig.cluster();
 
-  // One of them arrives where a turn ends. A warp may be ahead of another of its warpgroup by all products of a k-tile:
-  // if one spoke for all, the turn could come round again before the last warp has seen that it began.
+  // The number of threads for which one thread arrives at the end of a turn. A warp may be ahead of another warp of its
+  // warpgroup by all products of a k-tile. If one thread arrived for the whole warpgroup, the next turn of this
+  // consumer could begin before its last warp has seen the start of the current one.
   static constexpr int kTurnThreads = kWarpSize;
 
   using Cursor = StageCursor<kStages>;
@@ -94,7 +96,8 @@ class WgmmaGemm {
     ptx::griddepcontrol_launch_dependents();
     meet();
     ptx::griddepcontrol_wait();  // from here on global memory may be read and written
-    // By a shuffle the compiler learns that it is the same for a warp, and computes descriptors once for all lanes.
+    // The shuffle tells the compiler that the value is the same in all lanes, so that descriptors are computed once per
+    // warp.
     const auto warpgroup =
         static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpgroupThreads), 0, 31, ~0u));
     if constexpr (kConfig.one_tile) {
@@ -107,7 +110,7 @@ class WgmmaGemm {
       consume(warpgroup - 1);
     }
     Sink::drain();  // by all threads
-    // A block ends when its neighbours have all that it sends them, and it has what they send.
+    // A block may end only when its neighbours have received all that it sends, and it has received all that they send.
     if constexpr (kCluster > 1 && !kConfig.one_tile) meet();
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_wait();
   }
@@ -139,14 +142,14 @@ class WgmmaGemm {
         ptx::mbarrier_init(go(consumer), kWarpgroupThreads / kTurnThreads);
     }
     ptx::fence_mbarrier_init();
-    if (schedule_.has_products()) {  // or else there are no maps of A and B
+    if (schedule_.has_products()) {  // without products there are no maps of A and B
       load_a_.prefetch_maps();
       load_b_.prefetch_maps();
     }
     Sink::prefetch_maps(args_);
   }
 
-  /// All threads of block or cluster.
+  /// Waits for all threads of the cluster, or of the block if there are no clusters.
   static HOTGEMM_DEVICE void meet() {
     if constexpr (kCluster > 1) {
       ptx::barrier_cluster_arrive();
@@ -156,16 +159,17 @@ class WgmmaGemm {
     }
   }
 
-  /// Ends the grid with an error, rather than hang the GPU, if the phase does not end in seconds.
+  /// Waits for the end of the phase. If it does not end within seconds, ends the grid with an error, so that the GPU
+  /// does not hang.
   static HOTGEMM_DEVICE void await(u32 barrier, u32 parity) {
-    constexpr int kTries = 1 << 22;  // each waits for a while itself
+    constexpr int kTries = 1 << 22;  // each try waits for a limited time
     for (int tries = 0; !ptx::mbarrier_try_wait_parity(barrier, parity); ++tries) {
       if (tries == kTries) ptx::trap();
     }
   }
 
-  /// This block's share of an operand's first `bytes`. No value is read, so that it may come before the kernel ahead
-  /// has written them.
+  /// Prefetches this block's share of an operand's first `bytes`. A prefetch reads no values, so it may run before the
+  /// preceding kernel has written them.
   static HOTGEMM_DEVICE void prefetch(u64 operand, u32 bytes) {
     const ByteShare share = byte_share(bytes, ptx::grid_size(), ptx::block_index());
     if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);
@@ -184,7 +188,7 @@ class WgmmaGemm {
     });
   }
 
-  /// Copies the item's k-tile number `tile`; by one thread, into a stage that nobody reads any more.
+  /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const WorkItem& item, int tile) const {
     const u32 barrier = full(stage);
     ptx::mbarrier_arrive_expect_tx(barrier, load_a_.bytes(item.m) + load_b_.bytes(item.n));
@@ -214,28 +218,29 @@ class WgmmaGemm {
     });
   }
 
-  /// Until the consumer before this one has seen all its stages full. Without that a consumer that is ahead by two
-  /// passes through the ring would take the end of an earlier phase for the one that it waits for: both have its
-  /// parity.
+  /// Waits until the previous consumer has seen all its stages full. Otherwise a consumer that is ahead by two passes
+  /// through the ring would mistake the end of an earlier phase for the end of the phase that it waits for, because
+  /// both phases have the same parity.
   HOTGEMM_DEVICE void await_turn(int consumer, const WorkItem& item) const {
-    if (item.k_tiles == 0) return;  // no stage to be confused about, nor what would keep a consumer's warps together
+    if (item.k_tiles == 0) return;  // no stages to wait for; and without products a consumer's warps can drift apart
     const u32 parity = item.turn / kConfig.consumers & 1;
-    await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the first of all waits for nobody
+    await(go(static_cast<u32>(consumer)), consumer == 0 ? parity ^ 1 : parity);  // the very first turn does not wait
   }
   HOTGEMM_DEVICE void end_turn(int consumer, const WorkItem& item) const {
     if (item.k_tiles > 0 && thread_ % kTurnThreads == 0)
       ptx::mbarrier_arrive(go(static_cast<u32>(consumer + 1) % kConfig.consumers));
   }
 
-  /// One k-tile's products are always in flight while the next one's are issued: a stage is given back one k-tile late.
+  /// The products of one k-tile are in flight while those of the next are issued, so a stage is released one k-tile
+  /// late.
   HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kBlocksM], Cursor& cursor, int consumer,
                                const WorkItem& item) const {
     const u64 first_a =
         kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
     const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +
                         descriptor_step(kTileB.offset_bytes(kConfig.first_col(consumer), 0));
-    // Of the first warp. Its branches are taken by all lanes, and zeros hidden, lest the compiler serialize the
-    // products.
+    // True in the first warp. Two measures keep the compiler from serialising the products: all lanes of the warp take
+    // the same branches, and `pin` hides that the accumulators are zeros.
     const bool copies =
         kConfig.one_tile && ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u) == 0;
     if constexpr (kConfig.one_tile) pin(accumulators);
@@ -272,11 +277,13 @@ class WgmmaGemm {
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
     if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);
-    // The block has all that its neighbours send it: what they copy, and, since it has copied after them, arrivals.
+    // The block has received all that its neighbours send: their copies, because all its stages were full, and their
+    // arrivals, because it waited for these before its own last copies.
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
   }
 
-  /// Blocks that stay give back every stage, one-tile blocks those that another k-tile comes to.
+  /// True if the stage of k-tile `tile` is released. Persistent blocks release every stage; one-tile blocks release
+  /// only stages that receive another k-tile.
   static HOTGEMM_DEVICE bool is_given_back(const WorkItem& item, int tile) {
     return !kConfig.one_tile || tile + kStages < item.k_tiles;
   }
@@ -289,7 +296,8 @@ class WgmmaGemm {
     }
   }
 
-  /// One thread speaks for the warpgroup, to each block that copies into this one's stages.
+  /// Releases a stage for this warpgroup: one thread arrives at the barrier of each block that copies into this block's
+  /// stages.
   HOTGEMM_DEVICE void release(u32 stage) const {
     const u32 block = static_cast<u32>(thread_ % kWarpgroupThreads);
     if constexpr (kCluster == 1) {
@@ -307,7 +315,8 @@ class WgmmaGemm {
   typename Parts::Schedule schedule_;
 };
 
-/// One tile: a block for each. Otherwise as many blocks as the GPU holds at once, or fewer. Whole clusters in any case.
+/// The grid consists of whole clusters. With schedule `one tile` it has one block for each tile, otherwise at most as
+/// many blocks as the GPU holds at once.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction, class Parts = WgmmaParts<kTraits, kConfig>>
 HOTGEMM_DEVICE void wgmma_gemm(const WgmmaArgs& args) {
 #if defined(__CUDA_ARCH__)

@@ -1,6 +1,6 @@
 #pragma once
 
-// The rate of wgmma.m64n256k16 from shared memory: what a kernel of family `wgmma` could reach if all its loads were
+// Measures the rate of wgmma.m64n256k16 from shared memory, which is the limit of family `wgmma` if all loads were
 // free. sm_90a.
 
 #include "check.cuh"
@@ -13,11 +13,11 @@
 
 namespace hotgemm {
 
-/// Fills the tiles. Power, and with it the clock, depends on the operands' bits, so they are normal variables as in a
-/// measured GEMM; in which order they lie is all the same.
+/// Fills the tiles. Power, and with it the clock, depends on the bits of the operands, so they are normal variables as
+/// in a measured GEMM. Their order does not matter.
 template <DType kElement>
 HOTGEMM_DEVICE void fill_ceiling_tiles(u32 shared, u32 seed) {
-  constexpr u32 kSigns = 0x80008000u;  // of two f16, or bf16
+  constexpr u32 kSigns = 0x80008000u;  // sign bits of two f16 or bf16
   constexpr u32 kBytesA = kCeilingTileA.slab_bytes(), kBytesB = kCeilingTileB.bytes();
   const auto normal_pair = [&](u32 matrix, u32 at) {
     const float low = normal_at(seed + matrix, ptx::block_index(), at);
@@ -37,14 +37,16 @@ HOTGEMM_DEVICE void fill_ceiling_tiles(u32 shared, u32 seed) {
   ptx::bar_sync();
 }
 
-/// `Instruction` is what wgmma_text (src/plan/wgmma_instruction.hpp) has rendered for m64n256k16 and the two types.
+/// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for m64n256k16 and the
+/// two types.
 template <DType kElement, DType kAccumulator, class Instruction>
 HOTGEMM_DEVICE void wgmma_ceiling(const CeilingArgs& args) {
   const u32 shared = ptx::dynamic_shared_base();
   const auto thread = static_cast<u32>(ptx::thread_index());
   fill_ceiling_tiles<kElement>(shared, args.seed);
 
-  // By a shuffle the compiler learns that it is the same for a warp, and computes descriptors once for all lanes.
+  // The shuffle tells the compiler that the value is the same in all lanes, so that descriptors are computed once per
+  // warp.
   const u32 warpgroup = ptx::shfl_sync_idx_b32(thread / kWarpgroupThreads, 0, 31, ~0u);
   const u64 a = kCeilingTileA.descriptor(shared) + descriptor_step(kCeilingTileA.offset_bytes(kWgmmaM, 0)) * warpgroup;
   const u64 b = kCeilingTileB.descriptor(shared + kCeilingTileA.bytes());
@@ -56,7 +58,8 @@ HOTGEMM_DEVICE void wgmma_ceiling(const CeilingArgs& args) {
   pin();
 #pragma unroll 1
   for (int iteration = 0; iteration < args.iterations; ++iteration) {
-    // The next iteration takes away what this one has added: f16 accumulators neither overflow nor stand still.
+    // The next iteration subtracts what this one has added, so that f16 accumulators neither overflow nor stay
+    // constant.
     const u64 signed_a = a + descriptor_step(kCeilingTileA.slab_bytes()) * static_cast<u64>(iteration % 2);
     ptx::wgmma_fence();
 #pragma unroll

@@ -1,7 +1,7 @@
 #pragma once
 
-// From accumulators to D, for family `wgmma`. The op says what is computed for each pair of elements (scaled_sum.cuh),
-// and the sink how the results leave (wgmma_sink.cuh). The epilogue brings the two together, piece by piece.
+// The epilogue of family `wgmma`, from accumulators to D. The op computes each pair of elements (scaled_sum.cuh), and
+// the sink stores the results (wgmma_sink.cuh). The epilogue calls both, piece by piece.
 
 #include "ptx/convert.hpp"
 #include "shared/fragment.hpp"
@@ -10,7 +10,7 @@
 
 namespace hotgemm {
 
-/// A thread's part of 64 rows of the tile: accumulator_element's, for each eight columns.
+/// A thread's part of 64 rows of the tile. For each eight columns, it has the elements that accumulator_element gives.
 template <DType kType, int kColumns>
 struct WgmmaAccumulator {
   float d[kColumns / 2] = {};
@@ -29,8 +29,8 @@ class WgmmaEpilogue {
   static constexpr int kColumns = kConfig.consumer_n();
   static constexpr int kPieceColumns = ResultSink::kPieceColumns;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
-  /// True if the last piece begins among columns that the piece before it has stored already. Not with C: C may be D,
-  /// and then those columns of C are overwritten.
+  /// True if the last piece begins at columns that the piece before it has already stored. False if C is read: C may be
+  /// D, and then these columns of C are already overwritten.
   static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kReadsC && kColumns % kPieceColumns != 0;
 
  public:
@@ -41,7 +41,7 @@ class WgmmaEpilogue {
   HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
       : args_(args.gemm), lane_(lane), sink_(args, lane, buffers) {}
 
-  /// The warp's 16 rows of each 64 of the tile, from `row`, `col` of D on.
+  /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
@@ -59,7 +59,7 @@ class WgmmaEpilogue {
   }
 
  private:
-  /// Columns from `begin` of the accumulator on.
+  /// Stores the piece that begins at column `begin` of the accumulator.
   HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, const WgmmaPiece& piece) const {
     sink_.open(piece, Op::kReadsC);
     typename Sink::Pairs c = {};
@@ -70,7 +70,7 @@ class WgmmaEpilogue {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int column = group * 16 + i / 2 * 8;
-        // Where cols is an odd multiple of eight, the last eight columns of the group mean nothing.
+        // If cols is an odd multiple of eight, the last eight columns of the group are not used.
         const int element = (begin + column) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};

@@ -1,9 +1,9 @@
 #pragma once
 
-// How stages of family `wgmma` get the tiles of an operand.
+// The loads of family `wgmma`, which bring the tiles of an operand into the stages.
 //
-// A policy of loading is a class with the members of TensorLoad. The pipeline calls them from one thread, and knows of
-// an operand no more than its tile.
+// A load is a class with the members of TensorLoad. The pipeline calls them from one thread. The pipeline itself knows
+// only the tile of an operand.
 
 #include "ptx/bulk_copy.hpp"
 #include "shared/wgmma_config.hpp"
@@ -12,7 +12,7 @@ namespace hotgemm {
 
 enum class Operand { a, b };
 
-/// Bulk copies by tensor. Of a tile that kSharers blocks share, each copies its part, to all of them.
+/// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them.
 template <Operand kOperand, WgmmaTile kTile, int kSharers>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
@@ -30,22 +30,24 @@ class TensorLoad {
     if (kTile.k_major && extent % kRows != 0) ptx::prefetch_tensormap(rest);
   }
 
-  /// Bytes that come for the tile at `outer`, from all blocks that share it. The copy engine takes longer for a row
-  /// beyond the matrix than for one of it. Where such rows are m's or n's they are left out, and what was there before
-  /// is multiplied into rows or columns that D does not have; where they are k's, they must be zeros.
+  /// The bytes that arrive for the tile at `outer`, from all blocks that share it. The copy engine takes longer for a
+  /// row outside the matrix than for a row inside. In a k-major tile such rows are left out: the old values in their
+  /// place only change rows or columns that are not part of D. In another tile the rows run along k, and those outside
+  /// the matrix must be zeros.
   HOTGEMM_DEVICE u32 bytes(int outer) const {
     if constexpr (!kTile.k_major) return kTile.bytes();
     const int rows = min_of(extent() - outer, kTile.rows());
     return static_cast<u32>(max_of(rows, 0) * kTile.slabs() * kTile.swizzle_bytes);
   }
 
-  /// Copies this block's part of the tile that begins at `outer`, `k`, slab by slab, to the stage's place `shared`; the
-  /// bytes are counted at `barrier`.
+  /// Copies this block's part of the tile that begins at `outer`, `k`, slab by slab, to address `shared` in the stage.
+  /// `barrier` counts the bytes.
   HOTGEMM_DEVICE void copy(u32 shared, int outer, int k, u32 barrier) const {
     const TensorMap &whole = this->whole(), &rest = this->rest();
     const int extent = this->extent();
     const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
-    // Or the producer's few registers spill. Host compilers do not look into the pragma.
+    // With full unrolling, the few registers of the producer would spill. [[maybe_unused]]: host compilers ignore the
+    // pragma.
     [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;
 #pragma unroll kUnroll
     for (int slab = 0; slab < kTile.slabs(); ++slab) {
@@ -72,7 +74,7 @@ class TensorLoad {
 
   HOTGEMM_DEVICE const TensorMap& whole() const { return kOperand == Operand::a ? args_.a : args_.b; }
   HOTGEMM_DEVICE const TensorMap& rest() const { return kOperand == Operand::a ? args_.a_rest : args_.b_rest; }
-  /// Of the matrix along m (or n).
+  /// The size of the matrix along m (or n).
   HOTGEMM_DEVICE int extent() const { return kOperand == Operand::a ? args_.gemm.m : args_.gemm.n; }
 
   const WgmmaArgs& args_;

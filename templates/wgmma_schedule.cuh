@@ -1,9 +1,9 @@
 #pragma once
 
-// Which work a block of family `wgmma` does, and in which order.
+// The schedules of family `wgmma`: the work items of a block, and their order.
 //
-// A schedule is a class with the members of WholeTiles. Producer and consumers each walk through the same items, so
-// that they agree without speaking to each other.
+// A schedule is a class with the members of WholeTiles. The producer and each consumer iterate over the same items, so
+// that they need no communication to agree on the work.
 
 #include "ptx/index.hpp"
 #include "shared/gemm_args.hpp"
@@ -17,15 +17,15 @@ struct WorkItem {
   int m;  ///< first row of the tile
   int n;  ///< first column
   int first_k_tile;
-  int k_tiles;  ///< at least 1; or 0 in every item, where k is 0
-  u32 turn;     ///< how many items this block has taken before
+  int k_tiles;  ///< at least 1; if k is 0, it is 0 in every item
+  u32 turn;     ///< number of items that this block has taken before
 };
 
 /// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order.
 template <WgmmaConfig kConfig>
 class WholeTiles {
  public:
-  /// `rank` is that of this block in its cluster.
+  /// `rank` is the rank of this block in its cluster.
   HOTGEMM_DEVICE WholeTiles(const GemmArgs& args, u32 rank)
       : args_(args),
         rank_(rank),
@@ -33,11 +33,11 @@ class WholeTiles {
         tiles_m_(tiles(args.m, kConfig.block_m * kConfig.cluster_m)),
         tiles_n_(tiles(args.n, kConfig.block_n * kConfig.cluster_n)) {}
 
-  /// Whether there is a product to compute at all.
+  /// True if there are products to compute, that is, if k is not 0.
   HOTGEMM_DEVICE bool has_products() const { return k_tiles_ > 0; }
 
-  /// Calls use(item) for each item of this block. Where a group of tiles reaches beyond D, so may a block's tile, which
-  /// nobody stores.
+  /// Calls use(item) for each item of this block. If a group of tiles extends beyond D, an item may lie outside D; the
+  /// sinks store nothing of it.
   template <class Use>
   HOTGEMM_DEVICE void for_each_item(Use&& use) const {
     const u32 groups = tiles_m_ * tiles_n_;
@@ -62,7 +62,7 @@ class WholeTiles {
   const GemmArgs& args_;
   u32 rank_;
   int k_tiles_;
-  u32 tiles_m_, tiles_n_;  // of a cluster's size
+  u32 tiles_m_, tiles_n_;  // counted in tiles of a whole cluster
 };
 
 }  // namespace hotgemm

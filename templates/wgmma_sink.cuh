@@ -1,6 +1,6 @@
 #pragma once
 
-// The sinks of family `wgmma`: how a warp's results leave for D.
+// The sinks of family `wgmma`, which store the results of a warp to D.
 //
 // A sink is a class with the public members of LaneSink. The epilogue calls, for each piece of a warp's part of the
 // tile: buffer; open; load_c if the op reads C; put for each 16 columns; close. It calls end_tile after the last piece.
@@ -19,25 +19,25 @@ class LaneSink {
  public:
   using Pairs = typename Staging::Pairs;
   static constexpr int kPieceColumns = Staging::kPieceColumns;
-  /// True if a piece should have kPieceColumns columns even where it then begins among columns that are stored already.
+  /// True if every piece should have kPieceColumns columns, even if it then begins at columns that are already stored.
   static constexpr bool kWantsWholePieces = false;
 
   HOTGEMM_DEVICE LaneSink(const WgmmaArgs& args, int lane, u32 buffers)
       : args_(args.gemm), staging_(args.gemm, lane, buffers) {}
 
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
-  /// By all threads, before the block ends: what stores still read must stay until they have read it.
+  /// Waits until no store reads shared memory any more. Called by all threads before the block ends.
   static HOTGEMM_DEVICE void drain() {}
 
   /// The address of piece `number`'s buffer.
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
-  /// Waits until the warp may write the piece. `reads_c`: load_c follows.
+  /// Waits until the warp may write to the piece's buffer. `reads_c` is true if load_c follows.
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
     static_cast<void>(piece);
     if (Staging::kBuffers == 1 || reads_c) ptx::bar_warp_sync(~0u);  // the lanes have read the buffer
   }
   HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
-  /// Takes columns `group` * 16 and up of the piece.
+  /// Takes the 16 columns of the piece from column `group` * 16 on.
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     staging_.put(piece, group, pairs);
   }
@@ -57,8 +57,8 @@ class LaneSink {
   Staging staging_;
 };
 
-/// The copy engine stores, which leaves the load-store units to the consumers that multiply. It writes whole 16-byte
-/// chunks, so the lanes store rows that end within a chunk.
+/// The copy engine stores, so that the load-store units are free for consumers that multiply. It writes whole 16-byte
+/// chunks, so rows that end within a chunk are stored by the lanes.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class BulkSink {
   using Staging = WgmmaStaging<kTraits, kConfig>;
@@ -76,14 +76,14 @@ class BulkSink {
       : map_(args.d), args_(args.gemm), staging_(args.gemm, lane, buffers) {}
 
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { ptx::prefetch_tensormap(args.d); }
-  /// All threads wait, or else the compiler serialises the products.
+  /// All threads call the wait. If only some did, the compiler would serialise the products.
   static HOTGEMM_DEVICE void drain() { ptx::cp_async_bulk_wait_group_read<0>(); }
 
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
     static_cast<void>(reads_c);
-    // The buffer had the piece before the last one. But where a tile has an odd number of pieces, the next tile begins
-    // with the buffer that this tile ended with.
+    // With two buffers, this buffer was last used for the piece before the previous one. The exception is the first
+    // piece of a tile if tiles have an odd number of pieces: the previous tile ended with the same buffer.
     const bool follows_itself = piece.number == 0 && kPieces % 2 != 0;
     if (staging_.lane() == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
     if (staging_.lane() == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
@@ -97,7 +97,7 @@ class BulkSink {
     ptx::fence_proxy_async();
     ptx::bar_warp_sync(~0u);  // the lanes have written the buffer
     const bool inside = piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n;
-    // The copy engine leaves out what lies outside of D, but not within 16 bytes.
+    // The copy engine leaves out chunks of 16 bytes that lie outside D, but not a part of a chunk.
     const bool in_bulk = piece.cols == kPieceColumns &&
                          (inside || (piece.row < args_.m && piece.col < args_.n && args_.n % kChunkElements == 0));
     if (!in_bulk) {
@@ -109,7 +109,7 @@ class BulkSink {
     }
     if (staging_.lane() == 0) {
       if (in_bulk) ptx::cp_async_bulk_tensor_2d_store(map_, piece.col, piece.row, piece.buffer);
-      ptx::cp_async_bulk_commit_group();  // empty if not, so that groups count pieces
+      ptx::cp_async_bulk_commit_group();  // an empty group if the lanes stored, so that each piece has a group
     }
   }
   HOTGEMM_DEVICE void end_tile() const {}
@@ -120,7 +120,7 @@ class BulkSink {
   Staging staging_;
 };
 
-/// The sink that a config asks for.
+/// The sink for a config.
 template <GemmTraits kTraits, WgmmaConfig kConfig, bool kBulk = kConfig.stores_in_bulk(kTraits)>
 struct SinkOf {
   using Type = LaneSink<kTraits, kConfig>;

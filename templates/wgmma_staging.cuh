@@ -1,7 +1,7 @@
 #pragma once
 
-// The way of a warp's results through shared memory, for family `wgmma`: stmatrix puts them into a buffer, and lanes
-// move them between the buffer and global memory.
+// The buffers of family `wgmma` for the results of a warp: stmatrix stores results to a buffer in shared memory, and
+// lanes move elements between the buffer and global memory.
 
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
@@ -12,13 +12,13 @@
 
 namespace hotgemm {
 
-/// A part of a warp's results that leaves at once: its 16 rows, and 128 bytes of each or less.
+/// A part of a warp's results that is stored at once: 16 rows of at most 128 bytes.
 struct WgmmaPiece {
-  int number;  // in the warp's part of the tile
-  u32 buffer;  // the sink's, in shared memory
+  int number;  // counted from 0 within the warp's part of the tile
+  u32 buffer;  // address of its buffer in shared memory
   int cols;
   int stored;  // columns that an earlier piece has stored already
-  int row;     // of D, for the first element
+  int row;     // row and column of its first element in D
   int col;
 };
 
@@ -35,7 +35,7 @@ class WgmmaStaging {
   static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
   static constexpr int kBuffers = kConfig.store_buffers(kTraits);
 
-  /// A piece as ldmatrix and stmatrix have it: four pairs for each 16 columns.
+  /// A thread's part of a piece, in the layout of ldmatrix and stmatrix: four pairs for each 16 columns.
   struct Pairs {
     u32 at[kPieceColumns / 16][4];
   };
@@ -48,12 +48,12 @@ class WgmmaStaging {
   /// Pieces take the buffers in turns.
   HOTGEMM_DEVICE u32 buffer(int number) const { return buffers_ + number % kBuffers * WgmmaConfig::kStoreBytes; }
 
-  /// Puts columns `group` * 16 and up into the piece's buffer.
+  /// Stores the 16 columns from column `group` * 16 on to the piece's buffer.
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
   }
 
-  /// The piece's part of C, through the piece's buffer. Elements outside of the matrix are zeros.
+  /// Loads the piece's part of C by way of the piece's buffer. Elements outside of the matrix are zeros.
   HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
     const int cols = piece.cols, row = piece.row, col = piece.col;
 #pragma unroll 4
@@ -104,7 +104,7 @@ class WgmmaStaging {
     }
   }
 
-  /// Stores what lies inside D of the columns that are not stored yet.
+  /// Stores the elements that lie inside D and in columns that are not yet stored.
   HOTGEMM_DEVICE void store_inside(const WgmmaPiece& piece) const {
     const int cols = piece.cols, row = piece.row, col = piece.col;
 #pragma unroll 1
@@ -127,12 +127,13 @@ class WgmmaStaging {
   HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
     return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
   }
-  /// The address that this lane hands to ldmatrix and stmatrix: rows 0 to 7, 8 to 15 of eight columns, then of the next
-  /// eight.
+  /// The address that this lane passes to ldmatrix and stmatrix. The four matrices are rows 0 to 7 and rows 8 to 15 of
+  /// eight columns, then the same rows of the next eight columns.
   HOTGEMM_DEVICE u32 matrix_row(u32 buffer, int col) const {
     return in_buffer(buffer, lane_ % 16, col + lane_ / 16 * 8);
   }
-  /// Eight columns of C, of which the buffer has nothing behind: two matrices, and their rows once more.
+  /// Loads the last eight columns of C. The buffer holds no columns after them, so the same two matrices are loaded
+  /// twice.
   HOTGEMM_DEVICE void load_last_columns(u32 (&c)[4], u32 buffer, int cols) const {
     ptx::ldmatrix_x4(c, in_buffer(buffer, lane_ % 16, cols - 8));
   }
@@ -148,7 +149,7 @@ class WgmmaStaging {
     return {index / (cols / kVector), index % (cols / kVector) * kVector};
   }
   static constexpr int passes(int cols) { return div_up(kRows * cols / kVector, kWarpSize); }
-  /// Whether a lane of the last pass may have nothing to do.
+  /// True if some lanes have no vector in the last pass.
   static constexpr bool is_uneven(int cols) { return kRows * cols / kVector % kWarpSize != 0; }
 
   HOTGEMM_DEVICE static u64 element_address(u64 matrix, i64 ld, int row, int col) {

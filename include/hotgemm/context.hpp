@@ -15,19 +15,19 @@ namespace hotgemm {
 
 /// The actions that are allowed for a problem class that has not been planned yet.
 enum class Policy {
-  cached_only,  ///< what `estimate` would pick must lie in the cache, else Error{not_prepared}: nothing is compiled
-  estimate,     ///< never measure: exact record, else nearest record by the model, else the model
+  cached_only,  ///< pick as `estimate` does, but compile nothing: Error{not_prepared} if the kernel is not in the cache
+  estimate,     ///< never measure: use an exact record, else the nearest record by the model, else the model alone
   tune,         ///< measure unseen classes within a budget, and record the result
 };
 HOTGEMM_API std::string_view to_string(Policy policy);
 
 struct TuneOptions {
   int max_candidates = 20;                               ///< compiled, checked and timed per problem, anchors included
-  double budget_s = 2.0;                                 ///< of measuring, per problem; the best so far is kept
-  std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory
-  int jobs = 0;            ///< compile threads; 0: what the machine and NVRTC are good for
-  int rounds = 7;          ///< of the final comparison
-  std::uint64_t seed = 1;  ///< of the data, and of the order of measurements
+  double budget_s = 2.0;                                 ///< for measuring, per problem; the best so far is kept
+  std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
+  int jobs = 0;                                          ///< compile threads; 0: chosen for the machine and NVRTC
+  int rounds = 7;                                        ///< for the final comparison
+  std::uint64_t seed = 1;                                ///< for the data and the order of measurements
 };
 
 struct ContextOptions {
@@ -36,14 +36,15 @@ struct ContextOptions {
   /// The most device memory that the library keeps for kernels' workspace, in all CUDA contexts together. A class whose
   /// best kernel needs more gets another kernel. 0: only kernels that need none.
   std::int64_t workspace_bytes = std::int64_t{256} << 20;
-  /// For how many captures, or streams of a capture, planning a class sets workspace apart. Planning the class again by
-  /// Context::plan replaces what captures took. A capture that finds none is of a kernel that needs none.
+  /// The number of slabs of workspace that planning a class reserves for captures: one for each stream of a capture.
+  /// Planning the class again by Context::plan replaces the slabs that captures took. If a capture finds no slab, a
+  /// kernel that needs no workspace is captured.
   int workspace_captures = 2;
-  std::string cache_directory;     ///< of cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
+  std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
 
-  /// The defaults, with what HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) and
-  /// HOTGEMM_WORKSPACE_BYTES ("512M") say. Throws Error{invalid_argument} for another value.
+  /// The defaults, changed by two variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) and
+  /// HOTGEMM_WORKSPACE_BYTES ("512M"). Throws Error{invalid_argument} for any other value of these.
   HOTGEMM_API static ContextOptions from_environment();
 };
 
@@ -58,7 +59,7 @@ struct Stats {
   std::uint64_t without_workspace = 0;  ///< launches that found no workspace left, and ran a kernel that needs none
 };
 
-/// A candidate that the tuner did not pick: "build", "load", "check" or "measure", and why.
+/// A candidate that the tuner rejected. The stage is "build", "load", "check" or "measure".
 struct Rejection {
   std::string config;
   std::string stage;
@@ -72,20 +73,21 @@ struct TuneResult {
   double median_us = 0;
   double tflops = 0;
   int measured = 0;           ///< candidates that were checked and timed
-  double seconds = 0;         ///< all of it: compiling, checking, measuring
+  double seconds = 0;         ///< total time of compiling, checking and measuring
   bool was_recorded = false;  ///< an earlier record answered; nothing was measured
   std::vector<Rejection> rejections;
-  std::string failure;                           ///< why there is no pick
-  ErrorCode failure_code = ErrorCode::internal;  ///< where `failure` is not empty
+  std::string failure;                           ///< why there is no pick; empty if there is one
+  ErrorCode failure_code = ErrorCode::internal;  ///< set if `failure` is not empty
 };
 
 struct PrewarmOptions {
   std::vector<std::string> archs;  ///< "sm_90a", …
   int jobs = 0;
-  bool candidates = false;  ///< also what the tuner would compile
-  /// Called after each kernel with how many are done and how many there are; returns whether to go on. On one of the
-  /// compile threads, one call at a time: the next kernel's call waits for this one. No other lock is held, and the
-  /// Context may be used. What it throws ends the prewarm, which throws it as an Error (see Context::prewarm).
+  bool candidates = false;  ///< also compile the kernels that the tuner would compile
+  /// Called after each kernel with the number of kernels done and the number of all. Returns true to continue. It is
+  /// called on one of the compile threads, one call at a time: the call for the next kernel waits for this one. No
+  /// other lock is held, so it may use the Context. An exception ends the prewarm, which throws it as an Error (see
+  /// Context::prewarm).
   std::function<bool(std::size_t done, std::size_t total)> progress;
 };
 
@@ -101,17 +103,17 @@ struct PrewarmEntry {
 };
 
 struct PrewarmReport {
-  std::vector<PrewarmEntry> entries;  ///< what would be picked, per problem and architecture
+  std::vector<PrewarmEntry> entries;  ///< the kernel that would be picked, per problem and architecture
   std::size_t compiled = 0;           ///< distinct kernels
   std::size_t cached = 0;
   std::size_t failed = 0;
 };
 
-/// The library's state: caches, records, compiler, and the plans of every CUDA context it has been used in.
+/// The library's state: caches, records, the compiler, and the plans of every CUDA context in which it has been used.
 ///
-/// Thread-safe. Planning is single-flight per problem class, launching is concurrent. A child of fork() gets
-/// Error{forked} if its parent had used CUDA here. Destroying it unloads the kernels of the CUDA context that is
-/// current then, and forgets those of others.
+/// Thread-safe. Only one thread at a time plans a problem class; launches run concurrently. A child of fork() gets
+/// Error{forked} if its parent had used CUDA through this library. The destructor unloads the kernels of the current
+/// CUDA context and leaves those of other contexts to the driver.
 class Context {
  public:
   HOTGEMM_API explicit Context(const ContextOptions& options = ContextOptions::from_environment());
@@ -124,31 +126,32 @@ class Context {
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
-  /// Alignment and beta are read off `operands` (see `describe`). A class that is new is planned first, by the policy.
-  /// On a capturing stream that means without measuring, allocating or waiting. m or n of zero does nothing; k or alpha
-  /// of zero gives beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been
-  /// enqueued.
+  /// The hints come from `operands` (see `describe`). A new problem class is planned first, by the policy. If the
+  /// stream is being captured, planning does not measure, allocate or wait. If m or n is zero, the call does nothing.
+  /// If k or alpha is zero, the result is beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; in
+  /// that case nothing has been enqueued.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
-  /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. The hints are
-  /// those of `describe`, or with `Workload(problem)` of packed operands. With `stream`, what was said of capturing
-  /// streams holds for it.
+  /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns. The hints of a workload
+  /// come from `describe`; `Workload(problem)` has those of packed operands. If `stream` is being captured, planning
+  /// does not measure, allocate or wait.
   HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
   HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 
-  /// Measures each problem on the current CUDA context's GPU and records the picks, whatever the policy. Problems with
-  /// a current record are answered from it unless `retune`. Failures are results.
+  /// Measures each problem on the GPU of the current CUDA context and records the picks, whatever the policy is.
+  /// Without `retune`, a problem with a current record is answered from it and not measured. A problem that fails gives
+  /// a result with the failure, not an exception.
   ///
-  /// `progress` is called after each problem, on the calling thread and with no lock held; it returns whether to go on.
-  /// An Error that it throws comes out as it is, anything else as Error{interrupted} with its text. The measurements
-  /// until then are recorded.
+  /// `progress` is called after each problem, on the calling thread and with no lock held; it returns true to continue.
+  /// If it throws an Error, tune throws the same Error; any other exception becomes Error{interrupted} with its text.
+  /// The measurements until then are recorded.
   HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
                                            bool retune = false,
                                            const std::function<bool(const TuneResult&)>& progress = {});
 
-  /// Compiles what Policy::cached_only needs for each problem and architecture. Needs neither GPU nor libcuda.
-  /// An Error that `options.progress` throws comes out as it is, anything else as Error{interrupted} with its text.
-  /// Kernels that were compiled until then are in the cache.
+  /// Compiles the kernels that Policy::cached_only needs for each problem and architecture. Needs neither a GPU nor
+  /// libcuda. If `options.progress` throws an Error, prewarm throws the same Error; any other exception becomes
+  /// Error{interrupted} with its text. Kernels that were compiled until then are in the cache.
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   HOTGEMM_API Stats stats() const;
@@ -159,23 +162,24 @@ class Context {
   std::unique_ptr<Impl> impl_;
 };
 
-/// `problem` with the hints that are read off `operands`.
+/// `problem` with the hints that hold for `operands`.
 HOTGEMM_API Workload describe(const Problem& problem, const Operands& operands);
 
 /// C = alpha * op(A) * op(B) + beta * C, row-major, tuned on first use: the whole library in one call.
 ///
-/// A is m×k, B is k×n, C is m×n, or the transposes of A and B as stored; leading dimensions in elements. `types` is a
-/// preset such as kBf16. Uses Context::default_context(); see Context::gemm for the rest.
+/// op(A) is m×k, op(B) is k×n and C is m×n. Leading dimensions are in elements of the matrices as stored. `types` is a
+/// preset such as kBf16. Uses Context::default_context(); see Context::gemm for errors and planning.
 HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                        const void* a, std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c,
                        std::int64_t ldc, const Types& types = kF16);
 
-/// Messages go to `sink` instead of stderr; an empty function restores that. Levels: "debug", "info", "warn", "error".
-/// `sink` is called on the thread that logs: the caller's or one of the library's, several at a time. The library may
-/// hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, its message goes to stderr.
+/// Sends messages to `sink` instead of stderr; an empty function restores stderr. The levels are "debug", "info",
+/// "warn" and "error". `sink` is called on the thread that logs: a thread of the caller or of the library, several at a
+/// time. The library may hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, the message
+/// goes to stderr.
 HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
-/// "debug", "info", "warn" (the default, unless HOTGEMM_LOG says otherwise), "error" or "off".
-/// Throws Error{invalid_argument}.
+/// Sets the lowest level of messages that are logged: "debug", "info", "warn", "error" or "off". The default is the
+/// value of HOTGEMM_LOG, else "warn". Throws Error{invalid_argument}.
 HOTGEMM_API void set_log_level(std::string_view level);
 
 }  // namespace hotgemm

@@ -16,11 +16,11 @@ enum class ErrorCode {
   no_device,         ///< no GPU, or no current context
   no_compiler,       ///< libnvrtc cannot be loaded
   compile_failed,    ///< NVRTC rejected a kernel; the message holds its log
-  driver_error,      ///< a driver call failed; the message names it and what came back
+  driver_error,      ///< a driver call failed; the message names the call and its result
   out_of_memory,     ///< device memory
   context_lost,      ///< an earlier error has made the CUDA context unusable; the process must end
   wrong_result,      ///< no candidate passed the correctness check
-  io_error,          ///< a file or directory that was asked for cannot be used
+  io_error,          ///< a required file or directory cannot be used
   forked,            ///< called in a child of fork(); CUDA does not survive that
   interrupted,       ///< stopped on request, or by a callback that threw
   internal,          ///< a bug in hotgemm
@@ -29,8 +29,7 @@ enum class ErrorCode {
 /// "invalid_argument", …
 HOTGEMM_API std::string_view to_string(ErrorCode code);
 
-/// The exception of every function of the library. what() says what was attempted, with which config, and what came
-/// back.
+/// The exception that every function of the library throws. what() names the attempt, the config and the result.
 class HOTGEMM_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

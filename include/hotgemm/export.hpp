@@ -1,8 +1,8 @@
 #pragma once
 
-/// Marks what the shared library exports. Nothing where hotgemm is linked static.
+/// Marks the symbols that the shared library exports. Empty if hotgemm is linked statically.
 ///
-/// C++ programs link hotgemm static today: the shared library's C++ API has no stable ABI, since std types cross it.
+/// C++ programs should link hotgemm statically: the C++ API has no stable ABI, because it passes std types.
 #if defined(HOTGEMM_SHARED) && (defined(__GNUC__) || defined(__clang__))
 #define HOTGEMM_API __attribute__((visibility("default")))
 #else

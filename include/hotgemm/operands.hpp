@@ -16,9 +16,9 @@ namespace hotgemm {
 /// struct with the same rule. (Setters would need a function per field in that ABI, and a call would no longer be one
 /// expression.) So every new field goes to the end, is plain data, and means "not used" when all its bytes are zero.
 ///
-/// A field that no kernel of this GPU can use is refused with Error{not_supported} that names the field.
+/// If a field is set that no kernel of this GPU can use, the call throws Error{not_supported} that names the field.
 struct Operands {
-  std::size_t size = sizeof(Operands);  ///< leave it alone: the bytes of this struct as the caller was compiled
+  std::size_t size = sizeof(Operands);  ///< do not change it: the size of this struct when the caller was compiled
 
   const void* a = nullptr;
   const void* b = nullptr;
@@ -31,18 +31,18 @@ struct Operands {
   float alpha = 1.0f;
   float beta = 0.0f;
 
-  /// The scalars in device memory, read by the kernel when it runs. Where one is not null, `alpha` or `beta` is not
-  /// looked at. C is read whatever the value at `beta_device` is.
+  /// The scalars in device memory; the kernel reads them when it runs. If one is not null, the library ignores `alpha`
+  /// or `beta` respectively. C is read for every value at `beta_device`.
   const float* alpha_device = nullptr;
   const float* beta_device = nullptr;
 
-  /// A batch with equal distances: elements from one matrix to the next.
+  /// For a batch with equal distances: the number of elements from one matrix to the next.
   std::int64_t batch_stride_a = 0;
   std::int64_t batch_stride_b = 0;
   std::int64_t batch_stride_c = 0;
   std::int64_t batch_stride_d = 0;
-  /// A batch with the matrices anywhere: arrays in device memory with the address of each matrix. Then `a`, `b`, `c`
-  /// and `d` are null.
+  /// For a batch of matrices at any addresses: arrays in device memory with the address of each matrix. In this case
+  /// `a`, `b`, `c` and `d` are null.
   const void* const* batch_a = nullptr;
   const void* const* batch_b = nullptr;
   const void* const* batch_c = nullptr;
@@ -61,7 +61,7 @@ struct Operands {
   const float* scale_d = nullptr;  ///< the result is multiplied by it before it is rounded to D's type
 
   /// Device memory that the kernel may write to: at least Plan::workspace_bytes(), at a multiple of 256 bytes. It need
-  /// not be cleared; no other call may use it until this one has ended. Null: the library's own; see Plan.
+  /// not be cleared. No other call may use it until this one has ended. Null: the library provides it; see Plan.
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };

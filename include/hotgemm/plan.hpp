@@ -41,24 +41,24 @@ class Plan {
   ///
   /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
   /// stream capture. (A plan that needs workspace allocates it at its first launch on a stream that is not being
-  /// captured.) The current CUDA context must be the one the plan was made in. Operands must have the plan's
-  /// alignment classes; beta must be zero exactly if
-  /// the plan says so. Thread-safe.
+  /// captured.) The current CUDA context must be the one in which the plan was made. Operands must have the alignment
+  /// classes of the plan's workload or better ones, and beta must be zero if and only if the workload's
+  /// `beta_is_zero` is true. Thread-safe.
   HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
 
   HOTGEMM_API const Workload& problem() const;
   /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
   HOTGEMM_API std::string config() const;
   HOTGEMM_API Origin origin() const;
-  /// To the recorded class, where origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
+  /// The distance to the recorded class if origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
   HOTGEMM_API double distance() const;
   HOTGEMM_API Resources resources() const;
-  /// Bytes of device memory that a launch needs besides the operands. The caller gives them in
-  /// Operands::workspace, or the library does: one slab for each stream of a CUDA context, and one for each stream of a
-  /// capture, which goes back when the graph is gone. If ContextOptions::workspace_bytes or the GPU leaves none, the
-  /// launch runs a kernel that needs none; `explain` and Stats::without_workspace count these launches.
+  /// Bytes of device memory that a launch needs besides the operands. The caller passes them in Operands::workspace.
+  /// Otherwise the library provides them: one slab for each stream of a CUDA context, and one for each stream of a
+  /// capture, which becomes free when the graph is destroyed. If ContextOptions::workspace_bytes or the GPU leaves no
+  /// memory, the launch runs a kernel that needs none; `explain` and Stats::without_workspace count these launches.
   HOTGEMM_API std::size_t workspace_bytes() const;
-  /// All of the above in one line.
+  /// All the properties above in one line.
   HOTGEMM_API std::string explain() const;
 
  private:

@@ -51,7 +51,7 @@ inline constexpr Types kS8{
 inline constexpr Types kE4m3{.a = DType::e4m3, .b = DType::e4m3, .c = DType::bf16, .d = DType::bf16};
 inline constexpr Types kE5m2{.a = DType::e5m2, .b = DType::e5m2, .c = DType::bf16, .d = DType::bf16};
 
-/// In which order a sum over k may be taken.
+/// The order in which a sum over k may be computed.
 enum class SumOrder : unsigned char {
   any,              ///< two calls may differ in the last bits
   deterministic,    ///< equal calls give equal bits
@@ -103,8 +103,8 @@ struct Epilogue {
 /// (A as k×m, B as n×k). Column-major users swap the operands: a column-major m×n product is the row-major n×m product
 /// of B and A.
 ///
-/// The kernels of this version compute A, B, C and D of one type, f16, bf16 or f32, with f32 sums, or f16 sums of f16.
-/// Everything else that can be said here is refused with Error{not_supported}, which names the part.
+/// In the kernels of this version A, B, C and D have one type: f16, bf16 or f32. Sums are f32; sums of f16 may be f16.
+/// All other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -119,7 +119,7 @@ struct Problem {
   GroupKind group_kind = GroupKind::none;
   std::int64_t groups = 0;  ///< zero if and only if group_kind is none
   Epilogue epilogue;
-  bool prepacked_a = false;  ///< A, B are in the layout that the library packed them to
+  bool prepacked_a = false;  ///< A (or B) is in the layout into which the library packed it
   bool prepacked_b = false;
 
   friend bool operator==(const Problem&, const Problem&) = default;
@@ -136,8 +136,8 @@ inline constexpr std::size_t kSmallWorkspaceBytes = std::size_t{4} << 20;
 /// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
 struct Hints {
   /// Alignment class of A, of B, and of C and D together: the largest of 16, 8, 4, 2, 1 bytes that divides both an
-  /// operand's address and the byte length of its leading dimension. By default nothing is promised. An operand whose
-  /// rows are 2^40 bytes or more apart is in class 8 at most: no tensor map has such a stride.
+  /// operand's address and the byte length of its leading dimension. The default promises nothing. An operand whose
+  /// rows are 2^40 bytes or more apart is in class 8 at most, because a tensor map cannot have such a stride.
   int align_a = 1;
   int align_b = 1;
   int align_d = 1;
@@ -148,31 +148,31 @@ struct Hints {
 };
 
 /// The hints of packed operands: each leading dimension is the length of a row as stored, addresses are multiples of 16
-/// bytes as every allocator gives them, and C is not read. This is what hotgemm assumes wherever nobody says more.
+/// bytes as every allocator gives them, and C is not read. hotgemm assumes these hints where no others are given.
 HOTGEMM_API Hints packed_hints(const Problem& problem);
 
-/// A problem with the hints of its operands: what is planned, tuned, recorded and prepared.
+/// A problem with the hints of its operands. The library plans, tunes, records and prepares workloads.
 ///
-/// It is a Problem, and can be given wherever only that matters. A Problem becomes a Workload explicitly, so that hints
-/// are never lost and guessed again.
+/// A Workload is a Problem, and can be passed where only the problem matters. A Problem must be converted to a Workload
+/// explicitly, so that hints are never lost by accident and replaced by guesses.
 ///
 /// Workloads that differ only in m within a bucket (see `class_m`) are of one problem class: it is planned, tuned and
 /// recorded once.
 struct Workload : Problem {
   Hints hints;
 
-  /// Of no size, with hints that promise nothing.
+  /// A workload of size zero, with hints that promise nothing.
   HOTGEMM_API Workload();
   /// Alignment classes below one element are raised to it.
   HOTGEMM_API Workload(const Problem& problem, const Hints& known_hints);
-  /// With packed operands.
+  /// The workload of `problem` with packed operands.
   explicit Workload(const Problem& problem) : Workload(problem, packed_hints(problem)) {}
 
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-/// The smallest bucket of m that holds `m`: 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, then four steps to each doubling.
-/// The last bucket ends at 2147482623 = 2^31 - 1025, the largest size.
+/// The end of the bucket of m that contains `m`. The ends are 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, and then four
+/// for each doubling. The last one is 2147482623 = 2^31 - 1025, the largest size.
 HOTGEMM_API std::int64_t class_m(std::int64_t m);
 
 // ---- text
@@ -181,8 +181,8 @@ HOTGEMM_API std::int64_t class_m(std::int64_t m);
 // also be joined: "4096x4096x512". The layout is the ops of A and B. The type is a preset, or the types of A, B and D:
 // "bf16*bf16>f32". The keys, each at most once and in any order:
 //
-//   c=f32              type of C, where it is not that of D
-//   acc=f16            compute type, and mode: f32 (the default but for s8), f16, tf32, s32; "f32,fast"
+//   c=f32              type of C, if it is not the type of D
+//   acc=f16            compute type, and mode: f32 (the default except for s8), f16, tf32, s32; "f32,fast"
 //   order=deterministic, order=batch_invariant
 //   sms=120            SMs that a kernel may occupy
 //   batch=4            "batch=4,pointers"
@@ -195,19 +195,19 @@ HOTGEMM_API std::int64_t class_m(std::int64_t m);
 //   beta=1             C is read
 //   workspace=none     "none", "small"
 //
-// Without align, lda, ldb and ldd operands are packed (see `packed_hints`).
+// Without align, lda, ldb and ldd, the operands are packed (see `packed_hints`).
 
-/// "f16", "bf16", … as DType names them.
+/// The name of the enumerator: "f16", "bf16", …
 HOTGEMM_API std::string_view to_string(DType type);
 /// "n", "t".
 HOTGEMM_API std::string_view to_string(Op op);
 /// "f32", "f16", "tf32", "s32".
 HOTGEMM_API std::string_view to_string(ComputeType type);
-/// "f16", "bf16*bf16>f32", then "c=" and "acc=" where they are not as the preset or the types imply.
+/// "f16" or "bf16*bf16>f32", followed by "c=" and "acc=" if they differ from the default of the preset or the types.
 HOTGEMM_API std::string to_string(const Types& types);
-/// Without hints.
+/// The text of the problem, without hints.
 HOTGEMM_API std::string to_string(const Problem& problem);
-/// Always with "align=": the text of one class differs from that of another.
+/// The text of the workload. It always contains "align=", so that different classes have different texts.
 HOTGEMM_API std::string to_string(const Workload& workload);
 
 /// Inverses of to_string, but for parse_types; throw Error{invalid_argument} that names the bad word.

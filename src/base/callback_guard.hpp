@@ -10,12 +10,12 @@
 
 namespace hotgemm {
 
-/// Calls functions of the user on threads of ours, where an exception would end the process. The first exception is
-/// kept and thrown as an Error on the thread that waits for the work; until then no function is called any more.
-/// Thread-safe.
+/// Calls functions of the user on the library's threads, where an exception would end the process. The guard keeps the
+/// first exception, and `rethrow` throws it on the thread that waits for the work. After an exception no function is
+/// called any more. Thread-safe.
 class CallbackGuard {
  public:
-  /// What `call` returns; `otherwise` if it throws, or if one has thrown before.
+  /// Returns the result of `call`; returns `otherwise` if `call` throws, or if an earlier call has thrown.
   template <class Result, class Call>
   Result run(Result otherwise, Call&& call) noexcept {
     if (has_failed_) return otherwise;

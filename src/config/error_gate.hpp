@@ -9,21 +9,22 @@
 
 namespace hotgemm {
 
-/// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
+/// The largest accepted error of a result for data in random order. `magnitude` is |alpha| |A||B| + |beta||C|.
 ///
-/// Each of the K additions rounds a partial sum s, so the error is a sum of terms of at most u|s|, u the accumulator's
-/// unit roundoff. The gate is u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta) + eta_D:
+/// Each of the K additions rounds a partial sum s, so the error is a sum of terms of at most u|s|; u is the unit
+/// roundoff of the accumulator. The gate is u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta) + eta_D:
 /// - largest: the size of the largest partial sum, at most `magnitude`. In random order a partial sum is its share of
-///   the whole plus a random walk that ends at 0, of about magnitude / sqrt(K) for data of zero mean. Twice that is
-///   more than the root mean square of the walk (one chance in 10^4 aside; the share below has room for more).
+///   the whole sum plus a random walk that ends at 0. For data of zero mean, the walk has a size of about
+///   magnitude / sqrt(K). Twice this is more than the root mean square of the walk, except with a probability of 10^-4;
+///   the share below has room for that.
 /// - share: independent roundings drift by about sqrt(K) u (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, and, for
 ///   data of zero mean, 42(5), 2020). Tensor cores truncate once for a block of products (Blanchard et al., 42(3),
-///   2020): K/45 u of one sign was the most in emulation, and K/16 leaves room. Truncation only ever takes a part of
-///   what is there, so many of them multiply: 1 - exp(-K/16 u), which is less than 1 for all K.
-/// - eta: half the accumulator's smallest subnormal: a rounding may be off by as much, a truncation by twice that;
-///   eta_D that of D, and u_D its unit roundoff.
+///   2020). In emulation the largest drift of one sign was K/45 u; K/16 leaves room. A truncation removes a part of the
+///   sum, so the effects of many truncations multiply: 1 - exp(-K/16 u), which is less than 1 for all K.
+/// - eta: half the smallest subnormal of the accumulator. A rounding has an error of at most eta, a truncation of at
+///   most 2 eta. eta_D is the same for D, and u_D is the unit roundoff of D.
 ///
-/// Sums in f16 of terms of one sign can stop growing, which no gate of this form covers: test those on integers.
+/// f16 sums of terms of one sign can stop growing. No gate of this form covers that: test such sums on integers.
 inline double error_gate(const Problem& problem, double exact, double magnitude, double alpha = 1) {
   const double k = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const ElementType result = element_type(problem.types.d), sum = element_type(sum_type(problem.types.compute));

@@ -16,10 +16,10 @@
 namespace hotgemm {
 
 /// A config of any family. A family is registered in this file: as an alternative here, and by its FamilyOf below.
-/// CONTRIBUTING.md ("A family") lists the rest; what is missing fails to build, or a test names it.
+/// CONTRIBUTING.md ("A family") lists the other steps. If a step is missing, the build fails or a test names it.
 using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig, FmaConfig, WmmaConfig>;
 
-/// Types that a kernel multiplies and sums in.
+/// The element type that a kernel multiplies, and the type of its sums.
 struct KernelTypes {
   DType element;
   DType accumulator;

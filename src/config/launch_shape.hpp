@@ -41,9 +41,9 @@ struct LaunchShape {
 
 LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits);
 
-/// The alpha that kernels are given where k or alpha is zero, whatever the caller's: they multiply it with a sum of
-/// zero, and add beta * C. Infinity times zero would be NaN. Negative zero changes no product that is added to it, not
-/// even one of negative zero; where there is none, D is zero.
+/// The alpha that kernels get if k or alpha is zero. Kernels multiply it with a sum of zero and add beta * C, so the
+/// caller's alpha cannot be used: infinity times zero is NaN. Negative zero plus beta * C is beta * C, even if that is
+/// negative zero. If beta is zero, D must be positive zero.
 constexpr float empty_alpha(float beta) { return beta == 0 ? 0.0f : -0.0f; }
 
 }  // namespace hotgemm

@@ -17,14 +17,15 @@ MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
   return map;
 }
 
-/// All bytes of the rows, in whole chunks of 16; 0 if there are gaps between rows, which nobody promises to be mapped.
+/// The bytes of all rows, rounded down to whole chunks of 16. 0 if there are gaps between rows, because the memory of
+/// gaps may not be mapped.
 std::uint64_t bytes_without_gaps(const TensorMapSpec& s) {
   const std::uint64_t row = s.sizes[0] * s.strides[0];
   if (s.sizes[1] > 1 && s.strides[1] != row) return 0;
   return s.sizes[1] * row / 16 * 16;
 }
 
-/// matrix_maps below knows each family whose kernels take maps.
+/// Checks that matrix_maps below has the maps of this config if its kernels take tensor maps.
 template <class Config>
 constexpr bool has_maps_below() {
   static_assert(

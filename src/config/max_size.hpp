@@ -4,7 +4,8 @@
 
 namespace hotgemm {
 
-/// How far a tile, or the next k-tile, may extend beyond the end of a matrix. No side of a tile is longer.
+/// The largest distance by which a tile, or the next k-tile, may extend beyond the end of a matrix. No side of a tile
+/// is longer.
 inline constexpr std::int64_t kMaxTileExtent = 1024;
 
 /// The largest m, n or k. Kernels count rows, columns and k in signed 32-bit integers, and a coordinate inside a tile

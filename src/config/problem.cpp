@@ -8,7 +8,7 @@
 namespace hotgemm {
 namespace {
 
-/// The class of packed rows of `elements` elements.
+/// The alignment class of packed rows of `elements` elements.
 int packed_class(std::int64_t elements, DType type) {
   const auto bytes = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_bytes(type));
   return 1 << std::countr_zero(bytes | 16);
@@ -39,9 +39,10 @@ std::int64_t class_m(std::int64_t m) {
     if (m <= bucket) return bucket;
   }
   if (m >= kMaxSize) return kMaxSize;
-  // Between a power of two and the next lie four buckets; m - 1, so that a power of two is the last of its four.
+  // Four buckets lie between a power of two and the next. The step comes from m - 1, so that a power of two is the end
+  // of a bucket.
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(m - 1)) / 4);
-  return std::min((m + step - 1) / step * step, kMaxSize);  // the last bucket ends where sizes do
+  return std::min((m + step - 1) / step * step, kMaxSize);  // the last bucket ends at the largest size
 }
 
 }  // namespace hotgemm

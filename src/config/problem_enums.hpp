@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-// The names of a problem's enumerators. A switch names each, so that the compiler asks for the name of a new one; an
-// enumerator that does not exist has an empty name.
+// The names of a problem's enumerators. They are given by a switch over all enumerators, so that the compiler asks for
+// the name of a new one. A number that is not an enumerator has an empty name.
 
 namespace hotgemm {
 
@@ -19,7 +19,7 @@ std::string_view to_string(Bias bias);
 std::string_view to_string(Activation activation);
 std::string_view to_string(WorkspaceClass workspace);
 
-/// Whether `value` is one of the enumerators, and not a number that was cast.
+/// True if `value` is one of the enumerators. False for any other number that was cast to the enumeration.
 template <class Enum>
 bool is_enumerator(Enum value) {
   return !to_string(value).empty();

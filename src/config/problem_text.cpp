@@ -30,12 +30,12 @@ struct Preset {
 constexpr std::array<Preset, 7> kPresets{
     {{"f16", kF16}, {"bf16", kBf16}, {"f32", kF32}, {"tf32", kTf32}, {"s8", kS8}, {"e4m3", kE4m3}, {"e5m2", kE5m2}}};
 
-/// The types of "A*B>D": C as D, sums of integers in s32 and of all else in f32.
+/// The types of "A*B>D": C has the type of D, sums of integers are s32, and all other sums are f32.
 Types types_of(DType a, DType b, DType d) {
   return {.a = a, .b = b, .c = d, .d = d, .compute = a == DType::s8 ? ComputeType::s32 : ComputeType::f32};
 }
 
-/// The preset with the types of A, B and D that `types` has, one with its compute type before others.
+/// The preset with the same types of A, B and D as `types`; a preset with the same compute type is preferred.
 const Preset* preset_of(const Types& types) {
   const Preset* found = nullptr;
   for (const Preset& preset : kPresets) {
@@ -127,7 +127,7 @@ void add_word(std::string& text, std::string_view name, Enum value, Enum plain) 
   if (value != plain) text.append(":").append(to_string(value));
 }
 
-/// In the order of the fields; empty for no epilogue.
+/// The words of the epilogue in the order of the fields; empty without an epilogue.
 std::string epilogue_text(const Epilogue& e) {
   std::string text;
   const auto add_flag = [&](std::size_t i) {
@@ -154,7 +154,7 @@ Epilogue parse_epilogue(std::string_view text) {
 
 // ---- the grammar
 
-/// What is read from a text, before alignment classes are known.
+/// The content of a text, before alignment classes are known.
 struct Line {
   Problem problem;
   std::optional<Hints> alignment;
@@ -186,7 +186,8 @@ void parse_prepacked(Value text, Line& line) {
   line.problem.prepacked_b = text.find('b') != Value::npos;
 }
 
-/// What a key belongs to: texts of problems have no keys of hints, texts of workloads none of lists.
+/// The kind of a key. A problem's text has only keys of problems. A workload's text may also have keys of hints, and a
+/// list of problems may have all keys.
 enum class KeyOf { problem, hints, list };
 
 struct Key {
@@ -236,7 +237,7 @@ void parse_keys(std::span<const std::string_view> words, KeyOf last, Line& line)
   }
 }
 
-/// The class of rows that are `ld` elements apart, of which `least` are in use.
+/// The alignment class of rows that are `ld` elements apart; `least` of these elements are in use.
 int class_of_rows(std::string_view name, std::int64_t ld, std::int64_t least, DType type) {
   if (ld < least) {
     bad(std::string(name) + " is " + std::to_string(ld) + ", less than the " + std::to_string(least) +
@@ -254,7 +255,7 @@ void require_whole_elements(std::string_view name, int bytes, DType type) {
 Hints hints_of(const Line& line) {
   const Problem& p = line.problem;
   Hints hints = line.alignment.value_or(packed_hints(p));
-  if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension say the same twice");
+  if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension cannot both be given");
   if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
   if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
   if (line.ldd) {  // of C and D alike
@@ -307,7 +308,8 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
 
 Sizes parse_sizes(std::string_view text) {
   const char separator = text.find('x') != std::string_view::npos ? 'x' : ' ';
-  // Not by `split`: a search for near records parses the sizes of thousands of classes.
+  // `split` allocates, which would be too slow here: a search for near records parses the sizes of thousands of
+  // classes.
   const std::size_t first = std::min(text.find(separator), text.size());
   const std::size_t second = std::min(text.find(separator, first + 1), text.size());
   const std::string_view m = text.substr(0, first), rest = text.substr(std::min(second + 1, text.size()));

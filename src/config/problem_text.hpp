@@ -8,8 +8,8 @@
 
 namespace hotgemm {
 
-/// A decimal number from 0 to kMaxSize (max_size.hpp). Throws Error{invalid_argument} that says what `what` ("m")
-/// should have been.
+/// Parses a decimal number from 0 to kMaxSize (max_size.hpp). Throws Error{invalid_argument} that names `what` (such as
+/// "m") and says what was expected.
 std::int64_t parse_size(std::string_view word, std::string_view what);
 
 struct Sizes {
@@ -30,11 +30,11 @@ void parse_alignments(std::string_view text, Hints& hints);
 /// "f32", or with a mode "f32,fast". Throws Error{invalid_argument}.
 void parse_accumulation(std::string_view text, Types& types);
 
-/// A workload, and what a list of problems says of its use.
+/// A workload, and the facts about its use from a list of problems.
 struct Shape {
   Workload workload;
-  std::int64_t count = 1;  ///< how often it occurs
-  double us = 0;           ///< how long it takes elsewhere; 0: not known
+  std::int64_t count = 1;  ///< number of times that it occurs
+  double us = 0;           ///< microseconds that it takes with other software; 0: not known
 };
 
 /// The grammar of include/hotgemm/problem.hpp, with two more keys: "count=12" and "us=211.5". Throws

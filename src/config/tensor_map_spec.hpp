@@ -10,7 +10,7 @@ namespace hotgemm {
 inline constexpr int kTensorMapRank = 5;                                   ///< at most
 inline constexpr std::uint64_t kMaxTensorStride = std::uint64_t{1} << 40;  ///< bytes; strides must be below it
 
-/// How the 16-byte chunks in the rows of a box are permuted in shared memory: within this number of bytes.
+/// The span, in bytes, within which the 16-byte chunks of a box are permuted in shared memory.
 enum class TensorSwizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
 /// The content of a tensor map: all that a bulk copy needs to know about a tensor in global memory. Dimension 0 is

@@ -19,9 +19,9 @@ struct WgmmaInstruction {
 ///
 ///   static void mma_async(float (&d)[n / 2], u64 a, u64 b, bool accumulate)    or, for f16, u32 (&d)[n / 4]
 ///
-/// It computes d = a * b, or d += a * b if `accumulate`; a and b are descriptors
-/// (templates/shared/wgmma_descriptor.hpp). It is rendered as text because the operand list of the instruction names
-/// one register after the other, and its length depends on n. Throws Error{internal} if no such instruction exists.
+/// The function computes d = a * b, or d += a * b if `accumulate`; a and b are descriptors
+/// (templates/shared/wgmma_descriptor.hpp). The struct is rendered as text because the operand list of the instruction
+/// names each register, and the number of registers depends on n. Throws Error{internal} if no such instruction exists.
 std::string wgmma_text(const WgmmaInstruction& instruction, const std::string& name);
 
 }  // namespace hotgemm

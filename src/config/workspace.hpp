@@ -9,13 +9,13 @@
 
 namespace hotgemm {
 
-/// Device memory that a launch needs beside its operands: scratch, and counters by which blocks find out that they are
-/// the last. Counters are 32-bit numbers that are zero before a launch; the kernel leaves them zero.
+/// The size of the device memory that a launch needs besides its operands: scratch, and counters, which tell a block
+/// that it is the last. Counters are 32-bit numbers that are zero before a launch; the kernel leaves them zero.
 struct WorkspaceSize {
   std::size_t scratch_bytes = 0;
   std::size_t counters = 0;
 
-  static constexpr std::size_t kAlignment = 256;  ///< of workspace, counters and scratch, as of device allocations
+  static constexpr std::size_t kAlignment = 256;  ///< of workspace, counters and scratch; device allocations have it
 
   /// Counters lie before the scratch and fill whole lines of kAlignment bytes.
   constexpr std::size_t counter_bytes() const {
@@ -23,14 +23,16 @@ struct WorkspaceSize {
   }
   constexpr std::size_t total_bytes() const { return counter_bytes() + scratch_bytes; }
   constexpr bool is_empty() const { return scratch_bytes == 0 && counters == 0; }
-  /// Whether memory that was made for `this` serves `other`: a counter of one may not be another's scratch.
+  /// True if memory that was made for `this` can be used for `other`. Scratch cannot replace missing counters, because
+  /// scratch is not zero.
   constexpr bool holds(const WorkspaceSize& other) const {
     return scratch_bytes >= other.scratch_bytes && counters >= other.counters;
   }
   friend bool operator==(const WorkspaceSize&, const WorkspaceSize&) = default;
 };
 
-/// The workspace of any launch for the class of `problem`. Empty where the family takes none, as all of today's.
+/// The workspace that is large enough for any launch of the class of `problem`. It is empty if the family takes none,
+/// as is true of all families today.
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem);
 
 }  // namespace hotgemm

@@ -9,10 +9,10 @@ namespace hotgemm::emulate {
 bool Barrier::arrive(Thread& thread, Instruction instruction, int id, int threads) {
   if (arrivals_.empty()) expected_ = threads;
   if (threads != expected_) {
-    report(thread,
-           {.hazard = Hazard::bad_operand,
-            .instruction = instruction,
-            .detail = fmt::format("barrier {} for {} threads, which others wait at for {}", id, threads, expected_)});
+    report(thread, {.hazard = Hazard::bad_operand,
+                    .instruction = instruction,
+                    .detail = fmt::format("barrier {} for {} threads; other threads wait at it for {}", id, threads,
+                                          expected_)});
   }
   arrivals_.push_back(thread.arrive());
   const bool waits = instruction != Instruction::bar_arrive;

@@ -9,8 +9,9 @@ namespace hotgemm::emulate {
 /// One of a block's sixteen barriers.
 class Barrier {
  public:
-  /// `thread` arrives, to wait unless `instruction` is bar.arrive. When that makes `threads`, everyone has seen what
-  /// everyone did before arriving, and those who wait go on. Returns whether `thread` itself has to be suspended.
+  /// Called when `thread` arrives. It must wait unless `instruction` is bar.arrive. The barrier is complete when
+  /// `threads` threads have arrived. Then each of them has seen all that the others did before they arrived, and the
+  /// waiting threads continue. Returns true if `thread` must be suspended.
   bool arrive(Thread& thread, Instruction instruction, int id, int threads);
 
   bool is_pending() const { return !arrivals_.empty(); }

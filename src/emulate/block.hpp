@@ -89,8 +89,9 @@ class Block {
 
 /// Blocks that live at the same time. The cluster chooses the order of their threads: one thread runs until it suspends
 /// itself, then a random one of those that can continue. With an even seed one warp of each block is a laggard: it runs
-/// only when no other thread can continue and no load is on its way. A random order alone keeps warps that do the same
-/// within a few instructions of each other, and does not show what one warp misses while the others are far ahead.
+/// only when no other thread can continue and no load is on its way. With a random order alone, warps that execute the
+/// same code stay within a few instructions of each other. Such a run does not show the phases that a warp misses when
+/// the others are far ahead.
 class Cluster {
  public:
   /// Makes the cluster whose first block is `first_block`.

@@ -42,7 +42,7 @@ struct Arrival {
 /// The view of a thread that waits for all of `arrivals`. There must be at least one.
 View join(std::span<const Arrival> arrivals);
 View join(const View& a, const View& b);
-/// `clock`, extended by `epoch` of `id`.
+/// A copy of `clock` in which `id` has reached at least `epoch`.
 ClockPtr advanced(const Clock& clock, std::size_t id, std::uint32_t epoch);
 /// The events that both contain.
 Clock meet(const Clock& a, const Clock& b);

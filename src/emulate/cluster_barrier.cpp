@@ -37,7 +37,7 @@ void ClusterBarrier::wait(Thread& thread) {
 
 void ClusterBarrier::leave(Thread& thread) {
   --living_;
-  if (thread.cluster_arrivals > phases_) return;  // it has come
+  if (thread.cluster_arrivals > phases_) return;  // it has arrived
   --missing_;
   end_phase_if_complete(thread);
 }

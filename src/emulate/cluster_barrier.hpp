@@ -12,11 +12,11 @@ class ClusterBarrier {
  public:
   explicit ClusterBarrier(std::size_t threads) : living_(threads), missing_(threads) {}
 
-  /// By barrier.cluster.arrive, or by the relaxed one, from which nobody learns what the thread has seen.
+  /// barrier.cluster.arrive, or the relaxed form, which does not tell other threads what this thread has seen.
   void arrive(Thread& thread, Instruction instruction);
-  /// Suspends the thread until all have come.
+  /// Suspends the thread until all threads have arrived.
   void wait(Thread& thread);
-  /// `thread` has ended; nobody waits for it any longer.
+  /// Called when `thread` has ended: the barrier no longer waits for it.
   void leave(Thread& thread);
 
   const std::vector<Thread*>& waiting() const { return waiting_; }
@@ -26,7 +26,7 @@ class ClusterBarrier {
   void end_phase_if_complete(Thread& thread);
 
   std::size_t living_;
-  std::size_t missing_;  // of them, those that have not come
+  std::size_t missing_;  // living threads that have not arrived
   int phases_ = 0;
   View released_;
   std::vector<Arrival> arrivals_;

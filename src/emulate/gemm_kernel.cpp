@@ -30,7 +30,7 @@ void append(std::vector<GemmKernel>& kernels, std::span<const GemmKernel> table)
   kernels.insert(kernels.end(), table.begin(), table.end());
 }
 
-/// Those of each pair of types that the family's registration states.
+/// Appends the kernels of a family, for each pair of types that the family's registration states.
 template <class Config>
 void append_family(std::vector<GemmKernel>& kernels) {
   constexpr auto kTypes = FamilyOf<Config>::kFamily.types;

@@ -33,12 +33,14 @@ const std::vector<GemmKernel>& rung_kernels();
 const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits);
 const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits);
 
-/// The emulated kernels of a family with one of the pairs of types that its registration states. A specialisation for
-/// each pair stands in a file of src/emulate/kernels/; one that is missing is an undefined reference.
+/// The emulated kernels of a family with one of the pairs of types that its registration states. Each pair has a
+/// specialisation in a file of src/emulate/kernels/; a missing one is an undefined reference when the library is
+/// linked.
 template <class Config, DType kElement, DType kAccumulator>
 std::span<const GemmKernel> emulated_kernels();
 
-/// Those of the ladder's rungs, likewise; of each family that has rungs.
+/// The emulated kernels of the ladder's rungs, for each family that has rungs. Also specialised in
+/// src/emulate/kernels/.
 template <class Config>
 std::span<const GemmKernel> emulated_rungs();
 

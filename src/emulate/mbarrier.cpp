@@ -29,7 +29,7 @@ void Mbarrier::arrive(Thread& thread, Instruction instruction, std::uint32_t exp
   if (pending_ == 0) {
     report_operand(
         thread, instruction,
-        fmt::format("all {} arrivals of phase {} of mbarrier {:#x} have come before", expected_, phase_, address_));
+        fmt::format("all {} arrivals of phase {} of mbarrier {:#x} have already come", expected_, phase_, address_));
     return;
   }
   bytes_ += expected_bytes;
@@ -135,7 +135,7 @@ void mbarrier_await(std::uint32_t address, std::uint32_t parity) {
   }
   Mbarrier* const barrier = find_mbarrier(thread, kInstruction, *thread.block, address);
   if (barrier == nullptr) return;
-  while (!barrier->has_ended(parity)) {  // by the time that a woken thread runs, another phase may be on its way
+  while (!barrier->has_ended(parity)) {  // before a woken thread runs, the next phase may have ended as well
     barrier->add_waiting(thread);
     thread.block->cluster().suspend(thread, kInstruction);
   }

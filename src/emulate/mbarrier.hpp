@@ -8,25 +8,25 @@
 
 namespace hotgemm::emulate {
 
-/// A barrier in a block's shared memory, that counts arrivals and the bytes of bulk copies.
+/// A barrier in a block's shared memory. It counts arrivals and the bytes of bulk copies.
 class Mbarrier {
  public:
-  /// `maker` makes it, at `address` of its block.
+  /// `maker` initialises the barrier at `address` of its block.
   Mbarrier(Thread& maker, std::uint32_t address, std::uint32_t arrivals);
 
   std::uint32_t address() const { return address_; }
-  std::uint16_t agent() const { return agent_; }  ///< whose accesses the copies are that are counted here
+  std::uint16_t agent() const { return agent_; }  ///< agent for the copies that the barrier counts (clock.hpp)
   const Access& made() const { return made_; }
   bool is_fenced() const { return is_fenced_; }
   void fence() { is_fenced_ = true; }
 
-  /// As an access of the agent: a copy that lands now.
+  /// The access of the agent for a copy that completes now.
   Access landing(Instruction instruction) const { return {phase_ + 1, agent_, instruction}; }
   void arrive(Thread& thread, Instruction instruction, std::uint32_t expected_bytes);
   void complete_bytes(int bytes);
 
   bool has_ended(std::uint32_t parity) const { return phase_ % 2 != parity; }
-  /// What a thread has seen that finds a phase ended.
+  /// The view that a thread gets when it finds that a phase has ended.
   const View& released() const { return released_; }
   void add_waiting(Thread& thread) { waiting_.push_back(&thread); }
   const std::vector<Thread*>& waiting() const { return waiting_; }
@@ -40,27 +40,29 @@ class Mbarrier {
   std::uint32_t address_;
   std::uint16_t agent_;
   Access made_;
-  bool is_fenced_ = false;            // the async proxy sees that it has been made
+  bool is_fenced_ = false;            // true if the async proxy sees the initialisation
   std::uint32_t expected_, pending_;  // arrivals of a phase
-  std::int64_t bytes_ = 0;            // expected and not yet come
+  std::int64_t bytes_ = 0;            // bytes that are expected and have not arrived
   std::uint32_t phase_ = 0;
   View released_;
   std::vector<Arrival> arrivals_;
   std::vector<Thread*> waiting_;
 };
 
-// What the instructions do, for the thread that runs. Addresses are of its own block, or of any where mapa has made
-// them.
+// The instructions, executed for the running thread. An address is one of its own block, or of any block of the cluster
+// if mapa made it.
 
 void mbarrier_init(std::uint32_t address, std::uint32_t arrivals);
-/// fence.mbarrier_init, fence.proxy.async: copies may count at the barriers that this thread has made.
+/// Part of fence.mbarrier_init and fence.proxy.async: from now on copies may count at the barriers of the block whose
+/// initialisation `thread` has seen.
 void fence_made_mbarriers(Thread& thread);
 void mbarrier_arrive(Instruction instruction, std::uint32_t address, std::uint32_t expected_bytes);
-/// mbarrier.try_wait.parity that has all the time it needs: suspends the thread until the phase of `parity` has ended.
+/// mbarrier.try_wait.parity without a time limit: suspends the thread until the phase of `parity` has ended.
 void mbarrier_await(std::uint32_t address, std::uint32_t parity);
 
-/// The barrier at `address` of `block`, for an instruction of `thread`; nullptr, and reported, if there is none or
-/// nothing orders its making before this.
+/// The barrier at `address` of `block`, for an instruction of `thread`. If there is none, reports that and returns
+/// nullptr. Also reports a barrier that another write has overwritten, or whose initialisation is not ordered before
+/// the instruction.
 Mbarrier* find_mbarrier(Thread& thread, Instruction instruction, Block& block, std::uint32_t address);
 
 }  // namespace hotgemm::emulate

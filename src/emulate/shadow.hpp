@@ -18,9 +18,9 @@ struct Access {
 
 /// The state of one cell of shared memory.
 ///
-/// Of the reads that no later write is ordered after, two are kept, of different threads. One of the two is a conflict
-/// for a writer that is ordered after none of them, since it cannot be both threads. A read that precedes a new read is
-/// dropped: a write ordered after the new read is ordered after both.
+/// A cell keeps two reads of different threads: the reads that no later write is ordered after. A writer that is
+/// ordered after none of them conflicts with at least one, because it cannot be both threads. A new read replaces an
+/// earlier read that precedes it, because a write that is ordered after the new read is ordered after both.
 struct Cell {
   Access writer;
   Access readers[2];

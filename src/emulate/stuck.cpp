@@ -36,7 +36,7 @@ bool report_barriers(Block& block, const std::vector<Thread*>& threads) {
     });
     report_one(
         *barrier.waiting().front(), Instruction::bar_sync,
-        fmt::format("{} of {} threads came to barrier {}; {}", barrier.arrived(), barrier.expected(), id, missing));
+        fmt::format("{} of {} threads arrived at barrier {}; {}", barrier.arrived(), barrier.expected(), id, missing));
   }
   return is_stuck;
 }
@@ -58,7 +58,7 @@ bool report_cluster_barrier(Block& block) {
       std::ranges::find_if(barrier.waiting(), [&](const Thread* thread) { return thread->block == &block; });
   if (waiting == barrier.waiting().end()) return false;
   report_one(**waiting, Instruction::barrier_cluster_wait,
-             fmt::format("{} threads of the cluster have not come", barrier.missing()));
+             fmt::format("{} threads of the cluster have not arrived", barrier.missing()));
   return true;
 }
 
@@ -72,7 +72,7 @@ bool report_warps(Block& block) {
         return !has_arrived(thread) && (call.members >> thread.lane & 1u) != 0;
       };
       report_one(*warp.lanes[static_cast<std::size_t>(std::countr_zero(call.arrived))], call.instruction,
-                 fmt::format("{} of {} lanes came to it; {}", std::popcount(call.arrived), std::popcount(call.members),
+                 fmt::format("{} of {} lanes reached it; {}", std::popcount(call.arrived), std::popcount(call.members),
                              where_is(warp.lanes, is_missing)));
     }
   }
@@ -88,7 +88,7 @@ bool report_warpgroups(Block& block) {
     for (int i = 0; i < kWarpgroupThreads; ++i) threads.push_back(&group.thread(i));
     const auto has_arrived = [&](const Thread* thread) { return group.has_arrived(*thread); };
     report_one(**std::ranges::find_if(threads, has_arrived), Instruction::wgmma_mma_async,
-               fmt::format("{} of {} threads came to it; {}", group.arrived(), kWarpgroupThreads,
+               fmt::format("{} of {} threads reached it; {}", group.arrived(), kWarpgroupThreads,
                            where_is(threads, [&](const Thread& thread) { return !has_arrived(&thread); })));
   }
   return is_stuck;

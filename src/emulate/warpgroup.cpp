@@ -96,7 +96,8 @@ void Warpgroup::multiply(const Warp& warp, const std::array<void*, kLanes>& oper
   for (Thread* const waiting : std::exchange(waiting_, {})) block_.cluster().wake(*waiting);
 }
 
-/// The sum that the warp's products go on with. Or else a new one, which takes its values from the registers.
+/// The sum in flight that the warp's products continue. If there is none, makes a new sum with the values of the
+/// registers.
 std::shared_ptr<Warpgroup::Sum> Warpgroup::sum_of(const Warp& warp, const std::array<void*, kLanes>& operands) {
   const Thread& thread = *warp.lanes.front();
   WarpState& state = state_of(thread);

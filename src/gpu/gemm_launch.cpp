@@ -7,7 +7,7 @@ namespace {
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
-/// The matrix whose maps an operand of `last_args` has.
+/// The matrix that the maps of an operand in `last_args` describe.
 struct MappedMatrix {
   TensorMapSpec spec;
   bool is_k_major = false;
@@ -24,7 +24,7 @@ thread_local constinit MappedMatrix last_d;
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, MappedMatrix& last,
                         TensorMap& whole, TensorMap& rest) noexcept {
   if (spec == last.spec && is_k_major == last.is_k_major) return CUDA_SUCCESS;
-  last = {};  // a map that cannot be encoded is not the last one's
+  last = {};  // if encoding fails, the maps belong to no matrix
   const BoxMaps boxes = box_maps(spec, is_k_major);
   CUresult result = CUDA_SUCCESS;
   if (boxes.whole) result = encode_tensor_map(driver, *boxes.whole, whole);
@@ -65,7 +65,7 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
                             const Cubin& cubin, int sm_count) {
   const LaunchShape shape = launch_shape(config, traits);
   const std::optional<MatrixMaps> maps = matrix_maps(config, traits);
-  if (maps) {  // the remaining fields, which a launch sets, are checked with the operands
+  if (maps) {  // address, sizes and strides are not known here; they are validated with the operands of each launch
     validate(maps->a.of(nullptr, 1, 1, 8));
     validate(maps->b.of(nullptr, 1, 1, 8));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));

@@ -26,9 +26,9 @@ struct GemmKernel {
 GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, const GemmTraits& traits,
                             const Cubin& cubin, int sm_count);
 
-/// Enqueues the kernel on `stream`; returns what the driver says. m and n at least 1, all sizes below 2^31, and the
-/// shape fits them. `workspace` reaches a kernel that takes one, and no other; such a kernel needs one
-/// (CUDA_ERROR_INVALID_VALUE).
+/// Enqueues the kernel on `stream` and returns the driver's result. m and n must be at least 1, all sizes below 2^31,
+/// and LaunchShape::fits must be true. `workspace` is passed only to a kernel that takes one. Such a kernel needs it:
+/// without a workspace the result is CUDA_ERROR_INVALID_VALUE.
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
                      const WorkspaceArgs& workspace = {}) noexcept;

@@ -18,7 +18,7 @@ struct Rung {
   std::optional<KernelConfig> config;  ///< empty for cuBLAS
   DType element = DType::f16;
   Op op_b = Op::n;
-  bool block_swizzle = false;  ///< whether blocks run over the columns in strips (swizzle_stride)
+  bool block_swizzle = false;  ///< true if blocks run over the columns in strips (swizzle_stride)
 
   /// True for a kernel that is not in the material.
   constexpr bool is_ours() const { return name.starts_with("hotgemm_"); }
@@ -34,7 +34,7 @@ std::vector<Rung> find_rungs(std::string_view name);
 /// Columns in one strip of the block swizzle: n / 2, or n / 4 from 4096 columns on; n if that would be too few.
 std::int64_t swizzle_stride(std::int64_t n);
 
-/// How the kernel of a rung is launched for n columns: in strips of swizzle_stride, or row after row.
+/// The launch config of a rung for n columns: blocks run in strips of swizzle_stride columns, or row after row.
 LaunchConfig ladder_launch(const Rung& rung, std::int64_t n);
 
 }  // namespace hotgemm

@@ -21,7 +21,7 @@ Affordable within_workspace(std::vector<Choice> choices, const Workload& problem
   Affordable affordable;
   if (!choices.empty() && bytes_of(choices.front()) > most_bytes) {
     affordable.note = to_string(choices.front().config) + " needs " + std::to_string(bytes_of(choices.front())) +
-                      " bytes of workspace, and at most " + std::to_string(most_bytes) + " may be used";
+                      " bytes of workspace; the cap is " + std::to_string(most_bytes);
   }
   std::erase_if(choices, [&](const Choice& c) { return bytes_of(c) > most_bytes; });
   affordable.choices = std::move(choices);

@@ -47,8 +47,8 @@ struct TraceRanking {
 /// The ranking for `problem` from `lines`. A config with the same machine code as another gets the times of that one.
 TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view problem);
 
-/// How much slower the fastest of the first `count` of `order` is than the fastest of all of `order`: 0.02 means two
-/// percent. NaN if none of the first `count` was timed.
+/// The regret of trying only the first `count` candidates of `order`: the fastest of them is slower than the fastest of
+/// all by this share. 0.02 means two percent. NaN if none of the first `count` was timed.
 double regret_of_first(const TraceRanking& ranking, std::span<const CandidateName> order, std::size_t count);
 
 }  // namespace hotgemm

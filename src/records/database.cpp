@@ -18,8 +18,7 @@ namespace {
 
 bool differs(const std::string& known, const std::string& recorded) { return !known.empty() && known != recorded; }
 
-/// How well a recorded GPU fits. 2: the same model, 1: the same number of SMs, 0: the same architecture, -1: not
-/// usable.
+/// The rank of a recorded GPU. 2: the same model, 1: the same number of SMs, 0: the same architecture, -1: not usable.
 int gpu_match(const Environment& asked, const Environment& recorded) {
   if (differs(asked.arch, recorded.arch)) return -1;
   if (!asked.gpu.empty() && asked.gpu == recorded.gpu) return 2;

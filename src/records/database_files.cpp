@@ -200,8 +200,8 @@ Segment Segment::create(const std::filesystem::path& layer, const char* kind, bo
     FileDescriptor fd(
         ::openat(directory.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
-    // Where locks do not work (some network file systems), lock_segment cannot lock either and so never removes this
-    // file.
+    // On a file system without locks (some network file systems), lock_segment cannot lock either and so never removes
+    // this file.
     struct stat status {};
     if (::flock(fd.get(), LOCK_SH) != 0 || (::fstat(fd.get(), &status) == 0 && status.st_nlink > 0)) {
       return {std::move(fd), std::move(name)};

@@ -20,7 +20,7 @@ namespace {
   }
   if (exceeds_tensor_maps(planned, operands)) {
     throw Error(ErrorCode::not_supported,
-                "a leading dimension is 2^40 bytes or more, which no tensor map holds: " + to_string(config) +
+                "a leading dimension is 2^40 bytes or more, which is too large for a tensor map: " + to_string(config) +
                     " cannot compute " + to_string(planned) + "; plan for alignment classes of at most 8 bytes");
   }
   throw Error(ErrorCode::invalid_argument, "operands are aligned as " + to_string(describe(planned, operands)) +
@@ -54,7 +54,7 @@ void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Ope
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
   const std::string missing = std::to_string(workspace_.size.total_bytes()) + " bytes of workspace for " +
                               to_string(choice_.config) + " are not available";
-  if (!workspace_.without) throw Error(ErrorCode::out_of_memory, missing + ", and no kernel is without");
+  if (!workspace_.without) throw Error(ErrorCode::out_of_memory, missing + ", and there is no kernel that needs none");
   workspace_.budget->count_launch_without();
   if (launches_without_++ == 0) {
     log(LogLevel::info, missing + ": " + to_string(p) + " runs " + to_string(workspace_.without->choice_));
@@ -86,8 +86,8 @@ std::string PlanImpl::explain_workspace() const {
   std::string text;
   if (needs_workspace_) {
     text += "; " + std::to_string(workspace_.size.total_bytes()) + " bytes of workspace";
-    if (workspace_.without) text += ", or without: " + to_string(workspace_.without->choice_);
-    if (launches_without_ > 0) text += ", as " + std::to_string(launches_without_) + " launches so far";
+    if (workspace_.without) text += "; without workspace: " + to_string(workspace_.without->choice_);
+    if (launches_without_ > 0) text += " (" + std::to_string(launches_without_) + " launches so far)";
   }
   return note_.empty() ? text : text + "; " + note_;
 }

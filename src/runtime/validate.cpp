@@ -24,11 +24,11 @@ void validate_size(const char* name, std::int64_t value) {
   }
 }
 
-// An enumerator can be anything that was cast to it.
+// A caller may have cast any number to an enumeration.
 template <class Enum>
 void validate_enum(const char* name, Enum value) {
   if (!is_enumerator(value)) {
-    bad(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is no enumerator");
+    bad(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is not an enumerator");
   }
 }
 
@@ -74,7 +74,7 @@ Extent extent_of_a(const Problem& p) { return p.op_a == Op::n ? Extent{p.m, p.k}
 Extent extent_of_b(const Problem& p) { return p.op_b == Op::n ? Extent{p.k, p.n} : Extent{p.n, p.k}; }
 Extent extent_of_d(const Problem& p) { return {p.m, p.n}; }
 
-/// Kernels form byte offsets of up to kMaxTileExtent rows beyond the last one, before they compare with the edge.
+/// A kernel computes byte offsets of up to kMaxTileExtent rows beyond the last row, before it compares with the edge.
 void validate_span(const char* name, const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
   const auto fail = [&](const std::string& why) {
     bad("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + name + " has " +
@@ -110,8 +110,8 @@ void validate_element_alignment(const char* name, const void* pointer, DType dty
   }
 }
 
-/// True only for a matrix that passes all checks, and for nearly every matrix of a call. Its leading dimension is so
-/// small and its address so low that no offset can overflow.
+/// True only for a matrix that passes all checks: its leading dimension is so small and its address so low that no
+/// offset can overflow. Nearly all matrices of real calls are plain.
 bool is_plain(const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
   constexpr std::int64_t kMaxLd = std::int64_t{1} << 27;
   constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 62;
@@ -125,7 +125,8 @@ bool is_plain(const void* pointer, std::int64_t ld, Extent extent, DType dtype) 
 /// The largest power of two, 16 at most, that divides all bits of `bits`.
 int alignment_of(std::uint64_t bits) { return 1 << std::countr_zero(bits | 16); }
 
-// Unsigned: nobody may have checked the leading dimension yet.
+// The result is unsigned, because the leading dimension may not have been checked yet: a product of signed numbers
+// could overflow.
 std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
   return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
 }
@@ -133,7 +134,7 @@ std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
 bool reads_c(const Operands& o) { return o.beta != 0 || o.beta_device != nullptr; }
 
 /// The bits that an alignment class must divide. Rows that are too far apart for a tensor map count as aligned to
-/// 8 bytes: the kernels that copy by tensor take operands aligned to 16, so another one is chosen.
+/// 8 bytes. Kernels that copy by tensor map need an alignment of 16, so another kernel is chosen.
 std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) {
   const std::uint64_t pitch = pitch_bytes(ld, dtype);
   return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= kMaxTensorStride ? 8 : 0);
@@ -151,7 +152,7 @@ void validate(const Problem& p) {
   validate_size("m", p.m);
   validate_size("n", p.n);
   validate_size("k", p.k);
-  if (is_supported(p)) return;  // the warm path; what follows finds the reason
+  if (is_supported(p)) return;  // the warm path; the code below finds the reason
   validate_enum("op A", p.op_a);
   validate_enum("op B", p.op_b);
   validate_types(p.types);
@@ -178,7 +179,7 @@ void validate(const Problem& p, const Operands& o) {
   const bool is_plain_call = is_plain(o.a, o.lda, extent_of_a(p), p.types.a) &&
                              is_plain(o.b, o.ldb, extent_of_b(p), p.types.b) && is_plain(o.d, o.ldd, of_d, p.types.d) &&
                              is_plain_c;
-  if (is_plain_call) return;   // the warm path; what follows finds the reason
+  if (is_plain_call) return;   // the warm path; the code below finds the reason
   if (p.m == 0 || p.n == 0) {  // nothing is read or written; leading dimensions are checked all the same
     validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, false);
     validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, false);

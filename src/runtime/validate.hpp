@@ -5,23 +5,25 @@
 
 namespace hotgemm {
 
-/// Throws Error{invalid_argument} that names the first bad argument: sizes (negative, or above kMaxSize), enumerators
-/// that do not exist, counts, a compute type that its elements cannot have. Then Error{not_supported} for a problem
-/// that is meaningful, but that no kernel computes (see `require_supported`). In the order of Problem's fields.
+/// Checks the fields of `problem` in their order. Throws Error{invalid_argument} that names the first bad field: a size
+/// that is negative or above kMaxSize, an enumerator that does not exist, a bad count, or a compute type that the
+/// element types cannot have. Throws Error{not_supported} for a problem that is valid, but that no kernel computes (see
+/// `require_supported`).
 void validate(const Problem& problem);
 
-/// validate of the problem, then Error{invalid_argument} for alignment classes that are none, or below one element.
+/// Validates the problem. Then throws Error{invalid_argument} for a number that is no alignment class, and for an
+/// alignment class below the size of an element.
 void validate(const Workload& workload);
 
-/// The same for a call: leading dimensions below their minimum, matrices that span more than there are addresses, null
-/// pointers where data is needed, D in place with another leading dimension. In the order A, B, C, D. `problem` has
-/// been validated.
+/// Checks the operands of a call, in the order A, B, C, D. Throws Error{invalid_argument} for a leading dimension below
+/// its minimum, a matrix that ends beyond the last address, a null pointer where data is needed, and for C and D that
+/// are the same matrix with different leading dimensions. `problem` must have been validated.
 void validate(const Problem& problem, const Operands& operands);
 
 /// The hints that `describe` adds to a problem of these types.
 Hints hints_of(const Types& types, const Operands& operands);
 
-/// Whether rows of an operand are kMaxTensorStride bytes or more apart. `describe` gives such an operand an alignment
+/// True if rows of an operand are kMaxTensorStride bytes or more apart. `describe` gives such an operand an alignment
 /// class of at most 8 bytes.
 bool exceeds_tensor_maps(const Problem& problem, const Operands& operands);
 

@@ -14,7 +14,7 @@ namespace {
 static_assert(std::is_standard_layout_v<Operands> && std::is_trivially_copyable_v<Operands>);
 static_assert(offsetof(Operands, size) == 0);
 
-/// The first layout ends where the scalars in device memory begin.
+/// The first version of Operands ended before the scalars in device memory.
 constexpr std::size_t kOldestBytes = offsetof(Operands, alpha_device);
 
 /// The fields that no kernel uses yet are the words from `alpha_device` to `workspace`.
@@ -70,7 +70,7 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
               "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
 }
 
-/// All words that must be zero, at once: a warm call comes here, and branches would take longer.
+/// The OR of all words that must be zero. Every warm call computes it, and a branch for each word would take longer.
 template <std::size_t... kIndex>
 std::uint64_t any_unused(const Operands& operands, std::index_sequence<kIndex...>) {
   return (word_at(operands, kFirstUnused + kIndex * sizeof(std::uint64_t)) | ...);

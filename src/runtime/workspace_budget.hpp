@@ -6,7 +6,7 @@
 
 namespace hotgemm {
 
-/// The cap on all workspace of a Context, in every CUDA context, and what is taken of it. Thread-safe.
+/// The cap on the workspace of a Context in all CUDA contexts together, and the number of bytes in use. Thread-safe.
 class WorkspaceBudget {
  public:
   explicit WorkspaceBudget(std::size_t cap_bytes) : cap_bytes_(cap_bytes) {}
@@ -23,7 +23,7 @@ class WorkspaceBudget {
   std::size_t cap_bytes() const { return cap_bytes_; }
   std::size_t used_bytes() const { return used_bytes_; }
 
-  /// Launches that found no workspace.
+  /// Counts the launches that found no workspace.
   void count_launch_without() noexcept { ++launches_without_; }
   std::uint64_t launches_without() const { return launches_without_; }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::numeric_limits<std::size_t>::max();
 
-/// What a stream asks for when it needs `size` and its largest slab so far is `last`: doubling keeps the sum of all
-/// slabs that it outgrows below the last one.
+/// The size of a new slab for a stream that needs `size` and whose largest slab so far is `last`. Because sizes double,
+/// the outgrown slabs of a stream are together smaller than its last slab.
 WorkspaceSize grown(const WorkspaceSize& size, const WorkspaceSize& last) {
   return {.scratch_bytes = std::max(size.scratch_bytes, 2 * last.scratch_bytes),
           .counters = std::max(size.counters, 2 * last.counters)};
@@ -58,7 +58,7 @@ void WorkspacePool::reserve(const WorkspaceSize& size, int captures) {
       ++waiting;
       return false;
     }
-    wanted = larger(wanted, slab.slab.size);  // for the plans that it was made for, too
+    wanted = larger(wanted, slab.slab.size);  // so that the plans which reserved it can use the new slab
     budget_.give_back(slab.slab.size.total_bytes());
     return true;
   });
@@ -82,13 +82,14 @@ std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const Workspac
   CUgraph graph = nullptr;
   driver_.check(driver_.cuStreamGetCaptureInfo_v3(stream, &status, &capture, &graph, nullptr, nullptr, nullptr),
                 "ask whether the stream is being captured");
-  // The handle: the driver gives no id of a stream that is being captured, and such a stream cannot be destroyed and
-  // its handle be used again within one capture.
+  // A capturing stream is identified by its handle, because the driver gives no id of it. Within one capture the handle
+  // is unique: a stream that is being captured cannot be destroyed, so its handle cannot be used again.
   if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
     return find_for_capture(capture, reinterpret_cast<std::uintptr_t>(stream), graph, size);
   }
   if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return std::nullopt;
-  // The id and not the handle: a stream that was destroyed may still be at work when its handle is used again.
+  // Other streams are identified by their id: a destroyed stream may still have running work when its handle is used
+  // again.
   unsigned long long stream_id = 0;
   driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
   if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.args();
@@ -136,7 +137,7 @@ std::optional<WorkspaceArgs> WorkspacePool::find_for_capture(unsigned long long 
   return best->slab.args();
 }
 
-/// From now on the graph, and all that is made of it, hold the slab.
+/// Makes the graph, and all executable graphs made from it, hold the slab.
 bool WorkspacePool::tie_to_graph(const IsFree& is_free, CUgraph graph) const {
   auto* owned = new IsFree(is_free);
   const CUhostFn release = [](void* object) {
@@ -151,7 +152,7 @@ bool WorkspacePool::tie_to_graph(const IsFree& is_free, CUgraph graph) const {
     release(owned);
   } else {
     result = driver_.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
-    if (result != CUDA_SUCCESS) driver_.cuUserObjectRelease(object, 1);  // which calls `release`
+    if (result != CUDA_SUCCESS) driver_.cuUserObjectRelease(object, 1);  // this calls `release`
   }
   if (result == CUDA_SUCCESS) return true;
   log(LogLevel::warn,

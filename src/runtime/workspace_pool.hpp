@@ -19,37 +19,38 @@ namespace hotgemm {
 
 /// The workspace of one CUDA context: a slab for each stream, and slabs that wait for captures.
 ///
-/// Kernels that run at the same time never share a slab. Launches on one stream follow each other, so they share the
-/// stream's. A captured launch runs whenever its graph does, beside anything: each stream of each capture has a slab
-/// of its own, which goes back when the graph and all that was instantiated from it are gone. (Two executable graphs of
-/// one capture must not run at the same time: they have D in common too.)
+/// Kernels that may run at the same time never share a slab. Launches on one stream run one after another, so they
+/// share the slab of the stream. A captured launch runs whenever its graph runs, at the same time as any other work. So
+/// each stream of each capture has its own slab. The slab becomes free when the graph and all executable graphs made
+/// from it are destroyed. (Two executable graphs of one capture must not run at the same time, because both write to
+/// D.)
 ///
-/// Memory is allocated by `reserve`, while a plan is made, and by `find` on a stream that is not being captured and has
-/// no slab that is large enough. Nothing is freed before the pool is, but for slabs that wait for captures and are too
-/// small. Where the cap or the GPU leaves no memory, there is no slab, and the caller launches a kernel that needs
-/// none.
+/// `reserve` allocates memory while a plan is made. `find` allocates memory if the stream is not being captured and has
+/// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures and are
+/// too small. If the cap or the GPU leaves no memory, there is no slab, and the caller launches a kernel that needs no
+/// workspace.
 ///
-/// Thread-safe. A stream that has its slab finds it without a lock.
+/// Thread-safe. Finding the existing slab of a stream takes no lock.
 class WorkspacePool {
  public:
-  /// Keeps references to both. Of the cap, at most half waits for or belongs to captures.
+  /// Keeps references to both. Captures, and slabs that wait for them, get at most half of the cap.
   WorkspacePool(const Driver& driver, WorkspaceBudget& budget) : driver_(driver), budget_(budget) {}
   ~WorkspacePool();
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
-  /// Whether one slab of `size` is within the cap.
+  /// True if one slab of `size` is within the cap.
   bool can_hold(const WorkspaceSize& size) const { return size.total_bytes() <= budget_.cap_bytes(); }
 
-  /// Makes `captures` slabs of `size` wait for captures, as far as memory goes. The CUDA context must be current.
-  /// Called where a plan is made, on no capturing stream. Throws Error{context_lost}.
+  /// Makes sure that `captures` slabs of `size` wait for captures, or as many as memory allows. The CUDA context must
+  /// be current. Called when a plan is made, but not on a stream that is being captured. Throws Error{context_lost}.
   void reserve(const WorkspaceSize& size, int captures);
 
   /// The memory of a launch on `stream`, or nullopt if there is none. Throws Error for a stream that the driver
   /// refuses.
   std::optional<WorkspaceArgs> find(CUstream stream, const WorkspaceSize& size);
 
-  /// Leaves all memory to the driver: for a CUDA context that is not current, or gone.
+  /// Leaves all memory to the driver, because the CUDA context is not current or no longer exists.
   void abandon() noexcept;
 
  private:
@@ -63,7 +64,8 @@ class WorkspacePool {
     Slab slab;
     StreamSlab* next;
   };
-  /// Set once the graph is gone, by a thread of the driver that may not call CUDA, perhaps after the pool.
+  /// Set when the graph has been destroyed. A thread of the driver sets it, which must not call CUDA; the pool may be
+  /// destroyed by then.
   using IsFree = std::shared_ptr<std::atomic<bool>>;
   struct CaptureSlab {
     Slab slab;
@@ -77,16 +79,17 @@ class WorkspacePool {
   std::optional<WorkspaceArgs> find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
                                                 const WorkspaceSize& size);
   bool tie_to_graph(const IsFree& is_free, CUgraph graph) const;
-  /// Allocates within the budget and clears the counters; nullopt, with a line in the log, where there is no memory.
+  /// Allocates within the budget and clears the counters. If there is no memory, logs that and returns nullopt.
   std::optional<Slab> make(const WorkspaceSize& size);
   std::size_t capture_bytes() const;
 
   const Driver& driver_;
   WorkspaceBudget& budget_;
-  std::atomic<StreamSlab*> of_streams_{nullptr};  // only ever grows
-  // The least that a stream was refused since a plan was made last; a stream that needs as much is not tried again.
+  std::atomic<StreamSlab*> of_streams_{nullptr};  // the list only grows
+  // The smallest size that could not be allocated for a stream since the last plan was made. A stream that needs as
+  // much gets no slab, without another attempt.
   std::atomic<std::size_t> refused_bytes_{std::numeric_limits<std::size_t>::max()};
-  std::mutex mutex_;  // guards what follows, and the making of slabs
+  std::mutex mutex_;  // guards the members below and the making of slabs
   std::vector<CaptureSlab> for_captures_;
 };
 

@@ -66,7 +66,7 @@ std::string_view to_string(Stage stage) { return kStageWords[static_cast<std::si
 
 Stage parse_stage(std::string_view text) {
   const auto* found = std::ranges::find(kStageWords, text);
-  if (found == kStageWords.end()) throw Error(ErrorCode::invalid_argument, "no stage: " + std::string(text));
+  if (found == kStageWords.end()) throw Error(ErrorCode::invalid_argument, "unknown stage: " + std::string(text));
   return static_cast<Stage>(found - kStageWords.begin());
 }
 

@@ -14,7 +14,7 @@
 
 namespace hotgemm {
 
-/// What exists from begin to end.
+/// The objects that exist between `begin` and `end`.
 struct DeviceMeasurer::Session {
   Session(DeviceState& state, const Workload& p, const MeasureOptions& o)
       : device(state),
@@ -29,7 +29,7 @@ struct DeviceMeasurer::Session {
   float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }
   const OperandSet& set(int index) const { return pool.sets()[static_cast<std::size_t>(index)]; }
 
-  /// Loaded once; the same config with another raster is the same kernel.
+  /// Loads the kernel of `trial` at its first use. Trials of one config with different rasters share the kernel.
   const GemmKernel& load(const Trial& trial) {
     const auto found = kernels.find(trial.cubin->symbol);
     if (found != kernels.end()) return found->second;
@@ -91,7 +91,7 @@ void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& option
   end();
   gpu_.environment = device_.environment();  // the toolchain may have been loaded since
   session_ = std::make_unique<Session>(device_, problem, options);
-  device_.check_kernels();  // loaded now: if that fails it is no trial's fault
+  device_.check_kernels();  // loads them now, because a failure here is not the fault of a trial
 }
 
 void DeviceMeasurer::end() { session_.reset(); }
@@ -134,7 +134,7 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
     using Clock = std::chrono::steady_clock;
     const Clock::time_point before = Clock::now();
     if (const std::optional<Contender>& baseline = this->baseline(options.mode)) contenders.push_back(*baseline);
-    // Preparing it is no measuring: the time is given back.
+    // Preparing the baseline is not part of the race, so the deadline is extended by the time that it took.
     if (race_options.deadline != Clock::time_point::max()) race_options.deadline += Clock::now() - before;
   }
   return hotgemm::race(session.driver(), session.stream.get(), contenders, race_options);

@@ -13,15 +13,16 @@
 
 namespace hotgemm {
 
-/// Measures in this process, in the CUDA context that is current. A trial that takes the context with it ends in
-/// Error{context_lost}; one that hangs is waited for.
+/// Measures in this process, in the current CUDA context. A trial that destroys the context causes
+/// Error{context_lost}. If a trial hangs, the measurer waits for ever.
 ///
-/// From begin to end it holds the device's tuning mutex, and the thread's captures elsewhere go on undisturbed.
+/// Between `begin` and `end` it holds the device's tuning mutex. Stream captures of the program stay valid in this
+/// time.
 class DeviceMeasurer final : public Measurer {
  public:
   static constexpr std::size_t kNoTrial = static_cast<std::size_t>(-1);
-  /// Called before each step with the index, among the trials at hand, of the one that the step runs; kNoTrial where it
-  /// runs several, or none.
+  /// Called before each step with the index of the trial that the step runs, or with kNoTrial if the step runs several
+  /// trials or none. The index counts the trials of the current call.
   using OnStep = std::function<void(std::size_t trial)>;
 
   explicit DeviceMeasurer(DeviceState& device, OnStep on_step = {});
@@ -35,9 +36,9 @@ class DeviceMeasurer final : public Measurer {
   std::string baseline() const override;
 
  private:
-  struct Session;  // of one problem: from begin to end
+  struct Session;  // one problem, between `begin` and `end`
 
-  /// cuBLAS's fastest in `mode`, found when first asked for; nullopt where it does not run.
+  /// The fastest algorithm of cuBLAS in `mode`, found at the first call; nullopt if cuBLAS cannot run.
   const std::optional<Contender>& baseline(TimingMode mode);
 
   DeviceState& device_;

@@ -7,8 +7,9 @@ namespace {
 constexpr int kAlpha = 2;
 constexpr int kBeta = -2;
 
-/// The second launch. D holds what the first has left there, or C: no byte outside of its elements is written here, so
-/// that a stray write of the first launch still shows.
+/// Launches a second time and checks the result. Before this launch D holds the first result, or C if the problem reads
+/// C. This function writes no byte outside of D's elements, so that a stray write of the first launch can still be
+/// found.
 std::string check_again(const CheckKernels& checks, const Workload& problem, const OperandSet& set, unsigned seed,
                         CUstream stream, const LaunchOperands& launch) {
   OperandSet used = set;

@@ -79,7 +79,7 @@ class Exhaustive {
       take(*step);
       trace_.flush();
       if (std::pair{lines_.size(), alive()} == before && !is_cancelled()) {
-        throw Error(ErrorCode::internal, "measuring every config for " + name_ + " makes no headway");
+        throw Error(ErrorCode::internal, "measuring every config for " + name_ + " makes no progress");
       }
     }
     if (has_begun_) measurer_.end();

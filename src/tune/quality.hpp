@@ -23,7 +23,8 @@ struct AssessedChoice {
   Interval regret_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %
 };
 
-/// How the tuner's answer and the answers without measuring compare with the best of all configs, for one problem.
+/// A comparison for one problem: the tuner's answer, and the answers without measuring, against the best of all
+/// configs.
 struct QualityResult {
   Workload problem;
   TimingMode mode = TimingMode::eager;

@@ -11,7 +11,7 @@
 
 namespace hotgemm {
 
-/// How a worker ended.
+/// The way a worker ended.
 struct WorkerEnd {
   enum class Cause {
     told,    ///< it reported an error and ended itself

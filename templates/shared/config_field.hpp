@@ -2,22 +2,22 @@
 
 namespace hotgemm {
 
-/// What a field of a config decides. The tuner's shortlist limits how many variants of one tile it takes, by kind.
+/// The kinds of fields of a config. The tuner's shortlist limits the number of variants of one tile for each kind.
 enum class FieldKind : unsigned char {
-  tile,      ///< which part of D a block computes, and which of its threads computes which part of that, and how
-  pipeline,  ///< how the tile's operands arrive and how its results leave
-  depth,     ///< of the pipeline: how many k-tiles or blocks are in flight, in which neighbours hardly differ
-  rung,      ///< a switch that only rungs of the ladder turn: no menu has another value than the default
+  tile,      ///< the part of D that a block computes, and its division among the threads
+  pipeline,  ///< the way the tile's operands arrive and its results are stored
+  depth,     ///< the depth of the pipeline: k-tiles or blocks in flight; neighbouring values hardly differ in speed
+  rung,      ///< a switch for rungs of the ladder only: menus have only its default value
 };
 
-/// One field of a config, as its list `visit_fields` describes it. The list is the only one: names, rendered units,
-/// database text, the shortlist, refusals and `hotgemm show` all read it. All of it but `least` must be given.
+/// One field of a config, as its list `visit_fields` describes it. There is only this list: names, rendered units,
+/// database text, the shortlist, refusals and `hotgemm show` all read it. All members except `least` must be given.
 struct ConfigField {
   const char* name;     ///< of the member
   const char* tag;      ///< before the value in a config's name; unique in its family
   FieldKind kind;       ///< what the field decides
   const char* meaning;  ///< in English, for `hotgemm show`
-  int least;            ///< the smallest number that means anything; 1 for sizes, which others are divided by
+  int least;            ///< the smallest number that has a meaning; 1 for sizes, because they are used as divisors
 
   constexpr ConfigField(const char* name, const char* tag, FieldKind kind, const char* meaning, int least = 1)
       : name(name), tag(tag), kind(kind), meaning(meaning), least(least) {}
@@ -25,13 +25,13 @@ struct ConfigField {
   bool is_added = false;
   int default_value = 0;  ///< of an added field
 
-  /// Whether a config's name and its rendered unit have the field where it has this value.
+  /// True if a config's name and its rendered unit contain the field when it has this value.
   constexpr bool is_named(int value) const { return !is_added || value != default_value; }
 };
 
-/// A field that was added to a config after its first names had been recorded. Names and rendered units have it only
-/// where it differs from its default, so that old names, records and cubins stay valid. Every field that is added to an
-/// existing config is one, and stands last in its list.
+/// A field that was added to a config after names of the config had been recorded. Names and rendered units contain it
+/// only if it differs from its default, so that old names, records and cubins stay valid. Every new field of an
+/// existing config must be an AddedField, at the end of the list.
 struct AddedField : ConfigField {
   constexpr AddedField(const char* name, const char* tag, FieldKind kind, const char* meaning, int default_value,
                        int least = 1)

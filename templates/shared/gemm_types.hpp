@@ -37,7 +37,7 @@ struct ElementType {
   CudaType cuda = CudaType::r_8i;
 };
 
-/// The table of element types: whoever adds an enumerator to DType adds its row here. Another number has no bytes.
+/// The table of element types. A new enumerator of DType needs a row here. For any other number the result has 0 bytes.
 constexpr ElementType element_type(DType type) {
   switch (type) {
     case DType::f16: return {"f16", 2, 0x1p-11, 0x1p-25, TensorMapType::float16, CudaType::r_16f};
@@ -53,7 +53,7 @@ constexpr ElementType element_type(DType type) {
 
 constexpr int size_bytes(DType type) { return element_type(type).bytes; }
 
-/// How many element types there are: they are numbered from 0.
+/// The number of element types, which are numbered from 0.
 constexpr int count_element_types() {
   int count = 0;
   while (size_bytes(static_cast<DType>(count)) != 0) ++count;

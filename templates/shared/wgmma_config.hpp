@@ -102,7 +102,7 @@ struct WgmmaConfig {
     return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
   }
 
-  // A warp's 16 rows of D leave 128 bytes of each at a time, through two buffers, or one if there is no room for two.
+  // A warp stores 128 bytes of each of its 16 rows of D at a time, through two buffers, or one if two do not fit.
   static constexpr int kStoreRows = 16;
   static constexpr int kStoreRowBytes = 128;
   static constexpr int kStoreBytes = kStoreRows * kStoreRowBytes;
@@ -115,7 +115,7 @@ struct WgmmaConfig {
 
   // Shared memory: stages, buffers of D, barriers.
   constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
-  /// Whether the copy engine stores D, in boxes of a warp's 16 rows and 128 bytes of each, swizzled by as many.
+  /// True if the copy engine stores D, in boxes of 16 rows of 128 bytes, with a swizzle of 128 bytes.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
     return t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
   }

@@ -3,7 +3,7 @@
 namespace hotgemm {
 
 inline constexpr int kWgmmaM = 64;
-inline constexpr int kWgmmaKBytes = 32;  // of k, whatever the element
+inline constexpr int kWgmmaKBytes = 32;  // bytes along k of one instruction, for every element type
 inline constexpr int kWarpgroupThreads = 128;
 
 /// The 64-bit descriptor of the place of an operand in shared memory, for wgmma.mma_async. `address` is a multiple of
@@ -46,7 +46,7 @@ struct WgmmaTile {
   constexpr int slab_bytes() const { return rows() * swizzle_bytes; }
   constexpr int bytes() const { return slabs() * slab_bytes(); }
 
-  /// The part of k that one instruction multiplies, and how many of them the tile has.
+  /// The elements along k of one instruction (a k-step), and the number of k-steps of the tile.
   constexpr int step_elements() const { return kWgmmaKBytes / element_bytes; }
   constexpr int k_steps() const { return block_k / step_elements(); }
 
@@ -57,12 +57,12 @@ struct WgmmaTile {
     return (k_major ? block_k : outer) % slab_elements() == 0;
   }
 
-  /// Of the tile at `address`: what wgmma is told about its first k-step.
+  /// The descriptor for the first k-step of the tile at `address`.
   constexpr unsigned long long descriptor(unsigned address) const {
     return wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes);
   }
-  /// How far the operand that begins at `first`, a multiple of slab_elements() (k-major: of 8), and at k-step `step`
-  /// lies behind the tile's first one.
+  /// The distance in bytes from the start of the tile to the operand that begins at row (or column) `first` and k-step
+  /// `step`. `first` is a multiple of slab_elements(), or of 8 if the tile is k-major.
   constexpr int offset_bytes(int first, int step) const {
     const int k = step * step_elements();
     if (k_major) {

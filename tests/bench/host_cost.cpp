@@ -40,8 +40,8 @@ constexpr int kWarmUps = 8;
 /// All data that a warm call needs, made once.
 class WarmCall {
  public:
-  /// For a kernel with tensor maps, or for the kernel estimated to be fastest. Returns nullptr, with the reason in
-  /// `why_not`, if there is no suitable GPU.
+  /// The call of a kernel with tensor maps, or of the kernel that is estimated to be fastest. Returns nullptr, with the
+  /// reason in `why_not`, if there is no suitable GPU.
   template <bool kHasMaps>
   static WarmCall* get(std::string& why_not) {
     static std::string reason;

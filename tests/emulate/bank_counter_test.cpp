@@ -77,8 +77,8 @@ TEST_F(Banks, OfUnevenGroupsAreNotCounted) {
   EXPECT_EQ(report.counters[Instruction::cp_async_cg_16].phases, 0u);
 }
 
-/// In family mma no lane of an ldmatrix meets another in a bank unless rows are plain, nor does one of a 16-byte copy
-/// to swizzled rows. Of padded rows two that are written in one phase lie 16 bytes out of step, and meet.
+/// In family mma an ldmatrix has bank conflicts only if rows are neither padded nor swizzled. A 16-byte copy to
+/// swizzled rows has none. A copy to padded rows has some: the padding shifts the second row of a phase by 16 bytes.
 TEST(BankConflicts, OfFamilyMmaAreThoseOfCopiesToPaddedRows) {
   std::size_t swizzled = 0, padded = 0;
   for (const GemmKernel& kernel : gemm_kernels()) {
@@ -110,7 +110,7 @@ TEST(BankConflicts, OfFamilyMmaAreThoseOfCopiesToPaddedRows) {
   EXPECT_GT(padded, 0u);
 }
 
-/// In family wmma lines of a fragment meet in no bank where they are padded, and some do where they are not.
+/// In family wmma the loads of a fragment have no bank conflicts if rows are padded, and some if they are not.
 TEST(BankConflicts, OfFamilyWmmaAreThoseOfLoadsOfUnpaddedRows) {
   std::size_t padded = 0, plain = 0;
   for (const GemmKernel& kernel : gemm_kernels()) {

@@ -34,7 +34,7 @@ inline std::string text(const std::vector<Finding>& findings) {
   return all;
 }
 
-/// Small kernels, written as functions, on a device of their own.
+/// Runs small kernels, written as functions, on its own device.
 class EmulatedDevice : public testing::Test {
  protected:
   struct Shape {
@@ -65,8 +65,9 @@ class EmulatedDevice : public testing::Test {
   }
   void expect_good(const std::function<void()>& kernel) { expect_good(kernel, Shape{}); }
 
-  /// With every seed, one of the findings is `hazard` in `instruction`, or in any if that is none: which of two
-  /// accesses comes second, and is reported, is a matter of the seed. Returns it, as found with the last seed.
+  /// Expects for every seed that one of the findings is `hazard` in `instruction`. With Instruction::none, any
+  /// instruction is accepted, because the seed decides which of two accesses is the second, which is reported. Returns
+  /// the finding of the last seed.
   Finding expect_found(Hazard hazard, Instruction instruction, const std::function<void()>& kernel,
                        const Shape& shape) {
     Finding found;
@@ -89,7 +90,7 @@ class EmulatedDevice : public testing::Test {
   Finding expect_found(Hazard hazard, Instruction instruction, const std::function<void()>& kernel) {
     return expect_found(hazard, instruction, kernel, Shape{});
   }
-  /// With every seed something is found: which of several things is a matter of the seed.
+  /// Expects a finding for every seed. The seed may decide which finding it is.
   void expect_bad(const std::function<void()>& kernel, const Shape& shape) {
     for (std::uint64_t seed = 1; seed < 8; ++seed) {
       Shape seeded = shape;
@@ -103,7 +104,7 @@ class EmulatedDevice : public testing::Test {
   }
   void expect_conflict(const std::function<void()>& kernel) { expect_conflict(kernel, Shape{}); }
 
-  /// A matrix of one row per entry of `rows`, each of `row_bytes` bytes of 0, 1, 2, … in a pitch of 64 bytes more.
+  /// A matrix with `rows` rows of `row_bytes` bytes 0, 1, 2, …; the rows are 64 bytes further apart than their length.
   Allocation& matrix(const char* name, std::int64_t rows, std::int64_t row_bytes, bool is_writable = false) {
     Allocation& made = device_.memory().add({.name = name,
                                              .rows = rows,

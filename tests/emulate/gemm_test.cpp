@@ -1,4 +1,4 @@
-// The kernels of the library on the emulated device: right results, and nothing that no kernel may do.
+// The kernels of the library on the emulated device: they give right results and no findings.
 
 #include "emulate/device_fixture.hpp"
 
@@ -18,14 +18,14 @@
 namespace hotgemm::emulate {
 namespace {
 
-/// The hints of rows of whole chunks: kernels' matrices are padded to them.
+/// The hints of rows that consist of whole 16-byte chunks. The matrices of these tests are padded to such rows.
 constexpr Hints kWide{.align_a = 16, .align_b = 16, .align_d = 16};
 
 struct Size {
   std::int64_t m, n, k;
 };
-// One element, less than a tile of anything, more than one of everything, nothing to sum over, and sizes around the
-// multiples of tiles and of the widest access.
+// One element; less than one tile; more than one tile in each dimension; k = 0; and sizes near multiples of tiles and
+// of the widest access.
 constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63, 33},
                            {130, 72, 136}, {33, 145, 97}, {5, 3, 0},    {200, 150, 0}};
 
@@ -112,7 +112,8 @@ TEST_P(EmulatedGemm, TakesLessThanTwoSecondsFor256Cubed) {
 INSTANTIATE_TEST_SUITE_P(Families, EmulatedGemm, testing::ValuesIn(all_family_names()),
                          [](const auto& info) { return info.param; });
 
-/// As NVRTC compiles it: without that, family simt would not give the GPU's bits.
+/// The host compiler must fuse product and sum, as NVRTC does. Otherwise family simt would not give the bits of the
+/// GPU.
 TEST(EmulatedKernels, FuseMultiplyAndAdd) {
   const GemmCase c{.problem = {{.m = 1, .n = 1, .k = 2, .types = kF32}, kWide}};
   GemmMatrices matrices = make_matrices(c);
@@ -125,7 +126,7 @@ TEST(EmulatedKernels, FuseMultiplyAndAdd) {
   EXPECT_EQ(run_gemm(*kernel, c, matrices, 1).d.get(DType::f32, 0, 0), 0x1p-11f + 0x1p-24f);
 }
 
-/// Nothing of alpha enters where there is no product: D is beta * C to the bit, or zero.
+/// Without a product alpha has no effect: D has the bits of beta * C, or is zero.
 TEST(EmulatedKernels, AnEmptyProductGivesBetaTimesCWhateverAlphaIs) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const char* const family : {"simt", "fma", "mma", "wgmma", "wmma"}) {
@@ -153,8 +154,8 @@ TEST(EmulatedKernels, AnEmptyProductGivesBetaTimesCWhateverAlphaIs) {
   }
 }
 
-/// With alpha = -beta and a sum that equals C, what remains is the rounding of the one product that is not fused: its
-/// sign tells which.
+/// With alpha = -beta and a sum that equals C, the result is the rounding error of the product that is not fused. The
+/// sign shows which product that is.
 TEST(EmulatedKernels, EveryFamilyFusesTheProductWithBeta) {
   constexpr float kFactor = 1 + 0x1p-23f, kSum = 2047 * 16;
   const float right = std::fma(kFactor, kSum, -(kFactor * kSum));
@@ -180,7 +181,7 @@ TEST(EmulatedKernels, EveryFamilyFusesTheProductWithBeta) {
   }
 }
 
-/// Each sums k in ascending order with one fma for each product.
+/// Both families sum k in ascending order, with one fma for each product.
 TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     const GemmCase c{.problem = {{.m = 130, .n = 70, .k = 90, .types = uniform_types(dtype)}, kWide},
@@ -199,7 +200,8 @@ TEST(EmulatedKernels, FmaGivesTheBitsOfSimt) {
   }
 }
 
-/// Each tile has one k-tile: no wait for products keeps the warps of a consumer together before its turn ends.
+/// Each tile has one k-tile, so that the warps of a consumer do not wait for products before its turn ends, and can
+/// drift apart.
 TEST(EmulatedKernels, WgmmaKeepsItsTurnsWithOneKTile) {
   std::size_t tested = 0;
   for (const GemmKernel& kernel : gemm_kernels()) {

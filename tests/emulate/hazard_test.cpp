@@ -1,4 +1,4 @@
-// Each thing that no kernel may do is found, with every seed, and what is right is not.
+// Every kind of error in a kernel is found with every seed, and correct kernels give no findings.
 
 #include "emulate/device_fixture.hpp"
 
@@ -48,7 +48,7 @@ TEST_F(Hazards, AccessesAreAligned) {
   expect_found(Hazard::misaligned, Instruction::ld_shared_v4_b32,
                [] { static_cast<void>(ptx::ld_shared_v4_b32(kShared + 8)); });
   expect_found(Hazard::misaligned, Instruction::cp_async_cg_16, [&] { ptx::cp_async<16>(kShared + 8, a, 16); });
-  // A copy of nothing needs an aligned address all the same, though there may be nothing at it.
+  // A copy of zero bytes needs an aligned address too, but there need not be memory at the address.
   expect_found(Hazard::misaligned, Instruction::cp_async_cg_16, [&] {
     ptx::cp_async<16>(kShared + static_cast<u32>(thread_index()) * 16, a + 8, 0);
     ptx::cp_async_commit_group();
@@ -67,7 +67,7 @@ TEST_F(Hazards, MemoryThatNobodyWroteHasNoValue) {
   expect_found(Hazard::uninitialised, Instruction::ld_shared_f32, [] {
     if (thread_index() == 0) ptx::st_shared_b16(kShared, 1);
     bar_sync();
-    static_cast<void>(ptx::ld_shared_f32(kShared));  // half of it is written
+    static_cast<void>(ptx::ld_shared_f32(kShared));  // only half of the word has been written
   });
   const u64 d =
       device_.memory().add({.name = "D", .rows = 1, .row_bytes = 64, .pitch_bytes = 64, .is_writable = true}).address();
@@ -93,7 +93,7 @@ TEST_F(Hazards, WriteAfterReadNeedsABarrier) {
     return [=] {
       ptx::st_shared_b32(word_of(thread_index()), 1);
       bar_sync();
-      static_cast<void>(ptx::ld_shared_f32(word_of(0)));  // all read one word
+      static_cast<void>(ptx::ld_shared_f32(word_of(0)));  // all threads read one word
       if (has_barrier) bar_sync();
       if (thread_index() == 40) ptx::st_shared_b32(word_of(0), 2);
     };
@@ -108,7 +108,7 @@ TEST_F(Hazards, TwoWritersNeedABarrier) {
   });
   EXPECT_EQ(f.other, Instruction::st_shared_b16);
   EXPECT_EQ(f.address, kShared + 64);
-  // Neighbours in one word are no conflict.
+  // Writes to the two halves of one word do not conflict.
   expect_good([] { ptx::st_shared_b16(kShared + static_cast<u32>(thread_index()) * 2, 1); });
 }
 
@@ -154,7 +154,7 @@ TEST_F(Hazards, BlocksDoNotWaitForEachOther) {
         if (thread_index() == 0) ptx::st_global_b32(d + ptx::block_index() * 4, 1);
       },
       four_blocks);
-  // Atomic additions may meet; a plain store must not meet them.
+  // Atomic additions to one address do not conflict with each other, but a plain store conflicts with them.
   expect_good([&] { ptx::red_global_add_u32(d, 1); }, four_blocks);
   expect_conflict(
       [&] {
@@ -224,7 +224,7 @@ TEST_F(AsyncCopies, AreWaitedForByGroups) {
   const Shape shape{.threads = 32};
   expect_good(kernel.operator()<1>(true), shape);
   expect_good(kernel.operator()<0>(true), shape);
-  // One group short; and a copy that is in no group, which no wait covers.
+  // A wait that covers one group too few, and a copy that is in no group, which no wait covers.
   expect_found(Hazard::in_flight, Instruction::ld_shared_f32, kernel.operator()<2>(true), shape);
   expect_found(Hazard::in_flight, Instruction::ld_shared_f32, kernel.operator()<0>(false), shape);
 }
@@ -242,7 +242,7 @@ TEST_F(AsyncCopies, DoNotOverwriteWhatIsBeingRead) {
     };
   };
   expect_good(kernel(true));
-  for (std::uint64_t seed = 1; seed < 8; ++seed) {  // what is read may be in flight again by then
+  for (std::uint64_t seed = 1; seed < 8; ++seed) {  // the bytes that are read may be in flight again by then
     EXPECT_FALSE(run(kernel(false), {.seed = seed}).findings.empty());
   }
 }
@@ -256,7 +256,7 @@ TEST_F(AsyncCopies, AreNotWrittenOver) {
 }
 
 TEST_F(AsyncCopies, FillWithZerosAndReadNoFurther) {
-  const u64 b = matrix("B", 1, 4094).address();  // ends six bytes into its last eight
+  const u64 b = matrix("B", 1, 4094).address();  // only six of its last eight bytes exist
   const auto kernel = [&](int valid_bytes) {
     return [=] {
       const u32 to = chunk_of(thread_index());
@@ -293,14 +293,14 @@ TEST_F(AsyncCopies, LandAtMomentsThatTheSeedDraws) {
   EXPECT_EQ(seen, (std::set<u32>{0x13121110u, 0xffffffffu})) << "the data, and the poison that is there before";
 }
 
-// ---- threads that do not come ----
+// ---- threads that do not arrive ----
 
 TEST_F(Hazards, ABarrierNeedsEveryThread) {
   const Finding f = expect_found(Hazard::stuck, Instruction::bar_sync, [] {
     if (thread_index() == 17) return;
     bar_sync();
   });
-  EXPECT_NE(f.detail.find("63 of 64 threads came to barrier 0; thread 17 has ended"), std::string::npos) << f.detail;
+  EXPECT_NE(f.detail.find("63 of 64 threads arrived at barrier 0; thread 17 has ended"), std::string::npos) << f.detail;
 }
 
 TEST_F(Hazards, AnInstructionOfAWarpNeedsEveryLane) {
@@ -313,7 +313,7 @@ TEST_F(Hazards, AnInstructionOfAWarpNeedsEveryLane) {
   expect_found(Hazard::stuck, Instruction::vote_sync_any, [] {
     if (thread_index() != 3) ptx::vote_sync_any(true, ~0u);
   });
-  // Lanes at different instructions do not meet.
+  // Lanes at different instructions wait for each other for ever.
   expect_found(Hazard::stuck, Instruction::ldmatrix_x4_trans, [] {
     u32 registers[4];
     thread_index() % 2 == 0 ? ptx::ldmatrix_x4(registers, kShared) : ptx::ldmatrix_x4_trans(registers, kShared);
@@ -321,7 +321,7 @@ TEST_F(Hazards, AnInstructionOfAWarpNeedsEveryLane) {
 }
 
 TEST_F(Hazards, NamedBarriersOrderWhoMeets) {
-  // A producer warp that arrives, a consumer warp that waits, and one that has nothing to do with them.
+  // A producer warp arrives, a consumer warp waits, and a third warp does not take part.
   const auto kernel = [](bool waits) {
     return [=] {
       const int warp = thread_index() / 32;
@@ -337,7 +337,8 @@ TEST_F(Hazards, NamedBarriersOrderWhoMeets) {
   const Shape shape{.threads = 96};
   expect_good(kernel(true), shape);
   EXPECT_FALSE(run(kernel(false), shape).findings.empty());
-  // Arriving gives, and does not take: what the producer does after it is not ordered before the consumer.
+  // An arrival orders only earlier accesses: the producer's accesses after its arrival are not ordered before those of
+  // the consumer.
   const auto late = [] {
     if (thread_index() < 32) {
       ptx::bar_arrive(1, 64);
@@ -353,7 +354,7 @@ TEST_F(Hazards, NamedBarriersOrderWhoMeets) {
 TEST_F(Hazards, BarriersAgreeOnTheirThreads) {
   expect_found(Hazard::bad_operand, Instruction::bar_sync, [] { ptx::bar_sync(1, 33); });
   expect_found(Hazard::bad_operand, Instruction::bar_sync, [] { ptx::bar_sync(16, 64); });
-  // If the second warp is through before the first one comes, the first one is stuck.
+  // If the second warp passes before the first one arrives, the first one is stuck.
   expect_bad([] { ptx::bar_sync(1, thread_index() < 32 ? 64 : 32); });
 }
 

@@ -1,4 +1,4 @@
-// Every rung of the ladder on the emulated device: right results, and nothing that no kernel may do.
+// Every rung of the ladder on the emulated device gives right results and no findings.
 
 #include "ladder/ladder.hpp"
 #include "emulate/device_fixture.hpp"
@@ -18,7 +18,8 @@ struct Size {
   std::int64_t m, n, k;
 };
 
-/// Exact on integers, at a size of two tiles and a part of one each way, and several k-tiles and a part of one.
+/// Expects exact results on integers. The size is two tiles and a part of a tile in m and n, and several k-tiles and a
+/// part of one in k.
 void expect_exact(const GemmKernel& kernel, const Rung& rung, const Size& size, std::uint64_t seed) {
   const Problem problem{.m = size.m,
                         .n = size.n,

@@ -1,4 +1,5 @@
-// A warp far behind the others of its block: a legal order, in which it may miss what it waits for.
+// A warp that is far behind the others of its block. This order is legal, and the warp may miss the phase that it waits
+// for.
 
 #include "emulate/device_fixture.hpp"
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t kSeeds = 24;
 using Multiply = EmulatedWgmma<kN, DType::f16, DType::f32, true, true>;
 using Sums = float[kN / 2];
 
-/// Zeros, for which the layout does not matter.
+/// Writes zeros, for which the layout does not matter.
 void write_operands() {
   for (u32 at = kA + static_cast<u32>(thread_index()) * 4; at < kGo; at += kWarpgroup * 4)
     if (thread_index() < kWarpgroup) ptx::st_shared_b32(at, 0);
@@ -40,8 +41,8 @@ void multiply(Sums& d, bool accumulate = false) {
 
 u32 go(int warpgroup) { return kGo + static_cast<u32>(warpgroup) * 8; }
 
-/// Two warpgroups in turns, with one product in each. One thread of each `turn_threads` arrives where a turn ends,
-/// before its warp waits for the product.
+/// Two warpgroups take turns, with one product in each turn. At the end of a turn one of every `turn_threads` threads
+/// arrives, before its warp waits for the product.
 void take_turns(int turn_threads) {
   if (thread_index() == 0) {
     for (const int warpgroup : {0, 1}) ptx::mbarrier_init(go(warpgroup), static_cast<u32>(kWarpgroup / turn_threads));
@@ -125,7 +126,8 @@ TEST_F(Laggards, AreNotAwaitedAtAProductButWhereItIsWaitedFor) {
   EXPECT_EQ(laggards.size(), 4u);
 }
 
-/// The wait for the first product gives back no accumulators: a warp that is ahead has more products for them.
+/// After the wait for the first product the accumulators are still in use, because a warp that is ahead has issued more
+/// products for them.
 TEST_F(Laggards, LeaveTheSumsOfOthersInFlight) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const LaunchReport report = run(

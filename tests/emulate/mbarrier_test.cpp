@@ -1,4 +1,4 @@
-// Barriers in shared memory and barriers of a cluster: what they wait for, what they order, and what may not be done.
+// Barriers in shared memory and barriers of a cluster: their waits, the order that they give, and forbidden uses.
 
 #include "emulate/device_fixture.hpp"
 
@@ -14,7 +14,7 @@ using ptx::thread_index;
 constexpr u32 kBarrier = kShared + 512;
 u32 word_of(int thread) { return kShared + static_cast<u32>(thread) * 4; }
 
-/// One thread makes barriers for `arrivals` at kBarrier and behind it; then all go on.
+/// One thread initialises barriers for `arrivals` from kBarrier on; then all threads continue.
 void make_barriers(u32 arrivals, int barriers = 1) {
   if (thread_index() == 0) {
     for (int i = 0; i < barriers; ++i) ptx::mbarrier_init(kBarrier + static_cast<u32>(i) * 8, arrivals);
@@ -46,7 +46,7 @@ TEST_F(Mbarriers, OrderWhatLiesBeforeArrivalAndBehindWait) {
   expect_good(kernel(32, true));
   expect_bad(kernel(32, false));
   expect_found(Hazard::stuck, Instruction::mbarrier_try_wait_parity, kernel(33, true));
-  expect_bad(kernel(16, true));  // the phase ends after half of them
+  expect_bad(kernel(16, true));  // the phase ends after half of the arrivals
 }
 
 TEST_F(Mbarriers, ArrivingGivesAndDoesNotTake) {
@@ -63,8 +63,8 @@ TEST_F(Mbarriers, ArrivingGivesAndDoesNotTake) {
 }
 
 TEST_F(Mbarriers, HavePhases) {
-  // A ring of one word: warp 0 fills it ten times, warp 1 empties it. The parity of the first wait for an empty word is
-  // that of a phase that lies before the first.
+  // A ring of one word: warp 0 fills it ten times, warp 1 empties it. The first wait for an empty word uses the parity
+  // of the phase before the first one, which counts as ended.
   const auto kernel = [](u32 empty_parity, u32 full_parity, bool releases) {
     return [=] {
       make_barriers(32, 2);
@@ -87,7 +87,7 @@ TEST_F(Mbarriers, HavePhases) {
     };
   };
   expect_good(kernel(1, 0, true));
-  expect_good(kernel(1, 0, false));  // nobody waits for the last
+  expect_good(kernel(1, 0, false));  // nobody waits for the last release
   expect_bad(kernel(0, 0, true));
   expect_bad(kernel(1, 1, true));
 }
@@ -138,7 +138,7 @@ TEST_F(Mbarriers, AreNotOverrun) {
     bar_sync();
     ptx::mbarrier_arrive(kBarrier);
   });
-  // An arrival too many, while the bytes of the phase have not come.
+  // One arrival too many, while the bytes of the phase have not arrived.
   expect_found(Hazard::bad_operand, Instruction::mbarrier_arrive, [] {
     make_barriers(1);
     if (thread_index() != 0) return;
@@ -153,7 +153,7 @@ void meet() {
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
 }
-/// As make_barriers, in both blocks.
+/// Does the same as make_barriers, in both blocks.
 void make_barriers_of_cluster(u32 arrivals) {
   if (thread_index() == 0) {
     ptx::mbarrier_init(kBarrier, arrivals);
@@ -183,7 +183,7 @@ TEST_F(Clusters, ArriveAtEachOthersBarriers) {
   };
   expect_good(kernel(true, 2), kPair);
   expect_found(Hazard::stuck, Instruction::mbarrier_try_wait_parity, kernel(true, 3), kPair);
-  // Nobody waits: the other block may have ended when the arrival comes.
+  // Nobody waits for the arrival, so the other block may have ended before it.
   expect_found(Hazard::conflict, Instruction::mbarrier_arrive_cluster, kernel(false, 2), kPair);
 }
 
@@ -203,7 +203,7 @@ TEST_F(Clusters, MeetBeforeTheyEnd) {
   };
   expect_good(kernel(meet), kPair);
   expect_bad(kernel([] {}), kPair);
-  expect_bad(kernel(meet_relaxed), kPair);  // nobody learns of the arrivals
+  expect_bad(kernel(meet_relaxed), kPair);  // a relaxed arrival does not order the accesses before it
   expect_good(meet_relaxed, kPair);
 }
 

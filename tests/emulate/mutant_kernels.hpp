@@ -6,7 +6,8 @@
 
 namespace hotgemm::emulate {
 
-/// Kernels of one family, from templates with or without a bug: mutant_mma.cpp and its like.
+/// Kernels of one family, compiled from templates with or without a bug. Each family has its own definition, such as
+/// mutant_mma.cpp.
 std::span<const GemmKernel> mutant_kernels();
 
 }  // namespace hotgemm::emulate

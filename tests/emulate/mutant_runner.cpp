@@ -1,6 +1,6 @@
-// Runs kernels of the templates that it is compiled with, and says what is wrong with them: findings, wrong numbers,
-// bank conflicts. Exit status 1 if there is anything. Linked once for the templates of each family as they are, and
-// once per mutant of the family.
+// Runs the kernels that it is linked with and prints their errors: findings, wrong results, bank conflicts. The exit
+// status is 1 if there are any. It is linked once with the unchanged templates of each family, and once with each
+// mutant of the family.
 
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
@@ -17,19 +17,19 @@ namespace {
 struct Size {
   std::int64_t m, n, k;
 };
-// Edges in every dimension, several tiles and k-tiles of each config, a problem of whole tiles, and many tiles of one
-// k-tile.
+// The sizes have edges in every dimension, several tiles and k-tiles for each config, whole tiles only, and many tiles
+// with one k-tile.
 constexpr Size kSizes[] = {{70, 91, 185}, {33, 63, 40}, {192, 192, 192}, {256, 192, 24}};
 constexpr std::uint64_t kSeeds = 4;  // half of them with a warp that lags behind
 
-/// The problem that the kernel's traits are made for.
+/// A problem for which the kernel's traits are made.
 GemmCase case_for(const GemmTraits& t, const Size& size) {
   return {.problem = workload_of(t, size.m, size.n, size.k),
           .beta = t.reads_c ? 1.0f : 0.0f,
-          .packed = size.k == 40};  // operands that are brought into L2 early
+          .packed = size.k == 40};  // packed operands are prefetched into L2
 }
 
-/// What is wrong with one run; empty if nothing.
+/// Describes the first error of one run; empty if there is none.
 std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
   const GemmMatrices matrices = make_matrices(c);
   const GemmRun run = run_gemm(kernel, c, matrices, seed);

@@ -9,9 +9,9 @@ mutants.py self-test                        checks how the sample is drawn
 
 HOTGEMM_TEST_FULL=1 runs all. Else HOTGEMM_TEST_SEED draws the sample, and HOTGEMM_TEST_CHANGED names the templates that
 changed last ("wgmma.cuh shared/fragment.hpp"): the sample holds more of the bugs that are planted there.
-A bug is a file, a text that occurs in it once, and what takes its place. Its name begins with the family whose kernels
-run with it. `simt_none` and its like stand for no bug: their programs must find nothing, the others must find
-something. A text that does not occur exactly once is a failure of `run`.
+A bug consists of a file, a text that occurs in it once, and the replacement of the text. The name of a bug begins with
+the family whose kernels run with it. Names such as `simt_none` mean no bug: their programs must find nothing. All other
+programs must find something. `run` fails if a text does not occur exactly once.
 """
 
 import concurrent.futures
@@ -259,14 +259,14 @@ MUTANTS = {
         "operand_tile.cuh", "      if (left >= kVec) {\n", "      if (left > 0) {\n"),
 }
 
-# Of each family there is a program, mutant_<family>.cpp, whose kernels run with a bug.
+# Each family has a program, mutant_<family>.cpp, whose kernels run with a bug.
 FAMILIES = sorted(path.stem.removeprefix("mutant_") for path in pathlib.Path(__file__).parent.glob("mutant_*.cpp")
                   if path.stem != "mutant_runner")
 CLEAN = [f"{family}_none" for family in FAMILIES]
 
 
 def write(name: str, templates: pathlib.Path, twins: pathlib.Path, out: pathlib.Path) -> None:
-    """A text that is not there leaves the copy as it is: the build goes on, and `run` says so."""
+    """If the text does not occur, the copy stays unchanged and can be built; `run` reports this."""
     for path in [*templates.glob("*.cuh"), *(templates / "shared").glob("*.hpp")]:
         copy = out / path.relative_to(templates)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -283,7 +283,7 @@ def write(name: str, templates: pathlib.Path, twins: pathlib.Path, out: pathlib.
 
 
 def outcome(program: pathlib.Path) -> str:
-    """What the program complained about; empty if nothing."""
+    """The error that the program printed; empty if it found none."""
     try:
         done = subprocess.run([program], capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
@@ -294,7 +294,8 @@ def outcome(program: pathlib.Path) -> str:
 
 
 def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str]) -> list[str]:
-    """A fifth of each family's bugs, two at least; of a family with bugs in changed files twice as many, these first."""
+    """A fifth of each family's bugs, but at least two. A family with bugs in changed files has twice as many in the
+    sample, and these bugs come first."""
     rng = random.Random(seed)
     chosen = []
     for family in FAMILIES:

@@ -37,7 +37,7 @@ TEST(Numbers, NarrowingUndoesWidening) {
   }
 }
 
-/// The stand-in driver narrows by integer arithmetic of its own.
+/// The stand-in driver has its own implementation of narrowing, with integer arithmetic.
 TEST(Numbers, NarrowingIsThatOfTheStandIn) {
   std::mt19937 random(1);
   const auto check = [](float value) {
@@ -49,7 +49,7 @@ TEST(Numbers, NarrowingIsThatOfTheStandIn) {
     if (std::isnan(value)) continue;
     ASSERT_NO_FATAL_FAILURE(check(value));
   }
-  // Halfway between two f16, and next to that.
+  // Values halfway between two f16, and the values next to these.
   for (std::uint32_t i = 0; i < 0x7c00; ++i) {
     const double low = widen_f16(static_cast<std::uint16_t>(i));
     const double high = i + 1 == 0x7c00 ? 65536.0 : widen_f16(static_cast<std::uint16_t>(i + 1));
@@ -69,12 +69,12 @@ TEST(Numbers, NansAreCanonical) {
 }
 
 TEST(Numbers, ADoubleIsRoundedOnce) {
-  // By way of f32 this would be a tie, and round to even.
+  // Rounded to f32 first, this value would be a tie and would then round to even.
   EXPECT_EQ(narrow_f16(1.0 + 0x1p-11 + 0x1p-40), 0x3c01u);
   EXPECT_EQ(narrow_f16(1.0 + 0x1p-11), 0x3c00u);
 }
 
-/// Against sums that are exact: multiples of the smallest product, in 128 bits.
+/// Compares with exact sums, computed in 128 bits as multiples of the smallest product.
 TEST(Numbers, FmaF16IsRoundedOnce) {
   std::mt19937 random(3);
   const auto scaled = [](float value, int exponent) { return static_cast<__int128>(std::ldexp(value, exponent)); };
@@ -82,7 +82,7 @@ TEST(Numbers, FmaF16IsRoundedOnce) {
     const float x = widen_f16(a), y = widen_f16(b), z = widen_f16(c);
     if (!std::isfinite(x) || !std::isfinite(y) || !std::isfinite(z)) return;
     const __int128 exact = scaled(x, 24) * scaled(y, 24) + (scaled(z, 24) << 24);
-    // As a double to odd: what does not fit leaves a mark in the last place.
+    // Rounds to a double by "round to odd": if bits are lost, the last bit is set.
     unsigned __int128 magnitude =
         exact < 0 ? -static_cast<unsigned __int128>(exact) : static_cast<unsigned __int128>(exact);
     int shift = 0;
@@ -102,7 +102,7 @@ TEST(Numbers, FmaF16IsRoundedOnce) {
     ASSERT_NO_FATAL_FAILURE(check(static_cast<std::uint16_t>(random()), static_cast<std::uint16_t>(random()),
                                   static_cast<std::uint16_t>(random())));
   }
-  // 683 * 3 = 2049 is a tie of f16, and the smallest number moves it off.
+  // 683 * 3 = 2049 is a tie in f16. Adding the smallest number breaks the tie.
   const std::uint16_t x = narrow_f16(683), y = narrow_f16(3), tiny = 1;
   ASSERT_EQ(fma_f16(x, y, 0), narrow_f16(2048));
   ASSERT_EQ(fma_f16(x, y, tiny), narrow_f16(2050));

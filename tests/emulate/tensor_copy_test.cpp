@@ -1,4 +1,4 @@
-// Copies of boxes between global and shared memory: where each element goes, and what must be waited for.
+// Copies of boxes between global and shared memory: the place of each element, and the waits that are necessary.
 
 #include "emulate/device_fixture.hpp"
 
@@ -22,7 +22,7 @@ constexpr std::pair<TensorSwizzle, int> kSwizzles[] = {{TensorSwizzle::none, 16}
                                                        {TensorSwizzle::bytes_32, 32},
                                                        {TensorSwizzle::bytes_64, 64},
                                                        {TensorSwizzle::bytes_128, 128}};
-// Inside the matrix, across each edge of it, and beyond all of it.
+// Places inside the matrix, across each of its edges, and completely outside.
 constexpr std::pair<int, int> kPlaces[] = {{8, 16}, {80, 120}, {96, 0}, {0, 149}, {-8, -3}, {0, 200}, {128, 0}};
 
 u16 element(int row, int col) { return static_cast<u16>(row * 128 + col + 1); }
@@ -47,7 +47,7 @@ class TensorCopies : public EmulatedDevice {
   static constexpr Shape kBlock{.threads = 32, .shared_bytes = 2 * kBytes + 64};
   static constexpr Shape kPair{.threads = 32, .blocks = 2, .shared_bytes = 2 * kBytes + 64, .cluster = 2};
 
-  /// kRows × `cols` elements, 8 and some columns of padding apart.
+  /// A tensor of kRows × `cols` elements. Its rows are padded by 8 columns or more.
   Allocation& tensor(const char* name, int cols, bool is_writable) {
     Allocation& made = device_.memory().add({.name = name,
                                              .rows = kRows,
@@ -78,8 +78,8 @@ class TensorCopies : public EmulatedDevice {
   const TensorMap map_ = map_of(source_, TensorSwizzle::bytes_128, 64);
 };
 
-/// Where element (row, col) of a box lies: rows side by side, and address bits 4 to 6 XORed with bits 7 to 9, as many
-/// as the span has.
+/// The place of element (row, col) of a box in shared memory. Rows follow each other without gaps. Address bits 4 to 6
+/// are XORed with bits 7 to 9, as many of them as the span has.
 u32 place_in_box(int row, int col, int cols, int span) {
   const u32 offset = static_cast<u32>((row * cols + col) * 2);
   return offset ^ (offset >> 7 & static_cast<u32>(span / 16 - 1)) << 4;
@@ -114,7 +114,7 @@ TEST_F(TensorCopies, BringEachElementToItsPlaceAndZerosFromOutside) {
   }
 }
 
-/// A load whose barrier expects `bytes`, into what threads have, perhaps, written or read before.
+/// Issues a load whose barrier expects `bytes`. Threads may have written or read the destination before.
 void load_box(const TensorMap& map, u32 bytes, bool waits) {
   if (thread_index() == 0) {
     ptx::mbarrier_arrive_expect_tx(kBarrier, bytes);

@@ -1,5 +1,5 @@
-// Each function of templates/ptx that a family of the emulated device uses has its twin there, with the same
-// parameters, and no twin lacks its original. Instructions of families that are not emulated need none.
+// Each function of templates/ptx that an emulated family uses has a twin in src/emulate/ptx with the same parameters,
+// and each twin has an original. Instructions of families that are not emulated need no twin.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using std::filesystem::path;
 
-/// "HOTGEMM_DEVICE u32 name(u32 x, int y)" of a header, white space made even.
+/// The declarations in a header, such as "HOTGEMM_DEVICE u32 name(u32 x, int y)", with single spaces.
 std::set<std::string> functions(const path& file) {
   std::ifstream stream(file);
   std::string text(std::istreambuf_iterator<char>(stream), {});
@@ -51,7 +51,7 @@ TEST(Twins, ArePerFunction) {
   std::size_t compared = 0;
   for (const path& header : headers) {
     const path name = header.filename();
-    if (name == "device.hpp" || name == "element.hpp") continue;  // no instructions; the latter is used as it is
+    if (name == "device.hpp" || name == "element.hpp") continue;  // no instructions; element.hpp is used unchanged
     const std::set<std::string> real = functions(root / "templates" / header);
     EXPECT_FALSE(real.empty()) << name;
     EXPECT_EQ(functions(root / "src/emulate/ptx" / name), real) << name;

@@ -1,4 +1,4 @@
-// The kernels that make operands and check results, and the one that measures the ceiling.
+// The kernels that fill operands and check results, and the kernel that measures the ceiling.
 
 #include "emulate/kernels/utility_kernels.hpp"
 
@@ -17,7 +17,7 @@ constexpr int kRows = 37, kCols = 70, kDepth = 90;
 
 class UtilityKernels : public EmulatedDevice {
  protected:
-  /// A matrix of kRows × kCols elements that kernels may write, and that nobody has written.
+  /// A matrix of kRows × kCols elements that kernels may write and that has not been written.
   Allocation& result_matrix(DType dtype) {
     const std::int64_t bytes = size_bytes(dtype);
     return device_.memory().add(
@@ -129,7 +129,7 @@ TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
   }
 }
 
-/// Instructions of one launch's iteration, by warps.
+/// The number of instructions of one iteration of a launch, counted per warp.
 double executions(CeilingInstruction instruction) {
   const double flops = instruction == CeilingInstruction::wgmma
                            ? 2.0 * kWgmmaM * kCeilingTileB.outer * kCeilingTileB.step_elements() / 4

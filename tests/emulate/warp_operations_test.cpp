@@ -26,7 +26,7 @@ class WarpOperations : public EmulatedDevice {
 u16 low(u32 pair) { return static_cast<u16>(pair); }
 u16 high(u32 pair) { return static_cast<u16>(pair >> 16); }
 
-/// Rows of eight elements, row r of matrix i at 16 * (8 i + r); element c of it is 64 i + 8 r + c.
+/// Stores rows of eight elements. Row r of matrix i is at address 16 * (8 i + r); its element c is 64 i + 8 r + c.
 void store_matrices() {
   const int lane = thread_index();
   for (int c = 0; c < 8; ++c) {
@@ -94,7 +94,7 @@ TEST_F(WarpOperations, StmatrixUndoesLdmatrix) {
   });
 }
 
-/// Where the PTX ISA's figures for mma.m16n8k16 place the elements that a lane holds.
+/// The row and column of the elements that a lane holds, from the figures of the PTX ISA for mma.m16n8k16.
 std::pair<int, int> a_place(int lane, int i) {  // a0 … a7
   const int row = lane / 4 + ((i < 2 || (i >= 4 && i < 6)) ? 0 : 8);
   const int col = lane % 4 * 2 + (i & 1) + (i < 4 ? 0 : 8);

@@ -1,4 +1,4 @@
-// wgmma.mma_async: what it multiplies, element by element, and what must lie around it.
+// wgmma.mma_async: its products, element by element, and the fences and waits that it needs.
 
 #include "emulate/device_fixture.hpp"
 
@@ -144,7 +144,8 @@ TEST_F(Wgmma, MultipliesAtEveryKindOfWidthAndInEveryType) {
 constexpr int kN = 16;
 constexpr u32 kA = kShared, kB = kShared + 64 * 32, kEnd = kB + kN * 32;
 
-/// Blocks of eight rows of 16 bytes side by side: along m (or n) they are 128 bytes apart, along k `along_k`.
+/// The place of an element in blocks of eight contiguous rows of 16 bytes. The blocks are 128 bytes apart along m (or
+/// n), and `along_k` bytes apart along k.
 u32 place(int outer, int k, bool is_k_major, u32 along_k) {
   const int block_row = is_k_major ? outer % 8 : k % 8, in_row = is_k_major ? k % 8 : outer % 8;
   return static_cast<u32>(outer / 8 * 128 + block_row * 16 + in_row * 2) + static_cast<u32>(k / 8) * along_k;
@@ -155,7 +156,7 @@ u64 descriptor(u32 address, u32 leading, u32 stride) {
 u64 descriptor_a() { return descriptor(kA, 64 * 16, 128); }
 u64 descriptor_b() { return descriptor(kB, kN * 16, 128); }
 
-/// The first `rows` of it.
+/// Writes the first `rows` rows of the operand.
 template <class Value>
 void write_operand(u32 shared, int outers, bool is_k_major, const Value& value, int rows = 64) {
   for (int at = thread_index(); at < std::min(outers, rows) * 16; at += 128) {
@@ -201,7 +202,7 @@ TEST_F(WgmmaHazards, OperandsNeedNoSwizzle) {
   expect_product_without_swizzle<false, false>();
 }
 
-/// Copies leave out rows beyond the matrix.
+/// Copies leave out rows beyond the matrix, so the elements of these rows may be unwritten.
 TEST_F(WgmmaHazards, WhatNobodyWroteIsNan) {
   constexpr int kRows = 37;
   expect_good(
@@ -334,7 +335,7 @@ TEST_F(WgmmaHazards, OperandsAreReadUntilTheWait) {
   };
   expect_good(kernel(Write::behind_wait), kBlock);
   expect_found(Hazard::conflict, Instruction::st_shared_b16, kernel(Write::before_wait), kBlock);
-  // A fifth warp writes, behind a barrier with a thread that has waited or has not.
+  // A fifth warp writes after a barrier with a thread of the warpgroup, which has waited for the product or has not.
   const auto other = [](bool waits) {
     return [=] {
       if (thread_index() < 128) {
@@ -378,7 +379,7 @@ TEST_F(WgmmaHazards, OperandsThatThreadsWriteNeedAFence) {
 }
 
 TEST_F(WgmmaHazards, EveryThreadWaitsForItsOperands) {
-  // Threads of three warps go on without the barrier.
+  // Threads of three warps continue without the barrier.
   expect_bad(
       [] {
         for (int at = thread_index(); at < (64 + kN) * 16; at += 128)

@@ -1,4 +1,4 @@
-// wmma.*: every shape, order and type, and what the twins must find.
+// wmma.*: every shape, order and type, and the errors that the twins must find.
 
 #include "emulate/device_fixture.hpp"
 
@@ -61,7 +61,8 @@ struct F16Sums {
   static double load(u32 shared) { return widen_f16(ptx::ld_shared_b16(shared)); }
 };
 
-/// d = 1 + a * b of a warp, through shared memory and back; how many elements are wrong.
+/// Computes d = 1 + a * b in a warp, with operands from shared memory and the result stored there. Returns the number
+/// of wrong elements.
 template <int kM, DType kElement, bool kRowA, bool kRowB, class Sums, bool kMultiplyRowA = kRowA>
 int wrong_elements() {
   constexpr int kN = kWmmaMn / kM;

@@ -111,7 +111,8 @@ class EmulatedAndReal : public GpuTest {
   std::vector<Gpu::Kernel> real_;
 };
 
-/// Of each family. For wmma also the proof that fragments may begin at multiples of 16 bytes (docs/kernels/wmma.md).
+/// Compares the kernels of each family. For wmma this also proves that fragments may begin at multiples of 16 bytes
+/// (docs/kernels/wmma.md).
 class EmulatedAndRealFamily : public EmulatedAndReal, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EmulatedAndRealFamily, AgreesOnIntegers) {

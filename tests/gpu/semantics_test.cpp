@@ -98,7 +98,7 @@ TEST_F(Semantics, AlphaZeroReadsNeitherANorB) {
   }
 }
 
-/// With every policy, because a problem with k = 0 cannot be measured.
+/// Tested with every policy, because a problem with k = 0 cannot be measured.
 TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
   const TemporaryDirectory cache;
   for (const Policy policy : {Policy::estimate, Policy::tune}) {
@@ -122,7 +122,7 @@ TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
   }
 }
 
-/// Infinity or NaN in alpha does not enter a sum of nothing.
+/// Infinity or NaN in alpha has no effect on an empty sum.
 TEST_F(Semantics, AnEmptyProductHidesAlpha) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     for (const float alpha : {std::numeric_limits<float>::infinity(), kNan}) {
@@ -154,7 +154,7 @@ TEST_F(Semantics, NoRowsOrNoColumnsDoNothing) {
   EXPECT_EQ(driver().cuStreamSynchronize(stream()), CUDA_SUCCESS);
 }
 
-/// The kernel of such a plan reads C whatever beta is, and would multiply NaN by zero.
+/// The kernel of such a plan reads C for every beta. With beta zero it would multiply a NaN in C by zero.
 TEST_F(Semantics, APlanThatReadsCRefusesABetaOfZero) {
   GemmCase c = small_case();
   c.beta = 1;

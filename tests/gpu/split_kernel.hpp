@@ -15,11 +15,12 @@
 
 namespace hotgemm {
 
-/// A kernel that needs workspace: four blocks share each tile of D. Each writes a part of the sum to the scratch, waits
-/// a little, and counts itself; the last one adds the parts up and sets the counter to zero. A kernel that runs in the
-/// same scratch meanwhile changes the parts, and one with the same counters ends the wait too early: wrong results.
+/// A kernel that needs workspace: four blocks share each tile of D. Each block writes a part of the sum to the scratch,
+/// waits a little, and increments the counter of the tile. The last block adds the parts and sets the counter to zero.
+/// The result is wrong if another kernel uses the same scratch at the same time, because it changes the parts, or the
+/// same counters, because then the wait ends too early.
 ///
-/// f16, row-major, no transposes, D = alpha * A * B.
+/// It computes D = alpha * A * B in f16, row-major, without transposes.
 class SplitKernel {
  public:
   static constexpr int kTile = 16, kSplits = 4, kThreads = kTile * kTile;
@@ -76,17 +77,17 @@ extern "C" __global__ void __launch_bounds__(256) hotgemm_testsplit_m16_n16_s4_f
     return Nvrtc::get().compile(source, bundle);
   }
 
-  /// For problems of at most m×n.
+  /// The workspace for problems of at most m×n.
   static WorkspaceSize size(std::int64_t m, std::int64_t n) {
     const auto tiles = static_cast<std::size_t>(((m - 1) / kTile + 1) * ((n - 1) / kTile + 1));
     return {.scratch_bytes = tiles * kSplits * kThreads * sizeof(float), .counters = tiles};
   }
 
-  /// Into the current context.
+  /// Loads the kernel into the current context.
   static std::shared_ptr<const GemmKernel> load(const Driver& driver, const Cubin& cubin) {
     const LaunchShape shape{.tile_m = kTile,
                             .tile_n = kTile,
-                            .cluster = kSplits,  // as many blocks for each tile
+                            .cluster = kSplits,  // so that each tile gets kSplits blocks
                             .threads = kThreads,
                             .smem_bytes = 0,
                             .blocks_per_sm = 0};
@@ -97,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256) hotgemm_testsplit_m16_n16_s4_f
                                                          .takes_workspace = true});
   }
 
-  /// A plan that launches `kernel`, or `without` where `pool` has no memory. Its config's name is another kernel's.
+  /// A plan that launches `kernel`, or `without` if `pool` has no memory. Its config is that of another kernel.
   static PlanImpl plan(const Driver& driver, std::shared_ptr<const GemmKernel> kernel, const Problem& problem,
                        WorkspacePool& pool, WorkspaceBudget& budget,
                        std::shared_ptr<const PlanImpl> without = nullptr) {

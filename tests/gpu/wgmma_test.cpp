@@ -162,8 +162,8 @@ TEST_F(WgmmaOnGpu, WorksInPlace) {
   }
 }
 
-/// NaN and infinity in A stay in their row and in B in their column. Around all operands, so behind their last rows,
-/// and in the C that is not read, everything is NaN.
+/// NaN and infinity in A reach only their row of D, and in B only their column. The memory around all operands, also
+/// after their last rows, is NaN, and so is C, which is not read.
 TEST_F(WgmmaOnGpu, NanReachesItsRowAndColumnAlone) {
   constexpr std::int64_t kM = 131, kN = 203, kK = 72;
   constexpr std::size_t kRow = 130, kCol = 67;

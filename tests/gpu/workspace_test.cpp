@@ -13,7 +13,7 @@
 namespace hotgemm {
 namespace {
 
-/// Data of its own on a stream of its own, so that parts of the sum which come from another launch show.
+/// A stream with its own data. If a launch adds parts of the sum of another launch, its result is wrong.
 struct Lane {
   Lane(const Driver& driver, const GemmCase& c) : stream(driver), run(driver, c, stream.get()) {}
 
@@ -57,7 +57,7 @@ class Workspace : public GpuTest {
     return OwnedGraph::capture(driver(), lane.stream.get(), [&] { launch(plan, lane); });
   }
 
-  /// New data in all lanes, then `work` at once; how many lanes have a wrong result.
+  /// Fills all lanes with new data, runs `work`, and returns the number of lanes with a wrong result.
   int wrong_after(std::vector<Lane*> lanes, unsigned seed, const std::function<void()>& work) {
     if (lanes.empty()) {
       driver().check(driver().cuCtxSynchronize(), "wait for the data");
@@ -97,7 +97,7 @@ TEST_F(Workspace, CallsOnTwoStreamsAreRight) {
   EXPECT_EQ(budget_->launches_without(), 0u);
 }
 
-/// The tests here would show nothing if a shared slab gave right results.
+/// The other tests are valid only if a shared slab gives wrong results.
 TEST_F(Workspace, AnExactCheckFindsASharedSlab) {
   const PlanImpl split = plan();
   Lane one(driver(), case_), two(driver(), case_);
@@ -209,7 +209,7 @@ TEST_F(Workspace, AGraphThatIsGoneGivesItsSlabBack) {
   EXPECT_EQ(wrong_after({&lane}, 2, [&] { second.launch(lane.stream.get()); }), 0) << "the kernel without workspace";
 
   first.reset();
-  bool is_back = false;  // the driver says so on a thread of its own
+  bool is_back = false;  // a thread of the driver frees the slab
   for (int i = 0; i < 100 && !is_back; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const std::uint64_t before = budget_->launches_without();
@@ -220,7 +220,7 @@ TEST_F(Workspace, AGraphThatIsGoneGivesItsSlabBack) {
   EXPECT_TRUE(is_back);
 }
 
-/// The graph is destroyed while it runs. A capture that got its slab at once would disturb it.
+/// The graph is destroyed while it runs. If another capture got its slab at once, the two would disturb each other.
 TEST_F(Workspace, AGraphKeepsItsSlabWhileItRuns) {
   const PlanImpl split = plan(without());
   Lane one(driver(), case_), two(driver(), case_);

@@ -13,7 +13,7 @@ import tempfile
 SOURCE_DIRS = ("include", "src", "templates", "tests", "tools", "examples")
 SUFFIXES = {".cpp", ".hpp", ".h", ".c", ".cuh"}
 MAX_LINES = 450
-# Longer files, each with the reason why it may be.
+# Files that may be longer, each with the reason.
 LONG_FILES: dict[str, str] = {}
 
 CUDA_HEADER = r"(cuda|nvrtc|cublas|driver_types|vector_types|cuComplex)"
@@ -33,7 +33,7 @@ ROOMS_FILE = "src/rooms.txt"
 # The directory of a room that is not src/<room>/. A longer directory wins.
 ROOM_DIRS = {"templates/shared": "templates/shared/", "templates/ptx": "templates/ptx/", "templates": "templates/",
              "include": "include/hotgemm/", "src": "src/", "command": "tools/command/", "tests": "tests/"}
-# What an include is spelled from. The twins of templates/ptx are spelled as what they stand for.
+# The roots from which includes are spelled. The twins of templates/ptx are spelled like their originals.
 INCLUDE_ROOTS = ("src/", "templates/", "tools/", "tests/", "src/emulate/")
 MARKER = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
@@ -70,7 +70,7 @@ def room_of(path: str, rooms: dict[str, set[str] | None]) -> str | None:
     places = {directory: room for room in rooms for directory in [ROOM_DIRS.get(room, f"src/{room}/")]}
     fitting = [directory for directory in places if path.startswith(directory)]
     best = max(fitting, key=len, default=None)
-    # Files of `src` and `templates` lie in that very directory: what lies deeper is a room of its own.
+    # The rooms `src` and `templates` contain only the files in these directories; each subdirectory is another room.
     if best is None or (best in ("src/", "templates/") and "/" in path[len(best):]):
         return None
     return places[best]
@@ -147,7 +147,7 @@ command  *  the command
 tests  *  the tests
 """
 TABLE_SAMPLE = ROOMS_SAMPLE.split("\n", 1)[1].rstrip()
-# What every sample stands beside.
+# The files that exist beside every sample.
 SURROUNDINGS = {ROOMS_FILE: ROOMS_SAMPLE, "ARCHITECTURE.md": f"```\n{TABLE_SAMPLE}\n```\n",
                 "src/config/l.hpp": "", "src/gpu/m.hpp": "", "templates/shared/k.hpp": "",
                 "templates/ptx/device.hpp": ""}

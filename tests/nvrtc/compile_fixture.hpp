@@ -35,9 +35,9 @@ T read_at(const std::vector<std::uint8_t>& image, std::size_t offset) {
   return value;
 }
 
-/// Bytes of local memory per thread that the image's kernels need: their stack frames, from section .nv.info, a list of
-/// (format, attribute, size of the data). Spills lie there, and arrays that the compiler could not keep in registers.
-/// -1 if the section has no such attribute.
+/// Bytes of local memory per thread that the image's kernels need for their stack frames. These hold spills, and arrays
+/// that the compiler could not keep in registers. The number is from section .nv.info, a list of (format, attribute,
+/// size of the data). -1 if the section has no such attribute.
 inline int local_bytes(const std::vector<std::uint8_t>& image) {
   constexpr std::uint8_t kSizedFormat = 4, kFrameSize = 0x11;
   const auto header = read_at<Elf64_Ehdr>(image, 0);

@@ -21,9 +21,9 @@ struct SampledKernel {
   std::string arch;
 };
 
-/// Indices, ascending, of the kernels that a test compiles: a third of them, and twelve at least. Each architecture is
-/// among them, each kernel of tests/golden, and each kernel of a family whose template changed last.
-/// Throws std::logic_error where there is no kernel.
+/// The ascending indices of the kernels that a test compiles: a third of all, but at least twelve. The sample contains
+/// a kernel for each architecture, each kernel of tests/golden, and each kernel of a family whose template changed
+/// last. Throws std::logic_error if there is no kernel.
 std::vector<std::size_t> sample_kernels(const std::vector<SampledKernel>& kernels, const SampleOptions& options);
 
 }  // namespace hotgemm

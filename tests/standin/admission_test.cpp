@@ -1,4 +1,4 @@
-// The faults of a kernel that its first launch, out of place with alpha 1, does not show.
+// Faults of a kernel that do not show in its first launch, which is out of place and has alpha 1.
 
 #include "context_impl.hpp"
 #include "standin/fake_trials.hpp"

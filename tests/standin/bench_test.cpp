@@ -11,7 +11,7 @@
 namespace hotgemm::standin {
 namespace {
 
-/// Timing with the stand-in's simulated clock.
+/// Tests of timing with the stand-in's simulated clock.
 class BenchTest : public RuntimeTest {
  protected:
   /// A contender that launches the kernel of `plan` `times` times.

@@ -88,7 +88,7 @@ void accumulate(const std::vector<Term>& terms, const float* panel, float* sums)
 void write_stray(const Matrix& d, const Matrix& a, const AddressSpace& space) {
   const std::uint64_t behind = d.at(d.rows - 1, d.cols);
   const std::uint64_t where = space.contains(behind, 1) ? behind : a.address;
-  *reinterpret_cast<std::uint8_t*>(where) += 0x41;  // twice leaves a change too
+  *reinterpret_cast<std::uint8_t*>(where) += 0x41;  // doing this twice changes the byte too
 }
 
 void spoil(const Matrix& d, Corruption corruption, unsigned salt) {

@@ -1,4 +1,4 @@
-// Leading dimensions: what a matrix spans decides, and not the leading dimension alone.
+// Large leading dimensions are accepted or refused by the number of bytes that the matrix spans.
 
 #include "context_impl.hpp"
 #include "standin/runtime_fixture.hpp"
@@ -68,7 +68,7 @@ TEST_F(LeadingDimensionTest, FewRowsMayBeFarApart) {
   }
 }
 
-// Kernels form offsets of up to 1024 rows beyond the last one, to compare them with the edge.
+// A kernel computes offsets of up to 1024 rows beyond the last row before it compares with the edge.
 TEST_F(LeadingDimensionTest, ByteOffsetsMustNotOverflow) {
   for (const Ld& which : kLds) {
     for (const DType dtype : {DType::f16, DType::f32}) {
@@ -125,14 +125,15 @@ class TensorMapStrideTest : public LeadingDimensionTest {
   }
 
   static constexpr WgmmaConfig kConfig{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3, .blocks_per_sm = 2};
-  /// 1×16×8 in nt, where A has one row, or 1×16×1 in nn, where A and B have; D has one row.
+  /// 1×16×8 in layout nt: A has one row. With `b_has_one_row`, 1×16×1 in layout nn: A and B have one row. D always has
+  /// one row.
   static Problem problem_of(bool b_has_one_row) {
     return b_has_one_row ? Problem{.m = 1, .n = 16, .k = 1} : Problem{.m = 1, .n = 16, .k = 8, .op_b = Op::t};
   }
   Operands operands(const Problem& p) const {
     return {.a = at(*a_), .b = at(*b_), .d = at(*d_), .lda = 8, .ldb = p.op_b == Op::t ? 8 : 16, .ldd = 16};
   }
-  /// Makes wgmma the answer for operands with usual leading dimensions.
+  /// Records a wgmma config for the problem, with the hints of operands with usual leading dimensions.
   void record_wgmma(const Problem& problem) {
     Engine& engine = impl_of(context(Policy::estimate)).engine();
     engine.database.add({.problem = describe(problem, operands(problem)),

@@ -216,8 +216,8 @@ Capture* Ledger::capture_of(CUgraph graph) {
 
 // ---- workspace ----
 
-/// Of a capture: neither its graph nor anything that was instantiated from it exists. A stream's work never is gone:
-/// nobody knows here when it ended.
+/// True if a user of workspace can no longer run. A capture cannot run when neither its graph nor any executable graph
+/// made from it exists. A stream never counts as gone, because the ledger does not know when its work ended.
 bool Ledger::is_gone(std::uint64_t workspace_user) const {
   const auto is_of_it = [&](const auto& entry) { return entry.second.capture == workspace_user; };
   const bool is_capture = captures_.contains(workspace_user);

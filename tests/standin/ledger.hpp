@@ -69,7 +69,7 @@ class Ledger {
   Objects<Event> events;
   Objects<Graph> graphs;
   Objects<GraphExec> graph_execs;
-  Objects<std::shared_ptr<UserObject>> user_objects;  // with references of those who made them
+  Objects<std::shared_ptr<UserObject>> user_objects;  // to which their creators still have references
 
   /// Returns a handle that was never used before.
   template <class Handle>
@@ -98,9 +98,10 @@ class Ledger {
   void invalidate_capture(std::uint64_t serial);
   /// The capture that makes `graph`, or nullptr.
   Capture* capture_of(CUgraph graph);
-  /// Notes that `user` works in the workspace at `address`: a violation if another one may be working there too.
+  /// Notes that `user` works in the workspace at `address`. It is a violation if another user may work there at the
+  /// same time.
   void use_workspace(std::uint64_t context, std::uint64_t address, std::uint64_t user);
-  /// Forgets who has worked in memory that is no more.
+  /// Forgets the users of workspace that has been freed.
   void forget_workspaces();
   std::uint64_t new_serial() { return ++last_serial_; }
   std::uint64_t new_capture() { return *captures_.insert(new_serial()).first; }
@@ -120,7 +121,7 @@ class Ledger {
   bool is_gone(std::uint64_t workspace_user) const;
 
   std::map<std::uint64_t, WorkspaceUser> workspaces_;  // by address
-  std::set<std::uint64_t> captures_;                   // serials of all that ever began
+  std::set<std::uint64_t> captures_;                   // serials of all captures that ever began
   std::vector<Context> contexts_;                      // indexed by device
   int sm_ = 90;
   std::uint64_t last_serial_ = 0;

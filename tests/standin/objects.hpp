@@ -45,7 +45,7 @@ struct KernelNode {
   std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
   WorkspaceArgs workspace{};  // of a kernel that takes one
   std::uint64_t workspace_user =
-      0;  // the stream's id, or the serial of the capture: kernels of others may run meanwhile
+      0;  // the stream's id, or the capture's serial; kernels of another user may run at the same time
 };
 struct MemsetNode {
   CUdeviceptr to;
@@ -61,8 +61,8 @@ struct CopyNode {
 };
 using Node = std::variant<KernelNode, MemsetNode, CopyNode>;
 
-/// What a graph keeps alive: it is told when nobody needs it, under the ledger's lock and without a way to call the
-/// driver.
+/// An object that a graph keeps alive. When nobody needs it any more, its function `destroy` is called, under the
+/// ledger's lock, where it cannot call the driver.
 class UserObject {
  public:
   UserObject(void* value, CUhostFn destroy) : value_(value), destroy_(destroy) {}
@@ -79,7 +79,7 @@ using UserObjects = std::vector<std::shared_ptr<UserObject>>;
 struct Capture {
   std::uint64_t serial;
   CUstreamCaptureMode mode;
-  std::thread::id thread;  // the thread that began it
+  std::thread::id thread;  // the thread that began the capture
   bool invalidated = false;
   std::vector<Node> nodes;
   CUgraph graph = nullptr;  // the handle that the graph will have

@@ -1,4 +1,4 @@
-// Operands of callers whose header has another version, and fields that no kernel uses.
+// Operands of callers with another version of the header, and fields that no kernel uses.
 
 #include "standin/runtime_fixture.hpp"
 
@@ -24,7 +24,7 @@ TEST_F(OperandsTest, AnOlderCallerIsServedByACallAndByAPlan) {
   const Plan plan = context(Policy::estimate).plan(c.described());
   const auto as_older = [](Operands operands) {
     operands.size = offsetof(Operands, alpha_device);
-    operands.batch_stride_a = 1;  // what lies behind an older caller's struct
+    operands.batch_stride_a = 1;  // memory after the struct of an older caller
     return operands;
   };
   expect_right(c, stream(), [&](const Operands& o) { context().gemm(stream(), c.problem, as_older(o)); });

@@ -100,7 +100,7 @@ CUresult stream_get_id(CUstream handle, unsigned long long* id) {
   });
 }
 
-/// Of what may be asked for, all but the nodes that the next one will depend on.
+/// Supports all outputs of the driver's function except the dependencies of the next node.
 CUresult stream_get_capture_info(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
                                  const CUgraphNode** dependencies, const CUgraphEdgeData** edges, std::size_t* count) {
   const CUresult result = stream_is_capturing(handle, status);

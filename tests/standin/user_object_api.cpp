@@ -28,7 +28,7 @@ CUresult user_object_release(CUuserObject object, unsigned references) {
   });
 }
 
-/// Of a graph, or of one that a stream is being captured into.
+/// The graph may be complete, or one into which a stream is being captured.
 CUresult graph_retain_user_object(CUgraph handle, CUuserObject object, unsigned references, unsigned flags) {
   return call("cuGraphRetainUserObject", Scope::context_call, [&](Ledger& ledger) {
     const auto found = ledger.user_objects.find(object);

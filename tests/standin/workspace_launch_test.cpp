@@ -1,5 +1,5 @@
-// A kernel of the tests that needs workspace and counters. The stand-in knows it, and reports two streams or graphs
-// that work in one slab, and counters that are not zero.
+// Launches of a test kernel that needs workspace and counters. The stand-in knows this kernel. It reports a violation
+// if two streams or graphs work in one slab, or if counters are not zero.
 
 #include "gpu/split_kernel.hpp"
 #include "standin/runtime_fixture.hpp"
@@ -90,7 +90,7 @@ TEST_F(WorkspaceLaunchTest, OneGraphOnTwoStreamsBesideCallsIsRight) {
   EXPECT_EQ(driver_.cuGraphExecDestroy(exec), CUDA_SUCCESS);
 }
 
-/// The tests above would not notice a wrong slab if the stand-in did not.
+/// The tests above find a wrong slab only because the stand-in reports it.
 TEST_F(WorkspaceLaunchTest, TheStandInReportsASharedSlab) {
   WorkspaceBudget budget(1 << 20);
   WorkspacePool pool(driver_, budget);
@@ -146,7 +146,7 @@ TEST_F(WorkspaceLaunchTest, WithoutMemoryAnotherKernelRunsAndThePlanSaysSo) {
   EXPECT_THAT(
       plan.explain_workspace(),
       testing::AllOf(testing::HasSubstr(std::to_string(needed()) + " bytes of workspace"),
-                     testing::HasSubstr(to_string(without()->choice())), testing::HasSubstr("as 2 launches so far")));
+                     testing::HasSubstr(to_string(without()->choice())), testing::HasSubstr("(2 launches so far)")));
 }
 
 TEST_F(WorkspaceLaunchTest, ACaptureThatFindsNoneIsOfTheOtherKernel) {

@@ -1,4 +1,4 @@
-// How plans come by their workspace. The kernels are those of the library; the test says that the best of them needs
+// The workspace of plans. The kernels are those of the library; the test declares that the best of them needs
 // workspace.
 
 #include "standin/runtime_fixture.hpp"
@@ -42,8 +42,8 @@ TEST_F(WorkspacePlanTest, TheBestKernelGetsItsWorkspace) {
   const Plan plan = context.plan(case_.described());
   EXPECT_EQ(plan.config(), best_);
   EXPECT_EQ(plan.workspace_bytes(), kBytes);
-  EXPECT_THAT(plan.explain(), testing::AllOf(testing::HasSubstr("; 1048832 bytes of workspace, or without: "),
-                                             testing::Not(testing::HasSubstr("may be used"))));
+  EXPECT_THAT(plan.explain(), testing::AllOf(testing::HasSubstr("; 1048832 bytes of workspace; without workspace: "),
+                                             testing::Not(testing::HasSubstr("the cap is"))));
   EXPECT_EQ(used_bytes(), 2 * kBytes) << "set apart for two captures";
   expect_right(context, case_, stream());
   expect_right(context, case_, stream());
@@ -73,7 +73,7 @@ TEST_F(WorkspacePlanTest, AProblemThatAllowsNoWorkspaceGetsAnotherKernel) {
   EXPECT_EQ(plan.workspace_bytes(), 0u);
 }
 
-/// Where the cap is smaller, the class gets its next kernel, and the plan says which one was better.
+/// If the cap is too small for the best kernel, the class gets the next kernel, and the plan names the better one.
 TEST_F(WorkspacePlanTest, ASmallerCapMeansAnotherKernel) {
   for (const std::size_t cap : {std::size_t{0}, kBytes - 1}) {
     Context& context = context_with(static_cast<std::int64_t>(cap));
@@ -82,8 +82,8 @@ TEST_F(WorkspacePlanTest, ASmallerCapMeansAnotherKernel) {
     EXPECT_EQ(standin().calls("cuMemAlloc"), calls);
     EXPECT_NE(plan.config(), best_);
     EXPECT_EQ(plan.workspace_bytes(), 0u);
-    EXPECT_THAT(plan.explain(), testing::HasSubstr(best_ + " needs 1048832 bytes of workspace, and at most " +
-                                                   std::to_string(cap) + " may be used"));
+    EXPECT_THAT(plan.explain(),
+                testing::HasSubstr(best_ + " needs 1048832 bytes of workspace; the cap is " + std::to_string(cap)));
     expect_right(context, case_, stream());
     EXPECT_EQ(context.stats().without_workspace, 0u);
   }
@@ -100,12 +100,12 @@ TEST_F(WorkspacePlanTest, ASmallerCapThanTheTunedKernelNeedsMeansAnotherKernel) 
 }
 
 TEST_F(WorkspacePlanTest, TheCapHoldsForAllStreams) {
-  Context& context = context_with(static_cast<std::int64_t>(3 * kBytes));  // half of it for captures: one
+  Context& context = context_with(static_cast<std::int64_t>(3 * kBytes));  // half of it holds one slab for captures
   const OwnedStream second(driver_), third(driver_);
   for (const CUstream on : {stream(), second.get(), third.get()}) expect_right(context, case_, on);
   EXPECT_EQ(used_bytes(), 3 * kBytes);
   EXPECT_EQ(context.stats().without_workspace, 1u);
-  EXPECT_THAT(context.plan(case_.described()).explain(), testing::HasSubstr("as 1 launches so far"));
+  EXPECT_THAT(context.plan(case_.described()).explain(), testing::HasSubstr("(1 launches so far)"));
 }
 
 TEST_F(WorkspacePlanTest, WhereTheGpuHasNoMemoryTheOtherKernelRuns) {
@@ -132,7 +132,7 @@ TEST_F(WorkspacePlanTest, AColdCallOnACapturingStreamAllocatesNothing) {
   EXPECT_EQ(context.stats().without_workspace, 1u);
   EXPECT_EQ(used_bytes(), 0u);
   EXPECT_EQ(driver_.cuGraphDestroy(graph), CUDA_SUCCESS);
-  context.plan(case_.described());  // the class is known; now there is time to set workspace apart
+  context.plan(case_.described());  // the class is planned already; this call reserves its workspace for captures
   EXPECT_EQ(used_bytes(), 2 * kBytes);
   expect_right(context, case_, stream());
   EXPECT_EQ(context.stats().without_workspace, 1u);
@@ -153,7 +153,7 @@ TEST_F(WorkspacePlanTest, AGraphMayOutliveItsContext) {
 
 TEST_F(WorkspacePlanTest, PrewarmBuildsBothKernels) {
   const Workload problem = case_.described();
-  ::unsetenv("HOTGEMM_CACHE_PATH");  // what lies on the shelf would not be stored
+  ::unsetenv("HOTGEMM_CACHE_PATH");  // kernels from the shelf would not be stored in the cache
   const PrewarmReport report = context_with(16 << 20).prewarm(std::vector{problem}, {.archs = {"sm_90a"}});
   ASSERT_EQ(report.entries.size(), 2u);
   EXPECT_EQ(report.entries[0].config, best_);

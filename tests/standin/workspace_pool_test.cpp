@@ -22,7 +22,7 @@ class WorkspacePoolTest : public RuntimeTest {
   void begin_capture() {
     ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
   }
-  /// Captures nothing but a look for workspace.
+  /// Captures a stream while `find` looks for workspace; nothing else is captured.
   std::pair<std::optional<WorkspaceArgs>, CUgraph> find_in_capture(WorkspacePool& pool, const WorkspaceSize& size) {
     begin_capture();
     const std::size_t calls = allocations();
@@ -177,7 +177,7 @@ TEST_F(WorkspacePoolTest, APlanFillsUpWhatCapturesTook) {
   pool.reserve(kNeed, 1);
   pool.reserve(kNeed, 1);
   EXPECT_EQ(budget.used_bytes(), 2 * kBytes);
-  pool.reserve(kMore, 1);  // replaces what waits and is too small
+  pool.reserve(kMore, 1);  // replaces the waiting slab, which is too small
   EXPECT_EQ(budget.used_bytes(), kBytes + kMore.total_bytes());
   EXPECT_EQ(standin().live(Kind::allocation) - before_.at(Kind::allocation), 2u);
   driver_.cuGraphDestroy(graph);
@@ -229,7 +229,7 @@ TEST_F(WorkspacePoolTest, AStreamsFirstUseBesideACaptureDoesNotSpoilIt) {
   begin_capture();
   EXPECT_TRUE(pool.find(beside.get(), kNeed));
   pool.reserve(kNeed, 1);
-  pool.reserve(kMore, 1);  // frees what is too small
+  pool.reserve(kMore, 1);  // frees the slab that is too small
   driver_.cuGraphDestroy(end_capture());
 }
 

@@ -8,7 +8,7 @@
 namespace hotgemm {
 namespace {
 
-/// One workload for each field of a problem and its hints, which differs from the first one in that field alone.
+/// One workload for each field of a problem and its hints. It differs from the first workload in this field only.
 std::vector<Workload> one_for_each_field() {
   const Workload base(Problem{.m = 64, .n = 64, .k = 64});
   std::vector<Workload> all{base};

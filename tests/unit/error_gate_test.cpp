@@ -24,13 +24,13 @@ double round_to(DType dtype, double value, Rounding rounding = Rounding::to_near
   return (rounding == Rounding::to_nearest ? std::nearbyint(value / ulp) : std::trunc(value / ulp)) * ulp;
 }
 
-/// How a correct kernel adds up: so many products at once, exactly, and one rounding of the accumulator.
+/// The sums of a correct kernel: it adds `block` products exactly, and then rounds the accumulator once.
 struct Adder {
   int block = 1;
   Rounding rounding = Rounding::to_nearest;
 };
 
-/// One element of D: what is right, what bounds it, and what a kernel finds.
+/// One element of D: the exact value, the magnitude for its gate, and the result of a kernel.
 struct Element {
   double exact = 0;
   double magnitude = 0;
@@ -42,7 +42,7 @@ Problem problem_of(DType dtype, DType accumulator, std::int64_t k) {
   return {.m = 16, .n = 16, .k = k, .types = uniform_types(dtype, compute)};
 }
 
-/// Random numbers of `dtype`, drawn from a pool: rounding each anew takes long.
+/// Random numbers of `dtype`, drawn from a pool, because rounding each number anew would take long.
 class Values {
  public:
   Values(DType dtype, Data data, double scale, unsigned seed) : state_(seed) {
@@ -145,7 +145,8 @@ TEST(ErrorGate, PassesSumsOfOneSignInF32) {
   }
 }
 
-// A rounding among subnormals is off by up to the smallest one, however small the sum is; alpha multiplies that.
+// The rounding of a subnormal has an error of up to the smallest subnormal, however small the sum is. alpha multiplies
+// this error.
 TEST(ErrorGate, PassesTinyDataThatIsRoundedRight) {
   for (const Sums& sums : kSums) {
     for (const double scale : {0x1p-6, 0x1p-8, 0x1p-10, 0x1p-12, 0x1p-14, 0x1p-20, 0x1p-24}) {

@@ -1,5 +1,5 @@
-// What a family must have beside its registration. A failure names what is missing, and where to add it;
-// CONTRIBUTING.md lists the same steps.
+// The parts that a family must have besides its registration. A failure names the missing part and the file to add it
+// to. CONTRIBUTING.md lists the same steps.
 
 #include "config/families.hpp"
 
@@ -216,7 +216,7 @@ std::string types_text(const Family& family) {
   return text;
 }
 
-/// docs/kernels/README.md as the registrations say it.
+/// The table of docs/kernels/README.md, made from the registrations.
 std::string page_index() {
   std::string text =
       "# The families of kernels\n\n"

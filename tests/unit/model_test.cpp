@@ -13,7 +13,7 @@
 namespace hotgemm {
 namespace {
 
-/// With the same alignment at every size: predictions are compared over sizes alone.
+/// A workload with the same alignment at every size, because the tests compare predictions by size only.
 Workload sized(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {{.m = m, .n = n, .k = k}, {.align_a = 16, .align_b = 16, .align_d = 16}};
 }

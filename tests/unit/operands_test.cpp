@@ -87,7 +87,7 @@ TEST(Operands, AWorkspaceHasAnAddress) {
   EXPECT_NO_THROW(validate_fields(o));
 }
 
-/// What a caller with an older header passes ends earlier: the library must not read what lies behind it.
+/// The struct of a caller with an older header is shorter. The library must not read the memory after it.
 TEST(Operands, AnOlderCallersFieldsArriveAndTheOthersHaveTheirDefaults) {
   Operands older{.a = device(), .lda = 7, .alpha = 3};
   older.size = offsetof(Operands, batch_stride_a);

@@ -14,7 +14,7 @@
 
 namespace hotgemm::command {
 
-/// Whether ceiling kernels multiply elements of this type.
+/// True if ceiling kernels multiply elements of this type.
 bool has_ceiling(DType element);
 
 /// The rate of the tensor cores with one instruction and nothing to load (templates/mma_ceiling.cuh,

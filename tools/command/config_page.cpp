@@ -24,7 +24,7 @@ void describe_fields(Session& session, const KernelConfig& config) {
   session.print(table.text());
 }
 
-/// Of a family that says no more about its tile.
+/// The text for a family without an overload of its own.
 template <class Config>
 std::string tile_text(const Config& c, const GemmTraits& traits) {
   return fmt::format("tile {}x{}x{}, {} threads; {} bytes of shared memory", c.block_m, c.block_n, c.block_k,

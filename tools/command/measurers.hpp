@@ -7,7 +7,7 @@
 
 namespace hotgemm::command {
 
-/// How measurers are made.
+/// The options for making measurers.
 struct MeasurerOptions {
   bool in_process = false;  ///< no worker process: a profiler sees the kernels, and a bad kernel ends the run
   double hang_timeout_s = 2.0;

@@ -27,7 +27,7 @@ void add_problem_options(CLI::App& app, ProblemOptions& options);
 /// computes.
 std::vector<Workload> read_problems(const ProblemOptions& options);
 
-/// As read_problems, but throws Error{invalid_argument} if there is no problem.
+/// Like read_problems, but throws Error{invalid_argument} if there is no problem.
 std::vector<Workload> require_problems(const ProblemOptions& options);
 
 /// The text for a problem in tables: to_string, without the alignment if rows are packed: "4096 4096 512 nt f16

@@ -9,12 +9,12 @@ namespace hotgemm::emulate {
 // clang-format off
 /// The configs by access width, the widest first. The element type limits an access to 16 bytes.
 inline constexpr FmaConfig kFmaConfigs[] = {
-    // Packed: one stage, the double buffer, the ring of cp.async; whole and partial k-tiles.
+    // Packed configs: one stage, the double buffer, the ring of cp.async; whole and partial k-tiles.
     {.block_m = 64,  .block_n = 64, .block_k = 8,  .thread_m = 8,  .thread_n = 8, .stages = 1, .access = 8},
     {.block_m = 64,  .block_n = 64, .block_k = 8,  .thread_m = 8,  .thread_n = 8, .stages = 2, .access = 4},
     {.block_m = 128, .block_n = 64, .block_k = 16, .thread_m = 16, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true},
     {.block_m = 32,  .block_n = 64, .block_k = 12, .thread_m = 8,  .thread_n = 8, .stages = 2, .access = 2, .padded = false, .async_copy = true},
-    // Not packed: threads that copy nothing, groups of two rows, one k at a time, no shared memory.
+    // Configs that are not packed: threads that copy nothing, groups of two rows, one k at a time, no shared memory.
     {.block_m = 32,  .block_n = 32, .block_k = 16, .thread_m = 1,  .thread_n = 1, .stages = 1, .access = 1, .packed = false, .padded = false},
     {.block_m = 96,  .block_n = 32, .block_k = 14, .thread_m = 6,  .thread_n = 4, .stages = 2, .access = 1, .packed = false},
     {.block_m = 16,  .block_n = 32, .block_k = 8,  .thread_m = 1,  .thread_n = 2, .stages = 0, .access = 1, .packed = false, .padded = false},

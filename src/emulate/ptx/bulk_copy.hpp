@@ -9,14 +9,14 @@
 
 namespace hotgemm::ptx {
 
-/// A hint, but of a tensor map.
+/// Has no effect, but checks that `map` is a tensor map.
 HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
   emulate::Thread& thread = emulate::this_thread();
   emulate::count(thread, emulate::Instruction::prefetch_tensormap);
   static_cast<void>(emulate::tensor_of(thread, emulate::Instruction::prefetch_tensormap, map));
 }
 
-/// A hint, but not of memory that is somebody else's.
+/// Has no effect, but checks that the memory belongs to a matrix.
 HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
   emulate::prefetch_global(emulate::Instruction::bulk_prefetch_l2, address, bytes);
 }

@@ -19,7 +19,7 @@ HOTGEMM_DEVICE void mbarrier_arrive_cluster(u32 barrier) {
   emulate::mbarrier_arrive(emulate::Instruction::mbarrier_arrive_cluster, barrier, 0);
 }
 
-/// Always true: it waits until it is.
+/// Always returns true, because it waits until the phase has ended.
 HOTGEMM_DEVICE bool mbarrier_try_wait_parity(u32 barrier, u32 parity) {
   emulate::mbarrier_await(barrier, parity);
   return true;
