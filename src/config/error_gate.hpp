@@ -1,13 +1,29 @@
 #pragma once
 
+#include "config/max_size.hpp"
 #include "config/traits.hpp"
 
+#include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 namespace hotgemm {
+
+/// The largest drift K/16 u of a sum that has a gate (see error_gate). At this drift the gate of a sum of random data
+/// is 0.9 of the sum's standard deviation, so a D of zeros fails. At twice this drift a D of zeros may pass.
+inline constexpr double kMaxGatedDrift = 0.5;
+
+/// The largest k for which error_gate can judge random data: 2^14 for f16 sums, 2^27 for f32 sums. Test deeper sums on
+/// integers, where a right result is exact.
+inline std::int64_t max_gated_k(const Types& types) {
+  const double unit = element_type(sum_type(types.compute)).unit_roundoff;
+  const auto max_size = static_cast<double>(kMaxSize);
+  return unit * max_size > 16 * kMaxGatedDrift ? static_cast<std::int64_t>(16 * kMaxGatedDrift / unit) : kMaxSize;
+}
 
 /// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
 ///
@@ -19,12 +35,19 @@ namespace hotgemm {
 /// - share: independent roundings drift by about sqrt(K) u (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, and, for
 ///   data of zero mean, 42(5), 2020). Tensor cores truncate once for a block of products (Blanchard et al., 42(3),
 ///   2020): K/45 u of one sign was the most in emulation, and K/16 leaves room. Truncation only ever takes a part of
-///   what is there, so many of them multiply: 1 - exp(-K/16 u), which is less than 1 for all K.
+///   what is there, so many of them multiply: 1 - exp(-K/16 u). As this nears 1, a right sum may be far from exact:
+///   no gate tells it from zeros. So k must be at most max_gated_k; otherwise throws Error{invalid_argument}.
 /// - eta: half the accumulator's smallest subnormal: a rounding may be off by as much, a truncation by twice that;
 ///   eta_D that of D, and u_D its unit roundoff.
 ///
 /// Sums in f16 of terms of one sign can stop growing, which no gate of this form covers: test those on integers.
 inline double error_gate(const Problem& problem, double exact, double magnitude, double alpha = 1) {
+  if (problem.k > max_gated_k(problem.types)) {
+    throw Error(ErrorCode::invalid_argument, "no error gate for sums of " + std::to_string(problem.k) +
+                                                 " products in " + std::string(to_string(problem.types.compute)) +
+                                                 ": the largest k is " + std::to_string(max_gated_k(problem.types)) +
+                                                 "; test deeper sums on integers");
+  }
   const double k = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const ElementType result = element_type(problem.types.d), sum = element_type(sum_type(problem.types.compute));
   const double root = std::sqrt(k), unit = sum.unit_roundoff;
