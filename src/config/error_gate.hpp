@@ -1,15 +1,31 @@
 #pragma once
 
+#include "config/max_size.hpp"
 #include "config/traits.hpp"
 
+#include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 namespace hotgemm {
 
-/// The largest accepted error of a result for data in random order. `magnitude` is |alpha| |A||B| + |beta||C|.
+/// The largest drift K/16 u of a sum that has a gate (see error_gate). At this drift the gate of a sum of random data
+/// is 0.9 of the sum's standard deviation, so a D of zeros fails. At twice this drift a D of zeros may pass.
+inline constexpr double kMaxGatedDrift = 0.5;
+
+/// The largest k for which error_gate can judge random data: 2^14 for f16 sums, 2^27 for f32 sums. Test deeper sums on
+/// integers, where a right result is exact.
+inline std::int64_t max_gated_k(const Types& types) {
+  const double unit = element_type(sum_type(types.compute)).unit_roundoff;
+  const auto max_size = static_cast<double>(kMaxSize);
+  return unit * max_size > 16 * kMaxGatedDrift ? static_cast<std::int64_t>(16 * kMaxGatedDrift / unit) : kMaxSize;
+}
+
+/// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
 ///
 /// Each of the K additions rounds a partial sum s, so the error is a sum of terms of at most u|s|; u is the unit
 /// roundoff of the accumulator. The gate is u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta) + eta_D:
@@ -20,12 +36,20 @@ namespace hotgemm {
 /// - share: independent roundings drift by about sqrt(K) u (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, and, for
 ///   data of zero mean, 42(5), 2020). Tensor cores truncate once for a block of products (Blanchard et al., 42(3),
 ///   2020). In emulation the largest drift of one sign was K/45 u; K/16 leaves room. A truncation removes a part of the
-///   sum, so the effects of many truncations multiply: 1 - exp(-K/16 u), which is less than 1 for all K.
+///   sum, so the effects of many truncations multiply: 1 - exp(-K/16 u). If this is near 1, even a right sum may be far
+///   from exact, and no gate tells it from zeros. So k is at most max_gated_k; a larger k throws
+///   Error{invalid_argument}.
 /// - eta: half the smallest subnormal of the accumulator. A rounding has an error of at most eta, a truncation of at
 ///   most 2 eta. eta_D is the same for D, and u_D is the unit roundoff of D.
 ///
 /// f16 sums of terms of one sign can stop growing. No gate of this form covers that: test such sums on integers.
 inline double error_gate(const Problem& problem, double exact, double magnitude, double alpha = 1) {
+  if (problem.k > max_gated_k(problem.types)) {
+    throw Error(ErrorCode::invalid_argument, "no error gate for sums of " + std::to_string(problem.k) +
+                                                 " products in " + std::string(to_string(problem.types.compute)) +
+                                                 ": the largest k is " + std::to_string(max_gated_k(problem.types)) +
+                                                 "; test deeper sums on integers");
+  }
   const double k = static_cast<double>(std::max<std::int64_t>(problem.k, 1));
   const ElementType result = element_type(problem.types.d), sum = element_type(sum_type(problem.types.compute));
   const double root = std::sqrt(k), unit = sum.unit_roundoff;

@@ -60,8 +60,7 @@ std::vector<float> fetch(const SharedMemory& shared, const WgmmaOperand& operand
 Warpgroup::Warpgroup(Block& block, int index)
     : block_(block),
       index_(index),
-      agent_(block.cluster().add_agent(fmt::format("warpgroup {} of block {}", index, block.index()))),
-      completed_(block.cluster().nothing_seen()) {}
+      agent_(block.cluster().add_agent(fmt::format("warpgroup {} of block {}", index, block.index()))) {}
 
 Thread& Warpgroup::thread(int i) const {
   return block_.threads()[static_cast<std::size_t>(index_ * kWarpgroupThreads + i)];
@@ -182,7 +181,6 @@ void Warpgroup::complete(std::size_t groups) {
   std::size_t done = 0;
   for (; done < products_.size() && products_[done].group < groups; ++done) execute(products_[done]);
   products_.erase(products_.begin(), products_.begin() + static_cast<std::ptrdiff_t>(done));
-  completed_.seen = advanced(*completed_.seen, agent_, static_cast<u32>(groups));
 }
 
 /// Adds sixteen exact products and the accumulator in f64 and rounds once, as in mma.
@@ -243,7 +241,10 @@ void Warpgroup::await(Thread& thread, std::size_t pending) {
     warp.is_fenced = false;
     return true;
   });
-  for (Thread* const lane : thread.warp->lanes) lane->view = block_.cluster().join_views(lane->view, completed_);
+  // Other warps may have waited for later groups: this one knows nothing of those.
+  View waited_for = block_.cluster().nothing_seen();
+  waited_for.seen = advanced(*waited_for.seen, agent_, static_cast<u32>(groups));
+  for (Thread* const lane : thread.warp->lanes) lane->view = block_.cluster().join_views(lane->view, waited_for);
 }
 
 /// Suspends the running thread until all warps have executed the products of the warp's first `groups` groups.

@@ -106,7 +106,6 @@ class Warpgroup {
   std::array<WarpState, kWarpgroupWarps> warps_;
   std::vector<Thread*> waiting_;   // for the issue of a product
   std::vector<Product> products_;  // issued but not executed
-  View completed_;
   std::size_t completed_groups_ = 0;
 };
 

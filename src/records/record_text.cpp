@@ -1,15 +1,13 @@
 #include "records/record_text.hpp"
 
 #include "base/text.hpp"
-#include "config/class_key.hpp"
-#include "config/max_size.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
+#include "records/problem_fields.hpp"
 #include "records/sealed_line.hpp"
 
 #include <hotgemm/error.hpp>
 
-#include <algorithm>
 #include <limits>
 
 namespace hotgemm {
@@ -27,7 +25,7 @@ std::string encode(const StoredRecord& stored) {
   std::string line(kClassPrefix);
   line += to_string(class_of(r.problem));
   line += schema_text(kRecordSchema);
-  line += ",\"m\":" + std::to_string(r.problem.m);
+  line += measured_sizes_text(r.problem);
   line += ",\"config\":" + json_string(to_string(r.config));
   line += ",\"launch\":" + json_string(to_string(r.launch));
   line += ",\"median_us\":" + json_number(r.timing.median_us);
@@ -41,21 +39,6 @@ std::string encode(const StoredRecord& stored) {
 }
 
 // ---- text to record
-
-Workload problem_field(const Json& json) {
-  Workload problem;
-  try {
-    problem = parse_workload(string_field(json, "class"));
-  } catch (const Error& error) {
-    throw Reject{"\"class\": " + std::string(error.what())};
-  }
-  const std::int64_t bucket = problem.m;
-  problem.m = integer_field(json, "m", kMaxSize);
-  if (class_of(problem).m != bucket) {
-    throw Reject{"m = " + std::to_string(problem.m) + " is not in the class of " + std::to_string(bucket)};
-  }
-  return problem;
-}
 
 /// The config must be one that this version knows and that is legal where it was measured.
 void config_fields(const Json& json, TuningRecord& record) {
@@ -83,7 +66,7 @@ StoredRecord decode(std::string_view line) {
   constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
   StoredRecord stored;
   TuningRecord& record = stored.record;
-  record.problem = problem_field(json);
+  record.problem = problem_fields(json);
   record.timing.median_us = number_field(json, "median_us");
   record.timing.spread_us = number_field(json, "spread_us");
   record.timing.samples = static_cast<int>(integer_field(json, "samples", kMaxInt));
@@ -102,14 +85,6 @@ int schema_of(std::string_view line) {
 }
 
 }  // namespace
-
-Workload class_of(const Workload& problem) {
-  Workload result = problem;
-  result.m = class_m(problem.m);
-  result.batch = std::min(class_count(problem.batch), kMaxSize);
-  result.groups = std::min(class_count(problem.groups), kMaxSize);
-  return result;
-}
 
 std::string to_line(const StoredRecord& stored) {
   const auto fail = [&](const std::string& why) {

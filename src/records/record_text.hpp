@@ -1,5 +1,6 @@
 #pragma once
 
+#include "records/problem_fields.hpp"
 #include "records/tuning_record.hpp"
 
 #include <cstddef>
@@ -13,6 +14,8 @@
 //   {"class":"4096 4096 4096 nt f16 align=16","schema":2,"m":4000,"config":"mma_…","launch":"r8m",
 //    "median_us":211.5,"spread_us":0.8,"samples":21,"ratio":1.04,"gpu":"NVIDIA H200","arch":"sm_90a","sm_count":132,
 //    "driver":"580.159","toolchain":"nvrtc-13.0-…","templates":"<64 hex digits>","time":1767225600,"crc":"89abcdef"}
+//
+// A problem with a batch or groups also has its "batch" and "groups" after "m", where they differ from the class's.
 //
 // The problem class comes first, so that a reader finds the lines it needs without parsing the others. Each record has
 // exactly one text: a line that differs from the output of `to_line`, even in spaces or in the order of fields, is not
@@ -28,10 +31,6 @@ struct StoredRecord {
   std::int64_t time = 0;  ///< when it was added, in seconds since 1970
   friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
-
-/// `problem` with m, and the sizes of batches and groups, replaced by their buckets, but by no more than the largest
-/// size that parse_workload accepts.
-Workload class_of(const Workload& problem);
 
 /// The line for `stored`, without a newline. Throws Error{invalid_argument}, with the reason, for a record that
 /// parse_line would reject.

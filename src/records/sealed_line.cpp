@@ -97,11 +97,13 @@ std::string storable(std::string_view text) {
   return result;
 }
 
-std::string string_field(const Json& json, const char* name) {
+std::string string_field(const Json& json, const char* name, std::size_t max_bytes) {
   const Json& value = field(json, name);
   if (!value.is_string()) throw Reject{"\"" + std::string(name) + "\" is not a string"};
   const auto& text = value.get_ref<const std::string&>();
-  if (text.size() > kMaxRecordStringBytes) throw Reject{"\"" + std::string(name) + "\" is longer than 256 bytes"};
+  if (text.size() > max_bytes) {
+    throw Reject{"\"" + std::string(name) + "\" is longer than " + std::to_string(max_bytes) + " bytes"};
+  }
   return text;
 }
 

@@ -16,6 +16,8 @@ namespace hotgemm {
 
 inline constexpr std::size_t kMaxRecordLineBytes = 4096;
 inline constexpr std::size_t kMaxRecordStringBytes = 256;
+/// The limit for the text of a problem, which is longer than 256 bytes if nearly every key of the grammar is in use.
+inline constexpr std::size_t kMaxProblemTextBytes = 512;
 
 /// The reason why a line is rejected. It is thrown while parsing; the file that parses the line turns it into text.
 struct Reject {
@@ -44,7 +46,7 @@ std::string json_string(std::string_view text);
 std::string storable(std::string_view text);
 
 // Readers of fields. They throw Reject for a field that is missing, has another type or is out of range.
-std::string string_field(const nlohmann::json& json, const char* name);
+std::string string_field(const nlohmann::json& json, const char* name, std::size_t max_bytes = kMaxRecordStringBytes);
 /// A string of 64 hexadecimal digits.
 std::string digest_field(const nlohmann::json& json, const char* name);
 /// An integer from 0 to `max`.

@@ -66,7 +66,7 @@ TraceHeader header_of(const nlohmann::json& json) {
 
 TraceSample sample_of(const nlohmann::json& json) {
   constexpr std::int64_t kMax = std::numeric_limits<int>::max();
-  return {string_field(json, "sample"),
+  return {string_field(json, "sample", kMaxProblemTextBytes),
           string_field(json, "config"),
           string_field(json, "launch"),
           static_cast<int>(integer_field(json, "race", kMax)),
@@ -75,12 +75,13 @@ TraceSample sample_of(const nlohmann::json& json) {
 }
 
 TraceRejection rejection_of(const nlohmann::json& json) {
-  return {string_field(json, "rejected"), string_field(json, "config"), string_field(json, "launch"),
-          string_field(json, "stage"), string_field(json, "reason")};
+  return {string_field(json, "rejected", kMaxProblemTextBytes), string_field(json, "config"),
+          string_field(json, "launch"), string_field(json, "stage"), string_field(json, "reason")};
 }
 
 TraceTwin twin_of(const nlohmann::json& json) {
-  return {string_field(json, "twin"), string_field(json, "config"), string_field(json, "same_as")};
+  return {string_field(json, "twin", kMaxProblemTextBytes), string_field(json, "config"),
+          string_field(json, "same_as")};
 }
 
 TraceLine decode(std::string_view line) {

@@ -31,7 +31,7 @@ std::pair<std::string, JournalEntry> decode(std::string_view line) {
   check_seal(line);
   const nlohmann::json json = parse_object(line);
   std::pair<std::string, JournalEntry> result;
-  result.first = string_field(json, "tuned");
+  result.first = string_field(json, "tuned", kMaxProblemTextBytes);
   const std::string status = string_field(json, "status");
   const auto* const word = std::find(kStatusWords.begin(), kStatusWords.end(), status);
   if (word == kStatusWords.end()) throw Reject{"\"status\" is " + in_quotes(status)};

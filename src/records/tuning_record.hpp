@@ -29,7 +29,7 @@ struct Environment {
 
 /// The tuner's answer for one problem class on one GPU model.
 struct TuningRecord {
-  Workload problem;  ///< as measured; its class replaces m by class_m(m)
+  Workload problem;  ///< as measured; class_of (problem_fields.hpp) rounds its sizes
   KernelConfig config;
   LaunchConfig launch;
   Timing timing;

@@ -148,5 +148,44 @@ TEST_F(Laggards, LeaveTheSumsOfOthersInFlight) {
   }
 }
 
+/// Two products of one warpgroup. One lane of each warp arrives, with `pending` of them not waited for; then a warp of
+/// another warpgroup writes to their operands.
+void release_operands(int pending) {
+  if (thread_index() == 0) ptx::mbarrier_init(kGo, kWarpgroup / kWarp);
+  write_operands();
+  bar_sync();
+  if (thread_index() >= kWarpgroup) {
+    while (!ptx::mbarrier_try_wait_parity(kGo, 0)) {
+    }
+    if (thread_index() == kWarpgroup) ptx::st_shared_b32(kA, 0);
+    return;
+  }
+  Sums d;
+  multiply(d);
+  multiply(d, true);
+  if (pending == 0) {
+    ptx::wgmma_wait_group<0>();
+  } else {
+    ptx::wgmma_wait_group<1>();
+  }
+  if (thread_index() % kWarp == 0) ptx::mbarrier_arrive(kGo);
+  ptx::wgmma_wait_group<0>();
+}
+
+/// A warp knows of the products that it waited for itself. It does not know what a warp that is ahead waited for.
+TEST_F(Laggards, ReleaseOperandsTooEarlyEvenIfOthersHaveWaitedForMore) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const LaunchReport right = run([] { release_operands(0); }, shape(kWarpgroup + kWarp, seed));
+    EXPECT_TRUE(right.findings.empty()) << text(right.findings);
+    const LaunchReport wrong = run([] { release_operands(1); }, shape(kWarpgroup + kWarp, seed));
+    EXPECT_TRUE(std::ranges::any_of(wrong.findings,
+                                    [](const Finding& finding) {
+                                      return finding.hazard == Hazard::conflict &&
+                                             finding.other == Instruction::wgmma_mma_async;
+                                    }))
+        << "seed " << seed << text(wrong.findings);
+  }
+}
+
 }  // namespace
 }  // namespace hotgemm::emulate

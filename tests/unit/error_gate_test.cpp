@@ -6,8 +6,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -119,7 +121,7 @@ void for_each_sum(Judge&& judge) {
   }
 }
 
-TEST(ErrorGate, RefusesZerosAndPassesWhatIsRoundedRightAtEveryDepth) {
+TEST(ErrorGate, RefusesZerosAndPassesWhatIsRoundedRightAtManyDepths) {
   for_each_sum([](const Problem& p, const Adder& adder, Data data) {
     Values values(p.types.d, data, 1, static_cast<unsigned>(p.k));
     double worst = 0, worst_of_zeros = 0;
@@ -131,6 +133,27 @@ TEST(ErrorGate, RefusesZerosAndPassesWhatIsRoundedRightAtEveryDepth) {
     EXPECT_LE(worst, 1);
     EXPECT_GT(worst_of_zeros, 1);
   });
+}
+
+// N(0,1) data: a sum of a typical size, sqrt(k), where the mean of |product| is 2/pi.
+TEST(ErrorGate, RefusesZerosUpToTheLargestDepthAndHasNoGateBeyond) {
+  for (const auto& [accumulator, largest] :
+       {std::pair(DType::f16, std::int64_t{1} << 14), std::pair(DType::f32, std::int64_t{1} << 27)}) {
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+      Problem p = problem_of(dtype, accumulator, largest);
+      EXPECT_EQ(max_gated_k(p.types), largest);
+      const auto gate = [&] {
+        const auto k = static_cast<double>(p.k);
+        return error_gate(p, std::sqrt(k), k * 2 / std::numbers::pi) / std::sqrt(k);
+      };
+      EXPECT_LT(gate(), 1);
+      p.k = largest + 1;
+      EXPECT_THROW(gate(), Error);
+      p.k = kMaxSize;
+      EXPECT_THROW(gate(), Error);
+    }
+  }
+  EXPECT_EQ(max_gated_k(kS8), kMaxSize);  // sums of integers are exact
 }
 
 TEST(ErrorGate, PassesSumsOfOneSignInF32) {

@@ -1,5 +1,6 @@
 #include "records/trace.hpp"
 
+#include "records/sealed_line.hpp"
 #include "unit/database_fixture.hpp"
 
 #include <hotgemm/error.hpp>
@@ -40,6 +41,14 @@ TEST(Trace, LinesRoundTrip) {
   const Trace trace = parse_trace(text_of(some_lines()));
   EXPECT_EQ(trace.lines, some_lines());
   EXPECT_EQ(trace.ignored, 0u);
+}
+
+TEST(Trace, TextsOfProblemsMayBeLongerThanOthers) {
+  const std::string problem(kMaxProblemTextBytes, 'x');
+  const std::vector<TraceLine> lines = {TraceSample{problem, "mma_x", "r8m", 0, 2, 12.125},
+                                        TraceRejection{problem, "mma_z", "r8m", "check", "wrong"},
+                                        TraceTwin{problem, "mma_w", "mma_x"}};
+  EXPECT_EQ(parse_trace(text_of(lines)).lines, lines);
 }
 
 TEST(Trace, CutAtEachByteItKeepsTheWholeLines) {
