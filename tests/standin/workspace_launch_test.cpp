@@ -2,6 +2,7 @@
 // that work in one slab, and counters that are not zero.
 
 #include "gpu/split_kernel.hpp"
+#include "standin/allocation_count.hpp"
 #include "standin/runtime_fixture.hpp"
 
 #include "config/traits.hpp"
@@ -147,6 +148,27 @@ TEST_F(WorkspaceLaunchTest, WithoutMemoryAnotherKernelRunsAndThePlanSaysSo) {
       plan.explain_workspace(),
       testing::AllOf(testing::HasSubstr(std::to_string(needed()) + " bytes of workspace"),
                      testing::HasSubstr(to_string(without()->choice())), testing::HasSubstr("as 2 launches so far")));
+}
+
+TEST_F(WorkspaceLaunchTest, RepeatedLaunchesWithoutMemoryBuildNoMessage) {
+  WorkspaceBudget budget(0);
+  WorkspacePool pool(driver_, budget);
+  const std::shared_ptr<const PlanImpl> other = without();
+  const PlanImpl plan = SplitKernel::plan(driver_, kernel_, case_.problem, pool, budget, other);
+  CaseRun run(driver_, case_, stream());
+  const auto allocations_of = [&](const PlanImpl& launched) {
+    const std::size_t before = allocation_count();
+    launched.launch(stream(), case_.described(), run.operands());
+    return allocation_count() - before;
+  };
+  allocations_of(plan);                               // logs; later launches are only counted
+  const std::size_t direct = allocations_of(*other);  // the stand-in's own
+  const WorkspaceSize& size = plan.workspace_size();
+  pool.find(stream(), size);  // refused; a later refusal is silent
+  const std::size_t before = allocation_count();
+  EXPECT_FALSE(pool.find(stream(), size));
+  const std::size_t finding = allocation_count() - before;
+  EXPECT_EQ(allocations_of(plan), finding + direct);
 }
 
 TEST_F(WorkspaceLaunchTest, ACaptureThatFindsNoneIsOfTheOtherKernel) {
