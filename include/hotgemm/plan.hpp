@@ -41,9 +41,10 @@ class Plan {
   ///
   /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
   /// stream capture. (A plan that needs workspace allocates it at its first launch on a stream that is not being
-  /// captured.) The current CUDA context must be the one the plan was made in. Operands must have the plan's
-  /// alignment classes; beta must be zero exactly if
-  /// the plan says so. Thread-safe.
+  /// captured. This launch waits for the GPU, and for other threads that allocate workspace. A captured launch of such
+  /// a plan takes a lock, which no thread holds while it waits for the GPU.) The current CUDA context must be the one
+  /// the plan was made in. Operands must have the plan's alignment classes; beta must be zero exactly if the plan says
+  /// so. Thread-safe.
   HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
 
   HOTGEMM_API const Workload& problem() const;

@@ -29,7 +29,8 @@ namespace hotgemm {
 /// small. Where the cap or the GPU leaves no memory, there is no slab, and the caller launches a kernel that needs
 /// none.
 ///
-/// Thread-safe. A stream that has its slab finds it without a lock.
+/// Thread-safe. A stream that has its slab finds it without a lock. A capturing stream takes a lock that no thread
+/// holds while it waits for the GPU. The first launch on another stream, and `reserve`, wait for each other.
 class WorkspacePool {
  public:
   /// Keeps references to both. Of the cap, at most half waits for or belongs to captures.
@@ -38,10 +39,8 @@ class WorkspacePool {
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
-  /// Whether one slab of `size` is within the cap.
-  bool can_hold(const WorkspaceSize& size) const { return size.total_bytes() <= budget_.cap_bytes(); }
-
-  /// Makes `captures` slabs of `size` wait for captures, as far as memory goes. The CUDA context must be current.
+  /// Makes `captures` slabs of `size` wait for captures, as far as memory goes. Frees the waiting slabs that are too
+  /// small, unless the captures' share of the cap has no room for `size` either way. The CUDA context must be current.
   /// Called where a plan is made, on no capturing stream. Throws Error{context_lost}.
   void reserve(const WorkspaceSize& size, int captures);
 
@@ -77,16 +76,21 @@ class WorkspacePool {
   std::optional<WorkspaceArgs> find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
                                                 const WorkspaceSize& size);
   bool tie_to_graph(const IsFree& is_free, CUgraph graph) const;
+  /// The waiting slabs that are too small for `size`, taken out of the pool. None if `size` would not fit after that.
+  std::vector<CaptureSlab> take_outgrown(const WorkspaceSize& size);
+  bool make_for_capture(const WorkspaceSize& size);
+  int count_waiting(const WorkspaceSize& size);
   /// Allocates within the budget and clears the counters; nullopt, with a line in the log, where there is no memory.
   std::optional<Slab> make(const WorkspaceSize& size);
-  std::size_t capture_bytes() const;
+  std::size_t capture_bytes();
 
   const Driver& driver_;
   WorkspaceBudget& budget_;
   std::atomic<StreamSlab*> of_streams_{nullptr};  // only ever grows
   // The least that a stream was refused since a plan was made last; a stream that needs as much is not tried again.
   std::atomic<std::size_t> refused_bytes_{std::numeric_limits<std::size_t>::max()};
-  std::mutex mutex_;  // guards what follows, and the making of slabs
+  std::mutex making_;  // held while slabs are made and freed, which may wait for the GPU; taken before `mutex_`
+  std::mutex mutex_;   // guards the slabs for captures; no thread calls CUDA to allocate, free or wait under it
   std::vector<CaptureSlab> for_captures_;
 };
 
