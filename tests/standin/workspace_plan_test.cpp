@@ -150,6 +150,16 @@ TEST_F(WorkspacePlanTest, TheCallAfterAColdCaptureSetsWorkspaceApartOnce) {
   EXPECT_EQ(standin().calls("cuStreamIsCapturing"), cold + 1) << "the pool asks once, and the cold path did too";
 }
 
+TEST_F(WorkspacePlanTest, APlanHasTheWorkspaceOfTheLargestSizeOfItsClass) {
+  Context& context = context_with(16 << 20);
+  impl_of(context).engine().workspace_of = [](const KernelConfig&, const LaunchConfig&, const Problem& p) {
+    return WorkspaceSize{.scratch_bytes = static_cast<std::size_t>(p.m) * 256, .counters = 0};
+  };
+  const std::int64_t largest = class_m(1001);
+  ASSERT_GT(largest, 1001);
+  EXPECT_EQ(context.plan(small_case(1001).described()).workspace_bytes(), static_cast<std::size_t>(largest) * 256);
+}
+
 TEST_F(WorkspacePlanTest, AGraphMayOutliveItsContext) {
   Context& context = context_with(16 << 20);
   context.plan(case_.described());
