@@ -126,8 +126,8 @@ class Context {
   ///
   /// Alignment and beta are read off `operands` (see `describe`). A class that is new is planned first, by the policy.
   /// On a capturing stream that means without measuring, allocating or waiting. m or n of zero does nothing; k or alpha
-  /// of zero gives beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; then nothing has been
-  /// enqueued.
+  /// of zero gives beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; then no kernel has been
+  /// enqueued, and D keeps its values. The workspace in `operands` may be cleared.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// The plan that gemm would use, made now: everything is compiled and loaded when it returns. The hints are
