@@ -40,7 +40,7 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   DeviceState& device = impl_->current();
   const PlanTable::Slot* slot = device.plans().find(class_key(problem));
   const Policy policy = impl_->options().policy;
-  if (slot != nullptr && (!slot->is_provisional || policy != Policy::tune)) {
+  if (slot != nullptr && !slot->is_unreserved && (!slot->is_provisional || policy != Policy::tune)) {
     slot->plan->launch(stream, problem, operands);
   } else {
     impl_->find_or_plan(device, problem, policy, stream)->launch(stream, problem, operands);
@@ -96,19 +96,22 @@ DeviceState& Context::Impl::current() {
 std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
                                                             Stream stream) {
   const ClassKey key = class_key(problem);
-  const DeviceState::Flight flight(device, key);
-  const PlanTable::Slot* slot = device.plans().find(key);
-
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const Driver& driver = device.driver();
   driver.check(driver.cuStreamIsCapturing(stream, &status), "ask whether the stream is being captured");
   const bool is_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
+  // A capturing thread does not wait for one that allocates or tunes.
+  if (const PlanTable::Slot* known = device.plans().find(key); known != nullptr && is_capturing) return known->plan;
+
+  const DeviceState::Flight flight(device, key);
+  const PlanTable::Slot* slot = device.plans().find(key);
   const auto set_workspace_apart = [&](const PlanImpl& plan) {
     if (is_capturing || plan.workspace_size().is_empty()) return;
     device.workspace().reserve(plan.workspace_size(), options_.workspace_captures);
   };
   if (slot != nullptr && (!slot->is_provisional || is_capturing || policy != Policy::tune)) {
     set_workspace_apart(*slot->plan);
+    if (slot->is_unreserved && !is_capturing) device.plans().insert(key, slot->plan, slot->is_provisional);
     return slot->plan;
   }
 
@@ -121,7 +124,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const bool is_provisional = is_tunable && !tunes_now;  // if tuning was tried and failed, the plan is final
   if (!plan) plan = plan_without_measuring(device, problem, policy);
   set_workspace_apart(*plan);
-  device.plans().insert(key, plan, is_provisional);
+  device.plans().insert(key, plan, is_provisional, is_capturing && !plan->workspace_size().is_empty());
   ++plans_;
   return plan;
 }

@@ -129,7 +129,7 @@ class Context {
   /// The hints come from `operands` (see `describe`). A new problem class is planned first, by the policy. If the
   /// stream is being captured, planning does not measure, allocate or wait. If m or n is zero, the call does nothing.
   /// If k or alpha is zero, the result is beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; in
-  /// that case nothing has been enqueued.
+  /// that case no kernel has been enqueued, and D keeps its values. The workspace in `operands` may have been cleared.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns. The hints of a workload

@@ -41,9 +41,10 @@ class Plan {
   ///
   /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
   /// stream capture. (A plan that needs workspace allocates it at its first launch on a stream that is not being
-  /// captured.) The current CUDA context must be the one in which the plan was made. Operands must have the alignment
-  /// classes of the plan's workload or better ones, and beta must be zero if and only if the workload's
-  /// `beta_is_zero` is true. Thread-safe.
+  /// captured. This launch waits for the GPU, and for other threads that allocate workspace. A captured launch of such
+  /// a plan takes a lock, which no thread holds while it waits for the GPU.) The current CUDA context must be the one
+  /// in which the plan was made. Operands must have the alignment classes of the plan's workload or better ones, and
+  /// beta must be zero if and only if the workload's `beta_is_zero` is true. Thread-safe.
   HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
 
   HOTGEMM_API const Workload& problem() const;

@@ -70,17 +70,12 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
     validate(maps->b.of(nullptr, 1, 1, 8));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
   }
-  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes),
-          .shape = shape,
-          .maps = maps,
-          .sm_count = sm_count,
-          .takes_workspace = family_of(config).takes_workspace};
+  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream,
                      const WorkspaceArgs& workspace) noexcept {
-  if (kernel.takes_workspace && workspace.scratch == 0) return CUDA_ERROR_INVALID_VALUE;
   const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),

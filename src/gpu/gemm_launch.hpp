@@ -19,7 +19,6 @@ struct GemmKernel {
   LaunchShape shape;
   std::optional<MatrixMaps> maps;  ///< set for a kernel that copies by tensor map
   int sm_count;                    ///< number of SMs of the GPU
-  bool takes_workspace = false;    ///< its second parameter is WorkspaceArgs
 };
 
 /// Loads the kernel of `config` from `cubin` into the current context, on a GPU with `sm_count` SMs. Throws Error.
@@ -27,8 +26,8 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
                             const Cubin& cubin, int sm_count);
 
 /// Enqueues the kernel on `stream` and returns the driver's result. m and n must be at least 1, all sizes below 2^31,
-/// and LaunchShape::fits must be true. `workspace` is passed only to a kernel that takes one. Such a kernel needs it:
-/// without a workspace the result is CUDA_ERROR_INVALID_VALUE.
+/// and LaunchShape::fits must be true. `workspace` is passed only to a kernel that takes one. The caller knows whether
+/// the launches of the config need one: see workspace_size.
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
                      const WorkspaceArgs& workspace = {}) noexcept;

@@ -2,16 +2,30 @@
 
 #include "config/workspace.hpp"
 #include "plan/choice.hpp"
+#include "records/record_text.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
 
-/// The workspace of a config's launches for a problem's class; see workspace_size.
-using WorkspaceOf = std::function<WorkspaceSize(const KernelConfig&, const LaunchConfig&, const Workload&)>;
+/// The workspace of a config's launches for the class of a problem, by a rule such as workspace_size. A plan serves its
+/// whole class, so the rule is asked about the class and not about the problem.
+class WorkspaceOf {
+ public:
+  template <class Rule>
+  WorkspaceOf(Rule rule) : rule_(std::move(rule)) {}  // NOLINT(google-explicit-constructor): a rule is one
+
+  WorkspaceSize operator()(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem) const {
+    return rule_(config, launch, class_of(problem));
+  }
+
+ private:
+  std::function<WorkspaceSize(const KernelConfig&, const LaunchConfig&, const Workload&)> rule_;
+};
 
 /// The most bytes that a launch may need if the problem's hint is `hint` and the library keeps `cap_bytes` at most.
 std::size_t workspace_cap(WorkspaceClass hint, std::size_t cap_bytes);

@@ -52,14 +52,18 @@ void PlanImpl::fail(CUresult result, const Workload& p) const {
 void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
-  const std::string missing = std::to_string(workspace_.size.total_bytes()) + " bytes of workspace for " +
-                              to_string(choice_.config) + " are not available";
-  if (!workspace_.without) throw Error(ErrorCode::out_of_memory, missing + ", and there is no kernel that needs none");
+  if (!workspace_.without)
+    throw Error(ErrorCode::out_of_memory, missing_workspace() + ", and there is no kernel that needs none");
   workspace_.budget->count_launch_without();
   if (launches_without_++ == 0) {
-    log(LogLevel::info, missing + ": " + to_string(p) + " runs " + to_string(workspace_.without->choice_));
+    log(LogLevel::info, missing_workspace() + ": " + to_string(p) + " runs " + to_string(workspace_.without->choice_));
   }
   workspace_.without->launch(stream, p, operands);
+}
+
+std::string PlanImpl::missing_workspace() const {
+  return std::to_string(workspace_.size.total_bytes()) + " bytes of workspace for " + to_string(choice_.config) +
+         " are not available";
 }
 
 /// Clears the counters before each launch, because the caller's memory may hold any values. The pool's counters are

@@ -55,6 +55,7 @@ class PlanImpl {
  private:
   void launch_with_workspace(Stream stream, const Workload& problem, const Operands& operands) const;
   void enqueue(Stream stream, const Workload& problem, const Operands& operands, const WorkspaceArgs& workspace) const;
+  std::string missing_workspace() const;
   [[noreturn]] void refuse_size(const Workload& problem) const;
   [[noreturn]] void fail(CUresult result, const Workload& problem) const;
   WorkspaceArgs prepare_given(Stream stream, const Operands& operands) const;

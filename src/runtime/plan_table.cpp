@@ -20,9 +20,10 @@ const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
   return slot;
 }
 
-void PlanTable::insert(const ClassKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional) {
+void PlanTable::insert(const ClassKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional,
+                       bool is_unreserved) {
   std::atomic<Slot*>& bucket = buckets_[hash_of(key) % kBuckets];
-  Slot* slot = new Slot{key, std::move(plan), is_provisional, bucket.load(std::memory_order_relaxed)};
+  Slot* slot = new Slot{key, std::move(plan), is_provisional, is_unreserved, bucket.load(std::memory_order_relaxed)};
   while (!bucket.compare_exchange_weak(slot->next, slot, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }

@@ -19,6 +19,7 @@ class PlanTable {
     ClassKey key;
     std::shared_ptr<const PlanImpl> plan;
     bool is_provisional;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
+    bool is_unreserved;   ///< made on a capturing stream: the next other call sets workspace for captures apart
     Slot* next;
   };
 
@@ -29,7 +30,8 @@ class PlanTable {
 
   /// The latest slot for `key`, or nullptr.
   const Slot* find(const ClassKey& key) const noexcept;
-  void insert(const ClassKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional);
+  void insert(const ClassKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional,
+              bool is_unreserved = false);
 
  private:
   static constexpr std::size_t kBuckets = 1024;

@@ -6,6 +6,8 @@
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -23,6 +25,15 @@ WorkspaceSize grown(const WorkspaceSize& size, const WorkspaceSize& last) {
 
 WorkspaceSize larger(const WorkspaceSize& a, const WorkspaceSize& b) {
   return {.scratch_bytes = std::max(a.scratch_bytes, b.scratch_bytes), .counters = std::max(a.counters, b.counters)};
+}
+
+/// The number that tells a stream from the other streams of one capture. CU_STREAM_PER_THREAD names another stream in
+/// each thread: the threads are numbered from the end, where no handle lies.
+std::uint64_t captured_stream(CUstream stream) {
+  if (stream != CU_STREAM_PER_THREAD) return reinterpret_cast<std::uintptr_t>(stream);
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t thread = ++threads;
+  return ~thread;
 }
 
 }  // namespace
@@ -47,30 +58,51 @@ void WorkspacePool::abandon() noexcept {
 }
 
 void WorkspacePool::reserve(const WorkspaceSize& size, int captures) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard making(making_);
   const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
   refused_bytes_ = kMostBytes;
   WorkspaceSize wanted = size;
-  int waiting = 0;
-  std::erase_if(for_captures_, [&](const CaptureSlab& slab) {
-    if (!*slab.is_free) return false;
-    if (slab.slab.size.holds(size)) {
-      ++waiting;
-      return false;
-    }
-    wanted = larger(wanted, slab.slab.size);  // so that the plans which reserved it can use the new slab
-    budget_.give_back(slab.slab.size.total_bytes());
-    return true;
-  });
-  for (; waiting < captures; ++waiting) {
-    if (capture_bytes() + wanted.total_bytes() > budget_.cap_bytes() / 2) return;
-    std::optional<Slab> slab = make(wanted);
-    if (!slab) return;
-    for_captures_.push_back({.slab = std::move(*slab)});
+  for (CaptureSlab& outgrown : take_outgrown(size)) {
+    wanted = larger(wanted, outgrown.slab.size);  // so that the plans which reserved it can use the new slab
+    outgrown.slab.memory = {};
+    budget_.give_back(outgrown.slab.size.total_bytes());
+  }
+  for (int waiting = count_waiting(size); waiting < captures; ++waiting) {
+    if (!make_for_capture(wanted) && (wanted == size || !make_for_capture(size))) return;
   }
 }
 
-std::size_t WorkspacePool::capture_bytes() const {
+std::vector<WorkspacePool::CaptureSlab> WorkspacePool::take_outgrown(const WorkspaceSize& size) {
+  const std::lock_guard lock(mutex_);
+  // A graph may give its slab back at any moment, so each slab is asked once.
+  const auto kept_end = std::partition(for_captures_.begin(), for_captures_.end(), [&](const CaptureSlab& slab) {
+    return !*slab.is_free || slab.slab.size.holds(size);
+  });
+  std::size_t bytes = size.total_bytes();
+  for (auto kept = for_captures_.begin(); kept != kept_end; ++kept) bytes += kept->slab.size.total_bytes();
+  if (bytes > budget_.cap_bytes() / 2) return {};
+  std::vector<CaptureSlab> taken(std::make_move_iterator(kept_end), std::make_move_iterator(for_captures_.end()));
+  for_captures_.erase(kept_end, for_captures_.end());
+  return taken;
+}
+
+int WorkspacePool::count_waiting(const WorkspaceSize& size) {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(std::ranges::count_if(
+      for_captures_, [&](const CaptureSlab& slab) { return *slab.is_free && slab.slab.size.holds(size); }));
+}
+
+bool WorkspacePool::make_for_capture(const WorkspaceSize& size) {
+  if (capture_bytes() + size.total_bytes() > budget_.cap_bytes() / 2) return false;
+  std::optional<Slab> slab = make(size);
+  if (!slab) return false;
+  const std::lock_guard lock(mutex_);
+  for_captures_.push_back({.slab = std::move(*slab)});
+  return true;
+}
+
+std::size_t WorkspacePool::capture_bytes() {
+  const std::lock_guard lock(mutex_);
   std::size_t bytes = 0;
   for (const CaptureSlab& slab : for_captures_) bytes += slab.slab.size.total_bytes();
   return bytes;
@@ -85,7 +117,7 @@ std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const Workspac
   // A capturing stream is identified by its handle, because the driver gives no id of it. Within one capture the handle
   // is unique: a stream that is being captured cannot be destroyed, so its handle cannot be used again.
   if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-    return find_for_capture(capture, reinterpret_cast<std::uintptr_t>(stream), graph, size);
+    return find_for_capture(capture, captured_stream(stream), graph, size);
   }
   if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return std::nullopt;
   // Other streams are identified by their id: a destroyed stream may still have running work when its handle is used
@@ -105,7 +137,7 @@ const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long strea
 }
 
 std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(unsigned long long stream, const WorkspaceSize& size) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard making(making_);
   if (const StreamSlab* found = slab_of(stream, size)) return found->slab.args();
   const StreamSlab* last = slab_of(stream, {});
   std::optional<Slab> slab;

@@ -30,7 +30,8 @@ namespace hotgemm {
 /// too small. If the cap or the GPU leaves no memory, there is no slab, and the caller launches a kernel that needs no
 /// workspace.
 ///
-/// Thread-safe. Finding the existing slab of a stream takes no lock.
+/// Thread-safe. Finding the existing slab of a stream takes no lock. A capturing stream takes a lock that no thread
+/// holds while it waits for the GPU. The first launch on another stream, and `reserve`, wait for each other.
 class WorkspacePool {
  public:
   /// Keeps references to both. Captures, and slabs that wait for them, get at most half of the cap.
@@ -39,11 +40,10 @@ class WorkspacePool {
   WorkspacePool(const WorkspacePool&) = delete;
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
-  /// True if one slab of `size` is within the cap.
-  bool can_hold(const WorkspaceSize& size) const { return size.total_bytes() <= budget_.cap_bytes(); }
-
-  /// Makes sure that `captures` slabs of `size` wait for captures, or as many as memory allows. The CUDA context must
-  /// be current. Called when a plan is made, but not on a stream that is being captured. Throws Error{context_lost}.
+  /// Makes sure that `captures` slabs of `size` wait for captures, or as many as memory allows. Frees the waiting slabs
+  /// that are too small, unless `size` would not fit into the captures' share of the cap even then. The CUDA context
+  /// must be current. Called when a plan is made, but not on a stream that is being captured. Throws
+  /// Error{context_lost}.
   void reserve(const WorkspaceSize& size, int captures);
 
   /// The memory of a launch on `stream`, or nullopt if there is none. Throws Error for a stream that the driver
@@ -79,9 +79,13 @@ class WorkspacePool {
   std::optional<WorkspaceArgs> find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
                                                 const WorkspaceSize& size);
   bool tie_to_graph(const IsFree& is_free, CUgraph graph) const;
+  /// The waiting slabs that are too small for `size`, taken out of the pool. None if `size` would not fit after that.
+  std::vector<CaptureSlab> take_outgrown(const WorkspaceSize& size);
+  bool make_for_capture(const WorkspaceSize& size);
+  int count_waiting(const WorkspaceSize& size);
   /// Allocates within the budget and clears the counters. If there is no memory, logs that and returns nullopt.
   std::optional<Slab> make(const WorkspaceSize& size);
-  std::size_t capture_bytes() const;
+  std::size_t capture_bytes();
 
   const Driver& driver_;
   WorkspaceBudget& budget_;
@@ -89,7 +93,8 @@ class WorkspacePool {
   // The smallest size that could not be allocated for a stream since the last plan was made. A stream that needs as
   // much gets no slab, without another attempt.
   std::atomic<std::size_t> refused_bytes_{std::numeric_limits<std::size_t>::max()};
-  std::mutex mutex_;  // guards the members below and the making of slabs
+  std::mutex making_;  // held while slabs are made and freed, which may wait for the GPU; taken before `mutex_`
+  std::mutex mutex_;   // guards the slabs for captures; no thread calls CUDA to allocate, free or wait under it
   std::vector<CaptureSlab> for_captures_;
 };
 

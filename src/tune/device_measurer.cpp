@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "config/traits.hpp"
+#include "config/workspace.hpp"
 #include "tune/bench.hpp"
 #include "tune/exact_check.hpp"
 
@@ -31,6 +32,9 @@ struct DeviceMeasurer::Session {
 
   /// Loads the kernel of `trial` at its first use. Trials of one config with different rasters share the kernel.
   const GemmKernel& load(const Trial& trial) {
+    if (!workspace_size(trial.config, trial.launch, problem).is_empty()) {
+      throw Error(ErrorCode::not_supported, to_string(trial.config) + " needs workspace, which no measurement has");
+    }
     const auto found = kernels.find(trial.cubin->symbol);
     if (found != kernels.end()) return found->second;
     GemmKernel kernel =

@@ -91,11 +91,8 @@ extern "C" __global__ void __launch_bounds__(256) hotgemm_testsplit_m16_n16_s4_f
                             .threads = kThreads,
                             .smem_bytes = 0,
                             .blocks_per_sm = 0};
-    return std::make_shared<const GemmKernel>(GemmKernel{.kernel = LoadedKernel(driver, cubin, 0),
-                                                         .shape = shape,
-                                                         .maps = std::nullopt,
-                                                         .sm_count = 1,
-                                                         .takes_workspace = true});
+    return std::make_shared<const GemmKernel>(
+        GemmKernel{.kernel = LoadedKernel(driver, cubin, 0), .shape = shape, .maps = std::nullopt, .sm_count = 1});
   }
 
   /// A plan that launches `kernel`, or `without` if `pool` has no memory. Its config is that of another kernel.

@@ -138,6 +138,39 @@ TEST_F(WorkspacePlanTest, AColdCallOnACapturingStreamAllocatesNothing) {
   EXPECT_EQ(context.stats().without_workspace, 1u);
 }
 
+TEST_F(WorkspacePlanTest, TheCallAfterAColdCaptureSetsWorkspaceApartOnce) {
+  Context& context = context_with(16 << 20);
+  CaseRun run(driver_, case_, stream());
+  const auto call = [&] { context.gemm(stream(), case_.problem, run.operands()); };
+  const auto capture = [&] {
+    CUgraph graph = nullptr;
+    ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    call();
+    ASSERT_EQ(driver_.cuStreamEndCapture(stream(), &graph), CUDA_SUCCESS);
+    EXPECT_EQ(driver_.cuGraphDestroy(graph), CUDA_SUCCESS);
+  };
+  capture();
+  EXPECT_EQ(context.stats().without_workspace, 1u);
+  call();
+  EXPECT_EQ(used_bytes(), 3 * kBytes) << "two for captures and the stream's own";
+  capture();
+  EXPECT_EQ(context.stats().without_workspace, 1u);
+  EXPECT_EQ(context.stats().plans, 1u);
+  const std::size_t cold = standin().calls("cuStreamIsCapturing");
+  call();
+  EXPECT_EQ(standin().calls("cuStreamIsCapturing"), cold + 1) << "the pool asks once, and the cold path did too";
+}
+
+TEST_F(WorkspacePlanTest, APlanHasTheWorkspaceOfTheLargestSizeOfItsClass) {
+  Context& context = context_with(16 << 20);
+  impl_of(context).engine().workspace_of = [](const KernelConfig&, const LaunchConfig&, const Problem& p) {
+    return WorkspaceSize{.scratch_bytes = static_cast<std::size_t>(p.m) * 256, .counters = 0};
+  };
+  const std::int64_t largest = class_m(1001);
+  ASSERT_GT(largest, 1001);
+  EXPECT_EQ(context.plan(small_case(1001).described()).workspace_bytes(), static_cast<std::size_t>(largest) * 256);
+}
+
 TEST_F(WorkspacePlanTest, AGraphMayOutliveItsContext) {
   Context& context = context_with(16 << 20);
   context.plan(case_.described());

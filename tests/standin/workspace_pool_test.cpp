@@ -98,7 +98,6 @@ TEST_F(WorkspacePoolTest, GrowthThatTheCapForbidsIsByWhatIsNeeded) {
 
 TEST_F(WorkspacePoolTest, BeyondTheCapThereIsNoneUntilAPlanIsMade) {
   WorkspaceBudget budget(2 * kBytes - 1);
-  EXPECT_FALSE(WorkspacePool(driver_, budget).can_hold({.scratch_bytes = 2 * kBytes, .counters = 0}));
   WorkspacePool pool(driver_, budget);
   const OwnedStream other(driver_);
   ASSERT_TRUE(pool.find(stream(), kNeed));
@@ -189,6 +188,21 @@ TEST_F(WorkspacePoolTest, CapturesHaveAtMostHalfOfTheCap) {
   pool.reserve(kNeed, 100);
   EXPECT_EQ(budget.used_bytes(), 2 * kBytes);
   EXPECT_TRUE(pool.find(stream(), kNeed));
+}
+
+TEST_F(WorkspacePoolTest, APlanWhoseNeedFitsAloneGetsItsSlab) {
+  constexpr WorkspaceSize kCounters{.scratch_bytes = 256, .counters = 1000};
+  WorkspaceBudget budget(2 * kBytes);
+  WorkspacePool pool(driver_, budget);
+  pool.reserve(kNeed, 1);
+  ASSERT_EQ(budget.used_bytes(), kBytes);
+  pool.reserve(kMore, 1);  // exceeds the captures' half, so the waiting slab stays
+  EXPECT_EQ(budget.used_bytes(), kBytes);
+  pool.reserve(kCounters, 1);  // one slab for both plans would exceed it
+  EXPECT_EQ(budget.used_bytes(), kCounters.total_bytes());
+  const auto [found, graph] = find_in_capture(pool, kCounters);
+  EXPECT_TRUE(found);
+  driver_.cuGraphDestroy(graph);
 }
 
 TEST_F(WorkspacePoolTest, ACaptureThatFailsGivesItsSlabBack) {
