@@ -78,7 +78,7 @@ class FakeMeasurer final : public Measurer {
   GpuFacts gpu_;
 };
 
-/// Tests on sm_75, which has a small menu for f16.
+/// Tests on sm_75, which has a small menu for f16: some configs of each family for CUDA cores.
 class ExhaustiveTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -94,12 +94,11 @@ class ExhaustiveTest : public testing::Test {
       GTEST_SKIP() << error.what();
     }
     options_.batch = 3;
-    int i = 0;
     for (const KernelConfig& config : candidates(traits_of(problem_), arch_limits("sm_75"))) {
       names_.push_back(to_string(config));
-      measurer_.us[names_.back()] = 100 + 10 * i++;
     }
-    ASSERT_EQ(names_.size(), 8u);
+    ASSERT_GE(names_.size(), 8u);
+    for (std::size_t i = 0; i < names_.size(); ++i) measurer_.us[names_[i]] = 100 + 10 * static_cast<double>(i);
   }
 
   void TearDown() override { std::filesystem::remove_all(cache_->path() / "v1" / "rejected"); }
@@ -149,10 +148,15 @@ TEST_F(ExhaustiveTest, FindsTheOrderWhateverTheClocksDoBetweenRaces) {
   EXPECT_TRUE(result.is_complete);
   EXPECT_EQ(order(result.ranking), names_);
   EXPECT_EQ(result.ranking.entries.front().name, (CandidateName{names_[0], "r2n"}));
-  EXPECT_EQ(result.menu.size(), 8u);
+  EXPECT_EQ(result.menu.size(), names_.size());
   EXPECT_EQ(measurer_.begun, 1);
   EXPECT_EQ(measurer_.ended, 1);
-  for (const RankedCandidate& entry : result.ranking.entries) EXPECT_GE(entry.rounds, options_.rounds);
+  // The best eight are finalists, or all if there are no more.
+  const std::set<std::string> finalists(names_.begin(), names_.begin() + 8);
+  for (const RankedCandidate& entry : result.ranking.entries) {
+    if (!finalists.contains(entry.name.config)) continue;
+    EXPECT_GE(entry.rounds, options_.rounds) << entry.name.config << " " << entry.name.launch;
+  }
   std::set<std::string> with_rasters;
   for (const RankedCandidate& entry : result.ranking.entries) {
     if (entry.name.launch == "r2n") with_rasters.insert(entry.name.config);
@@ -217,7 +221,7 @@ TEST_F(ExhaustiveTest, WrongOnesAreRowsAndRemembered) {
   const ExhaustiveResult later = measure_every_config(engine_, healthy, problem_, another, options_);
   EXPECT_TRUE(later.is_complete);
   EXPECT_TRUE(later.ranking.rejected.empty());
-  EXPECT_EQ(later.ranking.timed.size(), 6u);
+  EXPECT_EQ(later.ranking.timed.size(), names_.size() - 2);
 }
 
 TEST_F(ExhaustiveTest, AReferenceThatFailsIsReplaced) {
@@ -228,7 +232,7 @@ TEST_F(ExhaustiveTest, AReferenceThatFailsIsReplaced) {
   const ExhaustiveResult result = measure();
   EXPECT_TRUE(result.is_complete);
   EXPECT_EQ(result.ranking.rejected, std::set<std::string>{measurer_.fails});
-  EXPECT_EQ(result.ranking.timed.size(), 7u);
+  EXPECT_EQ(result.ranking.timed.size(), names_.size() - 1);
   EXPECT_NE(result.ranking.reference.config, measurer_.fails);
 }
 
@@ -239,7 +243,8 @@ TEST_F(ExhaustiveTest, NoSurvivorIsAnError) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::wrong_result);
-    EXPECT_NE(std::string(error.what()).find("none of 8 configs"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("none of " + std::to_string(names_.size()) + " configs"),
+              std::string::npos);
   }
 }
 
@@ -264,7 +269,7 @@ TEST_F(ExhaustiveTest, AssessesTheTunersAndTheModelsPick) {
   options.tuning.max_candidates = 4;
   options.tuning.rounds = 3;
   const QualityResult result = assess(engine_, measurer_, problem_, all, options);
-  EXPECT_EQ(result.configs, 8u);
+  EXPECT_EQ(result.configs, names_.size());
   EXPECT_EQ(result.oracle.name, (CandidateName{names_[0], "r2n"}));
   EXPECT_EQ(result.oracle.place, 1);
   EXPECT_DOUBLE_EQ(result.oracle.regret, 0);
