@@ -9,8 +9,19 @@
 namespace hotgemm {
 namespace {
 
+template <class Config>
+constexpr bool has_tile() {
+  return requires(const Config& config) {
+    int{config.block_m};
+    int{config.block_n};
+    int{config.block_k};
+  };
+}
+
 template <class... Configs>
 constexpr std::array<Family, sizeof...(Configs)> registered(std::type_identity<std::variant<Configs...>>) {
+  static_assert((has_tile<Configs>() && ...),
+                "a config lacks block_m, block_n or block_k: a field, or a static constexpr int that never varies");
   static_assert((check_field_list<Configs>() && ...));
   return {FamilyOf<Configs>::kFamily...};
 }
