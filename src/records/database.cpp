@@ -1,10 +1,12 @@
 #include "records/database.hpp"
 
+#include "config/max_size.hpp"
 #include "config/problem_text.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <functional>
@@ -37,15 +39,23 @@ double log_ratio(std::int64_t a, std::int64_t b) {
 
 /// The text of a class is "m n k " and the rest, which must be equal for two classes to be neighbours.
 struct ClassText {
-  std::string_view sizes;
+  Sizes sizes;
   std::string_view rest;  ///< from the space before the layout on
 };
 
-ClassText split_class(std::string_view text) {
-  std::size_t end = 0;
-  for (int space = 0; space < 3 && end != std::string_view::npos; ++space) end = text.find(' ', end + (space > 0));
-  end = std::min(end, text.size());
-  return {text.substr(0, end), text.substr(end)};
+/// nullopt if `text` does not begin with three sizes. It allocates nothing: a search for neighbours calls it for
+/// thousands of classes.
+std::optional<ClassText> split_class(std::string_view text) {
+  ClassText parts;
+  for (std::int64_t* size : {&parts.sizes.m, &parts.sizes.n, &parts.sizes.k}) {
+    if (size != &parts.sizes.m && !text.starts_with(' ')) return std::nullopt;
+    if (size != &parts.sizes.m) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *size);
+    if (error != std::errc() || *size < 0 || *size > kMaxSize) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+  parts.rest = text;
+  return parts;
 }
 
 double square(double x) { return x * x; }
@@ -217,15 +227,14 @@ std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery
   {
     const std::unique_lock exclusive(mutex_);
     std::vector<std::tuple<double, std::string_view, Class*>> candidates;
+    candidates.reserve(classes_.size());
     const std::string centre_text = to_string(centre);
-    const std::string_view all_but_sizes = split_class(centre_text).rest;
+    const ClassText asked = split_class(centre_text).value();
     for (auto& [text, entry] : classes_) {
-      const auto [sizes, rest] = split_class(text);
-      if (rest != all_but_sizes) continue;  // most classes stop here, so they cost one text comparison
-      try {
-        candidates.emplace_back(distance_squared(centre, parse_sizes(sizes)), text, &entry);
-      } catch (const Error&) {
-        read_class(entry, warning);  // the lines of this class fail for the same reason and are counted
+      if (const std::optional<ClassText> parts = split_class(text); !parts) {
+        read_class(entry, warning);  // its lines fail for the same reason and are counted
+      } else if (parts->rest == asked.rest) {
+        candidates.emplace_back(distance_squared(centre, parts->sizes), text, &entry);
       }
     }
     // A heap, because only the first few of possibly thousands are needed in order.
