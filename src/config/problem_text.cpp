@@ -308,15 +308,9 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
 
 Sizes parse_sizes(std::string_view text) {
   const char separator = text.find('x') != std::string_view::npos ? 'x' : ' ';
-  // `split` allocates, which would be too slow here: a search for near records parses the sizes of thousands of
-  // classes.
-  const std::size_t first = std::min(text.find(separator), text.size());
-  const std::size_t second = std::min(text.find(separator, first + 1), text.size());
-  const std::string_view m = text.substr(0, first), rest = text.substr(std::min(second + 1, text.size()));
-  if (second == text.size() || rest.find(separator) != std::string_view::npos) {
-    bad(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
-  }
-  return {parse_size(m, "m"), parse_size(text.substr(first + 1, second - first - 1), "n"), parse_size(rest, "k")};
+  const std::vector<std::string_view> words = split(text, separator);
+  if (words.size() != 3) bad(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
+  return {parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
 }
 
 std::pair<Op, Op> parse_layout(std::string_view word) {
