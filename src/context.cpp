@@ -136,7 +136,8 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& devic
     const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
     ++tuned_;
     const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
-    if (bytes > engine_.workspace.cap_bytes()) return nullptr;  // the plan of the next choice notes the reason
+    const std::size_t cap_bytes = workspace_cap(problem.hints.workspace, engine_.workspace.cap_bytes());
+    if (bytes > cap_bytes) return nullptr;  // the plan of the next choice notes the reason
     const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
     return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
   } catch (const Error& error) {

@@ -90,13 +90,17 @@ TEST_F(WorkspacePlanTest, ASmallerCapMeansAnotherKernel) {
 }
 
 TEST_F(WorkspacePlanTest, ASmallerCapThanTheTunedKernelNeedsMeansAnotherKernel) {
-  Context& context = context_with(0, Policy::tune);
-  impl_of(context).engine().workspace_of = [](const KernelConfig& config, const LaunchConfig&, const Problem&) {
-    return std::holds_alternative<SimtConfig>(config) ? WorkspaceSize{} : kNeed;
-  };
-  expect_right(context, case_, stream());
-  EXPECT_EQ(context.stats().tuned, 1u);
-  EXPECT_THAT(context.plan(case_.described()).config(), testing::StartsWith("simt_"));
+  for (const WorkspaceClass hint : {WorkspaceClass::full, WorkspaceClass::none}) {
+    Context& context = context_with(hint == WorkspaceClass::none ? 16 << 20 : 0, Policy::tune);
+    impl_of(context).engine().workspace_of = [](const KernelConfig& config, const LaunchConfig&, const Problem&) {
+      return std::holds_alternative<SimtConfig>(config) ? WorkspaceSize{} : kNeed;
+    };
+    Workload problem = case_.described();
+    problem.hints.workspace = hint;
+    EXPECT_THAT(context.plan(problem).config(), testing::StartsWith("simt_"));
+    EXPECT_EQ(context.stats().tuned, 1u);
+  }
+  expect_right(*context_, case_, stream());
 }
 
 TEST_F(WorkspacePlanTest, TheCapHoldsForAllStreams) {
