@@ -36,7 +36,6 @@ struct Family {
   /// True if the family's kernels wait for the preceding work in the stream themselves, so that they may be launched
   /// before that work ends.
   bool waits_for_predecessor = false;
-  bool takes_workspace = false;  ///< its kernels have a second parameter, WorkspaceArgs; see workspace_size
   std::string_view runs_on;  ///< for the index of pages: the units of a GPU that the family uses, and the architectures
   std::span<const KernelTypes> types;  ///< types that is_legal accepts for some configs
 };
