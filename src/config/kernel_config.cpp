@@ -144,26 +144,6 @@ bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLi
   return std::visit([&](const auto& c) { return is_legal(c, traits, arch); }, config);
 }
 
-std::string to_string(const LaunchConfig& launch) {
-  return "r" + std::to_string(launch.raster_width) + (launch.raster_along_n ? "n" : "m") +
-         (launch.programmatic ? "p" : "");
-}
-
-std::optional<LaunchConfig> parse_launch(std::string_view text) {
-  std::string_view rest = text;
-  const bool programmatic = rest.ends_with('p');
-  if (programmatic) rest.remove_suffix(1);
-  if (rest.size() < 3 || rest.front() != 'r') return std::nullopt;
-  const char side = rest.back();
-  if (side != 'm' && side != 'n') return std::nullopt;
-  LaunchConfig launch{.raster_width = 0, .raster_along_n = side == 'n', .programmatic = programmatic};
-  const char* end = rest.data() + rest.size() - 1;
-  const auto [stop, error] = std::from_chars(rest.data() + 1, end, launch.raster_width);
-  if (error != std::errc() || stop != end || launch.raster_width < 1 || launch.raster_width > 4096) return std::nullopt;
-  if (to_string(launch) != text) return std::nullopt;
-  return launch;
-}
-
 bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
   return !launch.programmatic || family_of(config).waits_for_predecessor;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/families.hpp"
+#include "config/launch_config.hpp"
 
 #include <optional>
 #include <string>
@@ -22,17 +23,6 @@ int blocks_per_sm(const KernelConfig& config);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 
-/// The parameters of a launch, which do not change the cubin.
-struct LaunchConfig {
-  int raster_width = 8;         ///< tiles per raster group (templates/shared/tile_order.hpp)
-  bool raster_along_n = false;  ///< groups of tile columns instead of rows
-  bool programmatic = false;    ///< launched before the preceding work in the stream has ended
-  friend bool operator==(const LaunchConfig&, const LaunchConfig&) = default;
-};
-
-/// The name, such as "r8m", "r4n" or "r8mp": the width, the side, and "p" for a programmatic launch.
-std::string to_string(const LaunchConfig& launch);
-std::optional<LaunchConfig> parse_launch(std::string_view text);
 /// True if kernels of `config` may be launched with `launch`.
 bool is_legal(const LaunchConfig& launch, const KernelConfig& config);
 

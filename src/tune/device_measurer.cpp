@@ -8,6 +8,7 @@
 
 #include <hotgemm/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -30,11 +31,30 @@ struct DeviceMeasurer::Session {
   float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }
   const OperandSet& set(int index) const { return pool.sets()[static_cast<std::size_t>(index)]; }
 
+  /// Makes sure that the workspace of this session holds `size`. The trials run one after another on one stream, so
+  /// they share it.
+  void make_room(const WorkspaceSize& size) {
+    if (room.holds(size)) return;
+    const WorkspaceSize larger{std::max(room.scratch_bytes, size.scratch_bytes),
+                               std::max(room.counters, size.counters)};
+    stream.synchronize();
+    room = {};
+    workspace = DeviceBuffer();  // the old one is freed first, because memory may be short
+    workspace = DeviceBuffer(driver(), larger.total_bytes());
+    if (larger.counters > 0) {
+      driver().check(driver().cuMemsetD8Async(workspace.get(), 0, larger.counter_bytes(), stream.get()),
+                     "clear the counters of a workspace");
+      stream.synchronize();
+    }
+    room = larger;
+  }
+  WorkspaceArgs workspace_args() const {
+    return {.scratch = workspace.get() + room.counter_bytes(), .counters = workspace.get()};
+  }
+
   /// Loads the kernel of `trial` at its first use. Trials of one config with different rasters share the kernel.
   const GemmKernel& load(const Trial& trial) {
-    if (!workspace_size(trial.config, trial.launch, problem).is_empty()) {
-      throw Error(ErrorCode::not_supported, to_string(trial.config) + " needs workspace, which no measurement has");
-    }
+    make_room(workspace_size(trial.config, trial.launch, problem));
     const auto found = kernels.find(trial.cubin->symbol);
     if (found != kernels.end()) return found->second;
     GemmKernel kernel =
@@ -49,8 +69,9 @@ struct DeviceMeasurer::Session {
     launch(kernel, trial, on, OperandPool::operands(set(index), 1.0f, beta()));
   }
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
-    driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on),
-                   "launch " + to_string(trial.config));
+    driver().check(
+        launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on, workspace_args()),
+        "launch " + to_string(trial.config));
   }
 
   std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
@@ -76,6 +97,8 @@ struct DeviceMeasurer::Session {
   RelaxedCaptureMode relaxed;  // the program may be capturing elsewhere
   OperandPool pool;
   OwnedStream stream;
+  DeviceBuffer workspace;                     // that trials share
+  WorkspaceSize room;                         // what `workspace` holds
   std::map<std::string, GemmKernel> kernels;  // by symbol
   std::map<TimingMode, std::optional<Contender>> baselines;
   std::string baseline;

@@ -1,0 +1,56 @@
+#include "config/launch_config.hpp"
+
+#include <charconv>
+
+namespace hotgemm {
+namespace {
+
+constexpr int kMostInLaunch = 4096;  // of a raster's width and of splits
+
+/// Takes `prefix` and the number after it from the front of `text`; nullopt if they are not there.
+std::optional<int> take_number(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return std::nullopt;
+  int number = 0;
+  const auto [stop, error] = std::from_chars(text.data() + prefix.size(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 1 || number > kMostInLaunch) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return number;
+}
+
+bool take(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+}  // namespace
+
+std::string to_string(const LaunchConfig& launch) {
+  std::string text = "r" + std::to_string(launch.raster_width) + (launch.raster_along_n ? "n" : "m");
+  if (launch.programmatic) text += "p";
+  if (launch.repack_a || launch.repack_b) text += "_x";
+  if (launch.repack_a) text += "a";
+  if (launch.repack_b) text += "b";
+  if (launch.splits != 1) text += "_s" + std::to_string(launch.splits);
+  return text;
+}
+
+std::optional<LaunchConfig> parse_launch(std::string_view text) {
+  std::string_view rest = text;
+  LaunchConfig launch;
+  const std::optional<int> width = take_number(rest, "r");
+  if (!width) return std::nullopt;
+  launch.raster_width = *width;
+  launch.raster_along_n = take(rest, "n");
+  if (!launch.raster_along_n && !take(rest, "m")) return std::nullopt;
+  launch.programmatic = take(rest, "p");
+  if (take(rest, "_x")) {
+    launch.repack_a = take(rest, "a");
+    launch.repack_b = take(rest, "b");
+  }
+  if (const std::optional<int> splits = take_number(rest, "_s")) launch.splits = *splits;
+  if (to_string(launch) != text) return std::nullopt;
+  return launch;
+}
+
+}  // namespace hotgemm
