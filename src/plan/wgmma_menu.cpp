@@ -61,14 +61,12 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
 constexpr WgmmaTiles kTransposedTiles[] = {
     {Schedule::cooperative,      1,  64,   8,  72,  8, true},
     {Schedule::cooperative,      1,  64,  80, 128, 16, true},
-    {Schedule::cooperative,      2, 128,   8,  72,  8, true},
-    {Schedule::cooperative,      2, 128,  80, 208, 16, true},
-    {Schedule::cooperative,      2, 256,  16, 128, 16, true},
-    {Schedule::ping_pong,        2, 128,  72, 208, 16, true},
+    {Schedule::cooperative,      2, 128,  16, 208, 16, true},
+    {Schedule::cooperative,      2, 256,  32, 128, 32, true},
+    {Schedule::ping_pong,        2, 128,  72, 200, 16, true},
     {Schedule::one_tile,         1,  64,   8,  72,  8, true},
     {Schedule::one_tile,         1,  64,  80, 128, 16, true},
-    {Schedule::one_tile,         2, 128,   8,  72, 16, true},
-    {Schedule::one_tile,         2, 128,  80, 128, 16, true},
+    {Schedule::one_tile,         2, 128,  16, 128, 16, true},
 };
 
 /// Column counts for which every layout can use a wide swizzle.
