@@ -16,8 +16,9 @@ template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
 
-  /// The element of D at row and column `at` and its right neighbour, packed. `c` holds the same two elements of C. The
-  /// product with beta is fused with the sum, as in all families, so that rounding does not depend on the compiler.
+  /// The element of D at row and column `at` and its right neighbour, packed; or the element below it if the config is
+  /// transposed. `c` holds the same two elements of C. The product with beta is fused with the sum, as in all families,
+  /// so that rounding does not depend on the compiler.
   static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, float low, float high, u32 c, Element2d at) {
     static_cast<void>(at);
     low *= args.alpha;

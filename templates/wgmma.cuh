@@ -32,6 +32,7 @@
 #include "wgmma_load.cuh"
 #include "wgmma_schedule.cuh"
 #include "wgmma_sink.cuh"
+#include "wgmma_transposed.cuh"
 
 namespace hotgemm {
 
@@ -62,7 +63,7 @@ struct WgmmaParts {
   using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m>;  // those below each other B
   using Schedule = WholeTiles<kConfig>;
   using Sink = typename SinkOf<kTraits, kConfig>::Type;
-  using Epilogue = WgmmaEpilogue<kTraits, kConfig, ScaledSum<kTraits>, Sink>;
+  using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>, Sink>::Type;
 };
 
 /// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for config and traits.
@@ -72,7 +73,9 @@ class WgmmaGemm {
   static constexpr WgmmaTile kTileB = kConfig.b_tile(kTraits);
   static constexpr int kStages = kConfig.stages;
   static constexpr u32 kStageBytes = kConfig.stage_bytes(kTraits);
-  static constexpr int kBlocksM = kConfig.consumer_m() / kWgmmaM;  // instructions per k-step
+  static constexpr WgmmaTile kRowTile = kConfig.row_tile(kTraits);        // an instruction reads 64 rows of this tile,
+  static constexpr WgmmaTile kColumnTile = kConfig.column_tile(kTraits);  // and the consumer's whole part of this one
+  static constexpr int kInstructions = kConfig.instructions();            // per k-step
   static constexpr int kKSteps = kTileA.k_steps();
   static constexpr int kCluster = kConfig.cluster();
 
@@ -202,10 +205,12 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
-    const Epilogue epilogue(args_, thread_ % kWarpSize,
-                            shared_ + kConfig.store_offset(kTraits) + warp * kConfig.warp_store_bytes(kTraits));
+    const int without_buffers = consumer * (4 - kConfig.store_warps());  // warps of the consumers before this one
+    const Epilogue epilogue(
+        args_, thread_ % kWarpSize,
+        shared_ + kConfig.store_offset(kTraits) + (warp - without_buffers) * kConfig.warp_store_bytes(kTraits));
     Cursor cursor;
-    Accumulator accumulators[kBlocksM];  // zeros: with k = 0 no product overwrites them
+    Accumulator accumulators[kInstructions];  // zeros: with k = 0 no product overwrites them
     schedule_.for_each_item([&](const WorkItem& item) {
       if (kConfig.ping_pong && item.turn % kConfig.consumers != static_cast<u32>(consumer)) {
         cursor.advance(static_cast<u32>(item.k_tiles));
@@ -233,12 +238,13 @@ class WgmmaGemm {
 
   /// The products of one k-tile are in flight while those of the next are issued, so a stage is released one k-tile
   /// late.
-  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kBlocksM], Cursor& cursor, int consumer,
+  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], Cursor& cursor, int consumer,
                                const WorkItem& item) const {
     const u64 first_a =
         kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
     const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +
                         descriptor_step(kTileB.offset_bytes(kConfig.first_col(consumer), 0));
+    const u64 first_row = kConfig.transposed ? first_b : first_a, first_column = kConfig.transposed ? first_a : first_b;
     // True in the first warp. Two measures keep the compiler from serialising the products: all lanes of the warp take
     // the same branches, and `pin` hides that the accumulators are zeros.
     const bool copies =
@@ -255,10 +261,10 @@ class WgmmaGemm {
 #pragma unroll
       for (int step = 0; step < kKSteps; ++step) {
 #pragma unroll
-        for (int i = 0; i < kBlocksM; ++i) {
-          Instruction::mma_async(accumulators[i].d,
-                                 first_a + stage + descriptor_step(kTileA.offset_bytes(i * kWgmmaM, step)),
-                                 first_b + stage + descriptor_step(kTileB.offset_bytes(0, step)), tile > 0 || step > 0);
+        for (int i = 0; i < kInstructions; ++i) {
+          Instruction::mma_async(
+              accumulators[i].d, first_row + stage + descriptor_step(kRowTile.offset_bytes(i * kWgmmaM, step)),
+              first_column + stage + descriptor_step(kColumnTile.offset_bytes(0, step)), tile > 0 || step > 0);
         }
       }
       ptx::wgmma_commit_group();
@@ -288,9 +294,9 @@ class WgmmaGemm {
     return !kConfig.one_tile || tile + kStages < item.k_tiles;
   }
 
-  static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kBlocksM]) {
+  static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kInstructions]) {
 #pragma unroll
-    for (int i = 0; i < kBlocksM; ++i) {
+    for (int i = 0; i < kInstructions; ++i) {
 #pragma unroll
       for (auto& d : accumulators[i].d) ptx::pin(d);
     }

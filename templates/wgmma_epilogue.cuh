@@ -52,6 +52,7 @@ class WgmmaEpilogue {
                    .buffer = sink_.buffer(i),
                    .cols = min_of(kPieceColumns, kColumns - begin),
                    .stored = first - begin,
+                   .rows = WgmmaConfig::kStoreRows,
                    .row = row + i / kPieces * kWgmmaM,
                    .col = col + begin});
     }

@@ -8,13 +8,14 @@
 
 #include "ptx/bulk_copy.hpp"
 #include "wgmma_staging.cuh"
+#include "wgmma_transposed.cuh"
 
 namespace hotgemm {
 
 /// The lanes store, neighbouring lanes to neighbouring addresses. D may have any alignment.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class LaneSink {
-  using Staging = WgmmaStaging<kTraits, kConfig>;
+  using Staging = typename StagingOf<kTraits, kConfig>::Type;
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -34,7 +35,7 @@ class LaneSink {
   /// Waits until the warp may write to the piece's buffer. `reads_c` is true if load_c follows.
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
     static_cast<void>(piece);
-    if (Staging::kBuffers == 1 || reads_c) ptx::bar_warp_sync(~0u);  // the lanes have read the buffer
+    if (Staging::kBuffers == 1 || reads_c) staging_.sync();  // the lanes have read the buffer
   }
   HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
   /// Takes the 16 columns of the piece from column `group` * 16 on.
@@ -43,14 +44,15 @@ class LaneSink {
   }
   /// Sends the piece to D.
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
-    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer, and have read the other one if there are two
-    if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n) {
+    staging_.sync();  // the lanes have written the buffer, and have read the other one if there are two
+    if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n &&
+        (!kConfig.transposed || piece.rows >= WgmmaConfig::kStoreRows)) {
       staging_.store_whole(piece);
     } else {
       staging_.store_inside(piece);
     }
   }
-  HOTGEMM_DEVICE void end_tile() const { ptx::bar_warp_sync(~0u); }
+  HOTGEMM_DEVICE void end_tile() const { staging_.sync(); }
 
  private:
   const GemmArgs& args_;
@@ -61,11 +63,12 @@ class LaneSink {
 /// chunks, so rows that end within a chunk are stored by the lanes.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class BulkSink {
-  using Staging = WgmmaStaging<kTraits, kConfig>;
+  using Staging = typename StagingOf<kTraits, kConfig>::Type;
   static constexpr int kBuffers = Staging::kBuffers;
   static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element);
-  static constexpr int kPieces =
-      kConfig.consumer_m() / kWgmmaM * div_up(kConfig.consumer_n(), Staging::kPieceColumns);  // of a warp, in a tile
+  static constexpr int kBoxRows = kConfig.d_box(kTraits).y;
+  static constexpr int kPieces = div_up(kConfig.consumer_m(), kWgmmaM) *
+                                 div_up(kConfig.consumer_n(), Staging::kPieceColumns);  // of a warp, in a tile
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -87,7 +90,7 @@ class BulkSink {
     const bool follows_itself = piece.number == 0 && kPieces % 2 != 0;
     if (staging_.lane() == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
     if (staging_.lane() == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
-    ptx::bar_warp_sync(~0u);  // the copy engine has read the buffer
+    staging_.sync();  // the copy engine has read the buffer
   }
   HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
@@ -95,8 +98,9 @@ class BulkSink {
   }
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
     ptx::fence_proxy_async();
-    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer
-    const bool inside = piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n;
+    staging_.sync();  // the lanes have written the buffer
+    const int rows = min_of(piece.rows, WgmmaConfig::kStoreRows);
+    const bool inside = piece.row + rows <= args_.m && piece.col + piece.cols <= args_.n;
     // The copy engine leaves out chunks of 16 bytes that lie outside D, but not a part of a chunk.
     const bool in_bulk = piece.cols == kPieceColumns &&
                          (inside || (piece.row < args_.m && piece.col < args_.n && args_.n % kChunkElements == 0));
@@ -108,7 +112,12 @@ class BulkSink {
       }
     }
     if (staging_.lane() == 0) {
-      if (in_bulk) ptx::cp_async_bulk_tensor_2d_store(map_, piece.col, piece.row, piece.buffer);
+#pragma unroll
+      for (int row = 0; row < WgmmaConfig::kStoreRows; row += kBoxRows) {
+        if (in_bulk && row < rows)
+          ptx::cp_async_bulk_tensor_2d_store(map_, piece.col, piece.row + row,
+                                             piece.buffer + row * WgmmaConfig::kStoreRowBytes);
+      }
       ptx::cp_async_bulk_commit_group();  // an empty group if the lanes stored, so that each piece has a group
     }
   }

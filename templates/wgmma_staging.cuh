@@ -18,6 +18,7 @@ struct WgmmaPiece {
   u32 buffer;  // address of its buffer in shared memory
   int cols;
   int stored;  // columns that an earlier piece has stored already
+  int rows;    // rows of the consumer's part of the tile from `row` on: any number, of which the warp stores at most 16
   int row;     // row and column of its first element in D
   int col;
 };
@@ -48,6 +49,9 @@ class WgmmaStaging {
   /// Pieces take the buffers in turns.
   HOTGEMM_DEVICE u32 buffer(int number) const { return buffers_ + number % kBuffers * WgmmaConfig::kStoreBytes; }
 
+  /// Waits for all threads that write to these buffers.
+  static HOTGEMM_DEVICE void sync() { ptx::bar_warp_sync(~0u); }
+
   /// Stores the 16 columns from column `group` * 16 on to the piece's buffer.
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
@@ -55,24 +59,8 @@ class WgmmaStaging {
 
   /// Loads the piece's part of C by way of the piece's buffer. Elements outside of the matrix are zeros.
   HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
-    const int cols = piece.cols, row = piece.row, col = piece.col;
-#pragma unroll 4
-    for (int pass = 0; pass < passes(cols); ++pass) {
-      const Vector at = vector(cols, pass);
-      if (is_uneven(cols) && at.row >= kRows) continue;
-      const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      const u64 c = valid > 0 ? element_address(args_.c, args_.ldc, row + at.row, col + at.col) : args_.c;
-      const u32 shared = in_buffer(piece.buffer, at.row, at.col);
-      if constexpr (kVector > 1) {
-        ptx::cp_async<kVector * kElementBytes>(shared, c, valid * kElementBytes);
-      } else {
-        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(c) : static_cast<u16>(0));
-      }
-    }
-    if constexpr (kVector > 1) {
-      ptx::cp_async_commit_group();
-      ptx::cp_async_wait_group<0>();
-    }
+    const int cols = piece.cols;
+    copy_c(piece);
     ptx::bar_warp_sync(~0u);
     Pairs c = {};
 #pragma unroll
@@ -111,6 +99,7 @@ class WgmmaStaging {
     for (int pass = 0; pass < passes(cols); ++pass) {
       const Vector at = vector(cols, pass);
       if (at.row >= kRows || row + at.row >= args_.m || at.col < piece.stored) continue;
+      if (kConfig.transposed && at.row >= piece.rows) continue;
       const u64 d = element_address(args_.d, args_.ldd, row + at.row, col + at.col);
       const u32 shared = in_buffer(piece.buffer, at.row, at.col);
       if (col + at.col + kVector <= args_.n) {
@@ -123,10 +112,34 @@ class WgmmaStaging {
     }
   }
 
- private:
+ protected:
   HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
     return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
   }
+  /// Copies the warp's rows of C to the piece's buffer. Elements outside of the matrix become zeros.
+  HOTGEMM_DEVICE void copy_c(const WgmmaPiece& piece) const {
+    const int cols = piece.cols, row = piece.row, col = piece.col;
+#pragma unroll 4
+    for (int pass = 0; pass < passes(cols); ++pass) {
+      const Vector at = vector(cols, pass);
+      if (is_uneven(cols) && at.row >= kRows) continue;
+      if (kConfig.transposed && at.row >= piece.rows) continue;
+      const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
+      const u64 c = valid > 0 ? element_address(args_.c, args_.ldc, row + at.row, col + at.col) : args_.c;
+      const u32 shared = in_buffer(piece.buffer, at.row, at.col);
+      if constexpr (kVector > 1) {
+        ptx::cp_async<kVector * kElementBytes>(shared, c, valid * kElementBytes);
+      } else {
+        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(c) : static_cast<u16>(0));
+      }
+    }
+    if constexpr (kVector > 1) {
+      ptx::cp_async_commit_group();
+      ptx::cp_async_wait_group<0>();
+    }
+  }
+
+ private:
   /// The address that this lane passes to ldmatrix and stmatrix. The four matrices are rows 0 to 7 and rows 8 to 15 of
   /// eight columns, then the same rows of the next eight columns.
   HOTGEMM_DEVICE u32 matrix_row(u32 buffer, int col) const {

@@ -57,11 +57,11 @@ FamilyText family_text(const Config&, const GemmTraits&) {
 
 FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
   FamilyText text;
-  text.definitions = wgmma_text({.n = config.consumer_n(),
+  text.definitions = wgmma_text({.n = config.instruction_n(),
                                  .element = traits.element,
                                  .accumulator = traits.accumulator,
-                                 .a_is_k_major = traits.a_is_k_major(),
-                                 .b_is_k_major = traits.b_is_k_major()},
+                                 .a_is_k_major = config.row_tile(traits).k_major,
+                                 .b_is_k_major = config.column_tile(traits).k_major},
                                 "Instruction");
   text.template_argument = ", Instruction";
   if (config.cluster() > 1) text.attributes = " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "emulate/warpgroup.hpp"
+#include "shared/gemm_traits.hpp"
 #include "shared/gemm_types.hpp"
+#include "shared/wgmma_config.hpp"
 
 #include <cstdint>
 #include <type_traits>
@@ -25,5 +27,10 @@ struct EmulatedWgmma {
     wgmma_mma_async({kShape, a, b, accumulate, d});
   }
 };
+
+/// The instruction of a config's kernels.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+using EmulatedWgmmaOf = EmulatedWgmma<kConfig.instruction_n(), kTraits.element, kTraits.accumulator,
+                                      kConfig.row_tile(kTraits).k_major, kConfig.column_tile(kTraits).k_major>;
 
 }  // namespace hotgemm::emulate

@@ -63,6 +63,7 @@ constexpr std::string_view kNames[] = {
     "ldmatrix.x4",
     "ldmatrix.x4.trans",
     "stmatrix.x4",
+    "stmatrix.x4.trans",
     "mma.m16n8k16.f32.f16",
     "mma.m16n8k16.f32.bf16",
     "mma.m16n8k16.f16.f16",

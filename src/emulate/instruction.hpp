@@ -64,6 +64,7 @@ enum class Instruction : std::uint8_t {
   ldmatrix_x4,
   ldmatrix_x4_trans,
   stmatrix_x4,
+  stmatrix_x4_trans,
   mma_m16n8k16_f32_f16,
   mma_m16n8k16_f32_bf16,
   mma_m16n8k16_f16_f16,
@@ -102,7 +103,7 @@ constexpr bool is_warp_wide(Instruction i) { return i >= Instruction::bar_warp_s
 /// a fence.
 constexpr bool is_generic_store(Instruction i) {
   return (i >= Instruction::st_shared_b16 && i <= Instruction::cp_async_cg_16) || i == Instruction::stmatrix_x4 ||
-         i == Instruction::wmma_store_d;
+         i == Instruction::stmatrix_x4_trans || i == Instruction::wmma_store_d;
 }
 
 /// True for an atomic operation. Two atomic operations do not conflict.

@@ -63,15 +63,17 @@ void execute_ldmatrix(Warp& warp, const WarpCall& call) {
   }
 }
 
+/// stmatrix of four 8×8 matrices, the inverse of ldmatrix.
+template <bool kTransposed>
 void execute_stmatrix(Warp& warp, const WarpCall& call) {
   const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const std::size_t i = lane / 8, g = lane % 8;
     MatrixRow row;
-    for (std::size_t t = 0; t < 4; ++t) {
-      const u32 pair = operands_of<MatrixOperands>(call, 4 * g + t).r[i];
-      row[2 * t] = static_cast<std::uint16_t>(pair);
-      row[2 * t + 1] = static_cast<std::uint16_t>(pair >> 16);
+    for (std::size_t c = 0; c < 8; ++c) {
+      const std::size_t source = kTransposed ? 4 * c + g / 2 : 4 * g + c / 2;  // the lane with element (g, c)
+      const u32 pair = operands_of<MatrixOperands>(call, source).r[i];
+      row[c] = static_cast<std::uint16_t>(pair >> (kTransposed ? g : c) % 2 * 16);
     }
     Thread& thread = *warp.lanes[lane];
     thread.block->shared().write(thread, call.instruction, operands_of<MatrixOperands>(call, lane).shared, row.data(),
@@ -275,7 +277,8 @@ void ldmatrix(Instruction instruction, u32 (&r)[4], u32 shared) {
 void stmatrix(Instruction instruction, u32 shared, const u32 (&r)[4]) {
   u32 registers[4] = {r[0], r[1], r[2], r[3]};
   MatrixOperands operands{shared, registers};
-  meet_all_lanes(instruction, &operands, execute_stmatrix);
+  const bool is_transposed = instruction == Instruction::stmatrix_x4_trans;
+  meet_all_lanes(instruction, &operands, is_transposed ? execute_stmatrix<true> : execute_stmatrix<false>);
 }
 
 void mma_m16n8k16(Instruction instruction, float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {

@@ -17,7 +17,7 @@ void meet_all_lanes(Instruction instruction, void* operands, Warp::Execute execu
 /// ldmatrix.x2, ldmatrix.x4: lanes 8i … 8i+7 give the addresses of the rows of matrix i.
 void ldmatrix(Instruction instruction, std::uint32_t (&r)[2], std::uint32_t shared);
 void ldmatrix(Instruction instruction, std::uint32_t (&r)[4], std::uint32_t shared);
-/// stmatrix.x4.
+/// stmatrix.x4, with or without .trans: the inverse of ldmatrix.
 void stmatrix(Instruction instruction, std::uint32_t shared, const std::uint32_t (&r)[4]);
 
 /// mma.m16n8k16 with f32 accumulators. Products are exact; their sum with the accumulator is computed in f64 and

@@ -7,12 +7,15 @@ namespace {
 
 enum class Schedule { cooperative, split_n, ping_pong, one_tile, one_tile_split_n };
 
-/// Tiles with block_m rows and first_n to last_n columns, in steps of `step`.
+/// Tiles of which one side, that of the 64 rows of an instruction, has `tall` elements, and the other side `first` to
+/// `last`, in steps of `step`. The tall side runs along m, or along n if the tiles are transposed. The schedules mean
+/// the sides in the same way: `split_n` divides the other side among the consumers.
 struct WgmmaTiles {
   Schedule schedule;
   int consumers;
-  int block_m;
-  int first_n, last_n, step;
+  int tall;
+  int first, last, step;
+  bool transposed = false;
 };
 
 // clang-format off
@@ -54,6 +57,18 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
     {Schedule::one_tile_split_n, 2, 192,  64, 192, 64},
 };
 
+/// Transposed tiles, for problems whose m wastes much of the last 64 rows: a tile has any multiple of eight as its rows.
+constexpr WgmmaTiles kTransposedTiles[] = {
+    {Schedule::cooperative,      1,  64,   8,  72,  8, true},
+    {Schedule::cooperative,      1,  64,  80, 128, 16, true},
+    {Schedule::cooperative,      2, 128,  16, 208, 16, true},
+    {Schedule::cooperative,      2, 256,  32, 128, 32, true},
+    {Schedule::ping_pong,        2, 128,  72, 200, 16, true},
+    {Schedule::one_tile,         1,  64,   8,  72,  8, true},
+    {Schedule::one_tile,         1,  64,  80, 128, 16, true},
+    {Schedule::one_tile,         2, 128,  16, 128, 16, true},
+};
+
 /// Column counts for which every layout can use a wide swizzle.
 constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
@@ -68,6 +83,9 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::split_n,          2, 192, 128, 192, 64},
     {Schedule::ping_pong,        2,  64, 128, 256, 64},
     {Schedule::ping_pong,        2, 128,  64, 192, 64},
+    {Schedule::cooperative,      1,  64,  16,  96, 16, true},
+    {Schedule::one_tile,         1,  64,  16,  96, 16, true},
+    {Schedule::one_tile,         2, 128,  16,  96, 16, true},
 };
 // clang-format on
 
@@ -78,12 +96,14 @@ constexpr int kNarrowAnchorExtent = 96;  // anchors up to this extent have a k-t
 
 constexpr const ArchLimits& hopper() { return *find_arch_limits(90); }
 
-constexpr WgmmaConfig tile_config(const WgmmaTiles& tiles, int block_n) {
+constexpr WgmmaConfig tile_config(const WgmmaTiles& tiles, int other) {
   WgmmaConfig config;
-  config.block_m = tiles.block_m;
-  config.block_n = block_n;
+  config.transposed = tiles.transposed;
+  config.block_m = tiles.transposed ? other : tiles.tall;
+  config.block_n = tiles.transposed ? tiles.tall : other;
   config.consumers = tiles.consumers;
-  config.split_n = tiles.schedule == Schedule::split_n || tiles.schedule == Schedule::one_tile_split_n;
+  const bool splits_other = tiles.schedule == Schedule::split_n || tiles.schedule == Schedule::one_tile_split_n;
+  config.split_n = config.consumers > 1 && tiles.schedule != Schedule::ping_pong && splits_other != tiles.transposed;
   config.ping_pong = tiles.schedule == Schedule::ping_pong;
   config.one_tile = tiles.schedule == Schedule::one_tile || tiles.schedule == Schedule::one_tile_split_n;
   return config;
@@ -91,7 +111,7 @@ constexpr WgmmaConfig tile_config(const WgmmaTiles& tiles, int block_n) {
 
 template <class Visit>
 constexpr void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
-  for (int n = tiles.first_n; n <= tiles.last_n; n += tiles.step) visit(tile_config(tiles, n));
+  for (int other = tiles.first; other <= tiles.last; other += tiles.step) visit(tile_config(tiles, other));
 }
 
 /// False if a tile of the menu is illegal for every problem, which is a mistake in the menu.
@@ -105,7 +125,7 @@ constexpr bool are_legal(const auto& lines) {
   }
   return are;
 }
-static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors),
+static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -154,9 +174,13 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
 
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
   std::vector<WgmmaConfig> menu;
-  for (const WgmmaTiles& tiles : kWgmmaTiles) {
-    for_each_tile(tiles, [&](const WgmmaConfig& config) { append_pipelines(config, traits, menu); });
-  }
+  const auto append = [&](const auto& lines) {
+    for (const WgmmaTiles& tiles : lines) {
+      for_each_tile(tiles, [&](const WgmmaConfig& config) { append_pipelines(config, traits, menu); });
+    }
+  };
+  append(kWgmmaTiles);
+  append(kTransposedTiles);
   return menu;
 }
 

@@ -62,15 +62,17 @@ Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device
 /// Tensor-core cycles for a k-tile. An instruction reads both operands from shared memory. For a narrow instruction
 /// these reads are the limit: measured rates fall below n = 64.
 double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t) {
-  const double instructions = (c.block_m / kWgmmaM) * (c.block_n / c.consumer_n()) * c.b_tile(t).k_steps();
-  const double n = c.consumer_n();
+  const double n = c.instruction_n();
+  const double instructions = c.block_m * c.block_n / (kWgmmaM * n) * c.b_tile(t).k_steps();
   const double read = (kWgmmaM + n) * kWgmmaKBytes;
   return instructions * std::max(n / 2 / kSustained, read / kSharedBytes);
 }
 
 double shared_cycles(const WgmmaConfig& c, const GemmTraits& t) {
-  const double m_blocks = c.block_m / kWgmmaM, n_pieces = c.block_n / c.consumer_n();
-  const double read = (n_pieces * c.block_m + m_blocks * c.block_n) * c.block_k * size_bytes(t.element);
+  // Each instruction reads its 64 rows and all of its columns.
+  const double rows = c.transposed ? c.block_n : c.block_m, columns = c.transposed ? c.block_m : c.block_n;
+  const double read =
+      (columns / c.instruction_n() * rows + rows / kWgmmaM * columns) * c.block_k * size_bytes(t.element);
   return (read + kWriteShare * c.stage_bytes(t)) / kSharedBytes;
 }
 

@@ -12,4 +12,11 @@ HOTGEMM_DEVICE void stmatrix_x4(u32 shared, const u32 (&r)[4]) {
               : "memory");
 }
 
+/// The inverse of ldmatrix_x4_trans: the same, but each matrix is stored transposed.
+HOTGEMM_DEVICE void stmatrix_x4_trans(u32 shared, const u32 (&r)[4]) {
+  HOTGEMM_PTX("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(r[0]),
+              "r"(r[1]), "r"(r[2]), "r"(r[3])
+              : "memory");
+}
+
 }  // namespace hotgemm::ptx

@@ -49,6 +49,7 @@ struct WgmmaConfig {
   int cluster_m = 1;
   int cluster_n = 1;
   int blocks_per_sm = 1;
+  bool transposed = false;
 
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
@@ -75,6 +76,9 @@ struct WgmmaConfig {
           config.cluster_n);
     visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
           config.blocks_per_sm);
+    visit(AddedField{"transposed", "t", FieldKind::tile,
+                     "1: the 64 rows of an instruction are columns of D, and its columns are rows of D", false},
+          config.transposed);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
@@ -87,6 +91,14 @@ struct WgmmaConfig {
   constexpr int first_col(int consumer) const { return split_n ? consumer * consumer_n() : 0; }
   /// The number of consumers that read a stage.
   constexpr int readers() const { return ping_pong ? 1 : consumers; }
+
+  // The view of the instruction. The part of a consumer is `instructions()` times 64 rows of `instruction_n()` columns.
+  // These are rows and columns of D, or of D^T = B^T A^T if the config is transposed.
+  constexpr int instruction_n() const { return transposed ? consumer_m() : consumer_n(); }
+  constexpr int instructions() const { return (transposed ? consumer_n() : consumer_m()) / kWgmmaM; }
+  /// The operand whose rows, or columns, are the rows of the instruction, and the other operand.
+  constexpr WgmmaTile row_tile(const GemmTraits& t) const { return transposed ? b_tile(t) : a_tile(t); }
+  constexpr WgmmaTile column_tile(const GemmTraits& t) const { return transposed ? a_tile(t) : b_tile(t); }
 
   constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(t, block_m, t.a_is_k_major(), consumer_m()); }
   constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(t, block_n, t.b_is_k_major(), consumer_n()); }
@@ -102,7 +114,8 @@ struct WgmmaConfig {
     return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
   }
 
-  // A warp stores 128 bytes of each of its 16 rows of D at a time, through two buffers, or one if two do not fit.
+  // A warp stores 128 bytes of each of its 16 rows of D at a time, through two buffers, or one if two do not fit. If
+  // the config is transposed, a consumer stores 64 rows at a time, and its warps divide them among them.
   static constexpr int kStoreRows = 16;
   static constexpr int kStoreRowBytes = 128;
   static constexpr int kStoreBytes = kStoreRows * kStoreRowBytes;
@@ -115,14 +128,18 @@ struct WgmmaConfig {
 
   // Shared memory: stages, buffers of D, barriers.
   constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
-  /// True if the copy engine stores D, in boxes of 16 rows of 128 bytes, with a swizzle of 128 bytes.
+  /// The number of a consumer's warps that have rows to store.
+  constexpr int store_warps() const { return transposed ? min_of(div_up(consumer_m(), kStoreRows), 4) : 4; }
+  /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
     return t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
   }
-  static constexpr BoxExtent d_box(const GemmTraits& t) { return {store_cols(t), kStoreRows}; }
+  constexpr BoxExtent d_box(const GemmTraits& t) const {
+    return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};
+  }
   constexpr int warp_store_bytes(const GemmTraits& t) const { return store_buffers(t) * kStoreBytes; }
   constexpr int barrier_offset(const GemmTraits& t) const {
-    return store_offset(t) + consumers * 4 * warp_store_bytes(t);
+    return store_offset(t) + consumers * store_warps() * warp_store_bytes(t);
   }
   constexpr int smem_bytes(const GemmTraits& t) const { return smem_bytes(t, store_buffers(t)); }
 
@@ -154,7 +171,8 @@ struct WgmmaConfig {
     return {outer, block_k, k_major, swizzle_bytes, size_bytes(t.element)};
   }
   constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
-    return store_offset(t) + consumers * 4 * buffers * kStoreBytes + (2 * stages + (ping_pong ? consumers : 0)) * 8;
+    const int stored = consumers * store_warps() * buffers * kStoreBytes;
+    return store_offset(t) + stored + (2 * stages + (ping_pong ? consumers : 0)) * 8;
   }
 };
 
@@ -174,18 +192,20 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
   if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
-  if (c.block_m < 64 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
+  if (c.block_m < 8 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
+  if (c.instructions() < 1 || c.instruction_n() < 8) return false;
   if (c.block_m % c.consumer_m() != 0 || c.block_n % c.consumer_n() != 0) return false;
-  if (c.consumer_m() % kWgmmaM != 0 || c.consumer_n() % 8 != 0 || c.consumer_n() > 256) return false;
+  const int rows = c.transposed ? c.consumer_n() : c.consumer_m();
+  if (rows % kWgmmaM != 0 || c.instruction_n() % 8 != 0 || c.instruction_n() > 256) return false;
   if (c.block_k != 64 && c.block_k != 128) return false;
-  const WgmmaTile a = c.a_tile(t), b = c.b_tile(t);
-  if (!b.k_major && c.consumer_n() % b.slab_elements() != 0) return false;
+  const WgmmaTile a = c.a_tile(t), b = c.b_tile(t), columns = c.column_tile(t);
+  if (!columns.k_major && c.instruction_n() % columns.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
-  const int instruction = c.accumulator_registers(t) / (c.consumer_m() / kWgmmaM);
+  const int instruction = c.accumulator_registers(t) / c.instructions();
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   // Registers that are live beside the accumulators: with fewer, kernels spill.
   const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);

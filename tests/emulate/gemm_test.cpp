@@ -215,6 +215,27 @@ TEST(EmulatedKernels, WgmmaKeepsItsTurnsWithOneKTile) {
   EXPECT_GT(tested, 4U);
 }
 
+/// Transposed tiles of the last rows of D: some warps have no rows, or eight of their sixteen.
+TEST(EmulatedKernels, WgmmaTransposesAnyRowsAndColumns) {
+  std::uint64_t seed = 1;
+  std::size_t tested = 0;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    const auto* const config = std::get_if<WgmmaConfig>(&kernel.config);
+    if (config == nullptr || !config->transposed) continue;
+    for (const Size& size : {Size{1, 137, 72}, Size{7, 65, 40}, Size{8, 192, 130}, Size{77, 203, 64}}) {
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k), .data_seed = seed};
+      if (kernel.traits.reads_c) {
+        c.beta = -1.0f;
+        c.in_place = seed % 2 == 0;
+      }
+      expect_right(kernel, c, seed++);
+      if (HasFailure()) return;
+    }
+    ++tested;
+  }
+  EXPECT_GT(tested, 40U);
+}
+
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
   const GemmCase c{.problem = {{.m = 130, .n = 72, .k = 88}, kWide}, .packed = true};
   for (const GemmKernel& kernel : gemm_kernels()) {

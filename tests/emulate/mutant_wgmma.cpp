@@ -11,6 +11,7 @@ namespace {
 constexpr GemmTraits kWide{.op_a = Op::n, .op_b = Op::n};
 constexpr GemmTraits kKMajor{.accumulator = DType::f16, .op_a = Op::n, .op_b = Op::t, .vec_d = 1};
 constexpr GemmTraits kTransposed{.op_a = Op::t, .op_b = Op::t, .reads_c = true, .vec_d = 2};
+constexpr GemmTraits kReadsC{.op_a = Op::n, .op_b = Op::n, .reads_c = true};
 constexpr GemmTraits kOuterMajor{.element = DType::bf16, .op_a = Op::t, .op_b = Op::n, .reads_c = true};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
@@ -18,12 +19,13 @@ constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .co
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
 constexpr WgmmaConfig kOneTileBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
+constexpr WgmmaConfig kFewRows{.block_m = 24, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2, .transposed = true};
+constexpr WgmmaConfig kSomeRows{.block_m = 72, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 GemmKernel kernel() {
-  using Instruction = EmulatedWgmma<kConfig.consumer_n(), kTraits.element, kTraits.accumulator, kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
-  return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>};
+  return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
 }
 
 const GemmKernel kKernels[] = {
@@ -33,6 +35,8 @@ const GemmKernel kKernels[] = {
     kernel<kWide, kOneTileBelow>(),
     kernel<kOuterMajor, kBelow>(),
     kernel<kWide, kBeside>(),
+    kernel<kReadsC, kFewRows>(),
+    kernel<kKMajor, kSomeRows>(),
 };
 // clang-format on
 

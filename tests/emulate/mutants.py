@@ -209,11 +209,11 @@ MUTANTS = {
     # ---- family wgmma: epilogue ----
     "wgmma_no_barrier_before_store": (
         "wgmma_sink.cuh",
-        "    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer, and have read the other one if there are two\n", ""),
+        "    staging_.sync();  // the lanes have written the buffer, and have read the other one if there are two\n", ""),
     "wgmma_no_barrier_before_bulk_store": (
-        "wgmma_sink.cuh", "    ptx::bar_warp_sync(~0u);  // the lanes have written the buffer\n", ""),
+        "wgmma_sink.cuh", "    staging_.sync();  // the lanes have written the buffer\n", ""),
     "wgmma_no_barrier_before_stage": (
-        "wgmma_sink.cuh", "    ptx::bar_warp_sync(~0u);  // the copy engine has read the buffer\n", ""),
+        "wgmma_sink.cuh", "    staging_.sync();  // the copy engine has read the buffer\n", ""),
     "wgmma_no_proxy_fence": ("wgmma_sink.cuh", "    ptx::fence_proxy_async();\n", ""),
     "wgmma_one_store_too_many_in_flight": (
         "wgmma_sink.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>", "cp_async_bulk_wait_group_read<kBuffers>"),
@@ -228,6 +228,35 @@ MUTANTS = {
         "wgmma_staging.cuh", "row + at.row >= args_.m ||", "row + at.row > args_.m ||"),
     "wgmma_columns_off_by_one": (
         "wgmma_staging.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
+    # ---- family wgmma: transposed products ----
+    "wgmma_operands_of_the_transposed_exchanged": (
+        "wgmma.cuh", "kConfig.transposed ? first_b : first_a,", "first_a,"),
+    "wgmma_warps_of_a_consumer_do_not_meet": (
+        "wgmma_transposed.cuh", "    ptx::bar_sync(1 + ptx::thread_index() / kWarpgroupThreads, kWarpgroupThreads);",
+        "    ptx::bar_warp_sync(~0u);"),
+    "wgmma_consumers_meet_at_one_barrier": (
+        "wgmma_transposed.cuh", "ptx::bar_sync(1 + ptx::thread_index() / kWarpgroupThreads,", "ptx::bar_sync(1,"),
+    "wgmma_c_used_before_all_warps_have_copied": (
+        "wgmma_transposed.cuh", "    sync();  // all warps have copied their rows of C\n", ""),
+    "wgmma_stored_without_transposing": ("wgmma_transposed.cuh", "ptx::stmatrix_x4_trans(", "ptx::stmatrix_x4("),
+    "wgmma_c_loaded_without_transposing": ("wgmma_transposed.cuh", "ptx::ldmatrix_x4_trans(", "ptx::ldmatrix_x4("),
+    "wgmma_columns_of_another_warp": ("wgmma_transposed.cuh", "warp() * 16 + this->lane()", "this->lane()"),
+    "wgmma_every_warp_stores_rows": (
+        "wgmma_transposed.cuh", ".rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,",
+        ".rows = WgmmaConfig::kStoreRows,"),
+    "wgmma_c_of_the_next_tile": (
+        "wgmma_staging.cuh",
+        "at.row >= kRows) continue;\n      if (kConfig.transposed && at.row >= piece.rows) continue;\n      const int valid",
+        "at.row >= kRows) continue;\n      const int valid"),
+    "wgmma_lanes_store_rows_of_the_next_tile": (
+        "wgmma_staging.cuh",
+        "at.col < piece.stored) continue;\n      if (kConfig.transposed && at.row >= piece.rows) continue;\n",
+        "at.col < piece.stored) continue;\n"),
+    "wgmma_box_of_the_next_tile": ("wgmma_sink.cuh", "if (in_bulk && row < rows)", "if (in_bulk)"),
+    "wgmma_eight_rows_of_c_read_as_sixteen": (
+        "wgmma_transposed.cuh", "is_half ? 0 : this->lane() / 16 * 8", "this->lane() / 16 * 8"),
+    "wgmma_no_buffer_for_the_last_rows": (
+        "shared/wgmma_config.hpp", "min_of(div_up(consumer_m(), kStoreRows), 4)", "min_of(max_of(consumer_m() / kStoreRows, 1), 4)"),
     # ---- family wmma ----
     "wmma_tile_overwritten_while_it_is_read": ("wmma.cuh", "      ptx::bar_sync();  // the tile before has been read\n", ""),
     "wmma_products_before_the_tile_is_there": (

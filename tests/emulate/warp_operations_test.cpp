@@ -94,6 +94,23 @@ TEST_F(WarpOperations, StmatrixUndoesLdmatrix) {
   });
 }
 
+TEST_F(WarpOperations, StmatrixTransUndoesLdmatrixTrans) {
+  run_warp([] {
+    store_matrices();
+    u32 r[4], t[4];
+    ptx::ldmatrix_x4_trans(t, row_of_lane());
+    ptx::stmatrix_x4_trans(row_of_lane() + 1024, t);
+    ptx::ldmatrix_x4(r, row_of_lane());
+    ptx::stmatrix_x4_trans(row_of_lane() + 2048, r);  // the transposed matrices
+    ptx::bar_warp_sync(~0u);
+    const u32 matrix = thread_index() / 8, row = thread_index() % 8;
+    for (u32 c = 0; c < 8; ++c) {
+      EXPECT_EQ(ptx::ld_shared_b16(row_of_lane() + 1024 + 2 * c), 64 * matrix + 8 * row + c);
+      EXPECT_EQ(ptx::ld_shared_b16(row_of_lane() + 2048 + 2 * c), 64 * matrix + 8 * c + row);
+    }
+  });
+}
+
 /// The row and column of the elements that a lane holds, from the figures of the PTX ISA for mma.m16n8k16.
 std::pair<int, int> a_place(int lane, int i) {  // a0 … a7
   const int row = lane / 4 + ((i < 2 || (i >= 4 && i < 6)) ? 0 : 8);

@@ -38,6 +38,7 @@ using namespace hotgemm;
 extern "C" __global__ void hotgemm_instructions() {
   const u32 r[4] = {1, 2, 3, 4};
   ptx::stmatrix_x4(ptx::dynamic_shared_base(), r);
+  ptx::stmatrix_x4_trans(ptx::dynamic_shared_base() + 512, r);
 })";
 
 constexpr std::string_view kHopper = R"(

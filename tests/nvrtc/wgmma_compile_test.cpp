@@ -38,8 +38,8 @@ GemmTraits traits_in_turn(std::size_t turn, bool reads_c) {
 }
 
 /// The fields that determine how registers are divided.
-std::array<int, 5> kind_of(const WgmmaConfig& c) {
-  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm};
+std::array<int, 6> kind_of(const WgmmaConfig& c) {
+  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm, c.transposed};
 }
 
 TEST_F(WgmmaCompile, EveryAnchor) {
@@ -62,7 +62,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
   for (const Layout& layout : kLayouts) {
     for (const bool reads_c : {false, true}) {
       const GemmTraits traits = make_traits({DType::bf16, DType::f32}, layout, reads_c);
-      std::map<std::array<int, 5>, WgmmaConfig> largest;
+      std::map<std::array<int, 6>, WgmmaConfig> largest;
       for (const WgmmaConfig& config : wgmma_menu(traits)) {
         WgmmaConfig& most = largest.try_emplace(kind_of(config), config).first->second;
         if (config.accumulator_registers(traits) > most.accumulator_registers(traits)) most = config;

@@ -101,6 +101,9 @@ TEST(WgmmaMenu, HasEveryScheduleInEveryLayout) {
     EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.one_tile && c.blocks_per_sm == 4; }));
     EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.consumers == 3 && !c.one_tile; }));
     EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.block_k == 128; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.transposed && c.ping_pong; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.transposed && c.one_tile && c.block_m == 16; }));
+    EXPECT_TRUE(contains(menu, [](const WgmmaConfig& c) { return c.transposed && !c.one_tile && c.block_m == 16; }));
   });
 }
 

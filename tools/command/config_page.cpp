@@ -75,7 +75,7 @@ std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
       "a consumer's tile = {} products m64n{}k16 per 16 of k; {} accumulator registers per thread\n"
       "a stage = A {} + B {} bytes; {} stages: {} bytes of shared memory",
       c.block_m, c.block_n, c.block_k, c.consumers, c.consumer_m(), c.consumer_n(), c.threads(), c.cluster_m,
-      c.cluster_n, c.consumer_m() / kWgmmaM, c.consumer_n(), c.accumulator_registers(traits), c.a_tile(traits).bytes(),
+      c.cluster_n, c.instructions(), c.instruction_n(), c.accumulator_registers(traits), c.a_tile(traits).bytes(),
       c.b_tile(traits).bytes(), c.stages, c.smem_bytes(traits));
 }
 

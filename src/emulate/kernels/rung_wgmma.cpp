@@ -13,9 +13,7 @@ std::span<const GemmKernel> emulated_rungs<WgmmaConfig>() {
       constexpr GemmTraits kTraits = kRungTraits<kIndex>;
       constexpr WgmmaConfig kConfig = kRungConfig<WgmmaConfig, kIndex>;
       static_assert(is_legal(kConfig, kTraits, *find_arch_limits(90)));
-      using Instruction = EmulatedWgmma<kConfig.consumer_n(), kTraits.element, kTraits.accumulator,
-                                        kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
-      made.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>});
+      made.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>});
     });
     return made;
   }();

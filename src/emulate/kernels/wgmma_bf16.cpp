@@ -4,7 +4,11 @@ namespace hotgemm::emulate {
 
 template <>
 std::span<const GemmKernel> emulated_kernels<WgmmaConfig, DType::bf16, DType::f32>() {
-  static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::bf16, DType::f32, 2, 3>();
+  static const std::vector<GemmKernel> kernels = [] {
+    std::vector<GemmKernel> made = make_wgmma_kernels<DType::bf16, DType::f32, 2, 3>();
+    add_transposed_kernels<DType::bf16, DType::f32, 0, 3>(made);
+    return made;
+  }();
   return kernels;
 }
 

@@ -25,6 +25,17 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 256, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 2},
     {.block_m = 320, .block_n = 64, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2},
 };
+/// The same with transposed products: rows of D that fill 64 rows, that leave 16 or 8 of them, and that are few.
+inline constexpr WgmmaConfig kTransposedConfigs[] = {
+    {.block_m = 8,   .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .transposed = true},
+    {.block_m = 72,  .block_n = 64,  .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2, .blocks_per_sm = 2, .transposed = true},
+    {.block_m = 80,  .block_n = 128, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2, .transposed = true},
+    {.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 2, .ping_pong = true, .stages = 3, .transposed = true},
+    {.block_m = 32,  .block_n = 128, .block_k = 128, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2, .cluster_n = 2, .transposed = true},
+    {.block_m = 96,  .block_n = 128, .block_k = 64,  .consumers = 1, .stages = 2, .cluster_m = 2, .transposed = true},
+    {.block_m = 48,  .block_n = 64,  .block_k = 64,  .consumers = 3, .stages = 4, .transposed = true},
+    {.block_m = 128, .block_n = 192, .block_k = 64,  .consumers = 3, .split_n = true, .stages = 2, .transposed = true},
+};
 /// Access width for C and D, and whether C is read. Each config takes the next one for each layout.
 struct WgmmaAccess {
   int vec_d;
@@ -43,9 +54,7 @@ void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
                                .reads_c = kAccess.reads_c,
                                .vec_d = kAccess.vec_d};
   if constexpr (is_legal(kConfig, kTraits, *find_arch_limits(90))) {
-    using Instruction =
-        EmulatedWgmma<kConfig.consumer_n(), kElement, kAccumulator, kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
-    kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>});
+    kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>});
   }
 }
 
@@ -71,5 +80,23 @@ std::vector<GemmKernel> make_wgmma_kernels() {
   add_layout.template operator()<3>();
   return kernels;
 }
+
+/// `kCount` transposed configs from `kFirst` on, each once in every layout.
+template <DType kElement, DType kAccumulator, int kFirst, int kCount>
+void add_transposed_kernels(std::vector<GemmKernel>& kernels) {
+  const auto add_config = [&]<int kConfig, int... kLayout>(std::integer_sequence<int, kLayout...>) {
+    (add_wgmma_kernel<kElement, kAccumulator, kLayout, kWgmmaAccesses[(2 * kConfig + kLayout) % 7],
+                      kTransposedConfigs[kConfig]>(kernels),
+     ...);
+  };
+  [&]<int... kConfig>(std::integer_sequence<int, kConfig...>) {
+    (add_config.template operator()<kFirst + kConfig>(std::make_integer_sequence<int, 4>{}), ...);
+  }
+  (std::make_integer_sequence<int, kCount>{});
+}
+
+/// The transposed kernels with f16 elements and f32 sums. They have a unit of their own, because it takes long to
+/// compile.
+std::vector<GemmKernel> make_transposed_f16_kernels();
 
 }  // namespace hotgemm::emulate

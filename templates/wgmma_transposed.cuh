@@ -1,0 +1,161 @@
+#pragma once
+
+// The epilogue of transposed configs of family `wgmma`. Their accumulators hold D^T = B^T A^T: lane 4g + t of a warp
+// has the elements of D in the warp's columns g and g + 8, and in rows 2t and 2t + 1 of each eight.
+//
+// The warps of a consumer have 16 columns each. They exchange elements in shared memory, so that each warp stores rows
+// of 64 columns:
+//
+//                    warp 0    warp 1    warp 2    warp 3     stmatrix.trans
+//   buffer of warp 0 ┌─────────┬─────────┬─────────┬─────────┐
+//                    │ 16 × 16 │         │         │         │ rows 0 to 15, which warp 0 stores
+//   buffer of warp 1 ├─────────┼─────────┼─────────┼─────────┤
+//                    │         │         │         │         │ rows 16 to 31, which warp 1 stores
+//                    └─────────┴─────────┴─────────┴─────────┘ …
+
+#include "ptx/index.hpp"
+#include "ptx/mma.hpp"
+#include "ptx/named_barrier.hpp"
+#include "ptx/stmatrix.hpp"
+#include "ptx/warp.hpp"
+#include "shared/fragment.hpp"
+#include "wgmma_epilogue.cuh"
+#include "wgmma_staging.cuh"
+
+namespace hotgemm {
+
+/// The buffers of a consumer. A piece is a warp's part of 64 rows and 64 columns of D, or of the rows that are left.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
+  using Base = WgmmaStaging<kTraits, kConfig>;
+  static constexpr int kRows = WgmmaConfig::kStoreRows;
+  static constexpr int kRowsAtOnce = kRows * (kWarpgroupThreads / kWarpSize);
+
+ public:
+  using Pairs = typename Base::Pairs;
+  static_assert(Base::kPieceColumns == kWgmmaM);
+
+  /// The number of pieces below each other, and the rows of piece `number` that the warps of the consumer have
+  /// together.
+  static constexpr int kPiecesBelow = div_up(kConfig.consumer_m(), kRowsAtOnce);
+  static constexpr int first_row(int number) { return number % kPiecesBelow * kRowsAtOnce; }
+  static constexpr int rows(int number) { return min_of(kRowsAtOnce, kConfig.consumer_m() - first_row(number)); }
+
+  using Base::Base;
+
+  /// The warp's number in its consumer.
+  static HOTGEMM_DEVICE int warp() { return ptx::thread_index() % kWarpgroupThreads / kWarpSize; }
+
+  static HOTGEMM_DEVICE void sync() {
+    ptx::bar_sync(1 + ptx::thread_index() / kWarpgroupThreads, kWarpgroupThreads);  // barrier 0 is that of the block
+  }
+
+  /// Stores the warp's 16 columns of rows `group` * 16 to `group` * 16 + 15.
+  HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
+    ptx::stmatrix_x4_trans(matrix_row(piece, group, this->lane() / 16 * 8), pairs);
+  }
+
+  /// Loads the part of C that belongs to this warp's accumulators.
+  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
+    this->copy_c(piece);
+    sync();  // all warps have copied their rows of C
+    Pairs c = {};
+#pragma unroll
+    for (int group = 0; group < div_up(rows(piece.number), kRows); ++group) {
+      // If eight rows are left, the buffer has no C after them, so the same two matrices are loaded twice.
+      const bool is_half = rows(piece.number) - group * kRows < kRows;
+      ptx::ldmatrix_x4_trans(c.at[group], matrix_row(piece, group, is_half ? 0 : this->lane() / 16 * 8));
+    }
+    ptx::bar_warp_sync(~0u);  // the warp overwrites only elements that it has loaded itself
+    return c;
+  }
+
+ private:
+  /// The address that this lane passes to ldmatrix and stmatrix. The four matrices are columns 0 to 7 and columns 8 to
+  /// 15 of eight rows, then the same columns of the next eight rows, whose number is `first`.
+  HOTGEMM_DEVICE u32 matrix_row(const WgmmaPiece& piece, int group, int first) const {
+    const int buffer = (group - warp()) * kConfig.warp_store_bytes(kTraits);  // counted from this warp's own
+    return Base::in_buffer(piece.buffer + static_cast<u32>(buffer), first + this->lane() % 8,
+                           warp() * 16 + this->lane() / 8 % 2 * 8);
+  }
+};
+
+template <GemmTraits kTraits, WgmmaConfig kConfig, bool kTransposed = kConfig.transposed>
+struct StagingOf {
+  using Type = WgmmaStaging<kTraits, kConfig>;
+};
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+struct StagingOf<kTraits, kConfig, true> {
+  using Type = TransposedStaging<kTraits, kConfig>;
+};
+
+/// All warps of a consumer store 64 rows and 64 columns of D together.
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class ResultSink>
+class TransposedEpilogue {
+  using Staging = TransposedStaging<kTraits, kConfig>;
+  static constexpr int kInstructions = kConfig.instructions();
+
+ public:
+  using Accumulator = WgmmaAccumulator<kTraits.accumulator, kConfig.instruction_n()>;
+  using Sink = ResultSink;
+
+  /// `buffers` are those of this warp, in shared memory.
+  HOTGEMM_DEVICE TransposedEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
+      : args_(args.gemm), lane_(lane), sink_(args, lane, buffers) {}
+
+  /// Stores the consumer's part of the tile. The first rows that this warp stores begin at `row`, `col` of D.
+  HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
+#pragma unroll
+    for (int i = 0; i < kInstructions * Staging::kPiecesBelow; ++i) {
+      const int beside = i / Staging::kPiecesBelow;
+      store_piece(accumulators[beside], {.number = i,
+                                         .buffer = sink_.buffer(i),
+                                         .cols = kWgmmaM,
+                                         .stored = 0,
+                                         .rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,
+                                         .row = row + Staging::first_row(i),
+                                         .col = col + beside * kWgmmaM});
+    }
+    sink_.end_tile();
+  }
+
+ private:
+  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, const WgmmaPiece& piece) const {
+    sink_.open(piece, Op::kReadsC);
+    typename Sink::Pairs c = {};
+    if constexpr (Op::kReadsC) c = sink_.load_c(piece);
+    const int rows = Staging::rows(piece.number);
+#pragma unroll
+    for (int group = 0; group < div_up(rows, 16); ++group) {
+      u32 pairs[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = group * 16 + i / 2 * 8;
+        const int element = (Staging::first_row(piece.number) + row) / 2 + i % 2 * 2;
+        const Element2d in_block = accumulator_element(lane_, i % 2 * 2);  // of the transposed tile
+        const Element2d at = {piece.row + row + in_block.col - Staging::warp() * WgmmaConfig::kStoreRows,
+                              piece.col + Staging::warp() * 16 + in_block.row};
+        pairs[i] = row < rows
+                       ? Op::pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
+                       : 0;
+      }
+      sink_.put(piece, group, pairs);
+    }
+    sink_.close(piece);
+  }
+
+  const GemmArgs& args_;
+  int lane_;
+  Sink sink_;
+};
+
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class Sink, bool kTransposed = kConfig.transposed>
+struct EpilogueOf {
+  using Type = WgmmaEpilogue<kTraits, kConfig, Op, Sink>;
+};
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class Sink>
+struct EpilogueOf<kTraits, kConfig, Op, Sink, true> {
+  using Type = TransposedEpilogue<kTraits, kConfig, Op, Sink>;
+};
+
+}  // namespace hotgemm
