@@ -44,6 +44,7 @@ inline std::vector<RepackCase> repack_cases() {
   for (const int cols : {1, 3, 8, 31, 64, 130}) {
     cases.push_back({{.rows = 70, .cols = cols, .gap = 0, .offset = 2}, {.rows = 5, .cols = cols, .gap = 3}, 1});
   }
+  cases.push_back({{.rows = 40, .cols = 72, .gap = 8}, {.rows = 40, .cols = 8, .gap = 56}});
   cases.push_back({{.rows = 1, .cols = 1, .offset = 6}, {.rows = 1, .cols = 2345, .offset = 14}});
   cases.push_back({{.rows = 30, .cols = 1101, .offset = 10}, {.rows = 24, .cols = 1100, .gap = 1, .offset = 8}, 1});
   return cases;
@@ -61,7 +62,8 @@ struct RepackMemory {
   RepackMatrix matrix;
 };
 
-/// The matrix is one row of memory for the device, gaps included: its first and last bytes are the kernel's limits.
+/// The matrix is one row of memory for the device, gaps included, because granules reach into them: its first and last
+/// bytes are the kernel's limits. If no granule of a row does, gaps are out of bounds.
 inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape, int index) {
   if (shape.rows == 0) return {};
   const std::int64_t ld = shape.cols + shape.gap, elements = (shape.rows - 1) * ld + shape.cols;
@@ -70,15 +72,19 @@ inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape,
   for (std::int64_t i = 0; i < elements; ++i) {
     data[static_cast<std::size_t>(i)] = repack_element(index, i / ld, i % ld);
   }
+  const bool is_apart = shape.gap > 0 && ld % 8 == 0 && shape.cols % 8 == 0 && shape.offset % 16 == 0;
   Allocation& from = device.memory().add({.name = "operand",
-                                          .rows = 1,
-                                          .row_bytes = elements * 2,
-                                          .pitch_bytes = elements * 2,
+                                          .rows = is_apart ? shape.rows : 1,
+                                          .row_bytes = is_apart ? shape.cols * 2 : elements * 2,
+                                          .pitch_bytes = is_apart ? ld * 2 : elements * 2,
                                           .offset_bytes = shape.offset});
-  from.store(0, 0, data.data(), data.size() * 2);
-  Allocation& to = device.memory().add(
-      {.name = "copy", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
-  return {&from, &to,
+  for (std::int64_t row = 0; row < (is_apart ? shape.rows : 1); ++row) {
+    from.store(row, 0, data.data() + row * ld, static_cast<std::size_t>(is_apart ? shape.cols : elements) * 2);
+  }
+  Allocation& to =
+      device.memory().add({.name = "copy", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
+  return {&from,
+          &to,
           {.from = from.address(),
            .to = to.address(),
            .ld = ld,
@@ -111,9 +117,12 @@ inline std::string repack_complaint(const RepackCase& c, std::uint64_t seed,
   Device device;
   const RepackMemory first = make_repack_memory(device, c.first, 0), second = make_repack_memory(device, c.second, 1);
   const RepackArgs args{.first = first.matrix, .second = second.matrix};
-  const LaunchReport report = device.launch(
-      {.blocks = c.blocks, .threads_per_block = kRepackThreads, .shared_bytes = 0, .blocks_per_cluster = 1, .seed = seed},
-      [&] { kernel(args); });
+  const LaunchReport report = device.launch({.blocks = c.blocks,
+                                             .threads_per_block = kRepackThreads,
+                                             .shared_bytes = 0,
+                                             .blocks_per_cluster = 1,
+                                             .seed = seed},
+                                            [&] { kernel(args); });
   if (!report.findings.empty()) return to_string(report.findings.front());
   const std::string wrong = check_repacked(first, 0);
   return wrong.empty() ? check_repacked(second, 1) : wrong;
