@@ -98,8 +98,16 @@ void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& 
   }
 }
 
+IsAffordable affordable_by(const Engine& engine, const Workload& problem) {
+  const std::size_t most_bytes = workspace_cap(problem.hints.workspace, engine.workspace.cap_bytes());
+  return [&engine, problem, most_bytes](const KernelConfig& config, const LaunchConfig& launch) {
+    return engine.workspace_of(config, launch, problem).total_bytes() <= most_bytes;
+  };
+}
+
 std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
-                                       const Database* database, const GpuQuery& query) {
+                                       const Database* database, const GpuQuery& query,
+                                       const IsAffordable& is_affordable) {
   const ArchLimits& arch = arch_limits(device.arch);
   std::vector<KernelConfig> chosen;
   const auto add = [&](const std::vector<KernelConfig>& configs, int most) {
@@ -108,11 +116,17 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
       if (std::ranges::find(chosen, config) == chosen.end()) chosen.push_back(config);
     }
   };
+  const auto affordable = [&](std::vector<KernelConfig> configs) {
+    std::erase_if(configs, [&](const KernelConfig& config) {
+      return is_affordable && !is_affordable(config, default_launch(config, problem, device));
+    });
+    return configs;
+  };
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong.
-  if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
-  add(rank(anchors(problem, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
-  add(shortlist(candidates(problem, arch), problem, device, count), count);
+  if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
+  add(rank(affordable(anchors(problem, arch)), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
+  add(shortlist(affordable(candidates(problem, arch)), problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 

@@ -237,7 +237,7 @@ MUTANTS = {
         "repack.cuh", "      if (left[i] < kRepackChunkElements) {", "      if (left[i] < 1) {"),
     "repack_ends_left_out": ("repack.cuh", "if (chunk >= chunks_) return;", "if (chunk >= 1) return;"),
     "repack_whole_granules_at_the_beginning": (
-        "shared/repack_args.hpp", "return chunk >= kRepackFirstChunks &&", "return chunk >= 0 &&"),
+        "shared/repack_args.hpp", "return chunk >= kRepackFirstChunks &&", "return chunk + 1 >= 1 &&"),
     "repack_whole_granules_at_the_end": (
         "shared/repack_args.hpp", "chunk + kRepackLastChunks < chunks();", "chunk < chunks();"),
     "repack_second_matrix_left_out": (
