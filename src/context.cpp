@@ -3,7 +3,7 @@
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
 #include "config/render.hpp"
-#include "config/traits.hpp"
+#include "config/repack.hpp"
 #include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
 
@@ -170,7 +170,12 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
 }
 
 Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {
-  const KernelSource source = render(choice.config, traits_of(problem), device.info().arch, engine_.bundle);
+  const GemmTraits traits = traits_of(problem, choice.launch);
+  return cubin_of(device, problem, choice, render(choice.config, traits, device.info().arch, engine_.bundle), policy);
+}
+
+Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice,
+                              const KernelSource& source, Policy policy) {
   std::optional<Cubin> cubin = engine_.builder.find(source);
   if (!cubin && policy == Policy::cached_only) {
     throw Error(ErrorCode::not_prepared, "no cubin in the cache for " + to_string(problem) + ", which " +
@@ -190,15 +195,20 @@ std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, co
   PlanWorkspace workspace{.size = engine_.workspace_of(choice.config, choice.launch, problem),
                           .pool = &device.workspace(),
                           .budget = &engine_.workspace,
-                          .without = nullptr};
-  const GemmTraits traits = traits_of(problem);
+                          .without = nullptr,
+                          .repack = nullptr};
   if (!workspace.size.is_empty()) {
     const Choice* without = first_without_workspace(affordable.choices, problem, engine_.workspace_of);
     if (without != nullptr) {
-      workspace.without = device.make_plan(*without, traits, cubin_of(device, problem, *without, policy));
+      workspace.without =
+          device.make_plan(*without, traits_of(problem, without->launch), cubin_of(device, problem, *without, policy));
     }
   }
-  return device.make_plan(choice, traits, cubin, std::move(workspace), affordable.note);
+  if (repacks(choice.launch)) {
+    const KernelSource source = render_repack(device.info().arch, engine_.bundle);
+    workspace.repack = device.load_repack(cubin_of(device, problem, choice, source, policy));
+  }
+  return device.make_plan(choice, traits_of(problem, choice.launch), cubin, std::move(workspace), affordable.note);
 }
 
 void Context::Impl::count(Origin origin) {

@@ -43,6 +43,9 @@ class Context::Impl {
                                             const Cubin& cubin, const Affordable& affordable, Policy policy);
   /// The cubin from the cache, or compiled if `policy` allows it. Throws Error{not_prepared}.
   Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
+  /// The same for another kernel, of `source`, that launches of the choice need.
+  Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, const KernelSource& source,
+                 Policy policy);
   Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
   /// Returns nullptr if tuning failed; the reason is in the log.
   std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Workload& problem);

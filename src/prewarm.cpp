@@ -1,5 +1,5 @@
 #include "config/render.hpp"
-#include "config/traits.hpp"
+#include "config/repack.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
 
@@ -54,13 +54,15 @@ class Prewarm {
 
   void add_candidates(const Workload& problem, const std::string& arch) {
     for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
-      extra_.push_back(render(c.config, traits_of(problem), arch, engine_.bundle));
+      extra_.push_back(render(c.config, traits_of(problem, c.launch), arch, engine_.bundle));
+      if (repacks(c.launch)) extra_.push_back(render_repack(arch, engine_.bundle));
     }
     extra_.push_back(render_check(arch, engine_.bundle));
   }
 
   KernelSource source_of(const Order& order) const {
-    return render(order.choices[order.at].config, traits_of(order.problem), order.arch, engine_.bundle);
+    const Choice& choice = order.choices[order.at];
+    return render(choice.config, traits_of(order.problem, choice.launch), order.arch, engine_.bundle);
   }
 
   void build_pending() {
@@ -70,7 +72,10 @@ class Prewarm {
       const auto [it, is_new] = index.emplace(source.identity.hex(), sources.size());
       if (is_new) sources.push_back(std::move(source));
     };
-    for (const Order& order : pending_) add(source_of(order));
+    for (const Order& order : pending_) {
+      add(source_of(order));
+      if (repacks(order.choices[order.at].launch)) add(render_repack(order.arch, engine_.bundle));
+    }
     for (KernelSource& source : extra_) add(std::move(source));
     extra_.clear();
 
@@ -115,7 +120,7 @@ class Prewarm {
     if (result.cubin) {
       entry.resources = {.registers = result.cubin->registers,
                          .spill_bytes = result.cubin->spill_bytes,
-                         .smem_bytes = smem_bytes(choice.config, traits_of(order.problem)),
+                         .smem_bytes = smem_bytes(choice.config, traits_of(order.problem, choice.launch)),
                          .threads = threads(choice.config),
                          .compile_ms = result.cubin->compile_ms};
     }

@@ -36,6 +36,8 @@ struct Family {
   /// True if the family's kernels wait for the preceding work in the stream themselves, so that they may be launched
   /// before that work ends.
   bool waits_for_predecessor = false;
+  /// True if the kernels read only operands whose rows begin at multiples of 16 bytes, so that launches repack others.
+  bool needs_aligned_rows = false;
   std::string_view runs_on;  ///< for the index of pages: the units of a GPU that the family uses, and the architectures
   std::span<const KernelTypes> types;  ///< types that is_legal accepts for some configs
 };
@@ -87,6 +89,7 @@ struct FamilyOf<WgmmaConfig> {
                                   .function = "wgmma_gemm",
                                   .args = "WgmmaArgs",
                                   .waits_for_predecessor = true,
+                                  .needs_aligned_rows = true,
                                   .runs_on = "tensor cores and copy engine of Hopper, sm_90a",
                                   .types = kTensorCoreTypes};
 };

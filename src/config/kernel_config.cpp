@@ -145,7 +145,9 @@ bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLi
 }
 
 bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
-  return !launch.programmatic || family_of(config).waits_for_predecessor;
+  const Family& family = family_of(config);
+  if (launch.programmatic && !family.waits_for_predecessor) return false;
+  return family.needs_aligned_rows || !(launch.repack_a || launch.repack_b);
 }
 
 }  // namespace hotgemm

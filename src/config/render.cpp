@@ -122,6 +122,12 @@ KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
   return finish("hotgemm_check", std::move(text), "check.cuh", arch, bundle);
 }
 
+KernelSource render_repack(std::string_view arch, const TemplateBundle& bundle) {
+  std::string text = "#include \"repack.cuh\"\n";
+  text += utility_kernel("hotgemm_repack", "repack", "RepackArgs", "kRepackThreads, hotgemm::kRepackBlocksPerSm");
+  return finish("hotgemm_repack", std::move(text), "repack.cuh", arch, bundle);
+}
+
 KernelSource render_ceiling(const CeilingKind& kind, std::string_view arch, const TemplateBundle& bundle) {
   const bool is_wgmma = kind.instruction == CeilingInstruction::wgmma;
   const std::string name = is_wgmma ? "wgmma_ceiling" : "mma_ceiling", header = name + ".cuh";

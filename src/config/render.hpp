@@ -18,6 +18,10 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
 /// hotgemm_digest.
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
 
+/// The unit with the kernel that repacks operands (templates/repack.cuh), which all problems share: hotgemm_repack. For
+/// sm_90 and later.
+KernelSource render_repack(std::string_view arch, const TemplateBundle& bundle);
+
 /// The unit of the kernel that measures the tensor cores' rate (templates/mma_ceiling.cuh,
 /// templates/wgmma_ceiling.cuh).
 KernelSource render_ceiling(const CeilingKind& kind, std::string_view arch, const TemplateBundle& bundle);

@@ -31,8 +31,8 @@ struct WorkspaceSize {
   friend bool operator==(const WorkspaceSize&, const WorkspaceSize&) = default;
 };
 
-/// The workspace that is large enough for any launch of the class of `problem`. It is empty if the family takes none,
-/// as is true of all families today.
+/// The workspace that is large enough for any launch of the class of `problem`, whose m is the largest of the class.
+/// The scratch begins with the copies of repacked operands (config/repack.hpp), and the kernel's own scratch follows.
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem);
 
 }  // namespace hotgemm

@@ -1,5 +1,6 @@
 #include "gpu/gemm_launch.hpp"
 
+#include "gpu/enqueue.hpp"
 #include "gpu/tensor_map.hpp"
 
 namespace hotgemm {
@@ -37,26 +38,28 @@ CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmat
                  const WorkspaceArgs& workspace, CUstream stream) noexcept {
   // The driver reads as many parameters as the kernel has.
   void* parameters[] = {args, const_cast<WorkspaceArgs*>(&workspace)};
-  const CUfunction function = kernel.kernel.function();
-  const auto threads = static_cast<unsigned>(kernel.shape.threads);
-  const auto smem_bytes = static_cast<unsigned>(kernel.shape.smem_bytes);
-  if (!programmatic) {
-    return driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, smem_bytes, stream, parameters, nullptr);
-  }
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  attribute.value.programmaticStreamSerializationAllowed = 1;
-  const CUlaunchConfig config{.gridDimX = blocks,
-                              .gridDimY = 1,
-                              .gridDimZ = 1,
-                              .blockDimX = threads,
-                              .blockDimY = 1,
-                              .blockDimZ = 1,
-                              .sharedMemBytes = smem_bytes,
-                              .hStream = stream,
-                              .attrs = &attribute,
-                              .numAttrs = 1};
-  return driver.cuLaunchKernelEx(&config, function, parameters, nullptr);
+  return enqueue(driver, kernel.kernel.function(),
+                 {.blocks = blocks,
+                  .threads = static_cast<unsigned>(kernel.shape.threads),
+                  .smem_bytes = static_cast<unsigned>(kernel.shape.smem_bytes),
+                  .programmatic = programmatic},
+                 parameters, stream);
+}
+
+/// The arguments for the copies that a launch of a kernel with `maps` makes at the beginning of `workspace`. In `o` the
+/// copies take the place of the operands; the kernel's own scratch begins behind them.
+RepackArgs place_copies(const LaunchConfig& launch, const MatrixMaps& maps, std::int64_t m, std::int64_t n,
+                        std::int64_t k, Operands& o, WorkspaceArgs& workspace) noexcept {
+  RepackArgs args;
+  const auto place = [&](const StoredShape& shape, const void*& operand, std::int64_t& ld, RepackMatrix& matrix) {
+    matrix = repack_matrix(shape, operand, ld, workspace.scratch);
+    operand = reinterpret_cast<const void*>(workspace.scratch);
+    ld = repacked_ld(shape.cols);
+    workspace.scratch += repacked_bytes(shape);
+  };
+  if (launch.repack_a) place(stored_a(m, k, maps.a_is_k_major), o.a, o.lda, args.first);
+  if (launch.repack_b) place(stored_b(n, k, maps.b_is_k_major), o.b, o.ldb, args.second);
+  return args;
 }
 
 }  // namespace
@@ -74,9 +77,17 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
-                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream,
-                     const WorkspaceArgs& workspace) noexcept {
+                     std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
+                     const WorkspaceArgs& given, const RepackKernel* repack) noexcept {
+  Operands o = operands;
+  WorkspaceArgs workspace = given;
   const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
+  const bool copies = repacks(launch) && !is_empty;
+  if (copies) {
+    const RepackArgs args = place_copies(launch, *kernel.maps, m, n, k, o, workspace);
+    const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
   GemmArgs args{.a = address(o.a),
                 .b = address(o.b),
                 .c = address(o.c),
@@ -93,7 +104,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
-  if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, workspace, stream);
+  const bool programmatic = launch.programmatic || copies;  // the kernel prepares while the copies are made
+  if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
@@ -103,14 +115,14 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     if (result != CUDA_SUCCESS) return result;
     result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);
     if (result != CUDA_SUCCESS) return result;
-    if (launch.programmatic) last_args.prefetch = prefetch_bytes(a, b, blocks);  // read while the preceding kernel ends
+    if (programmatic && !copies) last_args.prefetch = prefetch_bytes(a, b, blocks);  // while the preceding kernel ends
   }
   if (maps.d) {
     TensorMap no_rest;
     const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd), false, last_d, last_args.d, no_rest);
     if (result != CUDA_SUCCESS) return result;
   }
-  return enqueue(driver, kernel, launch.programmatic, blocks, &last_args, workspace, stream);
+  return enqueue(driver, kernel, programmatic, blocks, &last_args, workspace, stream);
 }
 
 }  // namespace hotgemm

@@ -1,6 +1,7 @@
 #include "plan/candidates.hpp"
 
 #include "config/launch_shape.hpp"
+#include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
 #include "plan/wgmma_menu.hpp"
@@ -168,6 +169,18 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
 
+/// What `configs` gives for `problem`, followed by the configs that need repacked operands.
+std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimits& arch,
+                                        std::vector<KernelConfig> (*configs)(const GemmTraits&, const ArchLimits&)) {
+  std::vector<KernelConfig> all = configs(traits_of(problem), arch);
+  const GemmTraits aligned = traits_of(problem, {.repack_a = true, .repack_b = true});
+  if (aligned == traits_of(problem)) return all;
+  for (const KernelConfig& config : configs(aligned, arch)) {
+    if (repacks(with_repacks({}, config, problem))) all.push_back(config);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<KernelConfig> menus(const GemmTraits& traits) {
@@ -189,20 +202,37 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
   return configs;
 }
 
+std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch) {
+  return with_repacked(problem, arch, candidates);
+}
+
+std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch) {
+  return with_repacked(problem, arch, anchors);
+}
+
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
-  const LaunchShape shape = launch_shape(config, traits_of(problem));
+  const LaunchConfig base = with_repacks({}, config, problem);
+  const LaunchShape shape = launch_shape(config, traits_of(problem, base));
   const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
   const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;
   std::vector<LaunchConfig> launches;
   if (rows > 1 && columns > 1) {
     for (const bool along_n : {false, true}) {
       for (const int width : {1, 2, 4, 8, 16}) {
-        if (width <= (along_n ? columns : rows)) launches.push_back({width, along_n});
+        if (width > (along_n ? columns : rows)) continue;
+        launches.push_back(base);
+        launches.back().raster_width = width;
+        launches.back().raster_along_n = along_n;
       }
     }
   }
   if (!family_of(config).waits_for_predecessor || predicted_us > kProgrammaticBelowUs) return launches;
-  if (launches.empty()) return {{.raster_width = 1, .raster_along_n = false, .programmatic = true}};
+  if (launches.empty()) {
+    launches.push_back(base);
+    launches.back().raster_width = 1;
+    launches.back().programmatic = true;
+    return launches;
+  }
   const std::size_t count = launches.size();
   for (std::size_t i = 0; i < count; ++i) {
     launches.push_back(launches[i]);

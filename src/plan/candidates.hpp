@@ -19,6 +19,10 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
 /// any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
+/// The same for a problem, whose operands may have rows that some families can only read repacked.
+std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch);
+std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch);
+
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
 /// enough for that to matter. May be empty.

@@ -2,7 +2,7 @@
 
 #include "config/launch_shape.hpp"
 #include "config/max_size.hpp"
-#include "config/traits.hpp"
+#include "config/repack.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 
@@ -34,7 +34,8 @@ std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& d
     const TuningRecord& record = neighbour.found.record;
     if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
-    choices.push_back({record.config, record.launch, Origin::nearest, neighbour.distance});
+    const LaunchConfig launch = with_repacks(record.launch, record.config, problem);
+    choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});
   }
   std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });
   return choices;
@@ -67,14 +68,13 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   Workload problem = asked;
   problem.m = class_m(asked.m);  // all problems of a class get the same answer
   const DeviceInfo device = nominal_device(arch);
-  const GemmTraits traits = traits_of(problem);
   std::vector<Choice> choices;
   if (const auto found = database.find(problem, query)) {
     choices.push_back({found->record.config, found->record.launch, Origin::tuned, 0});
   } else {
     choices = from_neighbours(problem, device, database, query);
   }
-  for (Choice& choice : from_configs(anchors(traits, arch_limits(arch)), problem, device)) {
+  for (Choice& choice : from_configs(anchors(problem, arch_limits(arch)), problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
       choices.push_back(std::move(choice));
     }
@@ -82,8 +82,9 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
   }
-  std::erase_if(choices,
-                [&](const Choice& c) { return !launch_shape(c.config, traits).fits(problem.m, problem.n, problem.k); });
+  std::erase_if(choices, [&](const Choice& c) {
+    return !launch_shape(c.config, traits_of(problem, c.launch)).fits(problem.m, problem.n, problem.k);
+  });
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, to_string(asked) + " is too large for every kernel: a size is above " +
                                               std::to_string(kMaxSize) +

@@ -2,6 +2,7 @@
 
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
+#include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
@@ -30,6 +31,8 @@ constexpr double kLaunchUs = 2.0;
 constexpr double kBlockCycles = 1500;    // start of a block: first tiles from DRAM
 constexpr double kIterationCycles = 70;  // barrier of a k-tile, once per resident block
 constexpr double kStoreBytes = 24;       // stores of D, per SM and clock
+constexpr double kRepackUs = 2.0;        // start and end of the kernel that repacks operands
+constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads and writes
 
 const Rates& rates_of(int sm) {
   return *std::ranges::find_if(kRates, [&](const Rates& r) { return r.sm == sm; });
@@ -137,6 +140,15 @@ double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInf
   return wgmma_compute_us(c, problem, device, resident);
 }
 
+/// Microseconds of the kernel that repacks operands. Copies that L2 keeps are not written to DRAM.
+double repack_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  const LaunchConfig launch = with_repacks({}, config, problem);
+  if (!repacks(launch)) return 0;
+  const auto written = static_cast<double>(repacked_bytes(launch, problem));
+  const double moved = 2 * written < static_cast<double>(device.l2_bytes) ? written : 2 * written;
+  return kRepackUs + moved / (device.dram_gbps * 1e3 * kRepackShare);
+}
+
 /// The registers of a thread: the live values, and a constant for addresses and loop state.
 template <class Config>
 int estimated_registers(const Config& c, const GemmTraits& traits, const ArchLimits& arch) {
@@ -158,7 +170,8 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
   return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
 }
 
-double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device) {
+  const Workload problem = repacked(asked, config);
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
 
@@ -167,7 +180,7 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
-  return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
+  return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us) + repack_us(config, asked, device);
 }
 
 std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device) {
@@ -181,13 +194,16 @@ std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload
 }
 
 LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
-  const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
-  const LaunchShape shape = launch_shape(config, traits_of(problem));
+  LaunchConfig launch = with_repacks({}, config, problem);
+  const GemmTraits traits = traits_of(problem, launch);
+  const int resident = resident_blocks(config, traits, arch_limits(device.arch));
+  const LaunchShape shape = launch_shape(config, traits);
   const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
   const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
-  return {.raster_width = width, .raster_along_n = false};
+  launch.raster_width = width;
+  return launch;
 }
 
 }  // namespace hotgemm

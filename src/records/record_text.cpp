@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "config/problem_text.hpp"
-#include "config/traits.hpp"
+#include "config/repack.hpp"
 #include "records/problem_fields.hpp"
 #include "records/sealed_line.hpp"
 
@@ -54,7 +54,7 @@ void config_fields(const Json& json, TuningRecord& record) {
   record.launch = *parsed_launch;
   try {
     const ArchLimits& limits = arch_limits(record.environment.arch);
-    if (is_legal(record.config, traits_of(record.problem), limits)) return;
+    if (is_legal(record.config, traits_of(record.problem, record.launch), limits)) return;
   } catch (const Error& error) {
     throw Reject{error.what()};
   }

@@ -1,6 +1,6 @@
 #include "runtime/device_state.hpp"
 
-#include "config/traits.hpp"
+#include "config/render.hpp"
 #include "gpu/nvrtc.hpp"
 
 #include <algorithm>
@@ -38,6 +38,7 @@ DeviceState::~DeviceState() {
   if (driver_.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS && current == context_id_) return;
   // Another context is current, or this context and its kernels no longer exist: leave the kernels to the driver.
   for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
+  if (repack_kernel_) repack_kernel_->kernel.abandon();
   if (check_kernels_) check_kernels_->abandon();
   workspace_.abandon();
 }
@@ -61,6 +62,18 @@ std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, 
     slot = std::make_shared<GemmKernel>(load_gemm_kernel(driver_, config, traits, cubin, info_.sm_count));
   }
   return slot;
+}
+
+std::shared_ptr<const RepackKernel> DeviceState::load_repack(const Cubin& cubin) {
+  const std::lock_guard lock(mutex_);
+  if (!repack_kernel_) {
+    repack_kernel_ = std::make_shared<RepackKernel>(RepackKernel{LoadedKernel(driver_, cubin, 0), info_.sm_count});
+  }
+  return repack_kernel_;
+}
+
+std::shared_ptr<const RepackKernel> DeviceState::repack_kernel() {
+  return load_repack(*engine_.builder.build(render_repack(info_.arch, engine_.bundle)).cubin);
 }
 
 const CheckKernels& DeviceState::check_kernels() {

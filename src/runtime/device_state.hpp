@@ -43,6 +43,10 @@ class DeviceState {
 
   /// The kernel of `config`, loaded from `cubin` once per context.
   std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
+  /// The kernel that repacks operands, loaded from `cubin` once per context.
+  std::shared_ptr<const RepackKernel> load_repack(const Cubin& cubin);
+  /// The same, built on first use.
+  std::shared_ptr<const RepackKernel> repack_kernel();
   /// The check kernels, built and loaded on first use.
   const CheckKernels& check_kernels();
 
@@ -78,6 +82,7 @@ class DeviceState {
   std::condition_variable landed_;
   std::vector<ClassKey> in_flight_;
   std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
+  std::shared_ptr<RepackKernel> repack_kernel_;
   std::unique_ptr<CheckKernels> check_kernels_;
 };
 

@@ -37,7 +37,8 @@ void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands
 
 void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
                        const WorkspaceArgs& workspace) const {
-  const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace);
+  const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
+                                      workspace_.repack.get());
   if (result != CUDA_SUCCESS) fail(result, p);
 }
 

@@ -21,8 +21,9 @@ class WorkspacePool;
 struct PlanWorkspace {
   WorkspaceSize size;
   WorkspacePool* pool = nullptr;
-  WorkspaceBudget* budget = nullptr;        ///< counts the launches without workspace
-  std::shared_ptr<const PlanImpl> without;  ///< plan to launch if no workspace is left; nullptr: such a launch fails
+  WorkspaceBudget* budget = nullptr;           ///< counts the launches without workspace
+  std::shared_ptr<const PlanImpl> without;     ///< plan to launch if no workspace is left; nullptr: such a launch fails
+  std::shared_ptr<const RepackKernel> repack;  ///< set if launches copy operands into the workspace first
 };
 
 /// The object behind the handle Plan: a choice with its loaded kernel. Immutable, except for the count of launches

@@ -3,7 +3,7 @@
 #include "base/log.hpp"
 #include "config/launch_shape.hpp"
 #include "config/render.hpp"
-#include "config/traits.hpp"
+#include "config/repack.hpp"
 #include "gpu/code_digest.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -98,9 +98,16 @@ void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& 
   }
 }
 
+IsAffordable affordable_by(const Engine& engine, const Workload& problem) {
+  const std::size_t most_bytes = workspace_cap(problem.hints.workspace, engine.workspace.cap_bytes());
+  return [&engine, problem, most_bytes](const KernelConfig& config, const LaunchConfig& launch) {
+    return engine.workspace_of(config, launch, problem).total_bytes() <= most_bytes;
+  };
+}
+
 std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
-                                       const Database* database, const GpuQuery& query) {
-  const GemmTraits traits = traits_of(problem);
+                                       const Database* database, const GpuQuery& query,
+                                       const IsAffordable& is_affordable) {
   const ArchLimits& arch = arch_limits(device.arch);
   std::vector<KernelConfig> chosen;
   const auto add = [&](const std::vector<KernelConfig>& configs, int most) {
@@ -109,26 +116,31 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
       if (std::ranges::find(chosen, config) == chosen.end()) chosen.push_back(config);
     }
   };
+  const auto affordable = [&](std::vector<KernelConfig> configs) {
+    std::erase_if(configs, [&](const KernelConfig& config) {
+      return is_affordable && !is_affordable(config, default_launch(config, problem, device));
+    });
+    return configs;
+  };
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong.
-  if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
-  add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
-  add(shortlist(candidates(traits, arch), problem, device, count), count);
+  if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
+  add(rank(affordable(anchors(problem, arch)), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
+  add(shortlist(affordable(candidates(problem, arch)), problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device) {
-  return rows_of(rank(candidates(traits_of(problem), arch_limits(device.arch)), problem, device), problem, device);
+  return rows_of(rank(candidates(problem, arch_limits(device.arch)), problem, device), problem, device);
 }
 
 void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
                       Engine& engine, int jobs, const std::function<bool()>& is_cancelled) {
-  const GemmTraits traits = traits_of(problem);
   std::vector<Candidate*> rows;
   std::vector<KernelSource> sources;
   for (Candidate& c : candidates) {
     if (!c.is_alive()) continue;
-    KernelSource source = render(c.config, traits, where.arch, engine.bundle);
+    KernelSource source = render(c.config, traits_of(problem, c.launch), where.arch, engine.bundle);
     c.identity = source.identity.hex();
     reject_remembered(std::span(&c, 1), where, engine);
     if (!c.is_alive()) continue;
@@ -156,7 +168,7 @@ void merge_twins(std::span<Candidate> candidates, const Workload& problem) {
     if (!c.is_alive() || !c.cubin) continue;
     const std::optional<Sha256> code = code_digest(c.cubin->image);
     if (!code) continue;
-    groups[{*code, launch_shape(c.config, traits_of(problem))}].push_back(&c);
+    groups[{*code, launch_shape(c.config, traits_of(problem, c.launch))}].push_back(&c);
   }
   for (auto& [launched, twins] : groups) {
     const auto name = [](const Candidate* c) { return to_string(c->config); };

@@ -57,11 +57,18 @@ void reject(Candidate& candidate, Stage stage, std::string reason);
 void remember(Engine& engine, std::span<const Candidate> rows, const Candidate& ended, const Workload& problem,
               const Environment& where);
 
+/// True if a launch may take the workspace that it needs.
+using IsAffordable = std::function<bool(const KernelConfig&, const LaunchConfig&)>;
+/// By the cap of `engine` and the hint of `problem`.
+IsAffordable affordable_by(const Engine& engine, const Workload& problem);
+
 /// Picks `count` configs for `problem` on `device`: the model's shortlist, a quarter of anchors, and the configs that
-/// won on the nearest problems in `database`. They are ordered from the fastest predicted to the slowest. Throws
-/// Error{not_supported} if no kernel computes the problem on the device.
+/// won on the nearest problems in `database`. They are ordered from the fastest predicted to the slowest. Without
+/// `is_affordable`, launches may take any workspace. Throws Error{not_supported} if no kernel computes the problem on
+/// the device.
 std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
-                                       const Database* database = nullptr, const GpuQuery& query = {});
+                                       const Database* database = nullptr, const GpuQuery& query = {},
+                                       const IsAffordable& is_affordable = {});
 
 /// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device);

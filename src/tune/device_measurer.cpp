@@ -1,7 +1,7 @@
 #include "tune/device_measurer.hpp"
 
 #include "base/log.hpp"
-#include "config/traits.hpp"
+#include "config/repack.hpp"
 #include "config/workspace.hpp"
 #include "tune/bench.hpp"
 #include "tune/exact_check.hpp"
@@ -55,10 +55,11 @@ struct DeviceMeasurer::Session {
   /// Loads the kernel of `trial` at its first use. Trials of one config with different rasters share the kernel.
   const GemmKernel& load(const Trial& trial) {
     make_room(workspace_size(trial.config, trial.launch, problem));
+    if (repacks(trial.launch) && !repack) repack = device.repack_kernel();
     const auto found = kernels.find(trial.cubin->symbol);
     if (found != kernels.end()) return found->second;
-    GemmKernel kernel =
-        load_gemm_kernel(driver(), trial.config, traits_of(problem), *trial.cubin, device.info().sm_count);
+    GemmKernel kernel = load_gemm_kernel(driver(), trial.config, traits_of(problem, trial.launch), *trial.cubin,
+                                         device.info().sm_count);
     if (!kernel.shape.fits(problem.m, problem.n, problem.k)) {
       throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(trial.config));
     }
@@ -69,9 +70,9 @@ struct DeviceMeasurer::Session {
     launch(kernel, trial, on, OperandPool::operands(set(index), 1.0f, beta()));
   }
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
-    driver().check(
-        launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on, workspace_args()),
-        "launch " + to_string(trial.config));
+    driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on,
+                               workspace_args(), repack.get()),
+                   "launch " + to_string(trial.config));
   }
 
   std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
@@ -100,6 +101,7 @@ struct DeviceMeasurer::Session {
   DeviceBuffer workspace;                     // that trials share
   WorkspaceSize room;                         // what `workspace` holds
   std::map<std::string, GemmKernel> kernels;  // by symbol
+  std::shared_ptr<const RepackKernel> repack;
   std::map<TimingMode, std::optional<Contender>> baselines;
   std::string baseline;
   bool holds_normal = false;

@@ -13,8 +13,8 @@ SearchOptions search_options(const TuneOptions& options) {
 
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options) {
   Engine& engine = device.engine();
-  std::vector<Candidate> candidates =
-      pick_candidates(problem, device.info_with_clocks(), options.max_candidates, &engine.database, device.query());
+  std::vector<Candidate> candidates = pick_candidates(problem, device.info_with_clocks(), options.max_candidates,
+                                                      &engine.database, device.query(), affordable_by(engine, problem));
   build_candidates(candidates, problem, device.environment(), engine, options.jobs);
   DeviceMeasurer measurer(device);
   return search(engine, measurer, problem, std::move(candidates), search_options(options));

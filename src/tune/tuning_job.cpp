@@ -65,7 +65,7 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
       return ProblemResult{.problem = problem, .status = TuneStatus::recorded, .record = std::move(record)};
     }
     job.candidates = pick_candidates(problem, device_, options_.tuning.max_candidates, &engine_.database,
-                                     engine_.query(environment_));
+                                     engine_.query(environment_), affordable_by(engine_, problem));
     build_candidates(job.candidates, problem, environment_, engine_, jobs_, is_cancelled);
     merge_twins(job.candidates, problem);  // merge now: each trial is then a kernel that is timed
   } catch (const Error& error) {

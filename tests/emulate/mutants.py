@@ -257,6 +257,27 @@ MUTANTS = {
         "wgmma_transposed.cuh", "is_half ? 0 : this->lane() / 16 * 8", "this->lane() / 16 * 8"),
     "wgmma_no_buffer_for_the_last_rows": (
         "shared/wgmma_config.hpp", "min_of(div_up(consumer_m(), kStoreRows), 4)", "min_of(max_of(consumer_m() / kStoreRows, 1), 4)"),
+    # ---- the kernel that repacks operands ----
+    "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 2) * 8", "(bytes & 0) * 8"),
+    "repack_shifts_no_half_granule": ("repack.cuh", "(bytes & 8) != 0 ? w[i + 2] : w[i]", "(bytes & 16) != 0 ? w[i + 2] : w[i]"),
+    "repack_second_granule_left_out": ("repack.cuh", "if (reads && spans)", "if (reads && !spans)"),
+    "repack_second_granule_where_the_row_has_ended": ("repack.cuh", "if (reads && spans)", "if (reads)"),
+    "repack_padding_of_a_chunk_not_zero": (
+        "repack.cuh", "      if (left[i] < kRepackChunkElements) {", "      if (left[i] < 1) {"),
+    "repack_ends_left_out": ("repack.cuh", "if (chunk >= chunks_) return;", "if (chunk >= 1) return;"),
+    "repack_whole_granules_at_the_beginning": (
+        "shared/repack_args.hpp", "return chunk >= kRepackFirstChunks &&", "return chunk + 1 >= 1 &&"),
+    "repack_whole_granules_at_the_end": (
+        "shared/repack_args.hpp", "chunk + kRepackLastChunks < chunks();", "chunk < chunks();"),
+    "repack_second_matrix_left_out": (
+        "repack.cuh", "Repack(args.second).copy(Repack(args.first).copy(part, step), step);",
+        "Repack(args.first).copy(part, step);"),
+    "repack_second_matrix_begins_where_the_first_did": (
+        "repack.cuh", "return part - parts;", "return part;"),
+    "repack_does_not_await_kernel_ahead": (
+        "repack.cuh", "  ptx::griddepcontrol_wait();  //", "  //"),
+    "repack_row_wraps_late": (
+        "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
     # ---- family wmma ----
     "wmma_tile_overwritten_while_it_is_read": ("wmma.cuh", "      ptx::bar_sync();  // the tile before has been read\n", ""),
     "wmma_products_before_the_tile_is_there": (

@@ -173,6 +173,15 @@ TEST_F(CompileMatrix, ChecksOnEveryArch) {
   }
 }
 
+TEST_F(CompileMatrix, RepackOnEveryArchWithTensorCopies) {
+  std::vector<MatrixCase> cases;
+  for (const std::string& arch : known_archs()) {
+    if (arch_limits(arch).has_wgmma) cases.push_back({render_repack(arch, bundle_), arch, 512, 2});
+  }
+  ASSERT_FALSE(cases.empty());
+  compile(cases);
+}
+
 TEST_F(CompileMatrix, TheSameSourceGivesTheSameImage) {
   const KernelSource source = render(MmaConfig{}, GemmTraits{}, "sm_90a", bundle_);
   EXPECT_EQ(Nvrtc::get().compile(source, bundle_).image, Nvrtc::get().compile(source, bundle_).image);

@@ -188,6 +188,23 @@ Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const Workspac
   return Outcome::good;
 }
 
+Outcome run_repack(const RepackArgs& args, const AddressSpace& space) {
+  for (const RepackMatrix& matrix : {args.first, args.second}) {
+    if (matrix.rows == 0) continue;
+    const long long to_ld = static_cast<long long>(matrix.row_chunks) * kRepackChunkElements;
+    const Matrix from{matrix.from, matrix.ld, matrix.rows, matrix.cols, DType::f16};
+    const Matrix to{matrix.to, to_ld, matrix.rows, to_ld, DType::f16};
+    if (const Outcome outcome = examine(from, space, 1); outcome != Outcome::good) return outcome;
+    if (const Outcome outcome = examine(to, space, kRepackChunkElements); outcome != Outcome::good) return outcome;
+    const auto row_bytes = static_cast<std::size_t>(matrix.cols) * kRepackElementBytes;
+    for (long long row = 0; row < matrix.rows; ++row) {
+      std::memset(reinterpret_cast<void*>(to.at(row, 0)), 0, static_cast<std::size_t>(to_ld) * kRepackElementBytes);
+      std::memcpy(reinterpret_cast<void*>(to.at(row, 0)), reinterpret_cast<const void*>(from.at(row, 0)), row_bytes);
+    }
+  }
+  return Outcome::good;
+}
+
 Outcome run_fill(const FillArgs& args, const AddressSpace& space) {
   const Matrix matrix{args.matrix, args.ld, args.rows, args.cols, args.dtype};
   const Outcome outcome = examine(matrix, space, 1);

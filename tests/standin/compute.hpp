@@ -2,6 +2,7 @@
 
 #include "shared/check_data.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/repack_args.hpp"
 #include "shared/workspace_args.hpp"
 #include "standin/device_memory.hpp"
 #include "standin/kernel_symbol.hpp"
@@ -32,6 +33,8 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
 /// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
 Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
                   const AddressSpace& space, std::vector<std::string>& violations);
+/// The kernel of templates/repack.cuh.
+Outcome run_repack(const RepackArgs& args, const AddressSpace& space);
 /// The kernels of templates/check.cuh.
 Outcome run_fill(const FillArgs& args, const AddressSpace& space);
 Outcome run_check(const CheckArgs& args, const AddressSpace& space);

@@ -91,12 +91,15 @@ MapContents read_maps(Ledger& ledger, const Function& function, const char* name
 }
 
 /// A launch that may start early prefetches small operands into L2, in whole chunks of 16 bytes. Other launches
-/// prefetch nothing.
+/// prefetch nothing, nor do those that read what has just been repacked.
 void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
                      const MapContents& a, const MapContents& b) {
   const bool is_small = a.bytes + b.bytes <= 64 << 10;
   const auto [of_a, of_b] = args.prefetch;
-  const bool brings = shape.programmatic && (of_a > 0 || of_b > 0 || is_small);
+  const auto is_copy = [&](const MapContents& matrix) {
+    return matrix.address != 0 && std::ranges::find(ledger.copies, matrix.address) != ledger.copies.end();
+  };
+  const bool brings = shape.programmatic && !is_copy(a) && !is_copy(b) && (of_a > 0 || of_b > 0 || is_small);
   expect(ledger, of_a == (brings ? a.bytes / 16 * 16 : 0) && of_b == (brings ? b.bytes / 16 * 16 : 0), function,
          "prefetches " + std::to_string(of_a) + " and " + std::to_string(of_b) + " bytes");
 }
@@ -157,6 +160,24 @@ KernelNode read_digest(Ledger& ledger, CUfunction handle, const Function& functi
   return {handle, args};
 }
 
+KernelNode read_repack(Ledger& ledger, CUfunction handle, const Function& function, const LaunchShape& shape,
+                       const void* param) {
+  const auto& args = *static_cast<const RepackArgs*>(param);
+  expect(ledger, shape.block.x == kRepackThreads && shape.threads() == kRepackThreads, function,
+         "a block has " + std::to_string(shape.threads()) + " threads");
+  expect(ledger, shape.grid.x <= kRepackBlocksPerSm * Ledger::kSmCount, function, "more blocks than are resident");
+  ledger.copies.clear();
+  for (const RepackMatrix& matrix : {args.first, args.second}) {
+    if (matrix.rows == 0) continue;
+    expect_matrix(ledger, function, "the operand", matrix.ld, matrix.rows, matrix.cols);
+    expect(ledger, matrix.row_chunks * kRepackChunkElements == repacked_ld(matrix.cols), function,
+           "rows of the copy have another length");
+    ledger.copies.push_back(matrix.to);
+  }
+  expect(ledger, !ledger.copies.empty(), function, "nothing to copy");
+  return {handle, args};
+}
+
 /// Reads the parameters at `params`, as the driver does at the launch, and notes errors of the launch.
 std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const Function& function,
                                       const LaunchShape& shape, void** params) {
@@ -177,6 +198,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");
     return KernelNode{handle, args, *static_cast<const WorkspaceArgs*>(params[1])};
   }
+  if (function.kernel.kind == KernelKind::repack) return read_repack(ledger, handle, function, shape, params[0]);
   expect(ledger, shape.block.x == kServiceThreads && shape.threads() == kServiceThreads, function,
          "a block has " + std::to_string(shape.threads()) + " threads");
   expect(ledger, shape.grid.y == 1 && shape.grid.z == 1, function, "the grid has more than one dimension");

@@ -166,6 +166,7 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
 }  // namespace
 
 KernelSymbol parse_kernel_symbol(std::string_view symbol) {
+  if (symbol == "hotgemm_repack") return {KernelKind::repack, {}};
   if (symbol == "hotgemm_fill") return {KernelKind::fill, {}};
   if (symbol == "hotgemm_check") return {KernelKind::check, {}};
   if (symbol == "hotgemm_digest") return {KernelKind::digest, {}};

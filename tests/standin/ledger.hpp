@@ -40,6 +40,7 @@ class Ledger {
   Script script;
   DeviceMemory memory;
   std::vector<std::string> violations;
+  std::vector<std::uint64_t> copies;  ///< where the latest repack kernel to be launched writes
   pid_t initialised_by = 0;
   static constexpr int kSmCount = 132;  ///< of each device
 

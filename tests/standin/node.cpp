@@ -60,6 +60,8 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
       outcome = run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none),
                          hash_text(function->name));
     }
+  } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
+    outcome = run_repack(*repack, space);
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
     outcome = run_fill(*fill, space);
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {
@@ -102,6 +104,8 @@ double default_duration_us(const std::string& symbol, const KernelNode& node) {
   if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
     const double flops_per_us = (200 + hash_text(symbol) % 500) * 1e6;  // 200 to 700 TFLOP/s
     us += 2.0 * gemm->m * gemm->n * gemm->k / flops_per_us;
+  } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
+    us += static_cast<double>(repack->first.chunks() + repack->second.chunks()) * 32 / kDeviceBytesPerUs;
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
     us += static_cast<double>(fill->rows) * fill->cols * size_bytes(fill->dtype) / kDeviceBytesPerUs;
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {

@@ -2,6 +2,7 @@
 
 #include "shared/check_data.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/repack_args.hpp"
 #include "shared/workspace_args.hpp"
 #include "standin/elf_symbols.hpp"
 #include "standin/kernel_symbol.hpp"
@@ -42,7 +43,7 @@ struct Grid {
 // The operations that a stream executes and a graph contains.
 struct KernelNode {
   CUfunction function;
-  std::variant<GemmArgs, FillArgs, CheckArgs, DigestArgs> args;
+  std::variant<GemmArgs, RepackArgs, FillArgs, CheckArgs, DigestArgs> args;
   WorkspaceArgs workspace{};  // of a kernel that takes one
   std::uint64_t workspace_user =
       0;  // the stream's id, or the capture's serial; kernels of another user may run at the same time

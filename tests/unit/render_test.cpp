@@ -76,6 +76,7 @@ TEST(Render, IsWhatTheGoldenFilesSay) {
     expect_golden(source.symbol, source.text, names);
   }
   expect_golden("hotgemm_check", render_check("sm_90a", bundle).text, names);
+  expect_golden("hotgemm_repack", render_repack("sm_90a", bundle).text, names);
   for (const CeilingInstruction instruction : {CeilingInstruction::mma, CeilingInstruction::wgmma}) {
     const KernelSource source = render_ceiling({.instruction = instruction}, "sm_90a", bundle);
     expect_golden(source.symbol, source.text, names);

@@ -2,6 +2,7 @@
 
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
+#include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "plan/model.hpp"
 
@@ -80,7 +81,7 @@ std::string tile_text(const WgmmaConfig& c, const GemmTraits& traits) {
 }
 
 void describe_archs(Session& session, const KernelConfig& config, const Workload& problem) {
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits traits = traits_of(repacked(problem, config));
   Table table(
       {{"arch"}, {"legal"}, {"blocks/SM", true}, {"GPU planned for"}, {"predicted µs", true}, {"TFLOP/s", true}});
   session.output["archs"] = Json::array();
@@ -104,7 +105,7 @@ void describe_archs(Session& session, const KernelConfig& config, const Workload
 }  // namespace
 
 void describe_config(Session& session, const KernelConfig& config, const Workload& problem, bool is_example) {
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits traits = traits_of(repacked(problem, config));
   const Family& family = family_of(config);
   session.output["config"] = to_string(config);
   session.output["family"] = family.name;

@@ -4,6 +4,7 @@
 #include "command/progress.hpp"
 #include "command/table.hpp"
 #include "config/render.hpp"
+#include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "plan/candidates.hpp"
@@ -28,7 +29,7 @@ struct PrewarmCommand {
 };
 
 bool has_kernel(const Workload& problem, const std::string& arch) {
-  return !anchors(traits_of(problem), arch_limits(arch)).empty();
+  return !anchors(problem, arch_limits(arch)).empty();
 }
 
 /// Prewarms one architecture. A problem that no kernel computes there becomes a failed entry; the others are built.
@@ -144,6 +145,7 @@ class Listing {
     for (const Environment& environment : known_environments(arch, engine_.database)) {
       const Choice choice = choose(problem, arch, engine_.database, engine_.query(environment)).front();
       if (seen.insert(to_string(choice.config)).second) row(problem, arch, choice.config, to_string(choice.origin));
+      if (repacks(choice.launch)) repack(problem, arch);
     }
     if (!with_candidates) return;
     for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
@@ -161,15 +163,20 @@ class Listing {
 
  private:
   void row(const Workload& problem, const std::string& arch, const KernelConfig& config, std::string_view origin) {
-    const KernelSource source = render(config, traits_of(problem), arch, engine_.bundle);
+    row(problem, arch, to_string(config), origin,
+        render(config, traits_of(repacked(problem, config)), arch, engine_.bundle));
+  }
+  /// The kernel that copies operands for others, which all problems share.
+  void repack(const Workload& problem, const std::string& arch) {
+    row(problem, arch, "repack", "copies operands", render_repack(arch, engine_.bundle));
+  }
+  void row(const Workload& problem, const std::string& arch, const std::string& name, std::string_view origin,
+           const KernelSource& source) {
     const bool is_cached = engine_.builder.find(source).has_value();
     if (!is_cached) missing_.insert(source.identity.hex());
-    table_.add({label(problem), arch, to_string(config), std::string(origin), is_cached ? "yes" : "no"});
-    json_.push_back({{"problem", to_string(problem)},
-                     {"arch", arch},
-                     {"config", to_string(config)},
-                     {"origin", origin},
-                     {"cached", is_cached}});
+    table_.add({label(problem), arch, name, std::string(origin), is_cached ? "yes" : "no"});
+    json_.push_back(
+        {{"problem", to_string(problem)}, {"arch", arch}, {"config", name}, {"origin", origin}, {"cached", is_cached}});
   }
 
   Engine& engine_;

@@ -5,6 +5,7 @@
 #include "command/table.hpp"
 #include "config/refusal.hpp"
 #include "config/render.hpp"
+#include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "plan/candidates.hpp"
@@ -52,7 +53,7 @@ void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes)
 /// Executes --source, --build and --cubin for one kernel.
 void show_kernel(Session& session, const ShowCommand& command, Engine& engine, const KernelConfig& config,
                  const Workload& problem, const std::string& arch) {
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits traits = traits_of(repacked(problem, config));
   if (!is_legal(config, traits, arch_limits(arch))) {
     throw Error(ErrorCode::not_supported, fmt::format("{} is not legal for {} on {}: {}", to_string(config),
                                                       label(problem), arch, refusal(config, traits, arch)));
@@ -93,7 +94,8 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
   Workload problem(Problem{.m = 4096, .n = 4096, .k = 4096});
   if (!problems.empty()) problem = problems.front();
   const std::string arch = planned_device(session, command.arch).arch;
-  if (const std::string impossible = refusal_of_fields(config, traits_of(problem), arch); !impossible.empty())
+  if (const std::string impossible = refusal_of_fields(config, traits_of(repacked(problem, config)), arch);
+      !impossible.empty())
     throw Error(ErrorCode::invalid_argument, command.config + ": " + impossible);
   if (!command.wants_kernel()) {
     describe_config(session, config, problem, problems.empty());
@@ -106,7 +108,6 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
 
 void list_configs(Session& session, const std::vector<KernelConfig>& ranked, std::size_t top, const Workload& problem,
                   const DeviceInfo& device, Json& json) {
-  const GemmTraits traits = traits_of(problem);
   const ArchLimits& limits = arch_limits(device.arch);
   Table table({{"", true},
                {"config"},
@@ -119,6 +120,7 @@ void list_configs(Session& session, const std::vector<KernelConfig>& ranked, std
   json = Json::array();
   for (std::size_t i = 0; i < ranked.size() && i < top; ++i) {
     const KernelConfig& config = ranked[i];
+    const GemmTraits traits = traits_of(repacked(problem, config));
     const double us = predict_us(config, problem, device);
     const std::string launch = to_string(default_launch(config, problem, device));
     const int resident = resident_blocks(config, traits, limits);
@@ -142,10 +144,9 @@ void show_problem(Session& session, const ShowCommand& command, Engine& engine, 
     show_kernel(session, command, engine, choice.config, problem, device.arch);
     return;
   }
-  const GemmTraits traits = traits_of(problem);
   const ArchLimits& limits = arch_limits(device.arch);
-  const std::vector<KernelConfig> all = candidates(traits, limits);
-  const std::vector<KernelConfig> fixed = anchors(traits, limits);
+  const std::vector<KernelConfig> all = candidates(problem, limits);
+  const std::vector<KernelConfig> fixed = anchors(problem, limits);
   json = Json{{"problem", to_string(problem)}, {"gpu", device.name},       {"arch", device.arch},
               {"choice", to_string(choice)},   {"candidates", all.size()}, {"anchors", fixed.size()}};
   session.print(fmt::format("{} on {} ({}): {}", label(problem), device.name, device.arch, to_string(choice)));

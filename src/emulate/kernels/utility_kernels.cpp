@@ -4,6 +4,7 @@
 
 #include "check.cuh"
 #include "mma_ceiling.cuh"
+#include "repack.cuh"
 #include "wgmma_ceiling.cuh"
 
 #include <hotgemm/error.hpp>
@@ -26,6 +27,7 @@ void run_ceiling_of(CeilingInstruction instruction, const CeilingArgs& args) {
 
 void run_fill(const FillArgs& args) { fill(args); }
 void run_check(const CheckArgs& args) { check(args); }
+void run_repack(const RepackArgs& args) { repack(args); }
 void run_ceiling(const CeilingKind& kind, const CeilingArgs& args) {
   switch (kind.element) {
     case DType::bf16: return run_ceiling_of<DType::bf16, DType::f32>(kind.instruction, args);

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "config/kernel_config.hpp"
+#include "config/launch_config.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hotgemm {
+
+// A family that copies by tensor map reads rows at multiples of 16 bytes only. A launch can repack an operand that has
+// other rows: a kernel in front copies it into aligned rows of workspace (templates/repack.cuh), and the kernel of the
+// config reads the copy. So config and problem determine which operands are repacked.
+
+constexpr bool repacks(const LaunchConfig& launch) { return launch.repack_a || launch.repack_b; }
+
+/// `launch` with the operands repacked that `config` cannot read as they are.
+LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem);
+
+/// `problem` as the kernel of `launch` sees it: repacked operands have aligned rows.
+Workload repacked(const Workload& problem, const LaunchConfig& launch);
+/// `problem` as kernels of `config` see it.
+Workload repacked(const Workload& problem, const KernelConfig& config);
+
+/// The traits of the kernel of `launch`.
+GemmTraits traits_of(const Workload& problem, const LaunchConfig& launch);
+
+/// The rows and columns of an operand as it is stored.
+struct StoredShape {
+  std::int64_t rows;
+  std::int64_t cols;
+};
+constexpr StoredShape stored_a(std::int64_t m, std::int64_t k, bool is_k_major) {
+  return is_k_major ? StoredShape{m, k} : StoredShape{k, m};
+}
+constexpr StoredShape stored_b(std::int64_t n, std::int64_t k, bool is_k_major) {
+  return is_k_major ? StoredShape{n, k} : StoredShape{k, n};
+}
+
+/// The workspace of the copy of an operand, in whole WorkspaceSize::kAlignment.
+std::size_t repacked_bytes(const StoredShape& shape);
+/// The workspace of all copies of a launch. They lie at its beginning: A, then B.
+std::size_t repacked_bytes(const LaunchConfig& launch, const Problem& problem);
+
+}  // namespace hotgemm

@@ -1,0 +1,31 @@
+#include "gpu/repack_launch.hpp"
+
+#include "gpu/enqueue.hpp"
+
+#include <algorithm>
+
+namespace hotgemm {
+
+RepackMatrix repack_matrix(const StoredShape& shape, const void* from, long long ld, unsigned long long to) noexcept {
+  return {.from = reinterpret_cast<unsigned long long>(from),
+          .to = to,
+          .ld = ld,
+          .rows = static_cast<int>(shape.rows),
+          .cols = static_cast<int>(shape.cols),
+          .row_chunks = static_cast<unsigned>(repacked_ld(shape.cols) / kRepackChunkElements)};
+}
+
+CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackArgs args, bool programmatic,
+                       CUstream stream) noexcept {
+  const unsigned long long most = static_cast<unsigned>(repack.sm_count * kRepackBlocksPerSm);
+  const unsigned long long parts = args.first.parts() + args.second.parts();
+  void* parameters[] = {&args};
+  return enqueue(driver, repack.kernel.function(),
+                 {.blocks = static_cast<unsigned>(std::min(parts, most)),
+                  .threads = kRepackThreads,
+                  .smem_bytes = 0,
+                  .programmatic = programmatic},
+                 parameters, stream);
+}
+
+}  // namespace hotgemm

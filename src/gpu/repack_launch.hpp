@@ -1,0 +1,22 @@
+#pragma once
+
+#include "config/repack.hpp"
+#include "gpu/loaded_kernel.hpp"
+#include "shared/repack_args.hpp"
+
+namespace hotgemm {
+
+/// The loaded kernel that repacks operands.
+struct RepackKernel {
+  LoadedKernel kernel;
+  int sm_count;  ///< number of SMs of the GPU
+};
+
+/// The part of the kernel's arguments for the copy of a matrix of `shape`, stored at `from` with rows `ld` apart.
+RepackMatrix repack_matrix(const StoredShape& shape, const void* from, long long ld, unsigned long long to) noexcept;
+
+/// Enqueues the kernel on `stream` and returns the driver's result.
+CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackArgs args, bool programmatic,
+                       CUstream stream) noexcept;
+
+}  // namespace hotgemm

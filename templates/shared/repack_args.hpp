@@ -1,0 +1,80 @@
+#pragma once
+
+namespace hotgemm {
+
+// Repacking copies a matrix of 2-byte elements with rows at any address into rows that tensor copies can read: each
+// begins at a multiple of 16 bytes, and if it is long enough at a whole line.
+//
+// The chunks of a copy are numbered from row to row, padding included. Lanes of a warp write neighbouring chunks, and
+// kRepackLaneChunks of them each: a unit.
+
+inline constexpr int kRepackElementBytes = 2;
+inline constexpr int kRepackChunkElements = 8;  // 16 bytes, which one store writes
+inline constexpr int kRepackLineElements = 64;  // 128 bytes
+inline constexpr int kRepackThreads = 512;
+inline constexpr int kRepackBlocksPerSm = 2;
+inline constexpr int kRepackLanes = 32;
+inline constexpr int kRepackLaneChunks = 4;  // chunks that a lane has in flight at once
+inline constexpr int kRepackUnitChunks = kRepackLanes * kRepackLaneChunks;
+
+// Elements are loaded by whole granules of 16 bytes, except at the ends of the matrix, whose granules may lie partly
+// outside. These are the granules of a few first and last chunks, since rows that share a granule have one chunk each.
+inline constexpr int kRepackFirstChunks = 8;
+inline constexpr int kRepackLastChunks = 16;
+
+/// The number of elements from one row of a copy to the next: whole lines, but for short rows less, so that they do not
+/// become many times as large.
+constexpr long long repacked_ld(long long cols) {
+  if (cols >= kRepackLineElements) return (cols + kRepackLineElements - 1) / kRepackLineElements * kRepackLineElements;
+  long long ld = kRepackChunkElements;
+  while (ld < cols) ld *= 2;
+  return ld;
+}
+
+/// A matrix and the place of its copy. `rows` is 0 if there is nothing to copy.
+struct RepackMatrix {
+  unsigned long long from = 0;  ///< address of the first element: any multiple of 2
+  unsigned long long to = 0;    ///< a multiple of 16
+  long long ld = 0;             ///< elements from one row of `from` to the next
+  int rows = 0;
+  int cols = 0;
+  unsigned row_chunks = 1;  ///< of the copy: repacked_ld(cols) / kRepackChunkElements
+
+  constexpr unsigned long long chunks() const { return static_cast<unsigned long long>(rows) * row_chunks; }
+  /// The parts that warps take: one with the first and the last chunks, followed by the units.
+  constexpr unsigned long long parts() const {
+    return rows > 0 ? 1 + (chunks() + kRepackUnitChunks - 1) / kRepackUnitChunks : 0;
+  }
+  /// True if whole granules of `chunk` may be read.
+  constexpr bool is_inner(unsigned long long chunk) const {
+    return chunk >= kRepackFirstChunks && chunk + kRepackLastChunks < chunks();
+  }
+  /// The chunk that lane `lane` of the first part copies; nothing (chunks() or more) for some lanes.
+  constexpr unsigned long long end_chunk(unsigned lane) const {
+    if (lane < kRepackFirstChunks) return lane;
+    const unsigned long long from_end = kRepackFirstChunks + kRepackLastChunks - lane;  // 16 for the first such lane
+    const bool is_there = lane < kRepackFirstChunks + kRepackLastChunks && chunks() >= from_end + kRepackFirstChunks;
+    return is_there ? chunks() - from_end : chunks();
+  }
+};
+
+/// Divides numbers below 128 + row_chunks by row_chunks.
+struct RowDivider {
+  unsigned row_chunks;
+  unsigned reciprocal;  ///< in 1/65536, rounded up; 0 if the quotient is at most 1
+
+  explicit constexpr RowDivider(unsigned chunks)
+      : row_chunks(chunks), reciprocal(chunks < kRepackUnitChunks ? (65535 + chunks) / chunks : 0) {}
+
+  constexpr unsigned quotient(unsigned number) const {
+    return reciprocal != 0 ? number * reciprocal >> 16 : number >= row_chunks ? 1 : 0;
+  }
+};
+
+/// The parameter of the repack kernel, for any number of blocks of kRepackThreads threads.
+struct RepackArgs {
+  RepackMatrix first;
+  RepackMatrix second;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,134 @@
+// Launches that repack operands: which kernels run, where the copies lie, and what happens without workspace.
+
+#include "context_impl.hpp"
+#include "standin/runtime_fixture.hpp"
+
+#include "config/repack.hpp"
+#include "gpu/device_buffer.hpp"
+#include "shared/wgmma_config.hpp"
+
+namespace hotgemm::standin {
+namespace {
+
+constexpr WgmmaConfig kAlone{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3, .blocks_per_sm = 2};
+constexpr const char* kRepack = "hotgemm_repack";
+
+class RepackLaunchTest : public RuntimeTest {
+ protected:
+  /// A case whose rows and pointers are at no multiple of 16 bytes.
+  static GemmCase ragged(std::int64_t m, std::int64_t n, std::int64_t k, float beta = 0) {
+    GemmCase c = small_case(m, n, k, beta);
+    c.set_tight_ld(1);
+    c.offset_a = 1;
+    c.offset_b = 3;
+    return c;
+  }
+  /// A plan with this config and launch, which a record for the case selects.
+  Plan plan_of(const GemmCase& c, LaunchConfig launch = {2, false}, std::int64_t workspace_bytes = 16 << 20) {
+    ContextOptions how = options(Policy::estimate);
+    how.workspace_bytes = workspace_bytes;
+    context_.emplace(how);
+    Engine& engine = impl_of(*context_).engine();
+    launch = with_repacks(launch, kAlone, c.described());
+    engine.database.add({.problem = c.described(),
+                         .config = kAlone,
+                         .launch = launch,
+                         .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
+                         .environment = impl_of(*context_).current().environment(),
+                         .template_digest = engine.template_digest(kAlone)});
+    return context_->plan(c.described());
+  }
+  void expect_right_by(const Plan& plan, const GemmCase& c) {
+    expect_right(c, stream(), [&](const Operands& operands) { plan.launch(stream(), operands); });
+  }
+  std::size_t copies() { return standin().launches(kRepack); }
+};
+
+TEST_F(RepackLaunchTest, IsRightInEveryLayout) {
+  std::int64_t k = 67;  // different for each case, so that each has its own class
+  for (const Op op_a : {Op::n, Op::t}) {
+    for (const Op op_b : {Op::n, Op::t}) {
+      for (const float beta : {0.0f, 1.0f}) {
+        GemmCase c = ragged(70, 131, k += 2, beta);
+        c.problem.op_a = op_a;
+        c.problem.op_b = op_b;
+        c.set_tight_ld(1);
+        const Plan plan = plan_of(c);
+        EXPECT_EQ(plan.config(), to_string(KernelConfig(kAlone)));
+        const std::size_t before = copies();
+        expect_right_by(plan, c);
+        EXPECT_EQ(copies(), before + 1) << "both operands in one launch";
+      }
+    }
+  }
+}
+
+TEST_F(RepackLaunchTest, CopiesOnlyWhatNeedsIt) {
+  GemmCase c = small_case(40, 48, 24);  // all rows aligned
+  c.offset_b = 1;
+  const Plan plan = plan_of(c);
+  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes(StoredShape{24, 48}));
+  expect_right_by(plan, c);
+  EXPECT_EQ(copies(), 1u);
+}
+
+TEST_F(RepackLaunchTest, KernelIsProgrammaticBehindTheCopies) {
+  const GemmCase c = ragged(40, 41, 43);
+  expect_right_by(plan_of(c), c);
+  EXPECT_EQ(standin().calls("cuLaunchKernelEx"), 1u) << "the kernel behind the copies";
+  const GemmCase other = ragged(40, 41, 45);
+  expect_right_by(plan_of(other, {2, false, true}), other);
+  EXPECT_EQ(standin().calls("cuLaunchKernelEx"), 3u) << "both";
+}
+
+TEST_F(RepackLaunchTest, CopiesNothingThatIsNotRead) {
+  GemmCase c = ragged(40, 41, 43, 1);
+  c.alpha = 0;
+  expect_right_by(plan_of(c), c);
+  EXPECT_EQ(copies(), 0u);
+}
+
+TEST_F(RepackLaunchTest, SmallerProblemsOfTheClassFitTheWorkspace) {
+  const GemmCase largest = ragged(160, 41, 43), smaller = ragged(131, 41, 43);
+  const Plan plan = plan_of(smaller);
+  EXPECT_EQ(plan.workspace_bytes(),
+            workspace_size(kAlone, {.repack_a = true, .repack_b = true}, largest.problem).total_bytes());
+  expect_right(*context_, smaller, stream());
+  expect_right(*context_, largest, stream());
+  EXPECT_EQ(copies(), 2u);
+  EXPECT_EQ(context_->stats().plans, 1u);
+}
+
+TEST_F(RepackLaunchTest, WithoutWorkspaceAnotherKernelRuns) {
+  const GemmCase c = ragged(40, 41, 43);
+  const Plan plan = plan_of(c, {2, false}, 0);
+  EXPECT_NE(plan.config(), to_string(KernelConfig(kAlone)));
+  EXPECT_EQ(plan.workspace_bytes(), 0u);
+  expect_right_by(plan, c);
+  EXPECT_EQ(copies(), 0u);
+}
+
+TEST_F(RepackLaunchTest, CopiesIntoTheWorkspaceThatTheCallerGives) {
+  const GemmCase c = ragged(40, 41, 43);
+  const Plan plan = plan_of(c);
+  const DeviceBuffer memory(driver_, plan.workspace_bytes());
+  expect_right(c, stream(), [&](Operands operands) {
+    operands.workspace = reinterpret_cast<void*>(memory.get());
+    operands.workspace_bytes = plan.workspace_bytes();
+    plan.launch(stream(), operands);
+  });
+  EXPECT_EQ(copies(), 1u);
+}
+
+TEST_F(RepackLaunchTest, TuningTriesBothWays) {
+  const GemmCase c = ragged(40, 41, 43);
+  ContextOptions how = options(Policy::tune);
+  how.tuning = quick_tuning(8);
+  context_.emplace(how);
+  expect_right(*context_, c, stream());
+  EXPECT_EQ(context_->stats().tuned, 1u);
+  EXPECT_GT(copies(), 0u);
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
