@@ -31,8 +31,7 @@ struct WorkspaceSize {
   friend bool operator==(const WorkspaceSize&, const WorkspaceSize&) = default;
 };
 
-/// The workspace that is large enough for any launch of the class of `problem`. It is empty if the family takes none,
-/// as is true of all families today.
+/// The workspace that is large enough for any launch of the class of `problem`. It is empty if the kernel takes none.
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem);
 
 }  // namespace hotgemm

@@ -92,7 +92,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
-  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
+  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits));
   if (!kernel.maps) return enqueue(driver, kernel, launch.programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
   last_args.prefetch = {};

@@ -49,6 +49,7 @@ struct WgmmaConfig {
   int cluster_m = 1;
   int cluster_n = 1;
   int blocks_per_sm = 1;
+  bool split_k = false;
 
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
@@ -75,6 +76,9 @@ struct WgmmaConfig {
           config.cluster_n);
     visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
           config.blocks_per_sm);
+    visit(AddedField{"split_k", "sk", FieldKind::tile,
+                     "1: blocks divide k among them, and add their sums by way of a workspace", 0, 0},
+          config.split_k);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
@@ -117,7 +121,7 @@ struct WgmmaConfig {
   constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
   /// True if the copy engine stores D, in boxes of 16 rows of 128 bytes, with a swizzle of 128 bytes.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
-    return t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
+    return !split_k && t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
   }
   static constexpr BoxExtent d_box(const GemmTraits& t) { return {store_cols(t), kStoreRows}; }
   constexpr int warp_store_bytes(const GemmTraits& t) const { return store_buffers(t) * kStoreBytes; }
@@ -172,6 +176,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
+  if (c.split_k && (c.ping_pong || c.cluster() > 1)) return false;
   if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 64 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;

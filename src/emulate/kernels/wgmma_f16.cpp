@@ -4,7 +4,7 @@ namespace hotgemm::emulate {
 
 template <>
 std::span<const GemmKernel> emulated_kernels<WgmmaConfig, DType::f16, DType::f32>() {
-  static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f32, 1, 10>();
+  static const std::vector<GemmKernel> kernels = make_wgmma_kernels<DType::f16, DType::f32, 1, 12>();
   return kernels;
 }
 

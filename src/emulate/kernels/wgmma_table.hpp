@@ -24,6 +24,8 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 2, .cluster_m = 2},
     {.block_m = 256, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 2},
     {.block_m = 320, .block_n = 64, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2},
+    {.block_m = 64,  .block_n = 32, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 3, .split_k = true},
+    {.block_m = 128, .block_n = 64, .block_k = 64,  .consumers = 2, .stages = 2, .split_k = true},
 };
 /// Access width for C and D, and whether C is read. Each config takes the next one for each layout.
 struct WgmmaAccess {
@@ -45,7 +47,11 @@ void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
   if constexpr (is_legal(kConfig, kTraits, *find_arch_limits(90))) {
     using Instruction =
         EmulatedWgmma<kConfig.consumer_n(), kElement, kAccumulator, kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
-    kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>});
+    if constexpr (kConfig.split_k) {
+      kernels.push_back({kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, Instruction>});
+    } else {
+      kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>});
+    }
   }
 }
 
