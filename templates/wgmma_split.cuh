@@ -6,14 +6,14 @@
 //   the last to arrive:                            tells every owner that all slots are full
 //   owner o:           waits for that for a while ──▶ adds its units over all slots, in order ──▶ D
 //
-// A slot holds the f32 sums of one split, a tile has a slot for each split. A unit is what one warp holds of 16 rows and
-// 8 columns: 512 bytes of a slot, 16 bytes of each lane. Each of the first blocks of a tile owns some of its units, so
-// that all of them reduce at once and each reads about as much as it has written.
+// A slot holds the f32 sums of one split, a tile has a slot for each split. A unit is what one warp holds of 16 rows
+// and 8 columns: 512 bytes of a slot, 16 bytes of each lane. Each of the first blocks of a tile owns some of its units,
+// so that all of them reduce at once and each reads about as much as it has written.
 //
-// No block relies on another block being resident. An owner waits for a limited number of polls only, and then gives up;
-// the last to arrive reduces the units of the owners that have given up. Each owner has a counter of its own, which
-// settles who reduces by one exchange of each side: the second one to come knows about the first. The sums do not depend
-// on who reduces, since the order of the additions is fixed by the number of splits.
+// No block relies on another block being resident. An owner waits for a limited number of polls only, and then gives
+// up; the last to arrive reduces the units of the owners that have given up. Each owner has a counter of its own, which
+// settles who reduces by one exchange of each side: the second one to come knows about the first. The sums do not
+// depend on who reduces, since the order of the additions is fixed by the number of splits.
 
 #include "ptx/atomic.hpp"
 #include "ptx/convert.hpp"
@@ -80,7 +80,8 @@ class SplitSum {
   // The values of an owner's counter.
   static constexpr u32 kComplete = 1;  ///< all slots are full, and the owner is to reduce its units
   static constexpr u32 kGone = 2;      ///< the owner has given up
-  /// Polls by which an owner waits: some tens of microseconds, much longer than blocks that run at the same time differ.
+  /// Polls by which an owner waits: some tens of microseconds, much longer than blocks that run at the same time
+  /// differ.
   static constexpr int kPolls = 64;
 
  public:
@@ -136,10 +137,9 @@ class SplitSum {
 #pragma unroll
       for (int group = 0; group < Slots::kGroups; ++group) {
         const Accumulator& sums = accumulators[i];
-        ptx::st_global_v4_b32(
-            mine + static_cast<u64>(Slots::unit(warp(), i, group)) * Slots::kUnitBytes,
-            {ptx::bits_of(sums.get(group * 4)), ptx::bits_of(sums.get(group * 4 + 1)),
-             ptx::bits_of(sums.get(group * 4 + 2)), ptx::bits_of(sums.get(group * 4 + 3))});
+        ptx::st_global_v4_b32(mine + static_cast<u64>(Slots::unit(warp(), i, group)) * Slots::kUnitBytes,
+                              {ptx::bits_of(sums.get(group * 4)), ptx::bits_of(sums.get(group * 4 + 1)),
+                               ptx::bits_of(sums.get(group * 4 + 2)), ptx::bits_of(sums.get(group * 4 + 3))});
       }
     }
   }
@@ -210,8 +210,7 @@ class SplitSum {
   /// Adds and stores the units of `owner`. If an owner has fewer units than a block has warps, several warps share a
   /// unit: each adds some slots, and the first of them adds their sums.
   HOTGEMM_DEVICE void reduce(const WorkItem& item, u32 owner) const {
-    const ItemRange units =
-        even_share(Slots::kUnits, static_cast<int>(owner), static_cast<int>(owners(item)));
+    const ItemRange units = even_share(Slots::kUnits, static_cast<int>(owner), static_cast<int>(owners(item)));
     int sharers = 1;
     while (2 * sharers * units.count <= kWarps) sharers *= 2;
     const int sharer = warp() % sharers;
@@ -244,8 +243,8 @@ class SplitSum {
 
   /// The sum of the unit over `range` of the slots, in order.
   HOTGEMM_DEVICE Sums add_slots(const WorkItem& item, int unit, const ItemRange& range) const {
-    const u64 first = slot(item, static_cast<u32>(range.first)) +
-                      static_cast<u64>(unit) * Slots::kUnitBytes + static_cast<u64>(lane() * kChunkBytes);
+    const u64 first = slot(item, static_cast<u32>(range.first)) + static_cast<u64>(unit) * Slots::kUnitBytes +
+                      static_cast<u64>(lane() * kChunkBytes);
     Sums sums;
 #pragma unroll 1
     for (int batch = 0; batch < range.count; batch += kBatch) {

@@ -11,12 +11,12 @@ namespace hotgemm {
 
 /// The values that all launches of a config's kernel share.
 struct LaunchShape {
-  int tile_m;         ///< rows of D that a cluster computes at a time, or a block without a cluster
-  int tile_n;         ///< columns, likewise
-  int cluster;        ///< blocks in a cluster; 1 without clusters
-  int threads;        ///< threads of a block
-  int smem_bytes;     ///< dynamic shared memory of a block
-  int blocks_per_sm;  ///< number of persistent blocks per SM, which take tile after tile; 0 if each block takes one
+  int tile_m;             ///< rows of D that a cluster computes at a time, or a block without a cluster
+  int tile_n;             ///< columns, likewise
+  int cluster;            ///< blocks in a cluster; 1 without clusters
+  int threads;            ///< threads of a block
+  int smem_bytes;         ///< dynamic shared memory of a block
+  int blocks_per_sm;      ///< number of persistent blocks per SM, which take tile after tile; 0 if each block takes one
   bool splits_k = false;  ///< several blocks compute a tile, each a part of k: LaunchConfig::splits of them
 
   friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;

@@ -47,8 +47,9 @@ View join(std::span<const Arrival> arrivals) {
     raise(*seen, arrival.thread, arrival.epoch);
     others = join(others, arrival.view.others);
   }
-  return {std::move(seen), join_all(
-                               arrivals, [](const View& view) -> auto& { return view.fenced; }),
+  return {std::move(seen),
+          join_all(
+              arrivals, [](const View& view) -> auto& { return view.fenced; }),
           std::move(others)};
 }
 

@@ -35,6 +35,7 @@ std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& d
     if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     choices.push_back({record.config, record.launch, Origin::nearest, neighbour.distance});
+    choices.back().launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
   }
   std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });
   return choices;

@@ -134,7 +134,21 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
 }
 
 double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
-  return wgmma_compute_us(c, problem, device, resident);
+  return wgmma_compute_us(c, problem, device, resident, wgmma_best_splits(c, problem, device, resident));
+}
+
+/// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
+template <class Config>
+double reduce_us(const Config&, const Workload&, const DeviceInfo&, int) {
+  return 0;
+}
+double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
+  return wgmma_reduce_us(c, problem, device, resident, wgmma_best_splits(c, problem, device, resident));
+}
+
+int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident) : 1;
 }
 
 /// The registers of a thread: the live values, and a constant for addresses and loop state.
@@ -161,13 +175,14 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
 double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
+  const double sum_us = std::visit([&](const auto& c) { return reduce_us(c, problem, device, resident); }, config);
 
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
-  return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
+  return std::max(sm_us, dram_us) + sum_us + kLaunchUs + 0.1 * std::min(sm_us, dram_us);
 }
 
 std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device) {
@@ -187,7 +202,7 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
-  return {.raster_width = width, .raster_along_n = false};
+  return {.raster_width = width, .raster_along_n = false, .splits = best_splits(config, problem, device, resident)};
 }
 
 }  // namespace hotgemm

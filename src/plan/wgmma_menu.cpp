@@ -54,6 +54,16 @@ constexpr WgmmaTiles kWgmmaTiles[] = {
     {Schedule::one_tile_split_n, 2, 192,  64, 192, 64},
 };
 
+/// Tiles whose blocks divide k: for few tiles and long sums.
+constexpr WgmmaTiles kSplitTiles[] = {
+    {Schedule::one_tile,         1,  64,  16, 128, 16},
+    {Schedule::one_tile,         2, 128,  32, 128, 32},
+    {Schedule::one_tile_split_n, 2,  64,  64, 128, 32},
+    {Schedule::cooperative,      1,  64,  64, 256, 64},
+    {Schedule::cooperative,      2, 128,  64, 256, 64},
+    {Schedule::cooperative,      2, 256,  64, 128, 64},
+};
+
 /// Column counts for which every layout can use a wide swizzle.
 constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
@@ -68,6 +78,13 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::split_n,          2, 192, 128, 192, 64},
     {Schedule::ping_pong,        2,  64, 128, 256, 64},
     {Schedule::ping_pong,        2, 128,  64, 192, 64},
+};
+constexpr WgmmaTiles kSplitAnchors[] = {
+    {Schedule::one_tile,         1,  64,  32,  64, 32},
+    {Schedule::one_tile,         2, 128,  64, 128, 64},
+    {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
+    {Schedule::cooperative,      2, 128, 128, 256, 128},
+    {Schedule::cooperative,      2, 256, 128, 128, 64},
 };
 // clang-format on
 
@@ -105,7 +122,7 @@ constexpr bool are_legal(const auto& lines) {
   }
   return are;
 }
-static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors),
+static_assert(are_legal(kWgmmaTiles) && are_legal(kWgmmaAnchors) && are_legal(kSplitTiles) && are_legal(kSplitAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -157,6 +174,12 @@ std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
   for (const WgmmaTiles& tiles : kWgmmaTiles) {
     for_each_tile(tiles, [&](const WgmmaConfig& config) { append_pipelines(config, traits, menu); });
   }
+  for (const WgmmaTiles& tiles : kSplitTiles) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.split_k = true;
+      append_pipelines(config, traits, menu);
+    });
+  }
   return menu;
 }
 
@@ -172,6 +195,14 @@ std::vector<WgmmaConfig> wgmma_anchors() {
       if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
         anchors.push_back(config);
       }
+    });
+  }
+  for (const WgmmaTiles& tiles : kSplitAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.split_k = true;
+      if (config.block_m + config.block_n <= kDeepTileExtent) config.block_k = 128;
+      config.stages = deepest(config, GemmTraits{});
+      anchors.push_back(config);
     });
   }
   return anchors;

@@ -18,12 +18,15 @@ constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .co
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
 constexpr WgmmaConfig kOneTileBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
+constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
+constexpr WgmmaConfig kSplitWide{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2, .split_k = true};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 GemmKernel kernel() {
   using Instruction = EmulatedWgmma<kConfig.consumer_n(), kTraits.element, kTraits.accumulator, kTraits.a_is_k_major(), kTraits.b_is_k_major()>;
-  return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>};
+  if constexpr (kConfig.split_k) return {kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, Instruction>};
+  else return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>};
 }
 
 const GemmKernel kKernels[] = {
@@ -33,6 +36,8 @@ const GemmKernel kKernels[] = {
     kernel<kWide, kOneTileBelow>(),
     kernel<kOuterMajor, kBelow>(),
     kernel<kWide, kBeside>(),
+    kernel<kTransposed, kSplit>(),
+    kernel<kKMajor, kSplitWide>(),
 };
 // clang-format on
 
