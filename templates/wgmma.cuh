@@ -32,6 +32,7 @@
 #include "wgmma_load.cuh"
 #include "wgmma_schedule.cuh"
 #include "wgmma_sink.cuh"
+#include "wgmma_split.cuh"
 #include "wgmma_transposed.cuh"
 
 namespace hotgemm {
@@ -65,6 +66,12 @@ struct WgmmaParts {
   using Sink = typename SinkOf<kTraits, kConfig>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>, Sink>::Type;
 };
+/// Those of a kernel whose blocks divide k.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
+  using Schedule = SplitTiles<kConfig>;
+  using Epilogue = SplitSum<kTraits, kConfig, ScaledSum<kTraits>>;
+};
 
 /// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for config and traits.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction, class Parts>
@@ -90,7 +97,9 @@ class WgmmaGemm {
   using Sink = typename Epilogue::Sink;
 
  public:
-  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread) : WgmmaGemm(args, thread, cluster_rank()) {}
+  /// `workspace` is for a kernel whose blocks divide k.
+  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread, const WorkspaceArgs& workspace = {})
+      : WgmmaGemm(args, thread, workspace, cluster_rank()) {}
 
   HOTGEMM_DEVICE void run() {
     if (thread_ == 0) make_barriers();
@@ -119,9 +128,10 @@ class WgmmaGemm {
   }
 
  private:
-  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread, u32 rank)
+  HOTGEMM_DEVICE WgmmaGemm(const WgmmaArgs& args, int thread, const WorkspaceArgs& workspace, u32 rank)
       : args_(args),
         thread_(thread),
+        workspace_(workspace),
         shared_(ptx::dynamic_shared_base()),
         load_a_(args, rank),
         load_b_(args, rank),
@@ -205,22 +215,32 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
-    const int without_buffers = consumer * (4 - kConfig.store_warps());  // warps of the consumers before this one
-    const Epilogue epilogue(
-        args_, thread_ % kWarpSize,
-        shared_ + kConfig.store_offset(kTraits) + (warp - without_buffers) * kConfig.warp_store_bytes(kTraits));
     Cursor cursor;
     Accumulator accumulators[kInstructions];  // zeros: with k = 0 no product overwrites them
-    schedule_.for_each_item([&](const WorkItem& item) {
-      if (kConfig.ping_pong && item.turn % kConfig.consumers != static_cast<u32>(consumer)) {
-        cursor.advance(static_cast<u32>(item.k_tiles));
-        return;
-      }
-      if constexpr (kConfig.ping_pong) await_turn(consumer, item);
-      multiply(accumulators, cursor, consumer, item);
-      epilogue.store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
-                     item.n + kConfig.first_col(consumer));
-    });
+    if constexpr (kConfig.split_k) {
+      const Epilogue epilogue(args_, workspace_, consumer * kWarpgroupThreads + thread_ % kWarpgroupThreads,
+                              shared_ + kConfig.store_offset(kTraits));
+      schedule_.for_each_item([&](const WorkItem& item) {
+        multiply(accumulators, cursor, consumer, item);
+        epilogue.store(accumulators, item);
+      });
+      return;
+    } else {
+      const int without_buffers = consumer * (4 - kConfig.store_warps());  // warps of the consumers before this one
+      const Epilogue epilogue(
+          args_, thread_ % kWarpSize,
+          shared_ + kConfig.store_offset(kTraits) + (warp - without_buffers) * kConfig.warp_store_bytes(kTraits));
+      schedule_.for_each_item([&](const WorkItem& item) {
+        if (kConfig.ping_pong && item.turn % kConfig.consumers != static_cast<u32>(consumer)) {
+          cursor.advance(static_cast<u32>(item.k_tiles));
+          return;
+        }
+        if constexpr (kConfig.ping_pong) await_turn(consumer, item);
+        multiply(accumulators, cursor, consumer, item);
+        epilogue.store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
+                       item.n + kConfig.first_col(consumer));
+      });
+    }
   }
 
   /// Waits until the previous consumer has seen all its stages full. Otherwise a consumer that is ahead by two passes
@@ -315,6 +335,7 @@ class WgmmaGemm {
 
   const WgmmaArgs& args_;
   int thread_;
+  WorkspaceArgs workspace_;
   u32 shared_;
   typename Parts::LoadA load_a_;
   typename Parts::LoadB load_b_;
@@ -329,6 +350,16 @@ HOTGEMM_DEVICE void wgmma_gemm(const WgmmaArgs& args) {
   static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
 #endif
   WgmmaGemm<kTraits, kConfig, Instruction, Parts>(args, ptx::thread_index()).run();
+}
+
+/// The same for a config whose blocks divide k. The grid has `splits` blocks for each tile.
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction>
+HOTGEMM_DEVICE void wgmma_split_gemm(const WgmmaArgs& args, const WorkspaceArgs& workspace) {
+#if defined(__CUDA_ARCH__)
+  static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
+#endif
+  using Parts = WgmmaSplitParts<kTraits, kConfig>;
+  WgmmaGemm<kTraits, kConfig, Instruction, Parts>(args, ptx::thread_index(), workspace).run();
 }
 
 }  // namespace hotgemm

@@ -17,8 +17,12 @@ struct WorkItem {
   int m;  ///< first row of the tile
   int n;  ///< first column
   int first_k_tile;
-  int k_tiles;  ///< at least 1; if k is 0, it is 0 in every item
+  int k_tiles;  ///< at least 1; if k is 0, it is 0 in every item. An item of a divided k may have none
   u32 turn;     ///< number of items that this block has taken before
+  // If blocks divide k (wgmma_split.cuh):
+  u32 tile = 0;    ///< number of the tile in raster order
+  u32 split = 0;   ///< number of the range of k-tiles
+  u32 splits = 1;  ///< ranges of each tile
 };
 
 /// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order.

@@ -5,7 +5,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kMostInLaunch = 4096;  // of a raster's width and of splits
+constexpr int kMostInLaunch = kMostSplits;  // of a raster's width and of splits
 
 /// Takes `prefix` and the number after it from the front of `text`; nullopt if they are not there.
 std::optional<int> take_number(std::string_view& text, std::string_view prefix) {

@@ -6,6 +6,8 @@
 
 namespace hotgemm {
 
+inline constexpr int kMostSplits = 4096;
+
 /// The parameters of a launch, which do not change the cubin.
 struct LaunchConfig {
   int raster_width = 8;         ///< tiles per raster group (templates/shared/tile_order.hpp)

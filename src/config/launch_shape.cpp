@@ -20,6 +20,15 @@ void add_lasting_blocks(LaunchShape& shape, const Config& config) {
   }
 }
 
+/// A block takes one part of one tile, for families whose blocks can divide k.
+template <class Config>
+void add_splits(LaunchShape& shape, const Config& config) {
+  if constexpr (requires { config.split_k; }) {
+    shape.splits_k = config.split_k;
+    if (config.split_k) shape.blocks_per_sm = 0;
+  }
+}
+
 }  // namespace
 
 LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
@@ -33,6 +42,7 @@ LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
       [&](const auto& c) {
         add_cluster(shape, c);
         add_lasting_blocks(shape, c);
+        add_splits(shape, c);
       },
       config);
   return shape;

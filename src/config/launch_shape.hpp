@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/kernel_config.hpp"
+#include "config/launch_config.hpp"
 #include "config/max_size.hpp"
 
 #include <compare>
@@ -10,12 +11,13 @@ namespace hotgemm {
 
 /// The values that all launches of a config's kernel share.
 struct LaunchShape {
-  int tile_m;         ///< rows of D that a cluster computes at a time, or a block without a cluster
-  int tile_n;         ///< columns, likewise
-  int cluster;        ///< blocks in a cluster; 1 without clusters
-  int threads;        ///< threads of a block
-  int smem_bytes;     ///< dynamic shared memory of a block
-  int blocks_per_sm;  ///< number of persistent blocks per SM, which take tile after tile; 0 if each block takes one
+  int tile_m;             ///< rows of D that a cluster computes at a time, or a block without a cluster
+  int tile_n;             ///< columns, likewise
+  int cluster;            ///< blocks in a cluster; 1 without clusters
+  int threads;            ///< threads of a block
+  int smem_bytes;         ///< dynamic shared memory of a block
+  int blocks_per_sm;      ///< number of persistent blocks per SM, which take tile after tile; 0 if each block takes one
+  bool splits_k = false;  ///< several blocks compute a tile, each a part of k: LaunchConfig::splits of them
 
   friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;
 
@@ -26,11 +28,12 @@ struct LaunchShape {
   /// True if a grid can have a block for each tile, and no size is above kMaxSize.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k) const {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
-    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && tiles(m, n) * cluster <= kMostBlocks;
+    const std::int64_t most = kMostBlocks / (splits_k ? kMostSplits : 1);
+    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && tiles(m, n) * cluster <= most;
   }
   /// The number of blocks of a grid on a GPU with `sm_count` SMs.
-  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count) const {
-    std::int64_t clusters = tiles(m, n);
+  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1) const {
+    std::int64_t clusters = tiles(m, n) * (splits_k ? splits : 1);
     if (blocks_per_sm > 0) {
       const std::int64_t resident = std::int64_t{sm_count} * blocks_per_sm / cluster;
       if (clusters > resident) clusters = resident > 0 ? resident : 1;

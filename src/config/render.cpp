@@ -43,6 +43,8 @@ struct FamilyText {
   std::string template_argument;  ///< follows traits and config
   std::string launch_bounds = "kConfig.threads(), kConfig.blocks_per_sm";
   std::string attributes;  ///< attributes of the kernel, besides its launch bounds
+  std::string function;    ///< if it is not the family's
+  bool takes_workspace = false;
 };
 
 /// The text of a family without parts of its own.
@@ -65,6 +67,8 @@ FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
                                 "Instruction");
   text.template_argument = ", Instruction";
   if (config.cluster() > 1) text.attributes = " __cluster_dims__(" + std::to_string(config.cluster()) + ", 1, 1)";
+  if (config.split_k) text.function = "wgmma_split_gemm";
+  text.takes_workspace = config.split_k;
   return text;
 }
 
@@ -109,8 +113,11 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   text += "constexpr hotgemm::" + std::string(family.config) + " kConfig{" +
           std::visit([](const auto& c) { return config_initializer(c); }, config) + "};\n";
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
-  text += symbol + "(const __grid_constant__ hotgemm::" + std::string(family.args) + " args) {\n";
-  text += "  hotgemm::" + std::string(family.function) + "<kTraits, kConfig" + own.template_argument + ">(args);\n}\n";
+  const std::string function = own.function.empty() ? std::string(family.function) : own.function;
+  text += symbol + "(const __grid_constant__ hotgemm::" + std::string(family.args) + " args" +
+          (own.takes_workspace ? ", const __grid_constant__ hotgemm::WorkspaceArgs workspace" : "") + ") {\n";
+  text += "  hotgemm::" + function + "<kTraits, kConfig" + own.template_argument + ">(args" +
+          (own.takes_workspace ? ", workspace" : "") + ");\n}\n";
   return finish(symbol, std::move(text), family.header, arch, bundle);
 }
 

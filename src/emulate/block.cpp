@@ -76,7 +76,7 @@ Cluster::Cluster(Grid& grid, std::uint32_t first_block) : grid_(grid), barrier_(
   }
 }
 
-void Cluster::run() {
+bool Cluster::run() {
   while (land_some_load() || !ready_.empty() || !ready_laggards_.empty()) {
     if (ready_.empty() && (ready_laggards_.empty() || !loads_.empty())) continue;
     std::vector<Thread*>& ready = ready_.empty() ? ready_laggards_ : ready_;
@@ -84,6 +84,7 @@ void Cluster::run() {
     Thread& thread = *ready.back();
     ready.pop_back();
     resume(thread);
+    if (std::exchange(lets_others_run_, false)) return false;
   }
   report_end();
   for (Block& block : blocks_) {
@@ -91,6 +92,7 @@ void Cluster::run() {
       if (!thread.has_ended) thread.fiber.abandon();
     }
   }
+  return true;
 }
 
 bool Cluster::land_some_load() {
@@ -121,6 +123,12 @@ void Cluster::suspend(Thread& thread, Instruction instruction) {
   land_some_copies(thread);
   thread.waits_in = instruction;
   thread.fiber.suspend();
+}
+
+void Cluster::let_others_run(Thread& thread, Instruction instruction) {
+  lets_others_run_ = true;
+  wake(thread);
+  suspend(thread, instruction);
 }
 
 void Cluster::wake(Thread& thread) { (thread.warp->is_laggard ? ready_laggards_ : ready_).push_back(&thread); }

@@ -37,6 +37,7 @@ struct Grid {
   int shared_bytes;
   std::uint64_t seed;
   Random random;
+  std::map<std::uint64_t, OtherClustersPtr> released = {};  ///< by atomic operations, by address
 };
 
 class Cluster;
@@ -97,12 +98,15 @@ class Cluster {
   /// Makes the cluster whose first block is `first_block`.
   Cluster(Grid& grid, std::uint32_t first_block);
 
-  /// Runs all threads to their ends. If some threads cannot end, reports where they are stuck and abandons them.
-  void run();
+  /// Runs threads until all have ended, or until one lets other clusters run. True if all have ended. If some threads
+  /// cannot end, reports where they are stuck and abandons them.
+  bool run();
 
   /// Suspends the running thread `thread` in `instruction` until it is woken.
   void suspend(Thread& thread, Instruction instruction);
   void wake(Thread& thread);
+  /// Suspends the running thread `thread` until this cluster runs again. Other clusters may run before.
+  void let_others_run(Thread& thread, Instruction instruction);
 
   std::size_t threads() const { return grid_.blocks_per_cluster * static_cast<std::size_t>(grid_.threads_per_block); }
   Block& block(std::uint32_t rank) { return blocks_[rank]; }
@@ -150,6 +154,7 @@ class Cluster {
   ClusterBarrier barrier_;
   std::deque<Block> blocks_;
   std::vector<Thread*> ready_, ready_laggards_;
+  bool lets_others_run_ = false;
   std::vector<TensorLoad> loads_;
   std::array<Joined, 8> joined_;
   std::size_t next_joined_ = 0;

@@ -42,12 +42,31 @@ ClockPtr join_all(std::span<const Arrival> arrivals, const Get& get) {
 View join(std::span<const Arrival> arrivals) {
   auto seen = std::make_shared<Clock>(*join_all(
       arrivals, [](const View& view) -> auto& { return view.seen; }));
-  for (const Arrival& arrival : arrivals) raise(*seen, arrival.thread, arrival.epoch);
-  return {std::move(seen), join_all(
-                               arrivals, [](const View& view) -> auto& { return view.fenced; })};
+  OtherClustersPtr others;
+  for (const Arrival& arrival : arrivals) {
+    raise(*seen, arrival.thread, arrival.epoch);
+    others = join(others, arrival.view.others);
+  }
+  return {std::move(seen),
+          join_all(
+              arrivals, [](const View& view) -> auto& { return view.fenced; }),
+          std::move(others)};
 }
 
-View join(const View& a, const View& b) { return {join(a.seen, b.seen), join(a.fenced, b.fenced)}; }
+View join(const View& a, const View& b) {
+  return {join(a.seen, b.seen), join(a.fenced, b.fenced), join(a.others, b.others)};
+}
+
+OtherClustersPtr join(const OtherClustersPtr& a, const OtherClustersPtr& b) {
+  if (a == b || b == nullptr) return a;
+  if (a == nullptr) return b;
+  auto joined = std::make_shared<OtherClusters>(*a);
+  for (const auto& [cluster, clock] : *b) {
+    ClockPtr& known = (*joined)[cluster];
+    known = known == nullptr ? clock : join(known, clock);
+  }
+  return joined;
+}
 
 ClockPtr advanced(const Clock& clock, std::size_t id, std::uint32_t epoch) {
   auto later = std::make_shared<Clock>(clock);
@@ -61,10 +80,21 @@ Clock meet(const Clock& a, const Clock& b) {
   return both;
 }
 
+OtherClustersPtr meet(const OtherClustersPtr& a, const OtherClustersPtr& b) {
+  if (a == b) return a;
+  if (a == nullptr || b == nullptr) return nullptr;
+  auto both = std::make_shared<OtherClusters>();
+  for (const auto& [cluster, clock] : *a) {
+    const auto other = b->find(cluster);
+    if (other != b->end()) (*both)[cluster] = std::make_shared<const Clock>(meet(*clock, *other->second));
+  }
+  return both;
+}
+
 View meet(const View& a, const View& b) {
   if (a == b) return a;
   return {std::make_shared<const Clock>(meet(*a.seen, *b.seen)),
-          std::make_shared<const Clock>(meet(*a.fenced, *b.fenced))};
+          std::make_shared<const Clock>(meet(*a.fenced, *b.fenced)), meet(a.others, b.others)};
 }
 
 }  // namespace hotgemm::emulate

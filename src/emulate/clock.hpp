@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,10 +25,15 @@ using ClockPtr = std::shared_ptr<const Clock>;
 
 inline std::uint32_t epoch_of(const Clock& clock, std::size_t id) { return id < clock.size() ? clock[id] : 0; }
 
+/// The clocks of other clusters, by number of the cluster. Null if nothing of other clusters is seen.
+using OtherClusters = std::map<std::uint32_t, ClockPtr>;
+using OtherClustersPtr = std::shared_ptr<const OtherClusters>;
+
 /// All events that precede the next action of a thread.
 struct View {
   ClockPtr seen;
-  ClockPtr fenced;  ///< writes of threads to shared memory that the async proxy sees as well
+  ClockPtr fenced;          ///< writes of threads to shared memory that the async proxy sees as well
+  OtherClustersPtr others;  ///< seen by way of atomic operations on global memory
 
   friend bool operator==(const View&, const View&) = default;
 };
@@ -42,10 +48,12 @@ struct Arrival {
 /// The view of a thread that waits for all of `arrivals`. There must be at least one.
 View join(std::span<const Arrival> arrivals);
 View join(const View& a, const View& b);
+OtherClustersPtr join(const OtherClustersPtr& a, const OtherClustersPtr& b);
 /// A copy of `clock` in which `id` has reached at least `epoch`.
 ClockPtr advanced(const Clock& clock, std::size_t id, std::uint32_t epoch);
 /// The events that both contain.
 Clock meet(const Clock& a, const Clock& b);
+OtherClustersPtr meet(const OtherClustersPtr& a, const OtherClustersPtr& b);
 View meet(const View& a, const View& b);
 
 }  // namespace hotgemm::emulate

@@ -2,6 +2,7 @@
 
 #include "config/kernel_config.hpp"
 #include "shared/gemm_args.hpp"
+#include "shared/workspace_args.hpp"
 
 #include <span>
 #include <string_view>
@@ -14,7 +15,9 @@ namespace hotgemm::emulate {
 struct GemmKernel {
   KernelConfig config;
   GemmTraits traits;
-  std::variant<void (*)(const GemmArgs&), void (*)(const WgmmaArgs&)> run;  ///< the function that each thread runs
+  /// The function that each thread runs.
+  std::variant<void (*)(const GemmArgs&), void (*)(const WgmmaArgs&), void (*)(const WgmmaArgs&, const WorkspaceArgs&)>
+      run;
 };
 
 /// True if a kernel with the traits `kernel` computes problems with the traits `problem`. Operands may be better

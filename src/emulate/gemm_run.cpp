@@ -3,6 +3,7 @@
 #include "config/launch_shape.hpp"
 #include "config/matrix_map.hpp"
 #include "config/traits.hpp"
+#include "config/workspace.hpp"
 #include "emulate/tensor_map.hpp"
 
 #include <hotgemm/error.hpp>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <vector>
 
 namespace hotgemm::emulate {
 namespace {
@@ -30,6 +32,48 @@ Allocation& place(Device& device, const char* name, const HostMatrix& matrix, bo
   return allocation;
 }
 
+/// The workspace of a launch: scratch without values, and counters that are zero.
+struct Workspace {
+  const Allocation* scratch = nullptr;
+  const Allocation* counters = nullptr;
+
+  WorkspaceArgs args() const {
+    return scratch == nullptr ? WorkspaceArgs{}
+                              : WorkspaceArgs{.scratch = scratch->address(), .counters = counters->address()};
+  }
+};
+
+Workspace make_workspace(Device& device, const WorkspaceSize& size) {
+  if (size.is_empty()) return {};
+  const auto add = [&](const char* name, std::size_t bytes) -> Allocation& {
+    const auto row_bytes = static_cast<std::int64_t>(bytes);
+    return device.memory().add(
+        {.name = name, .rows = 1, .row_bytes = row_bytes, .pitch_bytes = row_bytes, .is_writable = true});
+  };
+  Allocation& counters = add("counters", size.counters * sizeof(std::uint32_t));
+  const std::vector<std::uint8_t> zeros(size.counters * sizeof(std::uint32_t));
+  counters.store(0, 0, zeros.data(), zeros.size());
+  return {.scratch = &add("scratch", size.scratch_bytes), .counters = &counters};
+}
+
+/// The next launch on a stream uses the same counters, so a kernel must leave them zero.
+void check_counters(const Workspace& workspace, std::uint64_t seed, std::vector<Finding>& findings) {
+  if (workspace.counters == nullptr) return;
+  const auto count = static_cast<std::size_t>(workspace.counters->shape().row_bytes) / sizeof(std::uint32_t);
+  std::vector<std::uint32_t> values(count);
+  workspace.counters->load(0, 0, values.data(), count * sizeof(std::uint32_t));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (values[i] == 0) continue;
+    findings.push_back({.hazard = Hazard::bad_operand,
+                        .place = "counters",
+                        .address = workspace.counters->address() + i * sizeof(std::uint32_t),
+                        .bytes = sizeof(std::uint32_t),
+                        .detail = fmt::format("counter {} is {} when the launch has ended", i, values[i]),
+                        .seed = seed});
+    return;
+  }
+}
+
 void require_possible(const GemmKernel& kernel, const GemmCase& c) {
   if (!computes(kernel.traits, traits_of(c.problem))) {
     throw Error(ErrorCode::not_supported, fmt::format("{} for {} does not compute {}", to_string(kernel.config),
@@ -44,7 +88,8 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// The function that each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args, std::int64_t blocks) {
+std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
+                                  std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
@@ -62,6 +107,9 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
     with_maps.prefetch = prefetch_bytes(a, b, blocks);  // a programmatic launch prefetches
   }
   if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
+  if (const auto* run = std::get_if<void (*)(const WgmmaArgs&, const WorkspaceArgs&)>(&kernel.run)) {
+    return [with_maps, workspace, run = *run] { run(with_maps, workspace); };
+  }
   return [with_maps, run = std::get<void (*)(const WgmmaArgs&)>(kernel.run)] { run(with_maps); };
 }
 
@@ -94,14 +142,16 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                       .raster_width = c.launch.raster_width,
                       .raster_along_n = c.launch.raster_along_n ? 1 : 0};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
-  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount);
-  const std::function<void()> run_thread = thread_body(kernel, args, blocks);
+  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits);
+  const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));
+  const std::function<void()> run_thread = thread_body(kernel, args, workspace.args(), blocks);
   run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),
                               .threads_per_block = shape.threads,
                               .shared_bytes = shape.smem_bytes,
                               .blocks_per_cluster = static_cast<std::uint32_t>(shape.cluster),
                               .seed = seed},
                              run_thread);
+  check_counters(workspace, seed, run.report.findings);
   for (std::int64_t row = 0; row < p.m; ++row) {
     d.load(row, 0, run.d.bytes.data() + row * run.d.pitch_bytes(), static_cast<std::size_t>(run.d.row_bytes()));
   }

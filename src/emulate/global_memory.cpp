@@ -44,8 +44,8 @@ bool Allocation::is_valid(const Thread& thread, Instruction instruction, std::ui
 bool Allocation::conflicts(const Thread& thread, Instruction instruction, const Touch& touch) const {
   if (touch.access.epoch == 0) return false;
   if (is_atomic(instruction) && is_atomic(touch.access.instruction)) return false;
-  // Threads of one cluster can wait for one another. Other threads cannot.
-  return !thread.block->is_in_same_cluster(touch.block) || !thread.has_seen(touch.access);
+  if (thread.block->is_in_same_cluster(touch.block)) return !thread.has_seen(touch.access);
+  return !thread.has_seen_of(touch.block / thread.block->grid().blocks_per_cluster, touch.access);
 }
 
 bool Allocation::read(const Thread& thread, Instruction instruction, std::uint64_t address, void* to, int alignment,

@@ -20,6 +20,9 @@ enum class Instruction : std::uint8_t {
   red_global_add_u32,
   red_global_add_u64,
   red_global_max_u32,
+  atom_acq_rel_gpu_add_u32,
+  atom_acq_rel_gpu_exch_b32,
+  ld_acquire_gpu_b32,
   ld_shared_b16,
   ld_shared_b32,
   ld_shared_f32,
@@ -106,10 +109,9 @@ constexpr bool is_generic_store(Instruction i) {
          i == Instruction::stmatrix_x4_trans || i == Instruction::wmma_store_d;
 }
 
-/// True for an atomic operation. Two atomic operations do not conflict.
+/// True for an atomic operation, or a load that acquires. Two of these do not conflict.
 constexpr bool is_atomic(Instruction i) {
-  return i == Instruction::red_global_add_u32 || i == Instruction::red_global_add_u64 ||
-         i == Instruction::red_global_max_u32;
+  return i >= Instruction::red_global_add_u32 && i <= Instruction::ld_acquire_gpu_b32;
 }
 
 }  // namespace hotgemm::emulate

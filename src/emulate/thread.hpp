@@ -38,6 +38,12 @@ struct Thread {
   bool has_seen(const Access& access) const {
     return access.thread == id || epoch_of(*view.seen, access.thread) >= access.epoch;
   }
+  /// The same for an access of a thread in cluster number `cluster`, another one.
+  bool has_seen_of(std::uint32_t cluster, const Access& access) const {
+    if (view.others == nullptr) return false;
+    const auto found = view.others->find(cluster);
+    return found != view.others->end() && epoch_of(*found->second, access.thread) >= access.epoch;
+  }
   Access access(Instruction instruction) const { return {epoch, id, instruction}; }
 
   /// Ends the current epoch of this thread and returns the data for a barrier.

@@ -103,7 +103,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
-  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count));
+  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits));
   const bool programmatic = launch.programmatic || copies;  // the kernel prepares while the copies are made
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;

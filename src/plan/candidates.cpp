@@ -1,10 +1,13 @@
 #include "plan/candidates.hpp"
 
+#include "config/device_info.hpp"
 #include "config/launch_shape.hpp"
 #include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
+#include "plan/model.hpp"
 #include "plan/wgmma_menu.hpp"
+#include "plan/wgmma_model.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -210,9 +213,32 @@ std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arc
   return with_repacked(problem, arch, anchors);
 }
 
+namespace {
+
+/// The launches of a kernel whose blocks divide k. It has few tiles, so that their order does not matter.
+std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Workload& problem) {
+  constexpr std::size_t kMost = 6;
+  const DeviceInfo device = nominal_device("sm_90a");
+  const LaunchConfig usual = default_launch(config, problem, device);
+  std::vector<int> splits = wgmma_splits(config, problem, device);
+  if (splits.size() > kMost) splits.resize(kMost);
+  std::vector<LaunchConfig> launches;
+  for (const bool programmatic : {false, true}) {
+    for (const int count : splits) {
+      launches.push_back(usual);
+      launches.back().splits = count;
+      launches.back().programmatic = programmatic;
+    }
+  }
+  return launches;
+}
+
+}  // namespace
+
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
   const LaunchConfig base = with_repacks({}, config, problem);
   const LaunchShape shape = launch_shape(config, traits_of(problem, base));
+  if (shape.splits_k) return split_launches(std::get<WgmmaConfig>(config), problem);
   const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
   const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;
   std::vector<LaunchConfig> launches;

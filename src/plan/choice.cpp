@@ -34,7 +34,8 @@ std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& d
     const TuningRecord& record = neighbour.found.record;
     if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
-    const LaunchConfig launch = with_repacks(record.launch, record.config, problem);
+    LaunchConfig launch = with_repacks(record.launch, record.config, problem);
+    launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
     choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});
   }
   std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });

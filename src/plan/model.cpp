@@ -137,7 +137,21 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
 }
 
 double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
-  return wgmma_compute_us(c, problem, device, resident);
+  return wgmma_compute_us(c, problem, device, resident, wgmma_best_splits(c, problem, device, resident));
+}
+
+/// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
+template <class Config>
+double reduce_us(const Config&, const Workload&, const DeviceInfo&, int) {
+  return 0;
+}
+double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
+  return wgmma_reduce_us(c, problem, device, resident, wgmma_best_splits(c, problem, device, resident));
+}
+
+int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident) : 1;
 }
 
 /// Microseconds of the kernel that repacks operands. Copies that L2 keeps are not written to DRAM.
@@ -174,13 +188,15 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const Workload problem = repacked(asked, config);
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
+  const double sum_us = std::visit([&](const auto& c) { return reduce_us(c, problem, device, resident); }, config);
 
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3);
-  return std::max(sm_us, dram_us) + kLaunchUs + 0.1 * std::min(sm_us, dram_us) + repack_us(config, asked, device);
+  return std::max(sm_us, dram_us) + sum_us + kLaunchUs + 0.1 * std::min(sm_us, dram_us) +
+         repack_us(config, asked, device);
 }
 
 std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device) {
@@ -203,6 +219,7 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   launch.raster_width = width;
+  launch.splits = best_splits(config, repacked(problem, config), device, resident);
   return launch;
 }
 

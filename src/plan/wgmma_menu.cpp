@@ -69,6 +69,16 @@ constexpr WgmmaTiles kTransposedTiles[] = {
     {Schedule::one_tile,         2, 128,  16, 128, 16, true},
 };
 
+/// Tiles whose blocks divide k: for few tiles and long sums.
+constexpr WgmmaTiles kSplitTiles[] = {
+    {Schedule::one_tile,         1,  64,  16, 128, 16},
+    {Schedule::one_tile,         2, 128,  32, 128, 32},
+    {Schedule::one_tile_split_n, 2,  64,  64, 128, 32},
+    {Schedule::cooperative,      1,  64,  64, 256, 64},
+    {Schedule::cooperative,      2, 128,  64, 256, 64},
+    {Schedule::cooperative,      2, 256,  64, 128, 64},
+};
+
 /// Column counts for which every layout can use a wide swizzle.
 constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
@@ -86,6 +96,13 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::cooperative,      1,  64,  16,  96, 16, true},
     {Schedule::one_tile,         1,  64,  16,  96, 16, true},
     {Schedule::one_tile,         2, 128,  16,  96, 16, true},
+};
+constexpr WgmmaTiles kSplitAnchors[] = {
+    {Schedule::one_tile,         1,  64,  32,  64, 32},
+    {Schedule::one_tile,         2, 128,  64, 128, 64},
+    {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
+    {Schedule::cooperative,      2, 128, 128, 256, 128},
+    {Schedule::cooperative,      2, 256, 128, 128, 64},
 };
 // clang-format on
 
@@ -125,7 +142,8 @@ constexpr bool are_legal(const auto& lines) {
   }
   return are;
 }
-static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors),
+static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
+                  are_legal(kSplitTiles) && are_legal(kSplitAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -174,13 +192,17 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
 
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
   std::vector<WgmmaConfig> menu;
-  const auto append = [&](const auto& lines) {
+  const auto append = [&](const auto& lines, bool split_k) {
     for (const WgmmaTiles& tiles : lines) {
-      for_each_tile(tiles, [&](const WgmmaConfig& config) { append_pipelines(config, traits, menu); });
+      for_each_tile(tiles, [&](WgmmaConfig config) {
+        config.split_k = split_k;
+        append_pipelines(config, traits, menu);
+      });
     }
   };
-  append(kWgmmaTiles);
-  append(kTransposedTiles);
+  append(kWgmmaTiles, false);
+  append(kTransposedTiles, false);
+  append(kSplitTiles, true);
   return menu;
 }
 
@@ -196,6 +218,14 @@ std::vector<WgmmaConfig> wgmma_anchors() {
       if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
         anchors.push_back(config);
       }
+    });
+  }
+  for (const WgmmaTiles& tiles : kSplitAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.split_k = true;
+      if (config.block_m + config.block_n <= kDeepTileExtent) config.block_k = 128;
+      config.stages = deepest(config, GemmTraits{});
+      anchors.push_back(config);
     });
   }
   return anchors;

@@ -1,10 +1,12 @@
 #include "plan/wgmma_model.hpp"
 
+#include "config/launch_config.hpp"
 #include "config/traits.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 
 namespace hotgemm {
@@ -35,6 +37,10 @@ constexpr double kClusterShare = 0.02;     // pipelines of the blocks of a clust
 constexpr double kStoreBytes = 64;         // rate of storing D and loading C, by two warpgroups
 constexpr double kEpilogueCycles = 100;    // from the last product to the first store
 
+// The sum of the parts of a divided k (templates/wgmma_split.cuh).
+constexpr double kSlotBytes = 40;       // rate of writing a slot, and of reading as much
+constexpr double kArriveCycles = 3500;  // from the last store of a slot to the first load of another block
+
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
 
@@ -48,9 +54,9 @@ struct Waves {
   double concurrent;  ///< number of tiles that run on that SM at once
 };
 
-Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device, int resident) {
+Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device, int resident, int splits) {
   const double groups = ceil_div(static_cast<double>(p.m), c.block_m * c.cluster_m) *
-                        ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n);
+                        ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n) * splits;
   const double tiles = groups * c.cluster();
   const double sms = std::max(device.sm_count / c.cluster(), 1) * c.cluster();
   const double full = std::floor(tiles / (sms * resident));
@@ -120,23 +126,65 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgro
 
 }  // namespace
 
-double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
+double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
+                        int splits) {
   const GemmTraits traits = traits_of(problem);
-  const Waves waves = waves_of(c, problem, device, resident);
-  const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);
+  const Waves waves = waves_of(c, problem, device, resident, splits);
+  const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
   const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles);
   const double start = (c.one_tile ? kBlockCycles : kPersistentCycles) + (c.cluster() > 1 ? kClusterCycles : 0);
   double cycles = 0;
-  const double epilogue = epilogue_cycles(c, traits, c.readers()) / waves.concurrent;
+  const double epilogue = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers()) / waves.concurrent;
   if (c.ping_pong) {
     // The products of one consumer run while the other stores. Nothing hides the store of the last tile.
     cycles = start + waves.busiest * std::max(products, (products + epilogue) / 2) + epilogue;
   } else {
-    const double blocks = c.one_tile ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
+    const double blocks =
+        c.one_tile || c.split_k ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
     const double gap = kTileCycles / waves.concurrent;
     cycles = blocks * start + (blocks - 1) * kTurnoverCycles + waves.busiest * (products + epilogue + gap) - gap;
   }
   return cycles / device.clock_mhz;
+}
+
+double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
+                       int splits) {
+  if (!c.split_k) return 0;
+  const Waves waves = waves_of(c, problem, device, resident, splits);
+  const double slot_bytes = static_cast<double>(c.block_m) * c.block_n * 4;
+  const double owners = std::min(splits, c.block_m * c.block_n / (16 * 8));
+  const double read_bytes = slot_bytes * splits / owners;
+  const double moved = (slot_bytes + read_bytes) * waves.concurrent / kSlotBytes;
+  return (kArriveCycles + moved + kEpilogueCycles) / device.clock_mhz;
+}
+
+std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
+  if (!c.split_k) return {1};
+  const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t tiles = ceil_of(problem.m, c.block_m) * ceil_of(problem.n, c.block_n);
+  const std::int64_t k_tiles = ceil_of(std::max<std::int64_t>(problem.k, 1), c.block_k);
+  const std::int64_t room = std::int64_t{device.sm_count} * c.blocks_per_sm / tiles;  // splits that one wave holds
+  const std::int64_t most = std::clamp<std::int64_t>(std::min(room, k_tiles), 1, kMostSplits);
+  std::vector<int> splits{static_cast<int>(most)};
+  // Fewer parts with one k-tile more each, and so on, in growing steps.
+  for (std::int64_t part = ceil_of(k_tiles, most); part <= k_tiles && splits.back() > 1;) {
+    const int count = static_cast<int>(ceil_of(k_tiles, part));
+    if (count < splits.back()) splits.push_back(count);
+    part += std::max<std::int64_t>(part / 4, 1);
+  }
+  return splits;
+}
+
+int wgmma_best_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
+  int best = 1;
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const int splits : wgmma_splits(c, problem, device)) {
+    const double us =
+        wgmma_compute_us(c, problem, device, resident, splits) + wgmma_reduce_us(c, problem, device, resident, splits);
+    if (us < least_us) best = splits;
+    least_us = std::min(us, least_us);
+  }
+  return best;
 }
 
 }  // namespace hotgemm

@@ -50,6 +50,7 @@ struct WgmmaConfig {
   int cluster_n = 1;
   int blocks_per_sm = 1;
   bool transposed = false;
+  bool split_k = false;
 
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
@@ -79,6 +80,9 @@ struct WgmmaConfig {
     visit(AddedField{"transposed", "t", FieldKind::tile,
                      "1: the 64 rows of an instruction are columns of D, and its columns are rows of D", false},
           config.transposed);
+    visit(AddedField{"split_k", "sk", FieldKind::tile,
+                     "1: blocks divide k among them, and add their sums by way of a workspace", 0, 0},
+          config.split_k);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
@@ -132,7 +136,7 @@ struct WgmmaConfig {
   constexpr int store_warps() const { return transposed ? min_of(div_up(consumer_m(), kStoreRows), 4) : 4; }
   /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
-    return t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
+    return !split_k && t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
   }
   constexpr BoxExtent d_box(const GemmTraits& t) const {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};
@@ -190,6 +194,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
+  if (c.split_k && (c.ping_pong || c.transposed || c.cluster() > 1)) return false;
   if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 8 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;

@@ -2,6 +2,7 @@
 
 #include "emulate/device_fixture.hpp"
 
+#include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
 
@@ -28,6 +29,8 @@ struct Size {
 // of the widest access.
 constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63, 33},
                            {130, 72, 136}, {33, 145, 97}, {5, 3, 0},    {200, 150, 0}};
+
+bool splits_k(const GemmKernel& kernel) { return launch_shape(kernel.config, kernel.traits).splits_k; }
 
 class EmulatedGemm : public testing::TestWithParam<std::string> {};
 
@@ -62,6 +65,7 @@ TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
         c.in_place = seed % 5 < 2;
       }
       c.launch = {.raster_width = static_cast<int>(seed % 3 + 1), .raster_along_n = seed % 2 == 0};
+      if (splits_k(kernel)) c.launch.splits = static_cast<int>(seed % 6 + 1);
       expect_right(kernel, c, seed++);
       if (HasFailure()) return;
     }
@@ -234,6 +238,48 @@ TEST(EmulatedKernels, WgmmaTransposesAnyRowsAndColumns) {
     ++tested;
   }
   EXPECT_GT(tested, 40U);
+}
+
+/// Parts that are uneven, shorter than the ring, or empty; more parts than a tile has units; several tiles.
+TEST(EmulatedKernels, WgmmaAddsThePartsOfADividedSum) {
+  constexpr struct {
+    Size size;
+    int splits;
+  } kCases[] = {{{64, 32, 1000}, 16}, {{70, 40, 520}, 4}, {{9, 24, 64}, 3}, {{130, 100, 300}, 5}, {{33, 7, 448}, 40}};
+  std::size_t tested = 0;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (!splits_k(kernel)) continue;
+    std::uint64_t seed = 1;
+    for (const auto& [size, splits] : kCases) {
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
+                 .beta = kernel.traits.reads_c ? 1.0f : 0.0f};
+      c.in_place = kernel.traits.reads_c && splits == 5;
+      c.launch.splits = splits;
+      for (int i = 0; i < 3; ++i) expect_right(kernel, c, seed++);
+      if (HasFailure()) return;
+    }
+    ++tested;
+  }
+  EXPECT_GT(tested, 4U);
+}
+
+/// The order of additions does not depend on the block that adds.
+TEST(EmulatedKernels, WgmmaAddsPartsInOneOrder) {
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    if (!splits_k(kernel) || kernel.traits.reads_c) continue;
+    GemmCase c{.problem = workload_of(kernel.traits, 40, 30, 900), .data = GemmData::normal};
+    c.launch.splits = 7;
+    const GemmMatrices matrices = make_matrices(c);
+    const GemmRun first = run_gemm(kernel, c, matrices, 0);
+    std::uint64_t waits = 0;
+    for (std::uint64_t seed = 1; seed < 7; ++seed) {
+      const GemmRun run = run_gemm(kernel, c, matrices, seed);
+      EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+      ASSERT_EQ(run.d.bytes, first.d.bytes) << "seed " << seed;
+      waits += run.report.counters[Instruction::ld_acquire_gpu_b32].executions;
+    }
+    EXPECT_GT(waits, 0U);
+  }
 }
 
 TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {

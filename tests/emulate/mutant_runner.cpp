@@ -16,17 +16,19 @@ namespace {
 
 struct Size {
   std::int64_t m, n, k;
+  int splits;  // for kernels that divide k: as many parts as k-tiles, fewer or more
 };
 // The sizes have edges in every dimension, several tiles and k-tiles for each config, whole tiles only, and many tiles
 // with one k-tile.
-constexpr Size kSizes[] = {{70, 91, 185}, {33, 63, 40}, {192, 192, 192}, {256, 192, 24}};
+constexpr Size kSizes[] = {{70, 91, 185, 3}, {33, 63, 40, 40}, {192, 192, 192, 2}, {256, 192, 24, 2}};
 constexpr std::uint64_t kSeeds = 4;  // half of them with a warp that lags behind
 
 /// A problem for which the kernel's traits are made.
 GemmCase case_for(const GemmTraits& t, const Size& size) {
   return {.problem = workload_of(t, size.m, size.n, size.k),
           .beta = t.reads_c ? 1.0f : 0.0f,
-          .packed = size.k == 40};  // packed operands are prefetched into L2
+          .packed = size.k == 40,  // packed operands are prefetched into L2
+          .launch = {.splits = size.splits}};
 }
 
 /// Describes the first error of one run; empty if there is none.

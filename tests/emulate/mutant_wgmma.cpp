@@ -21,11 +21,15 @@ constexpr WgmmaConfig kOneTileBelow{.block_m = 64, .block_n = 64, .block_k = 64,
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kFewRows{.block_m = 24, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kSomeRows{.block_m = 72, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .transposed = true};
+constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
+constexpr WgmmaConfig kSplitWide{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2, .split_k = true};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 GemmKernel kernel() {
-  return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
+  using Instruction = EmulatedWgmmaOf<kTraits, kConfig>;
+  if constexpr (kConfig.split_k) return {kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, Instruction>};
+  else return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>};
 }
 
 const GemmKernel kKernels[] = {
@@ -37,6 +41,8 @@ const GemmKernel kKernels[] = {
     kernel<kWide, kBeside>(),
     kernel<kReadsC, kFewRows>(),
     kernel<kKMajor, kSomeRows>(),
+    kernel<kTransposed, kSplit>(),
+    kernel<kKMajor, kSplitWide>(),
 };
 // clang-format on
 

@@ -278,6 +278,46 @@ MUTANTS = {
         "repack.cuh", "  ptx::griddepcontrol_wait();  //", "  //"),
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
+    # ---- family wgmma: a divided k ----
+    "wgmma_split_arrives_before_its_slot_is_full": (
+        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all of the slot is written\n", ""),
+    "wgmma_split_last_but_one_taken_for_last": ("wgmma_split.cuh", "!= item.splits - 1)", "!= item.splits - 2)"),
+    "wgmma_split_arrivals_not_reset": (
+        "wgmma_split.cuh", "    ptx::st_global_b32(arrivals(item), 0);  // nobody else arrives in this launch\n", ""),
+    "wgmma_split_owner_reduces_at_once": (
+        "wgmma_split.cuh",
+        "if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) == kComplete;",
+        "if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) != kGone;"),
+    "wgmma_split_owner_leaves_without_telling": (
+        "wgmma_split.cuh",
+        "if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) == kComplete;",
+        "if (!is_complete) is_complete = ptx::ld_acquire_gpu_b32(mine) == kComplete;"),
+    "wgmma_split_owner_does_not_reset": (
+        "wgmma_split.cuh", "    if (is_complete) ptx::st_global_b32(mine, 0);\n", ""),
+    "wgmma_split_last_does_not_reset": (
+        "wgmma_split.cuh", "        if (is_gone) ptx::st_global_b32(counter, 0);\n", ""),
+    "wgmma_split_last_forgets_the_gone": (
+        "wgmma_split.cuh", "    if (gone.left == 0) return false;\n", "    if (gone.words < 1000) return false;\n"),
+    "wgmma_split_last_reduces_for_all": (
+        "wgmma_split.cuh", "kComplete) == kGone;", "kComplete) != kComplete;"),
+    "wgmma_split_masks_read_too_early": (
+        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all masks are written\n", ""),
+    "wgmma_split_word_written_too_early": (
+        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // the word is read before it is written again\n", ""),
+    "wgmma_split_skips_a_slot": ("wgmma_split.cuh", "if (batch + i < range.count)", "if (batch + i + 1 < range.count)"),
+    "wgmma_split_sums_read_too_early": (
+        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all sums are put\n", ""),
+    "wgmma_split_sums_written_too_early": (
+        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // they are read before they are written again\n", ""),
+    "wgmma_split_one_sharer_left_out": ("wgmma_split.cuh", "int other = 0; other < sharers;", "int other = 1; other < sharers;"),
+    "wgmma_split_slots_of_all_tiles_are_one": (
+        "wgmma_split.cuh", "(static_cast<u64>(item.tile) * item.splits + split)", "static_cast<u64>(split)"),
+    "wgmma_split_parts_overlap": (
+        "shared/even_share.hpp", "return {share * least + (share < longer ? share : longer),", "return {share * least,"),
+    "wgmma_split_rows_off_by_one": (
+        "wgmma_split.cuh", "if (at.row >= args_.m ||", "if (at.row > args_.m ||"),
+    "wgmma_split_pair_beyond_the_edge": (
+        "wgmma_split.cuh", "const bool has_both = at.col + 1 < args_.n;", "const bool has_both = true;"),
     # ---- family wmma ----
     "wmma_tile_overwritten_while_it_is_read": ("wmma.cuh", "      ptx::bar_sync();  // the tile before has been read\n", ""),
     "wmma_products_before_the_tile_is_there": (

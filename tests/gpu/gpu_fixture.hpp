@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/gemm_case.hpp"
+#include "gpu/launch_workspace.hpp"
 
 #include "config/render.hpp"
 #include "config/traits.hpp"
@@ -139,8 +140,10 @@ class GpuTest : public testing::Test {
 
   /// A function that launches `kernel` on this test's stream.
   CaseRun::Launch launcher(const Gpu::Kernel& kernel, const LaunchConfig& launch, const Problem& p) const {
-    return [this, kernel, launch, p](const Operands& operands) {
-      driver().check(launch_gemm(driver(), *kernel, launch, p.m, p.n, p.k, operands, stream()), "launch a GEMM");
+    const auto workspace = std::make_shared<LaunchWorkspace>(driver(), *kernel, p.m, p.n, launch.splits, stream());
+    return [this, kernel, launch, p, workspace](const Operands& operands) {
+      driver().check(launch_gemm(driver(), *kernel, launch, p.m, p.n, p.k, operands, stream(), workspace->args()),
+                     "launch a GEMM");
     };
   }
   /// A function that calls Context::gemm on this test's stream.

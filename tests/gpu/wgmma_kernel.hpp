@@ -2,6 +2,7 @@
 
 #include "config/render.hpp"
 #include "gpu/gemm_launch.hpp"
+#include "gpu/launch_workspace.hpp"
 #include "gpu/nvrtc.hpp"
 
 #include <hotgemm/types.hpp>
@@ -26,11 +27,17 @@ class WgmmaKernel {
   /// thread.
   void load() { kernel_ = std::make_unique<GemmKernel>(load_gemm_kernel(driver_, config_, traits_, cubin_, 1)); }
 
-  /// Launches as many blocks as fit on `sm_count` SMs.
+  /// Launches as many blocks as fit on `sm_count` SMs. A kernel whose blocks divide k divides it into three parts; it
+  /// then waits for the end of the launch.
   void launch(std::int64_t m, std::int64_t n, std::int64_t k, const Operands& o, const LaunchConfig& raster,
               int sm_count, CUstream stream) const {
     kernel_->sm_count = sm_count;
-    driver_.check(launch_gemm(driver_, *kernel_, raster, m, n, k, o, stream), "launch " + cubin_.symbol);
+    LaunchConfig launch = raster;
+    if (kernel_->shape.splits_k) launch.splits = 3;
+    const LaunchWorkspace workspace(driver_, *kernel_, m, n, launch.splits, stream);
+    driver_.check(launch_gemm(driver_, *kernel_, launch, m, n, k, o, stream, workspace.args()),
+                  "launch " + cubin_.symbol);
+    if (kernel_->shape.splits_k) driver_.check(driver_.cuStreamSynchronize(stream), "wait for " + cubin_.symbol);
   }
 
  private:

@@ -48,6 +48,9 @@ constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 128, .block_n = 64,  .block_k = 128, .one_tile = true, .stages = 4, .cluster_n = 2},
     {.block_m = 64,  .block_n = 128, .split_n = true, .one_tile = true, .stages = 3, .cluster_m = 2},
     {.block_m = 64,  .block_n = 8,   .consumers = 1, .one_tile = true, .stages = 8},
+    // blocks that divide k
+    {.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .split_k = true},
+    {.block_m = 128, .block_n = 256, .stages = 4, .split_k = true},
 };
 // K-major operands have the fewest constraints: a config that they do not allow is not legal at all.
 static_assert(std::ranges::all_of(kConfigs, [](const WgmmaConfig& c) {

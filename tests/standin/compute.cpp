@@ -169,19 +169,21 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
   return Outcome::good;
 }
 
-Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
+Outcome run_split(const GemmKernel& kernel, int splits, const GemmArgs& args, const WorkspaceArgs& workspace,
                   const AddressSpace& space, std::vector<std::string>& violations) {
   const auto rows = static_cast<std::uint64_t>((args.m - 1) / kernel.block_m + 1);
   const auto columns = static_cast<std::uint64_t>((args.n - 1) / kernel.block_n + 1);
   const std::uint64_t tiles = rows * columns, tile_floats = static_cast<std::uint64_t>(kernel.block_m * kernel.block_n);
-  const std::uint64_t scratch_bytes = tiles * static_cast<std::uint64_t>(kernel.splits) * tile_floats * sizeof(float);
+  const std::uint64_t scratch_bytes = tiles * static_cast<std::uint64_t>(splits) * tile_floats * sizeof(float);
+  // A kernel that divides k has another counter for each part.
+  const std::uint64_t count = tiles * (kernel.splits_k ? 1 + static_cast<std::uint64_t>(splits) : 1);
   if (workspace.scratch % 16 != 0 || workspace.counters % sizeof(unsigned) != 0) return Outcome::misaligned_address;
-  if (!space.contains(workspace.counters, tiles * sizeof(unsigned)) ||
+  if (!space.contains(workspace.counters, count * sizeof(unsigned)) ||
       !space.contains(workspace.scratch, scratch_bytes)) {
     return Outcome::illegal_address;
   }
   const auto* counters = reinterpret_cast<const unsigned*>(workspace.counters);
-  if (std::any_of(counters, counters + tiles, [](unsigned counter) { return counter != 0; })) {
+  if (std::any_of(counters, counters + count, [](unsigned counter) { return counter != 0; })) {
     violations.emplace_back("a counter of a workspace is not zero when the kernel begins");
   }
   std::memset(reinterpret_cast<void*>(workspace.scratch), 0xff, scratch_bytes);

@@ -31,7 +31,7 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
                  unsigned salt);
 /// The effect of a kernel that splits the sum on its workspace: partial sums in the scratch, and counters that are zero
 /// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
-Outcome run_split(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
+Outcome run_split(const GemmKernel& kernel, int splits, const GemmArgs& args, const WorkspaceArgs& workspace,
                   const AddressSpace& space, std::vector<std::string>& violations);
 /// The kernel of templates/repack.cuh.
 Outcome run_repack(const RepackArgs& args, const AddressSpace& space);

@@ -42,11 +42,19 @@ void expect_matrix(Ledger& ledger, const Function& function, const char* name, l
   expect(ledger, rows <= 1 || ld >= cols, function, std::string("rows of ") + name + " overlap");
 }
 
-long long expected_blocks(const GemmKernel& kernel, const GemmArgs& args) {
+/// The blocks that share a tile of a kernel with workspace.
+int parts_of_tile(const GemmKernel& kernel, const LaunchShape& shape, const GemmArgs& args) {
+  if (!kernel.splits_k) return kernel.splits;
+  const long long rows = (args.m - 1) / kernel.block_m + 1, columns = (args.n - 1) / kernel.block_n + 1;
+  return static_cast<int>(std::max(shape.grid.x / (rows * columns), 1LL));
+}
+
+long long expected_blocks(const GemmKernel& kernel, const LaunchShape& shape, const GemmArgs& args) {
   const long long rows = (args.m - 1) / (kernel.block_m * kernel.cluster_m) + 1;
   const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
   const int cluster = kernel.cluster_m * kernel.cluster_n;
   const long long resident = Ledger::kSmCount * kernel.blocks_per_sm / cluster;
+  if (kernel.splits_k) return rows * columns * parts_of_tile(kernel, shape, args);
   if (kernel.splits > 0) return rows * columns * kernel.splits;
   return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
 }
@@ -135,7 +143,7 @@ void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& s
   const GemmTraits& traits = kernel.traits;
   if (!kernel.legal) return expect(ledger, false, function, "no architecture runs this config");
   expect(ledger, args.m > 0 && args.n > 0 && args.k >= 0, function, "negative or empty extents");
-  const long long blocks = expected_blocks(kernel, args);
+  const long long blocks = expected_blocks(kernel, shape, args);
   expect(ledger, shape.grid.x == blocks && shape.grid.y == 1 && shape.grid.z == 1, function,
          "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(blocks) + " tiles");
   expect(ledger, !shape.programmatic || kernel.boxes, function, "does not wait for what precedes it");
@@ -194,9 +202,10 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
                               ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]))
                               : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args);
-    if (function.kernel.gemm.splits == 0) return KernelNode{handle, args};
+    const GemmKernel& gemm = function.kernel.gemm;
+    if (!gemm.takes_workspace()) return KernelNode{handle, args};
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");
-    return KernelNode{handle, args, *static_cast<const WorkspaceArgs*>(params[1])};
+    return KernelNode{handle, args, *static_cast<const WorkspaceArgs*>(params[1]), 0, parts_of_tile(gemm, shape, args)};
   }
   if (function.kernel.kind == KernelKind::repack) return read_repack(ledger, handle, function, shape, params[0]);
   expect(ledger, shape.block.x == kServiceThreads && shape.threads() == kServiceThreads, function,
@@ -233,7 +242,7 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   if (!node || (function->kernel.kind == KernelKind::gemm && !function->kernel.gemm.legal)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (function->kernel.gemm.splits > 0) {
+  if (function->kernel.gemm.takes_workspace()) {
     if (stream->id == 0) stream->id = ledger.new_serial();
     node->workspace_user = stream->capture ? stream->capture->serial : stream->id;
   }

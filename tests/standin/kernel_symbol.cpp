@@ -117,6 +117,7 @@ void add_family(const WgmmaConfig& config, GemmKernel& kernel) {
   kernel.cluster_m = config.cluster_m;
   kernel.cluster_n = config.cluster_n;
   kernel.blocks_per_sm = config.one_tile ? 0 : config.blocks_per_sm;
+  kernel.splits_k = config.split_k;
   kernel.boxes = {expected_box(config.a_box(kernel.traits), config.a_tile(kernel.traits)),
                   expected_box(config.b_box(kernel.traits), config.b_tile(kernel.traits)), std::nullopt};
   if (config.stores_in_bulk(kernel.traits)) kernel.boxes->d = {64, 16, CU_TENSOR_MAP_SWIZZLE_128B};

@@ -34,7 +34,9 @@ struct GemmKernel {
   int threads = 0;                     ///< per block; 0 if a test's kernel is of no registered family
   int smem_bytes = 0;                  ///< dynamic shared memory that the kernel uses
   std::optional<ExpectedBoxes> boxes;  ///< for kernels with the parameter WgmmaArgs; others have GemmArgs
-  int splits = 0;                      ///< blocks that share a tile, of a kernel with workspace; 0: it takes none
+  int splits = 0;                      ///< blocks that share a tile; 0: another number, or only one
+  bool splits_k = false;  ///< the grid has the same number of blocks for each tile, and each is a part of k
+  bool takes_workspace() const { return splits > 0 || splits_k; }
   bool legal = true;  ///< true if the config is legal on some architecture; otherwise no compiler could have built it
 };
 

@@ -52,9 +52,9 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
   Outcome outcome = Outcome::good;
   if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
     const auto corruption = Script::latest(ledger.script.corruptions, function->name);
-    if (function->kernel.gemm.splits > 0) {
+    if (function->kernel.gemm.takes_workspace()) {
       ledger.use_workspace(context.id, node.workspace.counters, node.workspace_user);
-      outcome = run_split(function->kernel.gemm, *gemm, node.workspace, space, ledger.violations);
+      outcome = run_split(function->kernel.gemm, node.splits, *gemm, node.workspace, space, ledger.violations);
     }
     if (outcome == Outcome::good) {
       outcome = run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none),

@@ -46,7 +46,8 @@ struct KernelNode {
   std::variant<GemmArgs, RepackArgs, FillArgs, CheckArgs, DigestArgs> args;
   WorkspaceArgs workspace{};  // of a kernel that takes one
   std::uint64_t workspace_user =
-      0;  // the stream's id, or the capture's serial; kernels of another user may run at the same time
+      0;           // the stream's id, or the capture's serial; kernels of another user may run at the same time
+  int splits = 0;  // blocks that share a tile, of a kernel with workspace
 };
 struct MemsetNode {
   CUdeviceptr to;

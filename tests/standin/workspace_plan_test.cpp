@@ -216,5 +216,41 @@ TEST_F(WorkspacePlanTest, TheCapComesFromTheEnvironmentToo) {
   expect_thrown(ErrorCode::invalid_argument, {"workspace_bytes is -1"}, [&] { Context refused(negative); });
 }
 
+// ---- the library's own kernels that divide k ----
+
+class DividedSumTest : public RuntimeTest {
+ protected:
+  /// Few tiles and a long sum, on a GPU with `wgmma`.
+  static GemmCase deep_case() {
+    GemmCase c;
+    c.problem = {.m = 64, .n = 64, .k = 8192, .op_b = Op::t};
+    c.set_tight_ld(8);
+    return c;
+  }
+};
+
+TEST_F(DividedSumTest, HasTheWorkspaceOfItsParts) {
+  ContextOptions how = options(Policy::estimate);
+  Context context(how);
+  const GemmCase c = deep_case();
+  const Plan plan = context.plan(c.described());
+  EXPECT_THAT(plan.config(), testing::AllOf(testing::StartsWith("wgmma_"), testing::HasSubstr("_sk1")));
+  EXPECT_GT(plan.workspace_bytes(), 0u);
+  expect_right(context, c, stream());
+  expect_right(context, c, stream());
+  EXPECT_EQ(context.stats().without_workspace, 0u);
+}
+
+TEST_F(DividedSumTest, WithoutWorkspaceAnotherKernelRuns) {
+  ContextOptions how = options(Policy::estimate);
+  how.workspace_bytes = 0;
+  Context context(how);
+  const GemmCase c = deep_case();
+  const Plan plan = context.plan(c.described());
+  EXPECT_THAT(plan.config(), testing::Not(testing::HasSubstr("_sk1")));
+  EXPECT_EQ(plan.workspace_bytes(), 0u);
+  expect_right(context, c, stream());
+}
+
 }  // namespace
 }  // namespace hotgemm::standin

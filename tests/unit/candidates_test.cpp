@@ -103,5 +103,20 @@ TEST(Candidates, TheReferenceRunsEverywhere) {
   EXPECT_EQ(family_of(reference_config()).name, "simt");
 }
 
+TEST(Rasters, OfAKernelThatDividesKDifferInItsParts) {
+  const WgmmaConfig config{
+      .block_m = 64, .block_n = 64, .consumers = 1, .one_tile = true, .stages = 6, .split_k = true};
+  const Workload problem({.m = 64, .n = 64, .k = 131072, .op_b = Op::t});
+  std::set<int> splits;
+  bool is_programmatic = false;
+  for (const LaunchConfig& launch : rasters(config, problem, 20)) {
+    splits.insert(launch.splits);
+    is_programmatic = is_programmatic || launch.programmatic;
+  }
+  EXPECT_GE(splits.size(), 3U);
+  EXPECT_GT(*splits.begin(), 1);
+  EXPECT_TRUE(is_programmatic);
+}
+
 }  // namespace
 }  // namespace hotgemm

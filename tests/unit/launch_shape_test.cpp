@@ -70,5 +70,21 @@ TEST(LaunchShape, ClustersAreWhole) {
   EXPECT_EQ(beside.blocks(65536, 8192, 1), 2);
 }
 
+TEST(LaunchShape, ABlockForEachPartOfEachTile) {
+  const WgmmaConfig config{.block_m = 128, .block_n = 64, .consumers = 2, .split_k = true};
+  const LaunchShape shape = launch_shape(config, GemmTraits{});
+  EXPECT_TRUE(shape.splits_k);
+  EXPECT_EQ(shape.blocks(129, 65, 2, 5), 2 * 2 * 5);
+  EXPECT_EQ(shape.blocks(129, 65, 2), 2 * 2);
+  EXPECT_TRUE(shape.fits(8, 64 << 18, 8));
+  EXPECT_FALSE(shape.fits(8, (std::int64_t{64} << 19) + 64, 8)) << "a grid of the most parts would be too large";
+}
+
+TEST(LaunchShape, OtherKernelsIgnoreSplits) {
+  const LaunchShape shape = launch_shape(WgmmaConfig{.one_tile = true}, GemmTraits{});
+  EXPECT_FALSE(shape.splits_k);
+  EXPECT_EQ(shape.blocks(128, 256, 132, 5), 1);
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -1,6 +1,8 @@
 #include "plan/wgmma_model.hpp"
 
 #include "config/traits.hpp"
+#include "plan/candidates.hpp"
+#include "plan/model.hpp"
 #include "plan/wgmma_menu.hpp"
 #include "unit/plan_fixture.hpp"
 
@@ -145,6 +147,48 @@ TEST(WgmmaModel, FewStagesWaitForCopies) {
   deep.stages = 12;
   EXPECT_GT(us(shallow, sized(64, 1024, 8192)), 1.3 * us(deep, sized(64, 1024, 8192)));
   EXPECT_DOUBLE_EQ(us(shallow, sized(64, 1024, 192)), us(deep, sized(64, 1024, 192))) << "three k-tiles fill no more";
+}
+
+// ---- a divided k ----
+
+const WgmmaConfig kSplit{
+    .block_m = 64, .block_n = 64, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .split_k = true};
+
+TEST(WgmmaModel, SplitsFillAWaveAndLeaveNoPartEmpty) {
+  for (const auto& [m, n, k] : {std::tuple(64, 64, 131072), std::tuple(64, 1280, 8192), std::tuple(256, 256, 700),
+                                std::tuple(4096, 4096, 64), std::tuple(1, 1, 1)}) {
+    const std::vector<int> splits = wgmma_splits(kSplit, sized(m, n, k), h200());
+    ASSERT_FALSE(splits.empty());
+    const int tiles = ((m + 63) / 64) * ((n + 63) / 64), k_tiles = (k + 127) / 128;
+    EXPECT_LE(splits.front() * tiles, std::max(h200().sm_count, tiles));
+    EXPECT_LE(splits.front(), k_tiles);
+    for (std::size_t i = 1; i < splits.size(); ++i) EXPECT_LT(splits[i], splits[i - 1]);
+    EXPECT_GE(splits.back(), 1);
+  }
+  EXPECT_EQ(wgmma_splits(kSplit, sized(64, 64, 131072), h200()).front(), h200().sm_count);
+  EXPECT_EQ(wgmma_splits(kOneTile, sized(64, 64, 131072), h200()), std::vector{1});
+}
+
+TEST(WgmmaModel, DividesLongSumsOfFewTilesOnly) {
+  EXPECT_GT(wgmma_best_splits(kSplit, sized(64, 64, 131072), h200(), 1), 60);
+  EXPECT_GT(wgmma_best_splits(kSplit, sized(64, 1280, 8192), h200(), 1), 3);
+  EXPECT_EQ(wgmma_best_splits(kSplit, sized(64, 64, 256), h200(), 1), 1);
+  EXPECT_EQ(wgmma_best_splits(kSplit, sized(4096, 4096, 4096), h200(), 1), 1);
+}
+
+TEST(WgmmaModel, RanksDividingFirstWhereTilesAreFew) {
+  const auto divides = [](const Workload& problem) {
+    const std::vector<KernelConfig> ranked = rank(anchors(traits_of(problem), arch_limits("sm_90a")), problem, h200());
+    const auto* best = std::get_if<WgmmaConfig>(&ranked.front());
+    return best != nullptr && best->split_k;
+  };
+  for (const Workload& deep : {sized(64, 64, 131072), sized(128, 128, 65536), sized(256, 64, 16384),
+                               sized(512, 512, 32768), sized(1024, 1024, 16384), sized(64, 1280, 8192)}) {
+    EXPECT_TRUE(divides(deep)) << to_string(deep);
+  }
+  for (const Workload& flat : {sized(4096, 4096, 4096), sized(64, 8192, 512), sized(1024, 1024, 1024)}) {
+    EXPECT_FALSE(divides(flat)) << to_string(flat);
+  }
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 2, .cluster_m = 2},
     {.block_m = 256, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 2},
     {.block_m = 320, .block_n = 64, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2},
+    {.block_m = 64,  .block_n = 32, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 3, .split_k = true},
+    {.block_m = 128, .block_n = 64, .block_k = 64,  .consumers = 2, .stages = 2, .split_k = true},
 };
 /// The same with transposed products: rows of D that fill 64 rows, that leave 16 or 8 of them, and that are few.
 inline constexpr WgmmaConfig kTransposedConfigs[] = {
@@ -54,7 +56,12 @@ void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
                                .reads_c = kAccess.reads_c,
                                .vec_d = kAccess.vec_d};
   if constexpr (is_legal(kConfig, kTraits, *find_arch_limits(90))) {
-    kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>});
+    using Instruction = EmulatedWgmmaOf<kTraits, kConfig>;
+    if constexpr (kConfig.split_k) {
+      kernels.push_back({kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, Instruction>});
+    } else {
+      kernels.push_back({kConfig, kTraits, wgmma_gemm<kTraits, kConfig, Instruction>});
+    }
   }
 }
 

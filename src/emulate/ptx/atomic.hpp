@@ -1,0 +1,20 @@
+#pragma once
+
+#include "emulate/ordered_access.hpp"
+#include "ptx/device.hpp"
+
+namespace hotgemm::ptx {
+
+HOTGEMM_DEVICE u32 atom_acq_rel_gpu_add_u32(u64 address, u32 value) {
+  return emulate::exchange_ordered(emulate::Instruction::atom_acq_rel_gpu_add_u32, address,
+                                   [value](u32 old) { return old + value; });
+}
+HOTGEMM_DEVICE u32 atom_acq_rel_gpu_exch_b32(u64 address, u32 value) {
+  return emulate::exchange_ordered(emulate::Instruction::atom_acq_rel_gpu_exch_b32, address,
+                                   [value](u32) { return value; });
+}
+HOTGEMM_DEVICE u32 ld_acquire_gpu_b32(u64 address) {
+  return emulate::load_acquire(emulate::Instruction::ld_acquire_gpu_b32, address);
+}
+
+}  // namespace hotgemm::ptx
