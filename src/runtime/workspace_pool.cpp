@@ -143,6 +143,7 @@ std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(unsigned long long s
   std::optional<Slab> slab;
   if (last != nullptr) slab = make(grown(size, last->slab.size));
   if (!slab) slab = make(size);
+  if (!slab && free_waiting()) slab = make(size);
   if (!slab) {
     refused_bytes_ = std::min(refused_bytes_.load(), size.total_bytes());
     return std::nullopt;
@@ -150,6 +151,23 @@ std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(unsigned long long s
   auto* made = new StreamSlab{.stream = stream, .slab = std::move(*slab), .next = of_streams_.load()};
   of_streams_.store(made, std::memory_order_release);
   return made->slab.args();
+}
+
+bool WorkspacePool::free_waiting() {
+  std::vector<CaptureSlab> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto kept_end = std::partition(for_captures_.begin(), for_captures_.end(),
+                                         [](const CaptureSlab& slab) { return !*slab.is_free; });
+    taken.assign(std::make_move_iterator(kept_end), std::make_move_iterator(for_captures_.end()));
+    for_captures_.erase(kept_end, for_captures_.end());
+  }
+  const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
+  for (CaptureSlab& waiting : taken) {
+    waiting.slab.memory = {};
+    budget_.give_back(waiting.slab.size.total_bytes());
+  }
+  return !taken.empty();
 }
 
 std::optional<WorkspaceArgs> WorkspacePool::find_for_capture(unsigned long long capture, unsigned long long stream,

@@ -26,9 +26,9 @@ namespace hotgemm {
 /// D.)
 ///
 /// `reserve` allocates memory while a plan is made. `find` allocates memory if the stream is not being captured and has
-/// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures and are
-/// too small. If the cap or the GPU leaves no memory, there is no slab, and the caller launches a kernel that needs no
-/// workspace.
+/// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures: those
+/// that are too small, and all of them if a stream would get no slab otherwise. If the cap or the GPU leaves no memory,
+/// there is no slab, and the caller launches a kernel that needs no workspace.
 ///
 /// Thread-safe. Finding the existing slab of a stream takes no lock. A capturing stream takes a lock that no thread
 /// holds while it waits for the GPU. The first launch on another stream, and `reserve`, wait for each other.
@@ -82,6 +82,8 @@ class WorkspacePool {
   /// The waiting slabs that are too small for `size`, taken out of the pool. None if `size` would not fit after that.
   std::vector<CaptureSlab> take_outgrown(const WorkspaceSize& size);
   bool make_for_capture(const WorkspaceSize& size);
+  /// Frees the slabs that wait for captures. False if there were none.
+  bool free_waiting();
   int count_waiting(const WorkspaceSize& size);
   /// Allocates within the budget and clears the counters. If there is no memory, logs that and returns nullopt.
   std::optional<Slab> make(const WorkspaceSize& size);

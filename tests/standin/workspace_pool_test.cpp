@@ -190,6 +190,23 @@ TEST_F(WorkspacePoolTest, CapturesHaveAtMostHalfOfTheCap) {
   EXPECT_TRUE(pool.find(stream(), kNeed));
 }
 
+TEST_F(WorkspacePoolTest, AStreamComesBeforeCapturesThatHaveNotBegun) {
+  WorkspaceBudget budget(2 * kBytes);
+  WorkspacePool pool(driver_, budget);
+  pool.reserve(kNeed, 1);
+  const auto [captured, graph] = find_in_capture(pool, kNeed);
+  ASSERT_TRUE(captured);
+  ASSERT_TRUE(pool.find(stream(), kNeed));
+  const OwnedStream other(driver_);
+  EXPECT_FALSE(pool.find(other.get(), kNeed)) << "took the slab of a graph that may run";
+  driver_.cuGraphDestroy(graph);
+  pool.reserve(kNeed, 1);  // the slab waits again, and a plan has been made
+  const auto live = live_handles();
+  EXPECT_TRUE(pool.find(other.get(), kNeed));
+  EXPECT_EQ(live_handles(), live);
+  EXPECT_EQ(budget.used_bytes(), 2 * kBytes);
+}
+
 TEST_F(WorkspacePoolTest, APlanWhoseNeedFitsAloneGetsItsSlab) {
   constexpr WorkspaceSize kCounters{.scratch_bytes = 256, .counters = 1000};
   WorkspaceBudget budget(2 * kBytes);
