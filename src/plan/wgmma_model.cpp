@@ -20,6 +20,7 @@ constexpr double kRowCycles = 1.05;      // least time for a row of a box
 constexpr double kLineCycles = 1;        // extra time for a row that crosses into another line
 constexpr double kSectorCycles = 1;      // extra time for a row that begins inside a sector
 constexpr double kL2TotalBytes = 9000;   // for all SMs together: L2 merges requests of neighbours for the same data
+constexpr double kL2Bytes = 68;          // for one SM, however few SMs ask
 constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data, from DRAM
 constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
 constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
@@ -34,6 +35,7 @@ constexpr double kClusterCycles = 600;     // blocks of a cluster wait for each 
 constexpr double kClusterShare = 0.02;     // pipelines of the blocks of a cluster wait for each other
 constexpr double kStoreBytes = 64;         // rate of storing D and loading C, by two warpgroups
 constexpr double kEpilogueCycles = 100;    // from the last product to the first store
+constexpr double kExchangeCycles = 150;    // the same, in addition, if the warps of a consumer exchange elements
 
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
@@ -96,7 +98,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   const double asked = (m + n - kClusterSaves * saved) * c.block_k * 2;
   const double engine =
       engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n) + engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m);
-  return std::max(engine, asked / (kL2TotalBytes / sms));
+  return std::max(engine, asked / std::min(kL2TotalBytes / sms, kL2Bytes));
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
@@ -115,7 +117,7 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups) {
   const double bytes = static_cast<double>(c.block_m) * c.block_n * 2 * (t.reads_c ? 2 : 1);
-  return bytes / (kStoreBytes * std::min(1.0, warpgroups / 2)) + kEpilogueCycles;
+  return bytes / (kStoreBytes * std::min(1.0, warpgroups / 2)) + kEpilogueCycles + (c.transposed ? kExchangeCycles : 0);
 }
 
 }  // namespace
