@@ -20,7 +20,6 @@ constexpr double kRowCycles = 1.05;      // least time for a row of a box
 constexpr double kLineCycles = 1;        // extra time for a row that crosses into another line
 constexpr double kSectorCycles = 1;      // extra time for a row that begins inside a sector
 constexpr double kL2TotalBytes = 9000;   // for all SMs together: L2 merges requests of neighbours for the same data
-constexpr double kL2Bytes = 68;          // for one SM, however few SMs ask
 constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data, from DRAM
 constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
 constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
@@ -98,7 +97,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   const double asked = (m + n - kClusterSaves * saved) * c.block_k * 2;
   const double engine =
       engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n) + engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m);
-  return std::max(engine, asked / std::min(kL2TotalBytes / sms, kL2Bytes));
+  return std::max(engine, asked / (kL2TotalBytes / sms));
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
