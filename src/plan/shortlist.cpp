@@ -7,11 +7,13 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <variant>
 
 namespace hotgemm {
 namespace {
 
 constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
+constexpr int kTransposedShare = 3;  // 1 / kTransposedShare is for transposed tiles, with which many plain ones tie
 constexpr int kTileVariants = 4;
 
 /// The number of places that one family gives to variants of one tile with one division of its work.
@@ -27,6 +29,11 @@ constexpr VariantQuotas quotas_of(const Config&) {
 /// The menu of wgmma has the deepest pipeline first, and the others hardly differ from it.
 constexpr VariantQuotas quotas_of(const WgmmaConfig&) { return {.pipelines = 2, .depths = 1}; }
 
+bool is_transposed(const KernelConfig& config) {
+  const auto* const wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr && wgmma->transposed;
+}
+
 /// The name of the config without the fields of `kinds`.
 std::string name_without(const KernelConfig& config, std::initializer_list<FieldKind> kinds) {
   std::string name(family_of(config).name);
@@ -41,7 +48,8 @@ std::string name_without(const KernelConfig& config, std::initializer_list<Field
 /// Counts how many configs of each kind have been taken.
 class Quotas {
  public:
-  explicit Quotas(int count) : per_family_(std::max(count - count / kFamilyShare, 1)) {}
+  explicit Quotas(int count)
+      : per_family_(std::max(count - count / kFamilyShare, 1)), of_transposed_(std::max(count / kTransposedShare, 1)) {}
 
   bool take(const KernelConfig& config) {
     const VariantQuotas most = std::visit([](const auto& c) { return quotas_of(c); }, config);
@@ -50,14 +58,18 @@ class Quotas {
     int& tile = taken_[name + std::to_string(block_m(config)) + "x" + std::to_string(block_n(config))];
     int& pipelines = taken_["pipelines of " + name_without(config, {FieldKind::pipeline, FieldKind::depth})];
     int& depths = taken_["depths of " + name_without(config, {FieldKind::depth})];
+    if (is_transposed(config) && transposed_ >= of_transposed_) return false;
     if (family >= per_family_ || tile >= kTileVariants) return false;
     if (pipelines >= most.pipelines || depths >= most.depths) return false;
     ++family, ++tile, ++pipelines, ++depths;
+    if (is_transposed(config)) ++transposed_;
     return true;
   }
 
  private:
   int per_family_;
+  int of_transposed_;
+  int transposed_ = 0;
   std::map<std::string, int> taken_;
 };
 

@@ -63,7 +63,7 @@ constexpr WgmmaTiles kTransposedTiles[] = {
     {Schedule::cooperative,      1,  64,  80, 128, 16, true},
     {Schedule::cooperative,      2, 128,  16, 208, 16, true},
     {Schedule::cooperative,      2, 256,  32, 128, 32, true},
-    {Schedule::ping_pong,        2, 128,  72, 200, 16, true},
+    {Schedule::ping_pong,        2, 128,  72, 208,  8, true},
     {Schedule::one_tile,         1,  64,   8,  72,  8, true},
     {Schedule::one_tile,         1,  64,  80, 128, 16, true},
     {Schedule::one_tile,         2, 128,  16, 128, 16, true},
@@ -178,9 +178,10 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
   for (const int block_k : {64, 128}) {
     if (block_k == 128 && config.block_m + config.block_n > kDeepTileExtent) continue;
     config.block_k = block_k;
-    for (config.blocks_per_sm = 1; config.blocks_per_sm <= 4; ++config.blocks_per_sm) {
+    for (config.blocks_per_sm = 1; config.blocks_per_sm <= (config.transposed ? 2 : 4); ++config.blocks_per_sm) {
       const int most = deepest(config, traits);
       for (const int stages : {most, shallower(most)}) {
+        if (config.transposed && config.blocks_per_sm > 1 && stages != most) continue;  // to keep the menu short
         config.stages = stages;
         if (is_deep_enough(config)) append_clusters(config, traits, menu);
       }

@@ -36,6 +36,7 @@ constexpr double kClusterCycles = 600;     // blocks of a cluster wait for each 
 constexpr double kClusterShare = 0.02;     // pipelines of the blocks of a cluster wait for each other
 constexpr double kStoreBytes = 64;         // rate of storing D and loading C, by two warpgroups
 constexpr double kEpilogueCycles = 100;    // from the last product to the first store
+constexpr double kExchangeCycles = 150;    // the same, in addition, if the warps of a consumer exchange elements
 
 // The sum of the parts of a divided k (templates/wgmma_split.cuh).
 constexpr double kSlotBytes = 40;       // rate of writing a slot, and of reading as much
@@ -121,7 +122,7 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups) {
   const double bytes = static_cast<double>(c.block_m) * c.block_n * 2 * (t.reads_c ? 2 : 1);
-  return bytes / (kStoreBytes * std::min(1.0, warpgroups / 2)) + kEpilogueCycles;
+  return bytes / (kStoreBytes * std::min(1.0, warpgroups / 2)) + kEpilogueCycles + (c.transposed ? kExchangeCycles : 0);
 }
 
 }  // namespace

@@ -134,9 +134,10 @@ struct WgmmaConfig {
   constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
   /// The number of a consumer's warps that have rows to store.
   constexpr int store_warps() const { return transposed ? min_of(div_up(consumer_m(), kStoreRows), 4) : 4; }
-  /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes.
+  /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes. Of a narrow
+  /// part the lanes store D, which takes less time from the first element to the last.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
-    return !split_k && t.vec_d * size_bytes(t.element) == kChunkBytes && consumer_n() >= store_cols(t);
+    return !split_k && t.vec_d * size_bytes(t.element) == kChunkBytes && instruction_n() >= store_cols(t);
   }
   constexpr BoxExtent d_box(const GemmTraits& t) const {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};

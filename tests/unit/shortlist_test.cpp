@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace hotgemm {
@@ -54,6 +55,19 @@ TEST(Shortlist, BeginsWithTheFastestPredicted) {
     const DeviceInfo device = nominal_device("sm_90a");
     EXPECT_EQ(shortlist(menu(problem, "sm_90a"), problem, device, kPlaces).front(),
               rank(menu(problem, "sm_90a"), problem, device).front());
+  }
+}
+
+/// With few rows, transposed tiles of any height are predicted to take the same time as plain ones.
+TEST(Shortlist, HasPlainTilesBesideTransposedOnes) {
+  for (const Workload& problem : {sized(1, 4096, 4096), sized(16, 28672, 8192), sized(96, 4096, 7168)}) {
+    const auto list = shortlist(menu(problem, "sm_90a"), problem, nominal_device("sm_90a"), kPlaces);
+    const auto transposed = std::ranges::count_if(list, [](const KernelConfig& config) {
+      const auto* const wgmma = std::get_if<WgmmaConfig>(&config);
+      return wgmma != nullptr && wgmma->transposed;
+    });
+    EXPECT_GE(transposed, 4) << to_string(problem);
+    EXPECT_LE(transposed, kPlaces / 3) << to_string(problem);
   }
 }
 

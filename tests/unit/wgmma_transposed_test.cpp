@@ -86,7 +86,9 @@ TEST(WgmmaTransposed, StoresBoxesThatEndWithTheTile) {
     const int rows = config.d_box(traits).y;
     ASSERT_EQ(config.consumer_m() % rows, 0) << to_string(KernelConfig(config));
     ASSERT_GE(config.store_warps() * WgmmaConfig::kStoreRows, std::min(config.consumer_m(), 64));
-    ASSERT_EQ(matrix_maps(config, traits)->d->fixed.box[1], static_cast<std::uint32_t>(rows));
+    const auto d = matrix_maps(config, traits)->d;
+    ASSERT_EQ(d.has_value(), config.consumer_m() >= 64);
+    if (d) ASSERT_EQ(d->fixed.box[1], static_cast<std::uint32_t>(rows));
   });
 }
 
@@ -98,11 +100,14 @@ double us(const WgmmaConfig& config, std::int64_t m, std::int64_t n, std::int64_
   return wgmma_compute_us(config, Workload({.m = m, .n = n, .k = k, .op_b = Op::t}), h200(), config.blocks_per_sm);
 }
 
-TEST(WgmmaTransposed, IsPredictedToTakeAsLongAsThePlainConfigOnTheTransposedProblem) {
+TEST(WgmmaTransposed, IsPredictedToTakeLittleLongerThanThePlainConfigOnTheTransposedProblem) {
   for_each_transposed([&](const WgmmaConfig& config, const GemmTraits& traits) {
     if (!traits.a_is_k_major() || !traits.b_is_k_major()) return;
-    for (const auto& [m, n, k] : {std::tuple(16, 4096, 4096), std::tuple(1000, 1000, 1000), std::tuple(77, 3333, 512)})
-      ASSERT_NEAR(us(config, m, n, k), us(exchanged(config), n, m, k), 1e-9) << to_string(KernelConfig(config));
+    for (const auto& [m, n, k] :
+         {std::tuple(16, 4096, 4096), std::tuple(1000, 1000, 1000), std::tuple(77, 3333, 512)}) {
+      ASSERT_GT(us(config, m, n, k), us(exchanged(config), n, m, k)) << to_string(KernelConfig(config));
+      ASSERT_LT(us(config, m, n, k), 1.2 * us(exchanged(config), n, m, k)) << to_string(KernelConfig(config));
+    }
   });
 }
 
