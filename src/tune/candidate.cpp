@@ -47,6 +47,17 @@ std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Wo
   return rows;
 }
 
+/// The configs that read the operands as they are, and those that read them repacked. For rows that are not aligned the
+/// model errs by more between the two ways than within one.
+std::pair<std::vector<KernelConfig>, std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& configs,
+                                                                       const Workload& problem) {
+  std::pair<std::vector<KernelConfig>, std::vector<KernelConfig>> ways;
+  for (const KernelConfig& config : configs) {
+    (repacks(with_repacks({}, config, problem)) ? ways.second : ways.first).push_back(config);
+  }
+  return ways;
+}
+
 void take(Candidate& candidate, BuildResult& result, Engine& engine) {
   if (!result.cubin) {
     reject(candidate, Stage::build, "compile error: " + result.failure);
@@ -125,7 +136,11 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong.
   if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
-  add(rank(affordable(anchors(problem, arch)), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
+  const auto [as_they_are, repacked] = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem);
+  const int share = as_they_are.empty() || repacked.empty() ? count / 4 : count / 8;
+  for (const std::vector<KernelConfig>& way : {as_they_are, repacked}) {
+    add(way, static_cast<int>(std::ssize(chosen)) + share);
+  }
   add(shortlist(affordable(candidates(problem, arch)), problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }

@@ -176,5 +176,23 @@ TEST(Repack, RastersAndChoicesRepack) {
   }
 }
 
+TEST(Repack, SearchTriesBothWays) {
+  const DeviceInfo device = nominal_device(kArch);
+  for (const char* text : {"2048 512 13 nn f16 align=2", "4095 4095 4095 nn f16 align=2"}) {
+    const std::vector<Candidate> rows = pick_candidates(workload(text), device, 24);
+    const auto repacked = std::ranges::count_if(rows, [](const Candidate& c) { return repacks(c.launch); });
+    EXPECT_GE(repacked, 3) << text;
+    EXPECT_GE(std::ssize(rows) - repacked, 3) << text;
+  }
+}
+
+TEST(Repack, SearchTriesNothingThatIsNotAffordable) {
+  const auto none = [](const KernelConfig&, const LaunchConfig& launch) { return !repacks(launch); };
+  const Workload problem = workload("4095 4095 4095 nn f16 align=2");
+  const std::vector<Candidate> rows = pick_candidates(problem, nominal_device(kArch), 24, nullptr, {}, none);
+  EXPECT_EQ(rows.size(), 24u);
+  for (const Candidate& row : rows) EXPECT_FALSE(is_wgmma(row.config)) << to_string(row.config);
+}
+
 }  // namespace
 }  // namespace hotgemm

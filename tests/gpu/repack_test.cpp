@@ -1,0 +1,94 @@
+// Launches that repack operands, on exact data with guards around all operands: every misalignment, all layouts, both
+// types, one operand or both, in eager launches that follow each other without a wait, and in a graph.
+
+#include "gpu/gpu_fixture.hpp"
+
+#include "config/repack.hpp"
+#include "config/workspace.hpp"
+#include "gpu/device_buffer.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+constexpr WgmmaConfig kConfig{.block_m = 128, .block_n = 64, .stages = 4};
+
+class RepackOnGpu : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (!IsSkipped() && gpu().arch() != "sm_90a") GTEST_SKIP() << "needs sm_90a, not " << gpu().arch();
+  }
+
+  /// Runs the case three times on one workspace, whose content was not zero, and expects the right D and no write
+  /// elsewhere.
+  void expect_right(const GemmCase& c, bool programmatic) {
+    const Workload problem = c.described();
+    LaunchConfig launch = with_repacks({}, kConfig, problem);
+    launch.programmatic = programmatic;
+    ASSERT_TRUE(repacks(launch)) << c.text();
+    const Gpu::Kernel kernel = gpu().kernel(kConfig, traits_of(problem, launch));
+    const auto repack = gpu().state().repack_kernel();
+    const WorkspaceSize size = workspace_size(kConfig, launch, problem);
+    const DeviceBuffer memory(driver(), size.total_bytes() + kGuardBytes);
+    driver().check(driver().cuMemsetD8Async(memory.get(), 0xff, memory.bytes(), stream()), "poison the workspace");
+    CaseRun run(driver(), c, stream());
+    run.fill(CaseRun::Data::integers, 7);
+    run.run([&](const Operands& operands) {
+      for (int i = 0; i < 3; ++i) {
+        driver().check(launch_gemm(driver(), *kernel, launch, problem.m, problem.n, problem.k, operands, stream(),
+                                   {.scratch = memory.get(), .counters = 0}, repack.get()),
+                       "launch with repacked operands");
+      }
+    });
+    EXPECT_EQ(run.inexact(), "") << c.text();
+    EXPECT_EQ(run.stray_write(), "") << c.text();
+    std::vector<std::uint8_t> guard(kGuardBytes);
+    driver().check(driver().cuMemcpyDtoHAsync(guard.data(), memory.get() + size.total_bytes(), kGuardBytes, stream()),
+                   "read the guard");
+    driver().check(driver().cuStreamSynchronize(stream()), "wait");
+    for (const std::uint8_t byte : guard) ASSERT_EQ(byte, 0xff) << c.text();
+  }
+
+  static constexpr std::size_t kGuardBytes = 256;
+};
+
+TEST_F(RepackOnGpu, IsExactForEveryMisalignment) {
+  const int step = small_run() ? 3 : 1;
+  for (int offset = 0; offset < 8; offset += step) {
+    for (const std::int64_t k : {13, 64, 193}) {
+      for (int layout = 0; layout < 4; ++layout) {
+        GemmCase c;
+        c.problem = {.m = 131, .n = 77, .k = k};
+        c.problem.types = uniform_types(layout % 2 == 0 ? DType::f16 : DType::bf16, ComputeType::f32);
+        c.problem.op_a = layout / 2 == 0 ? Op::n : Op::t;
+        c.problem.op_b = layout % 2 == 0 ? Op::n : Op::t;
+        c.set_tight_ld(1);
+        c.lda += offset % 3;  // gaps between rows
+        c.offset_a = offset;
+        c.offset_b = 7 - offset;
+        expect_right(c, offset % 2 == 0);
+      }
+    }
+  }
+}
+
+TEST_F(RepackOnGpu, IsExactForOneOperand) {
+  for (const int offset : {1, 2, 4}) {
+    GemmCase c;
+    c.problem = {.m = 256, .n = 128, .k = 320};
+    c.set_tight_ld(8);
+    c.offset_b = offset;
+    expect_right(c, false);
+    c.offset_a = offset;
+    c.offset_b = 0;
+    c.beta = 1;
+    c.in_place = true;
+    expect_right(c, true);
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
