@@ -240,9 +240,6 @@ MUTANTS = {
     "wgmma_split_owner_reduces_at_once": (
         "wgmma_split.cuh", "if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= item.splits) return true;",
         "if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= 1) return true;"),
-    "wgmma_split_owner_reduces_instead_of_leaving": (
-        "wgmma_split.cuh", "if (lower(ptx::atom_acq_rel_gpu_add_u32(word(item), kGone)) >= item.splits) return true;",
-        "if (lower(ptx::atom_acq_rel_gpu_add_u32(word(item), kGone)) > 0) return true;"),
     "wgmma_split_last_forgets_the_gone": (
         "wgmma_split.cuh", "for (u32 done = 0; done < gone; ++done)", "for (u32 done = 1; done < gone; ++done)"),
     "wgmma_split_last_counts_only_itself": (
