@@ -3,24 +3,22 @@
 // The sum of the parts of a tile in family `wgmma`, if blocks divide k among them.
 //
 //   block of split s:  products of its k-tiles ──▶ slot s of the tile ──▶ arrives
-//   the last to arrive:                            tells every owner that all slots are full
-//   owner o:           waits for that for a while ──▶ adds its units over all slots, in order ──▶ D
+//   owner o:           waits until all have arrived, for a while ──▶ adds its units over all slots, in order ──▶ D
 //
 // A slot holds the f32 sums of one split, a tile has a slot for each split. A unit is what one warp holds of 16 rows
 // and 8 columns: 512 bytes of a slot, 16 bytes of each lane. Each of the first blocks of a tile owns some of its units,
 // so that all of them reduce at once and each reads about as much as it has written.
 //
-// No block relies on another block being resident. An owner waits for a limited number of polls only, and then gives
-// up; the last to arrive reduces the units of the owners that have given up. Each owner has a counter of its own, which
-// settles who reduces by one exchange of each side: the second one to come knows about the first. The sums do not
-// depend on who reduces, since the order of the additions is fixed by the number of splits.
+// No block relies on another block being resident. An owner waits for a limited number of polls only, and then leaves;
+// the last to arrive reduces the units of the owners that have left. All that blocks decide about a tile goes through
+// one word, so that its order is the same for all: who arrives last, and whether an owner left before that. The sums do
+// not depend on who reduces, since the order of the additions is fixed by the number of splits.
 
 #include "ptx/atomic.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/named_barrier.hpp"
-#include "ptx/warp.hpp"
 #include "shared/even_share.hpp"
 #include "shared/split_slots.hpp"
 #include "shared/workspace_args.hpp"
@@ -75,11 +73,13 @@ class SplitSum {
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kBarrier = 1;
   static constexpr int kElementBytes = size_bytes(kTraits.element);
-  static constexpr int kBatch = 20;  // loads in flight of a lane
+  static constexpr int kBatch = kConfig.consumer_registers() >= 208 ? 34 : 20;  // loads in flight of a lane
 
-  // The values of an owner's counter.
-  static constexpr u32 kComplete = 1;  ///< all slots are full, and the owner is to reduce its units
-  static constexpr u32 kGone = 2;      ///< the owner has given up
+  // The word of a tile. Its lower half counts the blocks that have arrived, and after the last of them the owners whose
+  // units somebody reduces, until it is set to zero. Its upper half counts the owners that have left.
+  static constexpr u32 kOne = 1;
+  static constexpr u32 kGone = 1u << 16;
+  static HOTGEMM_DEVICE u32 lower(u32 word) { return word & (kGone - 1); }
   /// Polls by which an owner waits: some tens of microseconds, much longer than blocks that run at the same time
   /// differ.
   static constexpr int kPolls = 64;
@@ -98,23 +98,32 @@ class SplitSum {
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], const WorkItem& item) const {
     fill_slot(accumulators, item);
     ptx::bar_sync(kBarrier, kThreads);  // all of the slot is written
-    const bool is_last = broadcast(thread_ == 0 && arrive(item));
-    bool is_owner = item.split < owners(item);
-    if (is_last) {
-      wake_owners(item);
-    } else {
-      is_owner = is_owner && broadcast(thread_ == 0 && await(item));
-    }
+    Turn turn;
+    if (thread_ == 0) turn = arrive(item);
+    const u32 state = broadcast(turn.state);
+    const u32 gone = state / kGone;
     u32 owner = item.split;
-    GoneOwners gone{.words = is_last ? masks(item) : 0};
+    if (lower(state) != 0 && owner < owners(item)) reduce(item, owner);
 #pragma unroll 1
-    do {
-      if (is_owner) reduce(item, owner);
-      is_owner = true;
-    } while (next(gone, owner));
+    for (u32 done = 0; done < gone; ++done) {
+      owner = broadcast(thread_ == 0 ? take_gone(item) : 0);
+      reduce(item, owner);
+    }
+    // Nobody looks at the word any more when all owners are counted. The result of the count is needed only here, so
+    // that no load waits for it.
+    if (turn.counted + turn.count == item.splits + owners(item)) ptx::st_relaxed_gpu_b32(word(item), 0);
   }
 
  private:
+  /// The result of an arrival: kOne if all slots are full, so that the block reduces what it owns, and kGone for each
+  /// owner whose units it is to reduce besides. `count` is the number of all these owners, and `counted` the number of
+  /// arrivals and owners that were counted before.
+  struct Turn {
+    u32 state = 0;
+    u32 count = 0;
+    u32 counted = 0;
+  };
+
   HOTGEMM_DEVICE int warp() const { return thread_ / kWarpSize; }
   HOTGEMM_DEVICE int lane() const { return thread_ % kWarpSize; }
   static HOTGEMM_DEVICE u32 owners(const WorkItem& item) {
@@ -123,12 +132,11 @@ class SplitSum {
   HOTGEMM_DEVICE u64 slot(const WorkItem& item, u32 split) const {
     return workspace_.scratch + (static_cast<u64>(item.tile) * item.splits + split) * Slots::kBytes;
   }
-  HOTGEMM_DEVICE u64 arrivals(const WorkItem& item) const {
+  HOTGEMM_DEVICE u64 word(const WorkItem& item) const {
     return workspace_.counters + static_cast<u64>(item.tile) * Slots::counters(item.splits) * sizeof(u32);
   }
-  HOTGEMM_DEVICE u64 owner_counter(const WorkItem& item, u32 owner) const {
-    return arrivals(item) + (1 + owner) * sizeof(u32);
-  }
+  /// 1 if the owner has left; its units are not reduced.
+  HOTGEMM_DEVICE u64 has_left(const WorkItem& item, u32 owner) const { return word(item) + (1 + owner) * sizeof(u32); }
 
   HOTGEMM_DEVICE void fill_slot(const Accumulator (&accumulators)[kBlocks], const WorkItem& item) const {
     const u64 mine = slot(item, item.split) + static_cast<u64>(lane() * kChunkBytes);
@@ -144,67 +152,47 @@ class SplitSum {
     }
   }
 
-  // Shared memory: the sums of each warp, a word to broadcast, masks.
-  HOTGEMM_DEVICE u32 shared_word() const { return shared_ + kWarps * Slots::kUnitBytes; }
-
-  /// True for all consumers if it is true for thread 0.
-  HOTGEMM_DEVICE bool broadcast(bool value) const {
-    if (thread_ == 0) ptx::st_shared_b32(shared_word(), value ? 1 : 0);
+  /// The value of thread 0, for all consumers.
+  HOTGEMM_DEVICE u32 broadcast(u32 value) const {
+    const u32 shared_word = shared_ + kWarps * Slots::kUnitBytes;  // behind the sums of the warps
+    if (thread_ == 0) ptx::st_shared_b32(shared_word, value);
     ptx::bar_sync(kBarrier, kThreads);
-    const bool result = ptx::ld_shared_b32(shared_word()) != 0;
+    const u32 result = ptx::ld_shared_b32(shared_word);
     ptx::bar_sync(kBarrier, kThreads);  // the word is read before it is written again
     return result;
   }
 
-  /// Counts this block. True if all others have arrived before.
-  HOTGEMM_DEVICE bool arrive(const WorkItem& item) const {
-    if (ptx::atom_acq_rel_gpu_add_u32(arrivals(item), 1) != item.splits - 1) return false;
-    ptx::st_global_b32(arrivals(item), 0);  // nobody else arrives in this launch
-    return true;
-  }
-
-  /// Waits for the last to arrive. False if this block gives up, true if it is to reduce its units.
-  HOTGEMM_DEVICE bool await(const WorkItem& item) const {
-    const u64 mine = owner_counter(item, item.split);
-    bool is_complete = false;
-    for (int poll = 0; poll < kPolls && !is_complete; ++poll) is_complete = ptx::ld_acquire_gpu_b32(mine) == kComplete;
-    if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) == kComplete;
-    if (is_complete) ptx::st_global_b32(mine, 0);
-    return is_complete;
-  }
-
-  /// Tells the other owners that all slots are full, and notes those that have given up: one bit each.
-  HOTGEMM_DEVICE void wake_owners(const WorkItem& item) const {
-    for (u32 word = static_cast<u32>(warp()); word < masks(item); word += kWarps) {
-      const u32 owner = word * kWarpSize + static_cast<u32>(lane());
-      bool is_gone = false;
-      if (owner < owners(item) && owner != item.split) {
-        const u64 counter = owner_counter(item, owner);
-        is_gone = ptx::atom_acq_rel_gpu_exch_b32(counter, kComplete) == kGone;
-        if (is_gone) ptx::st_global_b32(counter, 0);
-      }
-      const u32 mask = ptx::vote_sync_ballot(is_gone, ~0u);
-      if (lane() == 0) ptx::st_shared_b32(shared_mask(word), mask);
+  /// Counts this block, and waits for the others if it is an owner.
+  HOTGEMM_DEVICE Turn arrive(const WorkItem& item) const {
+    const bool is_owner = item.split < owners(item);
+    const u32 before = ptx::atom_acq_rel_gpu_add_u32(word(item), kOne);
+    u32 gone = 0;
+    if (lower(before) + 1 == item.splits) {
+      gone = before / kGone;
+    } else if (!is_owner || !await(item)) {
+      return {};
     }
-    ptx::bar_sync(kBarrier, kThreads);  // all masks are written
+    const u32 count = gone + (is_owner ? 1 : 0);
+    return {kOne + gone * kGone, count, count > 0 ? lower(ptx::atom_relaxed_gpu_add_u32(word(item), count)) : 0};
   }
-  /// The number of words that have a bit for each owner.
-  static HOTGEMM_DEVICE u32 masks(const WorkItem& item) { return (owners(item) + kWarpSize - 1) / kWarpSize; }
-  HOTGEMM_DEVICE u32 shared_mask(u32 word) const { return shared_word() + (1 + word) * sizeof(u32); }
 
-  /// A position in the masks of the owners that have given up.
-  struct GoneOwners {
-    u32 words = 0;
-    u32 word = 0;  ///< the next one to read
-    u32 left = 0;  ///< bits of the word before that are not yet taken
-  };
-  /// Sets `owner` to the next owner that has given up; false if there is none.
-  HOTGEMM_DEVICE bool next(GoneOwners& gone, u32& owner) const {
-    while (gone.left == 0 && gone.word < gone.words) gone.left = ptx::ld_shared_b32(shared_mask(gone.word++));
-    if (gone.left == 0) return false;
-    for (owner = (gone.word - 1) * kWarpSize; (gone.left >> owner % kWarpSize & 1) == 0;) ++owner;
-    gone.left &= gone.left - 1;
-    return true;
+  /// Waits for the last to arrive. False if this owner leaves before that.
+  HOTGEMM_DEVICE bool await(const WorkItem& item) const {
+    for (int poll = 0; poll < kPolls; ++poll) {
+      if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= item.splits) return true;
+    }
+    if (lower(ptx::atom_acq_rel_gpu_add_u32(word(item), kGone)) >= item.splits) return true;
+    ptx::atom_acq_rel_gpu_exch_b32(has_left(item, item.split), 1);
+    return false;
+  }
+
+  /// Finds an owner that has left. There is one: it counted itself before the last to arrive, and at once says who it
+  /// is.
+  HOTGEMM_DEVICE u32 take_gone(const WorkItem& item) const {
+    u32 owner = 0;
+    while (ptx::ld_acquire_gpu_b32(has_left(item, owner)) == 0) owner = owner + 1 == owners(item) ? 0 : owner + 1;
+    ptx::st_global_b32(has_left(item, owner), 0);
+    return owner;
   }
 
   /// Adds and stores the units of `owner`. If an owner has fewer units than a block has warps, several warps share a

@@ -21,6 +21,8 @@ constexpr std::string_view kNames[] = {
     "red.global.max.u32",
     "atom.acq_rel.gpu.add.u32",
     "atom.acq_rel.gpu.exch.b32",
+    "atom.relaxed.gpu.add.u32",
+    "st.relaxed.gpu.b32",
     "ld.acquire.gpu.b32",
     "ld.shared.b16",
     "ld.shared.b32",

@@ -22,6 +22,8 @@ enum class Instruction : std::uint8_t {
   red_global_max_u32,
   atom_acq_rel_gpu_add_u32,
   atom_acq_rel_gpu_exch_b32,
+  atom_relaxed_gpu_add_u32,
+  st_relaxed_gpu_b32,
   ld_acquire_gpu_b32,
   ld_shared_b16,
   ld_shared_b32,
@@ -109,7 +111,7 @@ constexpr bool is_generic_store(Instruction i) {
          i == Instruction::stmatrix_x4_trans || i == Instruction::wmma_store_d;
 }
 
-/// True for an atomic operation, or a load that acquires. Two of these do not conflict.
+/// True for an atomic operation, or a load or store of such kind. Two of these do not conflict.
 constexpr bool is_atomic(Instruction i) {
   return i >= Instruction::red_global_add_u32 && i <= Instruction::ld_acquire_gpu_b32;
 }

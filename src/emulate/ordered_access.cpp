@@ -28,10 +28,16 @@ std::uint32_t exchange_ordered(Instruction instruction, std::uint64_t address,
                                const std::function<std::uint32_t(std::uint32_t)>& change) {
   Thread& thread = this_thread();
   acquire(thread, address);
+  const std::uint32_t old = exchange_relaxed(instruction, address, change);
+  release(thread, address);
+  return old;
+}
+
+std::uint32_t exchange_relaxed(Instruction instruction, std::uint64_t address,
+                               const std::function<std::uint32_t(std::uint32_t)>& change) {
   const auto old = load_global<std::uint32_t>(instruction, address);
   const std::uint32_t changed = change(old);
-  thread.block->grid().memory.write(thread, instruction, address, &changed, sizeof changed);
-  release(thread, address);
+  this_thread().block->grid().memory.write(this_thread(), instruction, address, &changed, sizeof changed);
   return old;
 }
 

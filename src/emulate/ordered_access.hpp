@@ -15,6 +15,10 @@ namespace hotgemm::emulate {
 std::uint32_t exchange_ordered(Instruction instruction, std::uint64_t address,
                                const std::function<std::uint32_t(std::uint32_t)>& change);
 
+/// atom.relaxed: the same without any order.
+std::uint32_t exchange_relaxed(Instruction instruction, std::uint64_t address,
+                               const std::function<std::uint32_t(std::uint32_t)>& change);
+
 /// ld.acquire. Other clusters may run before the thread goes on, since a kernel may call this until a value changes.
 std::uint32_t load_acquire(Instruction instruction, std::uint64_t address);
 

@@ -281,27 +281,24 @@ MUTANTS = {
     # ---- family wgmma: a divided k ----
     "wgmma_split_arrives_before_its_slot_is_full": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all of the slot is written\n", ""),
-    "wgmma_split_last_but_one_taken_for_last": ("wgmma_split.cuh", "!= item.splits - 1)", "!= item.splits - 2)"),
-    "wgmma_split_arrivals_not_reset": (
-        "wgmma_split.cuh", "    ptx::st_global_b32(arrivals(item), 0);  // nobody else arrives in this launch\n", ""),
+    "wgmma_split_last_but_one_taken_for_last": (
+        "wgmma_split.cuh", "if (lower(before) + 1 == item.splits)", "if (lower(before) + 2 == item.splits)"),
+    "wgmma_split_word_not_reset": (
+        "wgmma_split.cuh", "ptx::st_relaxed_gpu_b32(word(item), 0);", "return;"),
+    "wgmma_split_word_reset_too_early": (
+        "wgmma_split.cuh", "turn.count == item.splits + owners(item))", "turn.count == item.splits + 1)"),
     "wgmma_split_owner_reduces_at_once": (
-        "wgmma_split.cuh",
-        "if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) == kComplete;",
-        "if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) != kGone;"),
-    "wgmma_split_owner_leaves_without_telling": (
-        "wgmma_split.cuh",
-        "if (!is_complete) is_complete = ptx::atom_acq_rel_gpu_exch_b32(mine, kGone) == kComplete;",
-        "if (!is_complete) is_complete = ptx::ld_acquire_gpu_b32(mine) == kComplete;"),
-    "wgmma_split_owner_does_not_reset": (
-        "wgmma_split.cuh", "    if (is_complete) ptx::st_global_b32(mine, 0);\n", ""),
-    "wgmma_split_last_does_not_reset": (
-        "wgmma_split.cuh", "        if (is_gone) ptx::st_global_b32(counter, 0);\n", ""),
+        "wgmma_split.cuh", "if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= item.splits) return true;",
+        "if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= 1) return true;"),
     "wgmma_split_last_forgets_the_gone": (
-        "wgmma_split.cuh", "    if (gone.left == 0) return false;\n", "    if (gone.words < 1000) return false;\n"),
-    "wgmma_split_last_reduces_for_all": (
-        "wgmma_split.cuh", "kComplete) == kGone;", "kComplete) != kComplete;"),
-    "wgmma_split_masks_read_too_early": (
-        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all masks are written\n", ""),
+        "wgmma_split.cuh", "for (u32 done = 0; done < gone; ++done)", "for (u32 done = 1; done < gone; ++done)"),
+    "wgmma_split_last_counts_only_itself": (
+        "wgmma_split.cuh", "const u32 count = gone + (is_owner ? 1 : 0);", "const u32 count = is_owner ? 1 : 0;"),
+    "wgmma_split_has_left_not_reset": (
+        "wgmma_split.cuh", "    ptx::st_global_b32(has_left(item, owner), 0);\n", ""),
+    "wgmma_split_relaxed_arrival": (
+        "wgmma_split.cuh", "const u32 before = ptx::atom_acq_rel_gpu_add_u32(word(item), kOne);",
+        "const u32 before = ptx::atom_relaxed_gpu_add_u32(word(item), kOne);"),
     "wgmma_split_word_written_too_early": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // the word is read before it is written again\n", ""),
     "wgmma_split_skips_a_slot": ("wgmma_split.cuh", "if (batch + i < range.count)", "if (batch + i + 1 < range.count)"),
