@@ -196,8 +196,9 @@ void add_bench_command(CLI::App& app, Session& session) {
   sub.add_option("--pairs", command->bench.pairs, "blocks of each side that are reported, by the sustained measure")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  sub.add_flag("--summary", command->summary, "also print a table with one row for each file of --shapes");
-  sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels");
+  CLI::Option* summary =
+      sub.add_flag("--summary", command->summary, "also print a table with one row for each file of --shapes");
+  sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels")->excludes(summary);
   sub.add_flag("--ceiling", command->with_ceiling,
                "also race each problem against tensor cores that load nothing, and print the fraction of their rate");
   add_results_options(sub, command->results);
