@@ -7,6 +7,7 @@
 #include "gpu/code_digest.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
+#include "plan/power_model.hpp"
 #include "plan/shortlist.hpp"
 
 #include <hotgemm/error.hpp>
@@ -134,14 +135,16 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
     return configs;
   };
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
-  // the model is wrong.
+  // the model is wrong. A sixth goes to kernels that save energy, where the power cap may set the clock.
   if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
   const auto [as_they_are, repacked] = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem);
   const int share = as_they_are.empty() || repacked.empty() ? count / 4 : count / 8;
   for (const std::vector<KernelConfig>& way : {as_they_are, repacked}) {
     add(way, static_cast<int>(std::ssize(chosen)) + share);
   }
-  add(shortlist(affordable(candidates(problem, arch)), problem, device, count), count);
+  const std::vector<KernelConfig> all = affordable(candidates(problem, arch));
+  add(frugal(all, problem, device, count / 6), static_cast<int>(std::ssize(chosen)) + count / 6);
+  add(shortlist(all, problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 
