@@ -2,6 +2,7 @@
 
 #include "base/statistics.hpp"
 #include "gpu/stream.hpp"
+#include "gpu/sustained.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -271,6 +272,7 @@ std::string_view to_string(TimingMode mode) { return mode == TimingMode::eager ?
 RaceResult race(const Driver& driver, CUstream stream, std::span<const Contender> contenders,
                 const RaceOptions& options) {
   if (options.sets < 1) throw Error(ErrorCode::invalid_argument, "a race needs at least one operand set");
+  if (options.blocks) return run_blocks(driver, stream, contenders, options);
   return Race(driver, stream, contenders, options).run();
 }
 

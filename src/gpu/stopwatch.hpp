@@ -1,11 +1,14 @@
 #pragma once
 
+#include "base/blocks.hpp"
+#include "base/clock_state.hpp"
 #include "gpu/driver.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +41,8 @@ struct RaceOptions {
   int max_launches = 4096;   ///< the largest number of launches per contender and round
   std::uint64_t seed = 1;    ///< seed of the shuffled order within rounds
   double abandon_ratio = 0;  ///< if positive, contenders slower than this times the best median so far are dropped
+  /// If set, each contender runs alone in blocks of these lengths, and rounds are passes over them (gpu/sustained.hpp).
+  std::optional<BlockLengths> blocks;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   /// Called before each step; true ends the race as the deadline does. May be empty.
   std::function<bool()> is_cancelled;
@@ -54,10 +59,18 @@ inline constexpr double kWarmUpUs = 100'000;
 /// The failure of a contender that was not timed because of the deadline.
 inline constexpr std::string_view kNoTimeLeft = "not timed: no time was left";
 
+/// What the GPU did during the blocks of a contender.
+struct BlockReport {
+  ClockState clock;
+  int unsteady = 0;  ///< blocks that were kept although they drifted or were throttled
+};
+
 struct RaceResult {
   std::vector<std::vector<double>> us;  ///< [contender][round]: µs per launch; NaN in rounds that it did not run
   std::vector<std::string> failures;    ///< [contender]: why its timing failed or ended early; empty without failure
   int rounds_done = 0;
+  std::vector<BlockReport> blocks;  ///< [contender], if the options had blocks; else empty
+  double power_limit_w = 0;         ///< the limit in force, if the options had blocks and the driver reports it; else 0
 };
 
 /// Times `contenders` against each other on `stream` (not the legacy default stream when the mode is graph).

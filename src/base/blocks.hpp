@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+// Blocks: a contender runs alone for a while, and only the end of that while counts. The decisions about blocks, from
+// times. Pure and deterministic.
+
+namespace hotgemm {
+
+/// The time constant of the loop by which the GPU adapts its clock to the power cap.
+inline constexpr double kClockTimeConstantS = 0.05;
+
+/// The time at the start of a block that does not count: five time constants, but at least a quarter of a second.
+constexpr double settle_seconds(double time_constant_s = kClockTimeConstantS) {
+  return std::max(0.25, 5 * time_constant_s);
+}
+
+/// The lengths of blocks.
+struct BlockLengths {
+  double load_s = 0;                   ///< work before the first block, which does not count
+  double settle_s = settle_seconds();  ///< at the start of each block, does not count
+  double counted_s = 0.5;
+  friend bool operator==(const BlockLengths&, const BlockLengths&) = default;
+};
+
+/// The order of `sides` blocks in pass `pass`: forwards in even passes, backwards in odd ones, as in AB BA AB. A drift
+/// that is linear in time then favours no side.
+std::vector<std::size_t> block_order(std::size_t sides, int pass);
+
+/// The part of a block that counts.
+struct CountedPart {
+  double us = 0;              ///< per launch
+  double first_half_us = 0;   ///< per launch
+  double second_half_us = 0;  ///< per launch
+};
+
+/// The part of a block that counts, or nothing while the block is too short. `ends_us` are the times at which the
+/// batches of the block ended, from the start of the block; each batch has `launches` launches. The part begins at the
+/// first end after the settling time. It has at least two batches.
+std::optional<CountedPart> counted_part(std::span<const double> ends_us, int launches, const BlockLengths& lengths);
+
+/// True if the halves differ by more than 1 %: the clock had not settled, or other work disturbed the block.
+bool is_drifting(const CountedPart& part);
+
+/// Decides which blocks are repeated. A block that drifts or was throttled is repeated up to `per_block` times, and all
+/// blocks together up to `in_all` times; then the last one is kept.
+class BlockRepeats {
+ public:
+  BlockRepeats(int per_block, int in_all) : per_block_(per_block), left_(in_all) {}
+
+  enum class Answer { keep, keep_unsteady, repeat };
+  Answer judge(const CountedPart& part, bool is_throttled);
+
+ private:
+  int per_block_;
+  int left_;
+  int tries_ = 0;  // of the current block
+};
+
+/// A stage of a halving over blocks.
+struct BlockStage {
+  std::size_t contenders = 0;
+  int passes = 1;
+  BlockLengths lengths;
+};
+
+/// The stages of a halving over at most `contenders` that takes about `seconds`: twelve contenders in short blocks, six
+/// in longer ones, three in two passes. If there is little time, all times shrink, to no less than a third; then there
+/// are fewer contenders.
+std::vector<BlockStage> block_stages(std::size_t contenders, double seconds,
+                                     double time_constant_s = kClockTimeConstantS);
+
+}  // namespace hotgemm

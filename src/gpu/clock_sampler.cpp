@@ -1,0 +1,110 @@
+#include "gpu/clock_sampler.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr auto kPeriod = std::chrono::milliseconds(10);
+constexpr unsigned kSmClock = 1;          // NVML_CLOCK_SM
+constexpr unsigned kPowerInstant = 186;   // NVML_FI_DEV_POWER_INSTANT, in milliwatts
+constexpr unsigned kTypeUnsignedInt = 1;  // NVML_VALUE_TYPE_UNSIGNED_INT
+
+// nvmlFieldValue_t.
+struct FieldValue {
+  unsigned field = 0;
+  unsigned scope = 0;
+  long long timestamp_us = 0;
+  long long latency_us = 0;
+  unsigned type = 0;
+  int result = 0;
+  union {
+    double as_double;
+    unsigned as_unsigned;
+    unsigned long long as_unsigned_long_long;
+  } value{};
+};
+static_assert(sizeof(FieldValue) == 40);
+
+}  // namespace
+
+ClockSampler::ClockSampler(const Driver& driver) {
+  CUdevice device = 0;
+  if (driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) return;
+  nvml_.emplace(driver, device);
+  if (nvml_->device() == nullptr) {
+    nvml_.reset();
+    return;
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+ClockSampler::~ClockSampler() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void ClockSampler::start() {
+  {
+    const std::lock_guard lock(mutex_);
+    samples_.clear();
+    is_keeping_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::vector<ClockSample> ClockSampler::stop() {
+  const std::lock_guard lock(mutex_);
+  is_keeping_ = false;
+  return std::exchange(samples_, {});
+}
+
+std::optional<double> ClockSampler::power_limit_w() const {
+  unsigned milliwatts = 0;
+  if (!nvml_ || !nvml_->call("nvmlDeviceGetEnforcedPowerLimit", nvml_->device(), &milliwatts)) return std::nullopt;
+  return milliwatts / 1000.0;
+}
+
+ClockSample ClockSampler::look() const {
+  ClockSample sample;
+  unsigned mhz = 0;
+  if (nvml_->call("nvmlDeviceGetClockInfo", nvml_->device(), kSmClock, &mhz)) sample.mhz = mhz;
+  unsigned long long reasons = 0;
+  if (nvml_->call("nvmlDeviceGetCurrentClocksEventReasons", nvml_->device(), &reasons) ||
+      nvml_->call("nvmlDeviceGetCurrentClocksThrottleReasons", nvml_->device(), &reasons)) {
+    sample.reasons = reasons;
+  }
+  FieldValue power;
+  power.field = kPowerInstant;
+  unsigned milliwatts = 0;
+  if (nvml_->call("nvmlDeviceGetFieldValues", nvml_->device(), 1, &power) && power.result == 0 &&
+      power.type == kTypeUnsignedInt) {
+    sample.watts = power.value.as_unsigned / 1000.0;
+  } else if (nvml_->call("nvmlDeviceGetPowerUsage", nvml_->device(), &milliwatts)) {
+    sample.watts = milliwatts / 1000.0;  // averaged over a second on some GPUs
+  }
+  return sample;
+}
+
+void ClockSampler::run() {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (!is_keeping_) {
+      changed_.wait(lock, [this] { return ends_ || is_keeping_; });
+      continue;
+    }
+    lock.unlock();
+    const ClockSample sample = look();
+    lock.lock();
+    if (is_keeping_) samples_.push_back(sample);
+    changed_.wait_for(lock, kPeriod, [this] { return ends_; });
+  }
+}
+
+}  // namespace hotgemm
