@@ -22,6 +22,19 @@ std::vector<double> sorted_samples(std::span<const double> samples) {
   return sorted;
 }
 
+/// The rank of each value, from 0; equal values share the mean of their ranks.
+std::vector<double> ranks(std::span<const double> values) {
+  const std::vector<double> sorted = sorted_samples(values);
+  std::vector<double> result;
+  for (const double value : values) {
+    const auto [first, last] = std::ranges::equal_range(sorted, value);
+    const auto before = static_cast<double>(first - sorted.begin());
+    const auto equal = static_cast<double>(last - first);
+    result.push_back(before + (equal - 1) / 2);
+  }
+  return result;
+}
+
 }  // namespace
 
 double quantile(std::span<const double> samples, double q) {
@@ -77,5 +90,24 @@ Interval median_interval(std::span<const double> samples) {
 }
 
 bool is_tie(const Interval& ratio) { return ratio.contains(1); }
+
+double rank_correlation(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> both_a, both_b;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (std::isnan(a[i]) || std::isnan(b[i])) continue;
+    both_a.push_back(a[i]);
+    both_b.push_back(b[i]);
+  }
+  if (both_a.size() < 2) return kNan;
+  const std::vector<double> ranks_a = ranks(both_a), ranks_b = ranks(both_b);
+  const double mean = static_cast<double>(both_a.size() - 1) / 2;  // of the ranks of either side
+  double together = 0, of_a = 0, of_b = 0;
+  for (std::size_t i = 0; i < ranks_a.size(); ++i) {
+    together += (ranks_a[i] - mean) * (ranks_b[i] - mean);
+    of_a += (ranks_a[i] - mean) * (ranks_a[i] - mean);
+    of_b += (ranks_b[i] - mean) * (ranks_b[i] - mean);
+  }
+  return of_a > 0 && of_b > 0 ? together / std::sqrt(of_a * of_b) : kNan;
+}
 
 }  // namespace hotgemm

@@ -21,6 +21,11 @@ double geometric_mean(std::span<const double> values);
 /// numerators[i] / denominators[i] for each i below the shorter length at which neither is NaN.
 std::vector<double> paired_ratios(std::span<const double> numerators, std::span<const double> denominators);
 
+/// Spearman's rank correlation of a[i] and b[i]: 1 if both have the same order, -1 if one has the opposite order. Equal
+/// values share the mean of their ranks. Pairs with a NaN do not count. NaN if fewer than two pairs are left, or if all
+/// values of a side are equal.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
 struct Interval {
   double low;
   double high;

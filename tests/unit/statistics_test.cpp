@@ -109,5 +109,20 @@ TEST(Statistics, TieIsAnIntervalThatContainsOne) {
   EXPECT_FALSE(is_tie({0.9, 0.999}));
 }
 
+TEST(RankCorrelation, FollowsTheOrderAndNotTheValues) {
+  const std::vector<double> a{1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{10, 20, 30, 1e9}), 1);
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{4, 3, 2, 1}), -1);
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{2, 1, 4, 3}), 0.6);  // 1 - 6 * 4 / (4 * 15)
+}
+
+TEST(RankCorrelation, SharesTheRanksOfEqualValuesAndLeavesOutPairsWithNan) {
+  // The ranks of the second side are 0.5, 0.5 and 2; of the first 0, 1 and 2.
+  EXPECT_NEAR(rank_correlation(std::vector<double>{1, 2, 3}, std::vector<double>{5, 5, 6}), 0.866, 1e-3);
+  EXPECT_DOUBLE_EQ(rank_correlation(std::vector<double>{1, 9, 2}, std::vector<double>{3, kNan, 4}), 1);
+  EXPECT_TRUE(std::isnan(rank_correlation(std::vector<double>{1}, std::vector<double>{1})));
+  EXPECT_TRUE(std::isnan(rank_correlation(std::vector<double>{1, 2}, std::vector<double>{7, 7})));
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -2,6 +2,7 @@
 #include "command/bench_run.hpp"
 #include "command/bench_summary.hpp"
 #include "command/commands.hpp"
+#include "command/comparison_run.hpp"
 #include "command/compile_jobs.hpp"
 #include "command/exhaustive_run.hpp"
 #include "command/gpu_monitor.hpp"
@@ -32,6 +33,7 @@ struct BenchCommand {
   ResultsOptions results;
   bool exhaustive = false;
   bool quality = false;
+  int compared_configs = 0;  // 0: no comparison of measures
   MeasurerOptions measuring;
 };
 
@@ -110,6 +112,9 @@ int run_bench(Session& session, const BenchCommand& command) {
   if (command.quality) {
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
   }
+  if (command.compared_configs > 0) {
+    return run_comparison(session, problems, command.tuning, command.compared_configs, command.measuring);
+  }
   if (command.exhaustive) return run_exhaustive(session, problems, command.tuning, command.measuring);
   ResultsFile file(command.results.file);
   const Gpu gpu(session);
@@ -150,18 +155,25 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
       "--quality", command.quality,
       "instead: print how much slower the tuner's pick, without records, and the model's pick are than the best of "
       "--exhaustive; runs --exhaustive first where its measurements are missing");
+  CLI::Option* compare =
+      sub.add_option("--compare-measures", command.compared_configs,
+                     "instead: time this many configs of each problem in rounds, where all share one clock, and each "
+                     "alone, where each has its own; print both rates and the correlation of the two orders")
+          ->check(CLI::Range(2, 1000));
   quality->excludes(exhaustive);
-  for (CLI::Option* option : {exhaustive, quality}) {
+  compare->excludes(exhaustive)->excludes(quality);
+  for (CLI::Option* option : {exhaustive, quality, compare}) {
     for (const char* other : {"--policy", "--mode", "--measure", "--pairs", "--summary", "--round-us", "--no-baseline",
                               "--ceiling", "--results"}) {
       option->excludes(sub.get_option(other));
     }
   }
-  CLI::Option* in_process = sub.add_flag(
-      "--in-process", command.measuring.in_process,
-      "with --exhaustive or --quality: measure in this process; a kernel that faults or hangs then ends the run");
+  CLI::Option* in_process = sub.add_flag("--in-process", command.measuring.in_process,
+                                         "with --exhaustive, --quality or --compare-measures: measure in this process; "
+                                         "a kernel that faults or hangs then ends the run");
   sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
-                 "with --exhaustive or --quality: seconds that a kernel may take beyond 20 times its expected time")
+                 "with --exhaustive, --quality or --compare-measures: seconds that a kernel may take beyond 20 times "
+                 "its expected time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber)
       ->excludes(in_process);
