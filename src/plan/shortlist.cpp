@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -13,7 +14,6 @@ namespace hotgemm {
 namespace {
 
 constexpr int kFamilyShare = 8;  // 1 / kFamilyShare of the places is for families other than the first
-constexpr int kTransposedShare = 3;  // 1 / kTransposedShare is for transposed tiles, with which many plain ones tie
 constexpr int kTileVariants = 4;
 
 /// The number of places that one family gives to variants of one tile with one division of its work.
@@ -28,6 +28,14 @@ constexpr VariantQuotas quotas_of(const Config&) {
 }
 /// The menu of wgmma has the deepest pipeline first, and the others hardly differ from it.
 constexpr VariantQuotas quotas_of(const WgmmaConfig&) { return {.pipelines = 2, .depths = 1}; }
+
+/// The places for transposed tiles. Plain tiles of the same size tie with them. A plain tile has 64, 128 or more rows;
+/// a transposed one gains where these are more than m, or a part of the last tile.
+int places_of_transposed(int count, std::int64_t m) {
+  const std::int64_t rows = (m + 127) / 128 * 128;
+  const bool may_gain = rows * 100 >= m * 103;
+  return std::max(count / (may_gain ? 3 : 10), 1);
+}
 
 bool is_transposed(const KernelConfig& config) {
   const auto* const wgmma = std::get_if<WgmmaConfig>(&config);
@@ -48,8 +56,8 @@ std::string name_without(const KernelConfig& config, std::initializer_list<Field
 /// Counts how many configs of each kind have been taken.
 class Quotas {
  public:
-  explicit Quotas(int count)
-      : per_family_(std::max(count - count / kFamilyShare, 1)), of_transposed_(std::max(count / kTransposedShare, 1)) {}
+  Quotas(int count, std::int64_t m)
+      : per_family_(std::max(count - count / kFamilyShare, 1)), of_transposed_(places_of_transposed(count, m)) {}
 
   bool take(const KernelConfig& config) {
     const VariantQuotas most = std::visit([](const auto& c) { return quotas_of(c); }, config);
@@ -79,7 +87,7 @@ std::vector<KernelConfig> shortlist(std::vector<KernelConfig> configs, const Wor
                                     const DeviceInfo& device, int count) {
   std::vector<KernelConfig> ranked = rank(std::move(configs), problem, device);
   const std::size_t places = std::min(ranked.size(), static_cast<std::size_t>(std::max(count, 0)));
-  Quotas quotas(count);
+  Quotas quotas(count, problem.m);
   std::vector<bool> is_in(ranked.size());
   std::size_t taken = 0;
   for (const bool keeps_quotas : {true, false}) {

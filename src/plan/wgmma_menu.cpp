@@ -93,9 +93,10 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::split_n,          2, 192, 128, 192, 64},
     {Schedule::ping_pong,        2,  64, 128, 256, 64},
     {Schedule::ping_pong,        2, 128,  64, 192, 64},
-    {Schedule::cooperative,      1,  64,  16,  96, 16, true},
-    {Schedule::one_tile,         1,  64,  16,  96, 16, true},
-    {Schedule::one_tile,         2, 128,  16,  96, 16, true},
+    {Schedule::cooperative,      1,  64,  48,  96, 16, true},
+    {Schedule::one_tile,         1,  64,  48,  96, 16, true},
+    {Schedule::one_tile,         2, 128,  48,  96, 16, true},
+    {Schedule::ping_pong,        2, 128, 144, 160, 16, true},
 };
 constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::one_tile,         1,  64,  32,  64, 32},

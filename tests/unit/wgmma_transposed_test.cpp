@@ -88,7 +88,9 @@ TEST(WgmmaTransposed, StoresBoxesThatEndWithTheTile) {
     ASSERT_GE(config.store_warps() * WgmmaConfig::kStoreRows, std::min(config.consumer_m(), 64));
     const auto d = matrix_maps(config, traits)->d;
     ASSERT_EQ(d.has_value(), config.consumer_m() >= 64);
-    if (d) ASSERT_EQ(d->fixed.box[1], static_cast<std::uint32_t>(rows));
+    if (d) {
+      ASSERT_EQ(d->fixed.box[1], static_cast<std::uint32_t>(rows));
+    }
   });
 }
 
