@@ -35,7 +35,7 @@ struct ContextOptions {
   TuneOptions tuning;
   /// The most device memory that the library keeps for kernels' workspace, in all CUDA contexts together. A class whose
   /// best kernel needs more gets another kernel. 0: only kernels that need none.
-  std::int64_t workspace_bytes = std::int64_t{256} << 20;
+  std::int64_t workspace_bytes = std::int64_t{1} << 30;
   /// The number of slabs of workspace that planning a class reserves for captures: one for each stream of a capture.
   /// Planning the class again by Context::plan replaces the slabs that captures took. If a capture finds no slab, a
   /// kernel that needs no workspace is captured.

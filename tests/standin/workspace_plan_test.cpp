@@ -200,7 +200,7 @@ TEST_F(WorkspacePlanTest, PrewarmBuildsBothKernels) {
 }
 
 TEST_F(WorkspacePlanTest, TheCapComesFromTheEnvironmentToo) {
-  EXPECT_EQ(ContextOptions::from_environment().workspace_bytes, std::int64_t{256} << 20);
+  EXPECT_EQ(ContextOptions::from_environment().workspace_bytes, std::int64_t{1} << 30);
   for (const auto& [text, bytes] : {std::pair<const char*, std::int64_t>{"0", 0}, {"4096", 4096}, {"3M", 3 << 20}}) {
     ::setenv("HOTGEMM_WORKSPACE_BYTES", text, 1);
     EXPECT_EQ(ContextOptions::from_environment().workspace_bytes, bytes);
