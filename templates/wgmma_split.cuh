@@ -196,7 +196,8 @@ class SplitSum {
   }
 
   /// Adds and stores the units of `owner`. If an owner has fewer units than a block has warps, several warps share a
-  /// unit: each adds some slots, and the first of them adds their sums.
+  /// unit: each adds some slots, and the first of them adds their sums. All have passed a barrier since the call
+  /// before.
   HOTGEMM_DEVICE void reduce(const WorkItem& item, u32 owner) const {
     const ItemRange units = even_share(Slots::kUnits, static_cast<int>(owner), static_cast<int>(owners(item)));
     int sharers = 1;
@@ -215,7 +216,6 @@ class SplitSum {
       for (int other = 0; other < sharers; ++other) sums.add(get(warp() + other));
       store_unit(item, units.first + warp() / sharers, sums);
     }
-    ptx::bar_sync(kBarrier, kThreads);  // they are read before they are written again
   }
 
   /// A lane's part of a unit.

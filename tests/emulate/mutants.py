@@ -304,8 +304,6 @@ MUTANTS = {
     "wgmma_split_skips_a_slot": ("wgmma_split.cuh", "if (batch + i < range.count)", "if (batch + i + 1 < range.count)"),
     "wgmma_split_sums_read_too_early": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all sums are put\n", ""),
-    "wgmma_split_sums_written_too_early": (
-        "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // they are read before they are written again\n", ""),
     "wgmma_split_one_sharer_left_out": ("wgmma_split.cuh", "int other = 0; other < sharers;", "int other = 1; other < sharers;"),
     "wgmma_split_slots_of_all_tiles_are_one": (
         "wgmma_split.cuh", "(static_cast<u64>(item.tile) * item.splits + split)", "static_cast<u64>(split)"),
