@@ -7,6 +7,7 @@
 #include "gpu/code_digest.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
+#include "plan/power_model.hpp"
 #include "plan/shortlist.hpp"
 
 #include <hotgemm/error.hpp>
@@ -110,10 +111,12 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
     }
   };
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
-  // the model is wrong.
+  // the model is wrong. A sixth goes to kernels that save energy, where the power cap may set the clock.
   if (database != nullptr) add(winners_nearby(problem, *database, query), std::max(count / 4, 1));
   add(rank(anchors(traits, arch), problem, device), static_cast<int>(std::ssize(chosen)) + count / 4);
-  add(shortlist(candidates(traits, arch), problem, device, count), count);
+  const std::vector<KernelConfig> all = candidates(traits, arch);
+  add(frugal(all, problem, device, count / 6), static_cast<int>(std::ssize(chosen)) + count / 6);
+  add(shortlist(all, problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
 }
 

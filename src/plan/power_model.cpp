@@ -1,0 +1,130 @@
+#include "plan/power_model.hpp"
+
+#include "config/launch_shape.hpp"
+#include "config/traits.hpp"
+#include "plan/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace hotgemm {
+namespace {
+
+// Fitted to the rates and clocks of kernels of family wgmma that ran alone on an H200 with a cap of 700 W, at 4096³ and
+// 8192³ (f16, nt). The model meets these rates within 2.5 %.
+constexpr double kWatts = 685;           // that the GPU draws under the cap
+constexpr double kBaseJoules = 0.673;    // pJ per operation at the reference clock, if nothing is moved
+constexpr double kByteJoules = 35;       // pJ per byte that is moved to shared memory
+constexpr double kReferenceMhz = 1400;   // clock at which these joules hold
+constexpr double kVoltageSlope = 1.2;    // relative growth of joules by relative growth of the clock
+constexpr double kMhzPerTflops = 2.12;   // of the kernel that needs the fewest clocks
+constexpr double kSharedOperand = 0.05;  // share of an operand's energy that a neighbour in a cluster saves
+
+constexpr double kBusyShare = 0.35;  // of the nominal rate; kernels below this share do not reach the cap
+constexpr double kShortUs = 20;      // problems below this time are timed by graphs, and do not heat the GPU for long
+constexpr double kCandidateSpread = 1.3;  // slower kernels than the best by this factor are not worth a block
+constexpr std::size_t kPerTile = 2;
+
+double padded(std::int64_t size, int tile) {
+  return std::ceil(static_cast<double>(size) / tile) * tile / static_cast<double>(size);
+}
+
+/// Operations per SM and clock of the units that multiply elements of type `type`.
+double nominal_flops(DType type, int sm) {
+  if (type == DType::f32) return sm <= 80 ? 128 : 256;
+  const double f16 = sm >= 100 ? 8192 : sm == 90 ? 4096 : sm == 80 ? 2048 : 1024;
+  return f16 * 2 / std::max(size_bytes(type), 1);
+}
+
+}  // namespace
+
+double moved_bytes_per_flop(const KernelConfig& config, const Workload& problem) {
+  const double m = block_m(config), n = block_n(config);
+  double saved = 0;
+  if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) {
+    if (wgmma->cluster_m > 1) saved += kSharedOperand * n;
+    if (wgmma->cluster_n > 1) saved += kSharedOperand * m;
+  }
+  const double bytes = (m + n - saved) * size_bytes(problem.types.a) / (2 * m * n);
+  return bytes * padded(problem.m, block_m(config)) * padded(problem.n, block_n(config));
+}
+
+double capped_time(double relative_clocks, double bytes_per_flop) {
+  // The rate r for which r · joules(clock) = watts. The clock is r · clocks, and joules grow linearly with it.
+  const double joules = kBaseJoules + kByteJoules * bytes_per_flop;
+  const double square = kVoltageSlope * kMhzPerTflops * relative_clocks / kReferenceMhz * joules;
+  const double linear = (1 - kVoltageSlope) * joules;
+  const double rate = (-linear + std::sqrt(linear * linear + 4 * square * kWatts)) / (2 * square);
+  return 1 / rate;
+}
+
+bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device) {
+  if (!(us >= kShortUs)) return false;
+  const double flops =
+      2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
+  const double nominal = nominal_flops(problem.types.a, arch_limits(device.arch).sm) * device.sm_count;
+  return flops / us >= kBusyShare * nominal * device.clock_mhz;
+}
+
+std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count) {
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const PowerCandidate& c : candidates) least_us = std::min(least_us, c.us);
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const PowerCandidate& c = candidates[i];
+    if (c.us <= kCandidateSpread * least_us) order.emplace_back(capped_time(c.us / least_us, c.bytes_per_flop), i);
+  }
+  std::ranges::sort(order);
+  std::map<int, std::vector<double>> of_tile;
+  std::vector<std::size_t> best;
+  for (const auto& [time, i] : order) {
+    std::vector<double>& taken = of_tile[candidates[i].tile];
+    // A prediction is the same for pipelines of different depths. The first one, the deepest, is enough.
+    const bool is_twin = !taken.empty() && taken.back() == time;
+    if (best.size() == count || taken.size() == kPerTile || is_twin) continue;
+    taken.push_back(time);
+    best.push_back(i);
+  }
+  return best;
+}
+
+std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> candidates, std::size_t count) {
+  std::vector<std::size_t> by_time(candidates.size());
+  std::iota(by_time.begin(), by_time.end(), std::size_t{0});
+  std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return candidates[i].us; });
+  std::vector<std::size_t> chosen;
+  const auto add = [&](const std::vector<std::size_t>& some, std::size_t most) {
+    for (const std::size_t i : some) {
+      if (chosen.size() < most && std::ranges::find(chosen, i) == chosen.end()) chosen.push_back(i);
+    }
+  };
+  add(by_time, count / 2);
+  add(best_under_power_cap(candidates, count), count);
+  add(by_time, count);
+  return chosen;
+}
+
+PowerCandidate power_candidate(const KernelConfig& config, const Workload& problem, double us) {
+  return {.us = us,
+          .bytes_per_flop = moved_bytes_per_flop(config, problem),
+          .tile = block_m(config) * 65536 + block_n(config)};
+}
+
+std::vector<KernelConfig> frugal(const std::vector<KernelConfig>& configs, const Workload& problem,
+                                 const DeviceInfo& device, int count) {
+  std::vector<PowerCandidate> all;
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const KernelConfig& config : configs) {
+    all.push_back(power_candidate(config, problem, predict_us(config, problem, device)));
+    least_us = std::min(least_us, all.back().us);
+  }
+  std::vector<KernelConfig> best;
+  if (count <= 0 || !may_reach_power_cap(problem, least_us, device)) return best;
+  for (const std::size_t i : best_under_power_cap(all, static_cast<std::size_t>(count))) best.push_back(configs[i]);
+  return best;
+}
+
+}  // namespace hotgemm

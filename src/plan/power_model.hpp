@@ -1,0 +1,52 @@
+#pragma once
+
+#include "config/device_info.hpp"
+#include "config/kernel_config.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+// What the power cap makes of kernels. A kernel that needs fewer clocks makes the GPU lower its clock if it also needs
+// more energy, so that clocks alone do not tell which kernel is faster in a program.
+
+namespace hotgemm {
+
+/// Bytes that `config` moves from L2 to shared memory, for each floating-point operation of `problem`. Parts of tiles
+/// that lie beyond the edges of D count.
+double moved_bytes_per_flop(const KernelConfig& config, const Workload& problem);
+
+/// The time of a kernel that runs alone under the power cap, relative to other results of this function.
+/// `relative_clocks` is the number of clocks that it needs, divided by that of the kernel that needs fewest.
+double capped_time(double relative_clocks, double bytes_per_flop);
+
+/// True if a kernel that takes `us` on `problem` may reach the power cap of `device`: it keeps the units that multiply
+/// busy enough. Problems of less than 20 µs do not.
+bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device);
+
+/// A kernel that was timed in rounds, or predicted.
+struct PowerCandidate {
+  double us = 0;
+  double bytes_per_flop = 0;
+  int tile = 0;  ///< kernels with the same number have the same tile
+};
+
+/// Up to `count` of `candidates` that may be the fastest under the power cap, best first: by capped_time, and at most
+/// two of a tile.
+std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count);
+
+/// Up to `count` of `candidates` for a final under the power cap: half of them the fastest, the others those of
+/// best_under_power_cap, and then again the fastest. In the order in which they were chosen.
+std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> candidates, std::size_t count);
+
+/// The candidate for `config` with the time `us`.
+PowerCandidate power_candidate(const KernelConfig& config, const Workload& problem, double us);
+
+/// Up to `count` of `configs` that the model expects to be the fastest under the power cap; none if it does not expect
+/// that the power cap binds.
+std::vector<KernelConfig> frugal(const std::vector<KernelConfig>& configs, const Workload& problem,
+                                 const DeviceInfo& device, int count);
+
+}  // namespace hotgemm

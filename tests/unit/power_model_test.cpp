@@ -1,0 +1,113 @@
+#include "plan/power_model.hpp"
+
+#include "config/device_info.hpp"
+#include "config/traits.hpp"
+#include "plan/candidates.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace hotgemm {
+namespace {
+
+/// Rates in TFLOP/s that were measured on an H200, in rounds and alone.
+struct Measured {
+  const char* config;
+  double rounds;
+  double alone;
+};
+constexpr Measured k4096[] = {{"wgmma_m128_n112_k64_c2_sn0_pp1_o0_s7_cm1_cn1_b1", 663, 606},
+                              {"wgmma_m128_n128_k64_c2_sn0_pp1_o0_s6_cm1_cn1_b1", 652, 615},
+                              {"wgmma_m128_n176_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1", 629, 612},
+                              {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", 633, 627},
+                              {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", 633, 630},
+                              {"wgmma_m256_n128_k64_c2_sn0_pp0_o0_s4_cm1_cn2_b1", 630, 626},
+                              {"wgmma_m256_n192_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1", 565, 596}};
+constexpr Measured k8192[] = {{"wgmma_m128_n112_k64_c2_sn0_pp1_o0_s7_cm1_cn1_b1", 663, 602},
+                              {"wgmma_m128_n128_k64_c2_sn0_pp1_o0_s6_cm1_cn1_b1", 649, 620},
+                              {"wgmma_m128_n176_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1", 664, 640},
+                              {"wgmma_m128_n200_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1", 669, 653},
+                              {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", 643, 639},
+                              {"wgmma_m256_n128_k64_c2_sn0_pp0_o0_s4_cm1_cn2_b1", 641, 645},
+                              {"wgmma_m256_n192_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1", 623, 650}};
+
+Workload cube(std::int64_t size) { return Workload(Problem{.m = size, .n = size, .k = size, .op_b = Op::t}); }
+
+std::vector<PowerCandidate> candidates_of(std::span<const Measured> rows, const Workload& problem) {
+  std::vector<PowerCandidate> all;
+  for (const Measured& row : rows) all.push_back(power_candidate(*parse_config(row.config), problem, 1e5 / row.rounds));
+  return all;
+}
+
+TEST(PowerModelTest, MeetsTheRatesOfKernelsThatRanAlone) {
+  const auto expect_close = [](std::span<const Measured> rows, std::int64_t size) {
+    for (const Measured& row : rows) {
+      const double bytes = moved_bytes_per_flop(*parse_config(row.config), cube(size));
+      EXPECT_NEAR(1 / capped_time(669 / row.rounds, bytes), row.alone, 0.03 * row.alone) << size << " " << row.config;
+    }
+  };
+  expect_close(k4096, 4096);
+  expect_close(k8192, 8192);
+}
+
+TEST(PowerModelTest, FewerBytesOrFewerClocksAreFaster) {
+  EXPECT_LT(capped_time(1, 0.009), capped_time(1, 0.017));
+  EXPECT_LT(capped_time(1, 0.012), capped_time(1.1, 0.012));
+  const KernelConfig single = *parse_config(k4096[3].config), pair = *parse_config(k4096[4].config);
+  EXPECT_LT(moved_bytes_per_flop(pair, cube(4096)), moved_bytes_per_flop(single, cube(4096)));
+  EXPECT_GT(moved_bytes_per_flop(single, cube(4100)), 1.02 * moved_bytes_per_flop(single, cube(4096)))
+      << "the last tiles are nearly empty";
+}
+
+TEST(PowerModelTest, TheFinalHasTheWinnersOfRoundsAndThoseThatSaveEnergy) {
+  // At 8192³ the best alone is the last in rounds.
+  EXPECT_THAT(pick_for_power_final(candidates_of(k8192, cube(8192)), 4), testing::Contains(std::size_t{6}));
+  EXPECT_THAT(pick_for_power_final(candidates_of(k8192, cube(8192)), 4), testing::Contains(std::size_t{3}));
+  // At 4096³ it is the pair, the fourth in rounds.
+  const std::vector<std::size_t> at_4096 = pick_for_power_final(candidates_of(k4096, cube(4096)), 4);
+  EXPECT_THAT(at_4096, testing::IsSupersetOf({std::size_t{0}, std::size_t{1}, std::size_t{4}}));
+}
+
+TEST(PowerModelTest, TheFinalHasNoDuplicatesAndFewOfATile) {
+  std::vector<PowerCandidate> all(20, PowerCandidate{.us = 100, .bytes_per_flop = 0.01, .tile = 1});
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].us += static_cast<double>(i);
+  EXPECT_EQ(best_under_power_cap(all, 12).size(), 2u);
+  const std::vector<std::size_t> final = pick_for_power_final(all, 12);
+  EXPECT_EQ(std::set<std::size_t>(final.begin(), final.end()).size(), 12u);
+  EXPECT_EQ(pick_for_power_final(all, 50).size(), 20u);
+  EXPECT_THAT(pick_for_power_final({}, 3), testing::IsEmpty());
+  all[19].us = 140;
+  all[19].bytes_per_flop = 0.0001;
+  all[19].tile = 2;
+  EXPECT_THAT(best_under_power_cap(all, 12), testing::Not(testing::Contains(std::size_t{19}))) << "it is far too slow";
+}
+
+TEST(PowerModelTest, OnlyBusyKernelsReachTheCap) {
+  const DeviceInfo h200 = nominal_device("sm_90a");
+  EXPECT_TRUE(may_reach_power_cap(cube(4096), 220, h200));
+  EXPECT_FALSE(may_reach_power_cap(cube(4096), 1000, h200)) << "the tensor cores wait";
+  EXPECT_FALSE(may_reach_power_cap(cube(1024), 4, h200)) << "too short";
+  Workload skinny = cube(8192);
+  skinny.m = 16;
+  EXPECT_FALSE(may_reach_power_cap(skinny, 30, h200));
+}
+
+TEST(PowerModelTest, TheModelNamesKernelsThatSaveEnergyForLargeProblems) {
+  const DeviceInfo h200 = nominal_device("sm_90a");
+  const auto names = [&](const Workload& problem) {
+    std::vector<std::string> names;
+    const std::vector<KernelConfig> all = candidates(traits_of(problem), arch_limits(h200.arch));
+    for (const KernelConfig& config : frugal(all, problem, h200, 6)) names.push_back(to_string(config));
+    return names;
+  };
+  EXPECT_THAT(names(cube(8192)), testing::Contains(testing::HasSubstr("m256_n192_")));
+  EXPECT_THAT(names(cube(4096)),
+              testing::IsSupersetOf({testing::HasSubstr("m128_n256_"), testing::HasSubstr("m256_n128_")}));
+  EXPECT_THAT(names(cube(256)), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace hotgemm
