@@ -4,12 +4,20 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 // Blocks: a contender runs alone for a while, and only the end of that while counts. The decisions about blocks, from
 // times. Pure and deterministic.
 
 namespace hotgemm {
+
+/// How speeds are measured.
+enum class Measure {
+  rounds,     ///< all contenders side by side, in rounds of milliseconds; they share one clock
+  sustained,  ///< each contender alone, in blocks; each has the clock that it leaves itself
+};
+constexpr std::string_view to_string(Measure measure) { return measure == Measure::rounds ? "rounds" : "sustained"; }
 
 /// The time constant of the loop by which the GPU adapts its clock to the power cap.
 inline constexpr double kClockTimeConstantS = 0.05;

@@ -1,5 +1,8 @@
 #include "tune/bench.hpp"
 
+#include "plan/power_model.hpp"
+#include "tune/baseline.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -10,12 +13,10 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kScreenRatio = 1.35;  // the screen drops a baseline that is slower than the best by this factor
-constexpr int kScreenRounds = 3;
 constexpr double kScreenRoundUs = 1000;
-constexpr std::size_t kFinalists = 8;  // several, because the fastest of a screen may just have been lucky
-constexpr int kPlayoffRounds = 7;
 constexpr int kModeRounds = 3;
+constexpr double kReloadS = 0.5;  // the same if the GPU was busy until just now
+constexpr double kVerdictS = 1;
 
 RaceOptions race_options(const BenchOptions& options, TimingMode mode, std::span<const OperandSet> sets) {
   RaceOptions race_options;
@@ -27,127 +28,115 @@ RaceOptions race_options(const BenchOptions& options, TimingMode mode, std::span
   return race_options;
 }
 
-BenchSide make_side(const std::string& name, const Workload& problem, std::span<const double> us) {
+}  // namespace
+
+BenchSide make_side(const std::string& name, const Workload& problem, const RaceResult& raced, std::size_t row) {
+  const std::vector<double>& us = raced.us[row];
   BenchSide side;
   side.name = name;
   side.median_us = median(us);
   side.iqr_us = interquartile_range(us);
   side.tflops = 2e-6 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                 static_cast<double>(problem.k) / side.median_us;
+  if (!raced.blocks.empty()) side.blocks = raced.blocks[row];
   return side;
 }
 
-/// The indices of the contenders that were timed, fastest first.
-std::vector<std::size_t> ranking(const RaceResult& result) {
-  std::vector<std::pair<double, std::size_t>> timed;
-  for (std::size_t i = 0; i < result.us.size(); ++i) {
-    const double us = median(result.us[i]);
-    if (result.failures[i].empty() && !std::isnan(us)) timed.emplace_back(us, i);
-  }
-  std::sort(timed.begin(), timed.end());
-  std::vector<std::size_t> order;
-  for (const auto& [us, index] : timed) order.push_back(index);
-  return order;
-}
+namespace {
 
-/// The contenders that our kernel is compared with. One of them may be missing, but not both.
-struct Baseline {
-  std::optional<Contender> cublas_default;
-  std::optional<Contender> best_lt;
-  bool lt_is_faster = false;
-};
-
-/// Screens all contenders, then races the fastest few. `all` begins with cuBLAS's default.
-Baseline choose_baseline(const Driver& driver, CUstream stream, const std::vector<Contender>& all,
-                         const RaceOptions& options) {
-  RaceOptions screen = options;
-  screen.rounds = kScreenRounds;
-  screen.round_us = std::min(options.round_us, kScreenRoundUs);
-  screen.seed += 1;
-  screen.abandon_ratio = kScreenRatio;
-  const RaceResult screened = race(driver, stream, all, screen);
-
-  std::vector<std::size_t> order = ranking(screened);
-  std::erase(order, std::size_t{0});
-  if (order.size() > kFinalists) order.resize(kFinalists);
-  if (screened.failures[0].empty()) order.push_back(0);  // reported even if it is slow
-  if (order.empty()) throw Error(ErrorCode::not_supported, "cuBLAS could not run: " + screened.failures[0]);
-  std::vector<Contender> finalists;
-  for (const std::size_t index : order) finalists.push_back(all[index]);
-
-  RaceOptions playoff = options;
-  playoff.rounds = kPlayoffRounds;
-  playoff.seed += 2;
-  const RaceResult raced = race(driver, stream, finalists, playoff);
-  Baseline baseline;
-  for (const std::size_t place : ranking(raced)) {  // the order is fastest first, so the first of each kind is its best
-    if (order[place] == 0) {
-      baseline.cublas_default = finalists[place];
-    } else if (!baseline.best_lt) {
-      baseline.best_lt = finalists[place];
-      baseline.lt_is_faster = !baseline.cublas_default;
-    }
-  }
-  if (!baseline.cublas_default && !baseline.best_lt) {
-    throw Error(ErrorCode::not_supported, "cuBLAS could not run: " + raced.failures[0]);
-  }
-  return baseline;
-}
-
-/// cuBLAS's default, then the algorithms that cuBLASLt's heuristics return.
-std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Workload& problem, std::span<const OperandSet> sets,
-                                     const BenchOptions& options) {
-  std::vector<Contender> all{cublas.default_gemm(problem, sets, options.alpha, options.beta)};
-  for (Contender& contender : cublas.lt_heuristics(problem, sets, options.alpha, options.beta)) {
-    all.push_back(std::move(contender));
-  }
-  return all;
-}
-
-/// Takes fresh samples of our kernel and of the baseline, and fills in all results that are reported.
+/// Takes fresh samples of our kernel and of the baseline, by the measure of `options`, and fills in what is reported.
+/// Our kernel runs between the two baselines, so that in blocks it is the neighbour of both.
 void measure(const Driver& driver, CUstream stream, const Contender& ours, const Baseline& baseline,
              const RaceOptions& options, BenchResult& result) {
-  std::vector<Contender> contenders{ours};
-  if (baseline.cublas_default) contenders.push_back(*baseline.cublas_default);
-  if (baseline.best_lt) contenders.push_back(*baseline.best_lt);
+  struct Place {
+    BenchSide* side;
+    const Contender* contender;
+  };
+  std::vector<Place> places;
+  if (baseline.cublas_default) places.push_back({&result.cublas_default, &*baseline.cublas_default});
+  places.push_back({&result.ours, &ours});
+  if (baseline.best_lt) places.push_back({&result.best_lt, &*baseline.best_lt});
+  std::vector<Contender> contenders;
+  for (const Place& place : places) contenders.push_back(*place.contender);
   const RaceResult raced = race(driver, stream, contenders, options);
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
+  std::size_t ours_at = 0, baseline_at = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
     if (!raced.failures[i].empty()) {
       throw Error(ErrorCode::not_supported, contenders[i].name + ": " + raced.failures[i]);
     }
+    *places[i].side = make_side(contenders[i].name, result.problem, raced, i);
+    if (places[i].contender == &ours) ours_at = i;
+    if (places[i].contender == &baseline.faster()) baseline_at = i;
   }
-  std::size_t next = 0;
-  result.ours = make_side(ours.name, result.problem, raced.us[next++]);
-  std::size_t baseline_index = next;
-  if (baseline.cublas_default) {
-    result.cublas_default = make_side(baseline.cublas_default->name, result.problem, raced.us[next++]);
-  }
-  if (baseline.best_lt) {
-    if (baseline.lt_is_faster) baseline_index = next;
-    result.best_lt = make_side(baseline.best_lt->name, result.problem, raced.us[next]);
-  }
-  result.baseline = contenders[baseline_index].name;
-  const std::vector<double> ratios = paired_ratios(raced.us[baseline_index], raced.us[0]);
+  result.measure = options.blocks ? Measure::sustained : Measure::rounds;
+  result.power_limit_w = raced.power_limit_w;
+  result.baseline = contenders[baseline_at].name;
+  const std::vector<double> ratios = paired_ratios(raced.us[baseline_at], raced.us[ours_at]);
   result.ratio = median(ratios);
   result.ci = median_interval(ratios);
   result.tie = is_tie(result.ci);
 }
 
 /// The eager time of our kernel or of cuBLAS's default, whichever is faster. Infinite if neither runs.
-double quick_us(const Driver& driver, CUstream stream, const Contender& ours, std::span<const OperandSet> sets,
-                const Workload& problem, CublasBaseline& cublas, const BenchOptions& options) {
+double quick_us(const Driver& driver, CUstream stream, const Contender& ours, const Contender& cublas,
+                std::span<const OperandSet> sets, const BenchOptions& options) {
   RaceOptions quick = race_options(options, TimingMode::eager, sets);
   quick.rounds = kModeRounds;
   quick.round_us = std::min(quick.round_us, kScreenRoundUs);
-  const std::vector<Contender> contenders{ours, cublas.default_gemm(problem, sets, options.alpha, options.beta)};
-  const RaceResult raced = race(driver, stream, contenders, quick);
+  const RaceResult raced = race(driver, stream, std::vector{ours, cublas}, quick);
   double best = std::numeric_limits<double>::infinity();
   for (const std::size_t index : ranking(raced)) best = std::min(best, median(raced.us[index]));
   return best;
 }
 
+/// What limits the clock while `contender` runs alone.
+PowerVerdict power_verdict(const Driver& driver, CUstream stream, const Contender& contender, RaceOptions options) {
+  options.rounds = 1;
+  options.blocks = BlockLengths{.settle_s = 0, .counted_s = kVerdictS};
+  return verdict_of(race(driver, stream, std::span(&contender, 1), options).blocks[0].clock);
+}
+
+/// Chooses the measure that decides, and the timing mode if it is open. Fills in both, and the verdict on power.
+void choose_measure(const Driver& driver, CUstream stream, const Contender& ours, const Contender& cublas,
+                    std::span<const OperandSet> sets, const BenchOptions& options, BenchResult& result) {
+  result.measure = options.measure.value_or(Measure::rounds);
+  if (options.mode && options.measure) return;
+  const double us = quick_us(driver, stream, ours, cublas, sets, options);
+  if (!options.mode && us < kGraphBelowUs) result.mode = TimingMode::graph;
+  if (options.measure) return;
+  result.power = PowerVerdict::free;
+  if (us < kGraphBelowUs || !may_reach_power_cap(result.problem, us, options.device)) return;
+  result.power = power_verdict(driver, stream, cublas, race_options(options, result.mode, sets));
+  if (result.power == PowerVerdict::binds) result.measure = Measure::sustained;
+}
+
+/// Measures by rounds and, if blocks decide, by blocks. The other measure's ratio is then beside the deciding one.
+void measure_both(const Driver& driver, CUstream stream, const Contender& ours, const std::vector<Contender>& all,
+                  const BenchOptions& options, RaceOptions race_options, BenchResult& result) {
+  const bool by_blocks = result.measure == Measure::sustained;
+  const std::vector<std::size_t> finalists = screen(driver, stream, all, race_options);
+  measure(driver, stream, ours, baseline_by_rounds(driver, stream, all, finalists, race_options), race_options, result);
+  if (!by_blocks) return;
+  result.other = OtherMeasure{result.measure, result.ratio, result.ci, result.baseline};
+  const Baseline baseline = baseline_by_blocks(driver, stream, all, finalists, race_options, kLoadS);
+  race_options.rounds = options.pairs;
+  race_options.blocks = BlockLengths{.load_s = kReloadS};
+  measure(driver, stream, ours, baseline, race_options, result);
+}
+
+/// NaN and zero become null.
+nlohmann::json known(double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(); }
+
 nlohmann::json side_json(const BenchSide& side) {
-  return {{"name", side.name}, {"median_us", side.median_us}, {"iqr_us", side.iqr_us}, {"tflops", side.tflops}};
+  nlohmann::json json{
+      {"name", side.name}, {"median_us", side.median_us}, {"iqr_us", side.iqr_us}, {"tflops", side.tflops}};
+  if (!side.blocks) return json;
+  const ClockState& clock = side.blocks->clock;
+  json["clock_mhz"] = known(clock.mhz);
+  json["power_w"] = known(clock.watts);
+  json["throttle"] = clock.samples > 0 ? nlohmann::json(throttle_text(clock.reasons)) : nlohmann::json();
+  json["unsteady_blocks"] = side.blocks->unsteady;
+  return json;
 }
 
 }  // namespace
@@ -156,8 +145,8 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
                            const Workload& problem, CublasBaseline& cublas, const BenchOptions& options) {
   RaceOptions quick = race_options(options, options.mode.value_or(TimingMode::eager), sets);
   quick.round_us = kScreenRoundUs;
-  Baseline found = choose_baseline(driver, stream, all_of_cublas(cublas, problem, sets, options), quick);
-  return std::move(found.lt_is_faster ? *found.best_lt : *found.cublas_default);
+  const std::vector<Contender> all = all_of_cublas(cublas, problem, sets, options.alpha, options.beta);
+  return baseline_by_rounds(driver, stream, all, screen(driver, stream, all, quick), quick).faster();
 }
 
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
@@ -172,14 +161,10 @@ BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender
     return result;
   }
   try {
-    if (!options.mode && quick_us(driver, stream, ours, sets, problem, cublas, options) < kGraphBelowUs) {
-      result.mode = TimingMode::graph;
-    }
-    const std::vector<Contender> all = all_of_cublas(cublas, problem, sets, options);
+    const std::vector<Contender> all = all_of_cublas(cublas, problem, sets, options.alpha, options.beta);
     result.lt_algorithms = static_cast<int>(all.size()) - 1;
-    const RaceOptions race_options = hotgemm::race_options(options, result.mode, sets);
-    const Baseline baseline = choose_baseline(driver, stream, all, race_options);
-    measure(driver, stream, ours, baseline, race_options, result);
+    choose_measure(driver, stream, ours, all.front(), sets, options, result);
+    measure_both(driver, stream, ours, all, options, race_options(options, result.mode, sets), result);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     result.failure = error.what();
@@ -206,6 +191,9 @@ std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream strea
 nlohmann::json to_json(const BenchResult& result) {
   nlohmann::json json{{"problem", to_string(result.problem)},
                       {"mode", to_string(result.mode)},
+                      {"measure", to_string(result.measure)},
+                      {"power", to_string(result.power)},
+                      {"power_limit_w", known(result.power_limit_w)},
                       {"ours", side_json(result.ours)},
                       {"origin", result.origin},
                       {"cublas_default", side_json(result.cublas_default)},
@@ -218,6 +206,13 @@ nlohmann::json to_json(const BenchResult& result) {
                       {"ceiling_tflops", result.ceiling_tflops},
                       {"of_ceiling", result.of_ceiling},
                       {"of_ceiling_ci", {result.of_ceiling_ci.low, result.of_ceiling_ci.high}}};
+  if (result.other) {
+    const OtherMeasure& other = *result.other;
+    json["other_measure"] = {{"measure", to_string(other.measure)},
+                             {"ratio", other.ratio},
+                             {"ci", {other.ci.low, other.ci.high}},
+                             {"baseline", other.baseline}};
+  }
   if (!result.failure.empty()) json["failure"] = result.failure;
   return json;
 }

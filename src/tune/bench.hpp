@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/statistics.hpp"
+#include "config/device_info.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/stopwatch.hpp"
 
@@ -8,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -20,11 +22,18 @@ namespace hotgemm {
 /// Below this time a launch may cost the host more than the GPU, so the GPU's time is measured in graph mode as well.
 inline constexpr double kGraphBelowUs = 20;
 
+/// Seconds of work before the first block.
+inline constexpr double kLoadS = 3;
+
 struct BenchOptions {
   int rounds = 11;         ///< rounds that are reported; the protocol asks for seven or more
   double round_us = 5000;  ///< GPU time per side and round
   /// If empty: graph if either side takes less than kGraphBelowUs, else eager.
   std::optional<TimingMode> mode;
+  /// If empty: sustained if the power cap binds, else rounds. With sustained, rounds are reported beside it.
+  std::optional<Measure> measure;
+  int pairs = 7;      ///< blocks of each side that are reported, by the sustained measure; the protocol asks for seven
+  DeviceInfo device;  ///< to tell whether the power cap may bind
   std::uint64_t seed = 1;
   float alpha = 1;  ///< as given to our kernel; beta counts as 0 if the problem says so
   float beta = 0;
@@ -36,11 +45,27 @@ struct BenchSide {
   double median_us = std::numeric_limits<double>::quiet_NaN();
   double iqr_us = std::numeric_limits<double>::quiet_NaN();
   double tflops = std::numeric_limits<double>::quiet_NaN();  ///< 2mnk / median, in TFLOP/s
+  std::optional<BlockReport> blocks;                         ///< clock and power, if it ran in blocks
+};
+
+/// The side of contender `row` of a race.
+BenchSide make_side(const std::string& name, const Workload& problem, const RaceResult& raced, std::size_t row);
+
+/// The ratio by the measure that does not decide.
+struct OtherMeasure {
+  Measure measure = Measure::rounds;
+  double ratio = std::numeric_limits<double>::quiet_NaN();
+  Interval ci{};
+  std::string baseline;  ///< which may differ from the deciding measure's
 };
 
 struct BenchResult {
   Workload problem;
   TimingMode mode = TimingMode::eager;
+  Measure measure = Measure::rounds;           ///< that all numbers below come from
+  PowerVerdict power = PowerVerdict::unknown;  ///< whether the power cap limits cuBLAS's default; if it was asked
+  double power_limit_w = 0;                    ///< the limit in force; 0 if unknown
+  std::optional<OtherMeasure> other;           ///< if both measures were taken
   BenchSide ours;
   std::string origin;  ///< where our kernel came from; set by the caller
   BenchSide cublas_default;
@@ -63,9 +88,9 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
                            const Workload& problem, CublasBaseline& cublas, const BenchOptions& options);
 
 /// Measures `ours`, whose result the caller has checked, against the fastest of cuBLAS's default and all algorithms
-/// that cuBLASLt's heuristics return. Separate races choose the baseline, in the timing mode that is reported. The
+/// that cuBLASLt's heuristics return. Separate races choose the baseline, by the same measure and mode. The
 /// numbers come from fresh samples, in which ours, cuBLAS's default and the best of cuBLASLt run interleaved over
-/// `sets`.
+/// `sets`. If the power cap binds, blocks decide (gpu/sustained.hpp), and rounds are beside them.
 ///
 /// If a problem cannot be measured, `failure` says why. Only Error{context_lost} and driver errors that belong to
 /// neither side are thrown.

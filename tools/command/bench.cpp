@@ -1,5 +1,6 @@
 #include "command/bench_report.hpp"
 #include "command/bench_run.hpp"
+#include "command/bench_summary.hpp"
 #include "command/commands.hpp"
 #include "command/compile_jobs.hpp"
 #include "command/exhaustive_run.hpp"
@@ -24,6 +25,8 @@ struct BenchCommand {
   std::string policy = "tune";
   BenchOptions bench;
   std::string mode = "auto";
+  std::string measure = "auto";
+  bool summary = false;
   bool no_baseline = false;
   bool with_ceiling = false;
   ResultsOptions results;
@@ -35,6 +38,13 @@ struct BenchCommand {
 std::optional<TimingMode> mode_of(const std::string& word) {
   if (word == "eager") return TimingMode::eager;
   if (word == "graph") return TimingMode::graph;
+  return std::nullopt;
+}
+
+std::optional<Measure> measure_of(const std::string& word) {
+  for (const Measure measure : {Measure::rounds, Measure::sustained}) {
+    if (word == to_string(measure)) return measure;
+  }
   return std::nullopt;
 }
 
@@ -50,7 +60,7 @@ std::string progress_line(const BenchResult& r, std::size_t done, std::size_t to
   if (!r.failure.empty()) return head + "failed";
   std::string line =
       head + fmt::format("{}, {:.2f} us, {:.1f} TFLOP/s", to_string(r.mode), r.ours.median_us, r.ours.tflops);
-  if (!r.baseline.empty()) line += fmt::format(", {:.3f} of {}", r.ratio, r.baseline);
+  if (!r.baseline.empty()) line += fmt::format(", {}: {:.3f} of {}", to_string(r.measure), r.ratio, r.baseline);
   return line;
 }
 
@@ -58,6 +68,7 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
                         BenchRun& run, GpuMonitor& monitor) {
   BenchReport report;
   report.has_baseline = !command.no_baseline;
+  report.asked_power = command.measure == "auto";
   if (command.with_ceiling) {
     run.add_ceilings();
     for (Ceiling& ceiling : run.ceilings()) {
@@ -93,7 +104,9 @@ int exit_code_for(const BenchReport& report, const BenchRun& run) {
 }
 
 int run_bench(Session& session, const BenchCommand& command) {
-  const std::vector<Workload> problems = require_problems(command.problems);
+  const std::vector<ProblemSet> sets = read_problem_sets(command.problems);
+  const std::vector<Workload> problems = problems_of(sets);
+  require(problems);
   if (command.quality) {
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
   }
@@ -108,11 +121,13 @@ int run_bench(Session& session, const BenchCommand& command) {
   use_workers_for(impl_of(context).engine(), options.tuning.jobs);
   BenchOptions bench = command.bench;
   bench.mode = mode_of(command.mode);
+  bench.measure = measure_of(command.measure);
   bench.seed = command.tuning.seed + 1;  // the tuner uses other data
   BenchRun run(gpu.driver(), context, policy_of(command.policy), bench, options.tuning.scratch_bytes,
                !command.no_baseline);
 
-  const BenchReport report = measure_all(session, command, problems, run, monitor);
+  BenchReport report = measure_all(session, command, problems, run, monitor);
+  if (command.summary) report.summary = summary_of(sets, report.results);
   to_json(report, session.output);
   const RunEnvironment environment =
       run_environment(session, command.results.commit, run.device(), monitor, run.baseline_version());
@@ -137,7 +152,8 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
       "--exhaustive; runs --exhaustive first where its measurements are missing");
   quality->excludes(exhaustive);
   for (CLI::Option* option : {exhaustive, quality}) {
-    for (const char* other : {"--policy", "--mode", "--round-us", "--no-baseline", "--ceiling", "--results"}) {
+    for (const char* other : {"--policy", "--mode", "--measure", "--pairs", "--summary", "--round-us", "--no-baseline",
+                              "--ceiling", "--results"}) {
       option->excludes(sub.get_option(other));
     }
   }
@@ -172,7 +188,17 @@ void add_bench_command(CLI::App& app, Session& session) {
   sub.add_option("--mode", command->mode, "eager, graph, or auto: eager, and also graph below 20 us")
       ->capture_default_str()
       ->check(CLI::IsMember({"eager", "graph", "auto"}));
-  sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels");
+  sub.add_option("--measure", command->measure,
+                 "rounds: all sides side by side; sustained: each side alone, in blocks of a second; auto: sustained "
+                 "where the power cap limits cuBLAS's default, else rounds")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "rounds", "sustained"}));
+  sub.add_option("--pairs", command->bench.pairs, "blocks of each side that are reported, by the sustained measure")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  CLI::Option* summary =
+      sub.add_flag("--summary", command->summary, "also print a table with one row for each file of --shapes");
+  sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels")->excludes(summary);
   sub.add_flag("--ceiling", command->with_ceiling,
                "also race each problem against tensor cores that load nothing, and print the fraction of their rate");
   add_results_options(sub, command->results);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 
 namespace hotgemm::command {
@@ -15,14 +16,63 @@ namespace {
 
 bool has_failed(const BenchResult& r) { return !r.failure.empty(); }
 
+bool has_blocks(const BenchReport& report) {
+  return std::ranges::any_of(report.results, [](const BenchResult& r) { return r.ours.blocks.has_value(); });
+}
+
+/// The side that the ratio compares ours with.
+const BenchSide& baseline_of(const BenchResult& r) {
+  return r.best_lt.name == r.baseline ? r.best_lt : r.cublas_default;
+}
+
+/// "1390 / 1450": ours and the baseline's. "unknown" if the driver does not tell.
+std::string both(const BenchResult& r, double ClockState::*value) {
+  if (!r.ours.blocks) return "-";
+  const auto text = [&](const BenchSide& side) {
+    const double v = side.blocks ? side.blocks->clock.*value : 0;
+    return v > 0 ? number(v, 0) : std::string("unknown");
+  };
+  if (!baseline_of(r).blocks) return text(r.ours);
+  return text(r.ours) + " / " + text(baseline_of(r));
+}
+
+/// What limited the clock of either side, and how many blocks were not steady.
+std::string limits(const BenchResult& r) {
+  if (!r.ours.blocks) return "-";
+  std::uint64_t reasons = 0;
+  int samples = 0, unsteady = 0;
+  for (const BenchSide* side : {&r.ours, &r.cublas_default, &r.best_lt}) {
+    if (!side->blocks) continue;
+    reasons |= side->blocks->clock.reasons;
+    samples += side->blocks->clock.samples;
+    unsteady += side->blocks->unsteady;
+  }
+  const std::string text = samples > 0 ? throttle_text(reasons) : "unknown";
+  return unsteady == 0 ? text : fmt::format("{}; {} unsteady block{}", text, unsteady, unsteady == 1 ? "" : "s");
+}
+
+std::string other_measure(const BenchResult& r) {
+  if (!r.other) return "-";
+  const OtherMeasure& other = *r.other;
+  return fmt::format("{} {:.3f} ({:.3f} to {:.3f})", to_string(other.measure), other.ratio, other.ci.low,
+                     other.ci.high);
+}
+
 Table table_of(const BenchReport& report) {
   std::vector<Table::Column> columns{{"problem"}, {"mode"}, {"config"}, {"origin"}, {"µs", true}, {"TFLOP/s", true}};
   if (!report.ceilings.empty()) columns.push_back({"of ceiling", true});
   if (report.has_baseline) {
     for (const char* heading : {"cuBLAS µs", "best Lt µs"}) columns.push_back({heading, true});
     columns.push_back({"Lt algorithm"});
+    columns.push_back({"measure"});
     for (const char* heading : {"ratio", "95 % interval"}) columns.push_back({heading, true});
     columns.push_back({"tie"});
+  }
+  if (has_blocks(report)) {
+    columns.push_back({"MHz", true});
+    columns.push_back({"W", true});
+    columns.push_back({"limited by"});
+    if (report.has_baseline) columns.push_back({"other measure"});
   }
   Table table(columns);
   for (const BenchResult& r : report.results) {
@@ -40,8 +90,13 @@ Table table_of(const BenchReport& report) {
     }
     if (report.has_baseline) {
       row.insert(row.end(), {number(r.cublas_default.median_us, 2), number(r.best_lt.median_us, 2),
-                             r.best_lt.name.empty() ? "-" : r.best_lt.name, number(r.ratio, 3),
+                             r.best_lt.name.empty() ? "-" : r.best_lt.name,
+                             failed ? "-" : std::string(to_string(r.measure)), number(r.ratio, 3),
                              failed ? "-" : fmt::format("{:.3f} to {:.3f}", r.ci.low, r.ci.high), r.tie ? "tie" : ""});
+    }
+    if (has_blocks(report)) {
+      row.insert(row.end(), {both(r, &ClockState::mhz), both(r, &ClockState::watts), limits(r)});
+      if (report.has_baseline) row.push_back(other_measure(r));
     }
     table.add(row);
   }
@@ -103,6 +158,13 @@ std::vector<std::string> lines_below(const BenchReport& report) {
   }
   if (report.has_baseline) {
     lines.push_back("ratio: the baseline's time / ours, so above 1 ours is faster; the baseline is the faster of both");
+    const auto unknown = [](const BenchResult& r) { return r.failure.empty() && r.power == PowerVerdict::unknown; };
+    if (report.asked_power && std::ranges::any_of(report.results, unknown)) {
+      lines.push_back("NVML does not say whether the power cap limits the clock, so rounds decide");
+    }
+  }
+  if (has_blocks(report)) {
+    lines.push_back("sustained: each side alone, in blocks of a second; MHz and W: medians, ours / the baseline's");
   }
   return lines;
 }
@@ -118,6 +180,7 @@ std::string to_text(const BenchReport& report) {
   for (const std::string& line : lines_above(report)) text += line + "\n";
   text += table_of(report).text();
   for (const std::string& line : lines_below(report)) text += "\n" + line;
+  if (!report.summary.empty()) text += "\n\n" + to_text(report.summary);
   return text;
 }
 
@@ -127,6 +190,7 @@ std::string to_markdown(const BenchReport& report, const std::string& heading, c
   if (!lines_above(report).empty()) text += "\n";
   text += table_of(report).markdown() + "\n";
   for (const std::string& line : lines_below(report)) text += "\n" + line + "\n";
+  if (!report.summary.empty()) text += "\n" + to_markdown(report.summary) + "\n";
   return text;
 }
 
@@ -136,6 +200,7 @@ void to_json(const BenchReport& report, Json& output) {
   for (const BenchResult& r : report.results) {
     output["results"].push_back(Json::parse(hotgemm::to_json(r).dump()));
   }
+  if (!report.summary.empty()) output["summary"] = to_json(report.summary);
   output["means"] = Json::array();
   for (const auto& [what, mean] : means(report)) output["means"].push_back({{"of", what}, {"ratio", mean}});
   for (const CeilingAlone& c : report.ceilings) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "command/bench_summary.hpp"
 #include "command/results_file.hpp"
 #include "command/session.hpp"
 #include "tune/bench.hpp"
@@ -22,8 +23,10 @@ struct CeilingAlone {
 struct BenchReport {
   std::vector<BenchResult> results;  ///< one per problem and timing mode
   bool has_baseline = true;
+  bool asked_power = false;            ///< the verdict on power was to choose the measure
   bool is_complete = true;             ///< false: interrupted before all problems were measured
   std::vector<CeilingAlone> ceilings;  ///< `of_ceiling` refers to the first one
+  std::vector<SetSummary> summary;     ///< by file; empty unless it was asked for
 
   std::size_t failures() const;
 };

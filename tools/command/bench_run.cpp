@@ -27,6 +27,7 @@ BenchRun::BenchRun(const Driver& driver, Context& context, Policy policy, const 
       options_(options),
       scratch_bytes_(scratch_bytes),
       stream_(driver) {
+  options_.device = device_.info_with_clocks();
   if (!with_baseline) return;
   cublas_.emplace(driver);
   if (!cublas_->available()) {
@@ -103,21 +104,22 @@ std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::v
 
 BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
                                    const Workload& problem) {
+  const bool by_blocks = options_.measure == Measure::sustained;
   RaceOptions options;
   options.mode = mode;
   options.sets = static_cast<int>(sets.size());
-  options.rounds = options_.rounds;
+  options.rounds = by_blocks ? options_.pairs : options_.rounds;
   options.round_us = options_.round_us;
   options.seed = options_.seed;
+  if (by_blocks) options.blocks = BlockLengths{.load_s = kLoadS};
   const RaceResult raced = race(driver_, stream_.get(), std::span(&ours, 1), options);
   if (!raced.failures.front().empty()) return failed(problem, raced.failures.front());
   BenchResult result;
   result.problem = problem;
   result.mode = mode;
-  result.ours.name = ours.name;
-  result.ours.median_us = median(raced.us.front());
-  result.ours.iqr_us = interquartile_range(raced.us.front());
-  result.ours.tflops = tflops(problem, result.ours.median_us);
+  result.measure = options_.measure.value_or(Measure::rounds);
+  result.power_limit_w = raced.power_limit_w;
+  result.ours = make_side(ours.name, problem, raced, 0);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <tuple>
@@ -67,7 +68,9 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
       std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
           kGrammar + "; may be repeated");
   app.add_option("--shapes", options.shape_files,
-                 std::string("a file of problems with one ") + kGrammar + " per line; - is stdin");
+                 std::string("a file of problems with one ") + kGrammar +
+                     " per line, or several separated by commas; - is stdin")
+      ->delimiter(',');
   app.add_option("--layout", options.layouts, "layout for --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
       ->delimiter(',');
   app.add_option("--dtype", options.dtypes,
@@ -81,10 +84,11 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 
-std::vector<Workload> read_problems(const ProblemOptions& options) {
-  std::vector<Workload> problems;
+std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options) {
+  std::vector<ProblemSet> sets;
   const auto add = [&](Workload problem) {
     apply(problem, options);
+    std::vector<Workload>& problems = sets.back().problems;
     if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
   };
   using Words = std::vector<std::string>;
@@ -98,6 +102,7 @@ std::vector<Workload> read_problems(const ProblemOptions& options) {
       }
     }
   };
+  if (!options.shapes.empty()) sets.push_back({"--shape", {}});
   for (const std::string& shape : options.shapes) {
     if (shape.find(' ') != std::string::npos) {
       add(parse_workload(shape));
@@ -106,17 +111,33 @@ std::vector<Workload> read_problems(const ProblemOptions& options) {
     }
   }
   for (const std::string& file : options.shape_files) {
+    sets.push_back({file == "-" ? "stdin" : std::filesystem::path(file).stem().string(), {}});
     for (const Workload& problem : load_file(file)) add(problem);
+  }
+  return sets;
+}
+
+std::vector<Workload> problems_of(const std::vector<ProblemSet>& sets) {
+  std::vector<Workload> problems;
+  for (const ProblemSet& set : sets) {
+    for (const Workload& problem : set.problems) {
+      if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+    }
   }
   return problems;
 }
 
+std::vector<Workload> read_problems(const ProblemOptions& options) { return problems_of(read_problem_sets(options)); }
+
 std::vector<Workload> require_problems(const ProblemOptions& options) {
   std::vector<Workload> problems = read_problems(options);
-  if (problems.empty()) {
-    throw Error(ErrorCode::invalid_argument, "no problem given; use --shape MxNxK or --shapes FILE");
-  }
+  require(problems);
   return problems;
+}
+
+void require(const std::vector<Workload>& problems) {
+  if (!problems.empty()) return;
+  throw Error(ErrorCode::invalid_argument, "no problem given; use --shape MxNxK or --shapes FILE");
 }
 
 std::string label(const Workload& p) {

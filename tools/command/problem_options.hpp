@@ -22,6 +22,18 @@ struct ProblemOptions {
 
 void add_problem_options(CLI::App& app, ProblemOptions& options);
 
+/// The problems of a file, or of all --shape.
+struct ProblemSet {
+  std::string name;  ///< of the file, without directory and extension
+  std::vector<Workload> problems;
+};
+
+/// The problems that the options describe, by where they come from. A problem may be in several sets. Throws as
+/// read_problems does.
+std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options);
+/// The problems of all sets, each once and in order.
+std::vector<Workload> problems_of(const std::vector<ProblemSet>& sets);
+
 /// The problems that the options describe, each once and in order: --shape in every layout and type, then those of the
 /// files. Throws Error{invalid_argument} that names the bad word, and Error{not_supported} for a problem that no kernel
 /// computes.
@@ -29,6 +41,9 @@ std::vector<Workload> read_problems(const ProblemOptions& options);
 
 /// Like read_problems, but throws Error{invalid_argument} if there is no problem.
 std::vector<Workload> require_problems(const ProblemOptions& options);
+
+/// Throws Error{invalid_argument} if there is no problem.
+void require(const std::vector<Workload>& problems);
 
 /// The text for a problem in tables: to_string, without the alignment if rows are packed: "4096 4096 512 nt f16
 /// beta=1".
