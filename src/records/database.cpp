@@ -29,7 +29,8 @@ int gpu_match(const Environment& asked, const Environment& recorded) {
 
 /// True if the times of the two records may be compared.
 bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
-  return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem;
+  return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem &&
+         a.measure == b.measure && a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w;
 }
 
 /// Computed in float: it orders thousands of classes, so only the order matters.
@@ -163,13 +164,13 @@ void Database::read_class(Class& entry, std::string& warning) const {
 const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query) const {
   // The first pass finds the latest record of the group with the best rank. The second pass finds the fastest record
   // that may be compared with it.
-  using Rank = std::tuple<int, int, bool>;
+  using Rank = std::tuple<int, int, bool, bool>;
   const Line* latest = nullptr;
-  Rank best{std::numeric_limits<int>::min(), -1, false};
+  Rank best{std::numeric_limits<int>::min(), -1, false, false};
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
     return Rank{-line.layer, gpu_match(query.environment, record.environment),
-                freshness(record, query) == Freshness::current};
+                freshness(record, query) == Freshness::current, !record.is_provisional};
   };
   const auto for_each = [&](const auto& visit) {
     for (int i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {

@@ -63,8 +63,8 @@ class Database {
 
   /// The record for the class of `problem` on this architecture. Records are preferred in this order: an upper layer to
   /// a lower one; within a layer, the same GPU model to the same number of SMs to any other; then a current record to a
-  /// stale one; then the latest measurement. Of the records with the same conditions as the latest one (same m,
-  /// environment and templates) the fastest is returned.
+  /// stale one; then a final one to a provisional one; then the latest measurement. Of the records with the same
+  /// conditions as the latest one (same m, environment, templates and measure) the fastest is returned.
   std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
   /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest

@@ -54,10 +54,12 @@ class Fastest {
 
  private:
   /// A total order, so that the order of adding does not matter.
-  static std::tuple<double, std::string, std::string> order(const StoredRecord& stored) {
+  /// Times by different measures cannot be compared: blocks, which run where rounds mislead, go before rounds.
+  static std::tuple<bool, bool, double, std::string, std::string> order(const StoredRecord& stored) {
     StoredRecord without_time = stored;
     without_time.time = 0;
-    return {stored.record.timing.median_us, to_string(stored.record.config), to_line(without_time)};
+    return {stored.record.is_provisional, stored.record.measure == Measure::rounds, stored.record.timing.median_us,
+            to_string(stored.record.config), to_line(without_time)};
   }
 
   std::map<std::string, StoredRecord> records_;

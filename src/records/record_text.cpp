@@ -34,6 +34,9 @@ std::string encode(const StoredRecord& stored) {
   line += ",\"ratio\":" + json_number(r.timing.ratio);
   line += environment_text(r.environment);
   line += ",\"templates\":" + json_string(r.template_digest);
+  if (r.measure != Measure::rounds) line += ",\"measure\":" + json_string(to_string(r.measure));
+  if (r.is_provisional) line += ",\"provisional\":1";
+  if (r.power_limit_w > 0) line += ",\"power_limit_w\":" + std::to_string(r.power_limit_w);
   line += ",\"time\":" + std::to_string(stored.time);
   return sealed(std::move(line));
 }
@@ -61,6 +64,19 @@ void config_fields(const Json& json, TuningRecord& record) {
   throw Reject{"config " + in_quotes(config) + " is not legal for this class on " + record.environment.arch};
 }
 
+/// The fields that only some records have.
+void measure_fields(const Json& json, TuningRecord& record) {
+  if (json.contains("measure")) {
+    const std::string measure = string_field(json, "measure");
+    if (measure != to_string(Measure::sustained)) throw Reject{"measure " + in_quotes(measure) + " is unknown"};
+    record.measure = Measure::sustained;
+  }
+  if (json.contains("provisional")) record.is_provisional = integer_field(json, "provisional", 1) == 1;
+  if (json.contains("power_limit_w")) {
+    record.power_limit_w = static_cast<int>(integer_field(json, "power_limit_w", std::numeric_limits<int>::max()));
+  }
+}
+
 StoredRecord decode(std::string_view line) {
   const Json json = parse_object(line);
   constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
@@ -73,6 +89,7 @@ StoredRecord decode(std::string_view line) {
   record.timing.ratio = number_field(json, "ratio");
   record.environment = environment_fields(json);
   record.template_digest = digest_field(json, "templates");
+  measure_fields(json, record);
   stored.time = integer_field(json, "time", std::numeric_limits<std::int64_t>::max());
   config_fields(json, record);
   return stored;

@@ -15,6 +15,9 @@
 //    "median_us":211.5,"spread_us":0.8,"samples":21,"ratio":1.04,"gpu":"NVIDIA H200","arch":"sm_90a","sm_count":132,
 //    "driver":"580.159","toolchain":"nvrtc-13.0-…","templates":"<64 hex digits>","time":1767225600,"crc":"89abcdef"}
 //
+// A pick by blocks has "measure":"sustained" and, if it is known, "power_limit_w" after "templates"; a provisional pick
+// has "provisional":1 there.
+//
 // A problem with a batch or groups also has its "batch" and "groups" after "m", where they differ from the class's.
 //
 // The problem class comes first, so that a reader finds the lines it needs without parsing the others. Each record has

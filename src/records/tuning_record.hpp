@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/blocks.hpp"
 #include "config/device_info.hpp"
 #include "config/kernel_config.hpp"
 
@@ -34,7 +35,11 @@ struct TuningRecord {
   LaunchConfig launch;
   Timing timing;
   Environment environment;
-  std::string template_digest;  ///< of the family's templates, 64 hex digits
+  std::string template_digest;        ///< of the family's templates, 64 hex digits
+  Measure measure = Measure::rounds;  ///< by which the config was picked
+  /// Picked by rounds, where the power cap may bind and blocks would have taken too long. A tuning run replaces it.
+  bool is_provisional = false;
+  int power_limit_w = 0;  ///< in force during the blocks; 0 if blocks did not decide, or if it is unknown
   friend bool operator==(const TuningRecord&, const TuningRecord&) = default;
 };
 

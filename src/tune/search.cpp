@@ -3,7 +3,9 @@
 #include "base/statistics.hpp"
 #include "plan/candidates.hpp"
 #include "plan/halving.hpp"
+#include "plan/power_model.hpp"
 #include "tune/bench.hpp"
+#include "tune/search_failure.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -24,6 +26,10 @@ constexpr int kFirstRounds = 2;        // while there are many candidates; one r
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
 constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
+constexpr std::size_t kBlockCandidates = 12;
+constexpr double kVerdictS = 1;      // for which the leader runs alone, to see what limits its clock
+constexpr double kBlockLoadS = 0.5;  // work before the first block; the races before it have warmed the GPU
+constexpr double kLeastBlocksS = 3;  // a final over blocks in less time says nothing
 
 /// A candidate, as an index into the candidates, with one of its rasters.
 struct RowLaunch {
@@ -107,10 +113,47 @@ class Search {
     std::vector<RowLaunch> entries = alive();
     if (entries.empty()) return;
     start_ = Clock::now();
+    first_us_.assign(rows().size(), 0);
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
     entries = halve(std::move(entries), kFirstRounds, after(0.5));
     if (!is_cancelled()) entries = halve(with_rasters(entries), kFirstRounds, after(0.75));
+    choose_measure(entries);
+    if (measure_ == Measure::sustained) entries = block_entries(entries);
     decide(std::move(entries));
+  }
+
+  /// Blocks decide if the power cap limits the leader's clock. Without blocks the pick is provisional where it may.
+  void choose_measure(const std::vector<RowLaunch>& entries) {
+    if (entries.empty() || mode_ == TimingMode::graph) return;
+    if (!may_reach_power_cap(problem_, row(entries.front()).timing.median_us, measurer_.gpu().info)) return;
+    const bool is_short_of_time = Clock::now() + std::chrono::duration<double>(kLeastBlocksS) > after(1.0);
+    if (!options_.with_blocks || is_short_of_time || is_cancelled()) {
+      is_provisional_ = true;
+      return;
+    }
+    RaceOptions options = race_options(1, Clock::time_point::max());
+    options.blocks = BlockLengths{.settle_s = 0, .counted_s = kVerdictS};
+    const RaceResult result = measurer_.race(trials_of({entries.front()}), options, false);
+    if (result.blocks.empty()) return;
+    if (verdict_of(result.blocks[0].clock) == PowerVerdict::binds) measure_ = Measure::sustained;
+  }
+
+  /// The candidates for a final over blocks: the leaders in rounds with their rasters, and others by their times in the
+  /// first race, because only times of one race are at one clock.
+  std::vector<RowLaunch> block_entries(const std::vector<RowLaunch>& leaders) {
+    std::vector<RowLaunch> chosen, timed = alive();
+    const auto add = [&](const RowLaunch& entry) {
+      const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
+      if (is_new && chosen.size() < kBlockCandidates) chosen.push_back(entry);
+    };
+    for (const RowLaunch& leader : leaders) add(leader);
+    std::erase_if(timed, [&](const RowLaunch& e) { return !(first_us_[e.candidate] > 0); });
+    std::vector<PowerCandidate> candidates;
+    for (const RowLaunch& e : timed) {
+      candidates.push_back(power_candidate(row(e).config, problem_, first_us_[e.candidate]));
+    }
+    for (const std::size_t i : pick_for_power_final(candidates, kBlockCandidates)) add(timed[i]);
+    return chosen;
   }
 
   Clock::time_point after(double share) const {
@@ -151,6 +194,7 @@ class Search {
     RaceResult result = measurer_.race(trials_of(entries), options, with_baseline);
     for (std::size_t i = 0; i < entries.size(); ++i) {
       tell_samples(entries[i], result.us[i]);
+      if (races_ == 0) first_us_[entries[i].candidate] = median(result.us[i]);
       if (result.failures[i].empty()) {
         note_timing(entries[i], result.us[i], result.us[0]);
         const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
@@ -231,7 +275,7 @@ class Search {
       std::erase_if(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); });
       if (entries.empty()) entries = fastest_alive();
       if (entries.empty()) return;
-      std::optional<Winner> pick = final_winner(entries);
+      std::optional<Winner> pick = measure_ == Measure::sustained ? block_winner(entries) : final_winner(entries);
       // If the final race rejected an entry, repeat it without that entry.
       if (!pick && std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) continue;
       if (!pick) return;
@@ -274,15 +318,49 @@ class Search {
       tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
       if (is_decided(us, placed)) break;
     }
-    if (placed.empty()) {
-      outcome_.is_partial = true;
-      if (row(entries.front()).timing.samples == 0) return std::nullopt;
-      return Winner{entries.front(), {}, {}};
-    }
+    if (placed.empty()) return untimed(entries.front());
     const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
     outcome_.is_partial = std::ssize(us[pick]) < options_.rounds;
     note_timing(entries[pick], us[pick], us[0]);
     return Winner{entries[pick], us[pick], baseline_us};
+  }
+
+  /// The winner if there was no time for the final: the best so far, if it was timed.
+  std::optional<Winner> untimed(const RowLaunch& best) {
+    outcome_.is_partial = true;
+    is_provisional_ = std::exchange(measure_, Measure::rounds) == Measure::sustained;
+    if (row(best).timing.samples == 0) return std::nullopt;
+    return Winner{best, {}, {}};
+  }
+
+  /// Picks the winner by a halving over blocks. Returns nothing if an entry was rejected.
+  std::optional<Winner> block_winner(std::vector<RowLaunch> entries) {
+    const std::chrono::duration<double> left = after(1.0) - Clock::now();
+    const std::vector<BlockStage> stages = block_stages(entries.size(), left.count());
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const bool is_last = s + 1 == stages.size();
+      if (entries.size() > stages[s].contenders) entries.resize(stages[s].contenders);
+      RaceOptions options = race_options(stages[s].passes, Clock::time_point::max());
+      options.blocks = stages[s].lengths;
+      if (s == 0) options.blocks->load_s = kBlockLoadS;
+      const RaceResult result = race(entries, options, is_last && options_.with_baseline);
+      if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
+      std::vector<std::vector<double>> us = result.us;
+      us.resize(entries.size());  // without the baseline
+      const std::vector<RankedContender> placed = rank_contenders(us);
+      if (placed.empty()) return untimed(entries.front());
+      power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
+      const auto baseline_us = result.us.size() > us.size() ? result.us.back() : std::vector<double>();
+      tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
+      if (is_last || is_cancelled()) {
+        const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
+        outcome_.is_partial = !is_last;
+        note_timing(entries[pick], us[pick], us[0]);
+        return Winner{entries[pick], us[pick], baseline_us};
+      }
+      entries = in_order(entries, placed);
+    }
+    return std::nullopt;
   }
 
   static void append(std::vector<double>& to, const std::vector<double>& from) {
@@ -325,29 +403,16 @@ class Search {
                        .launch = winner.launch,
                        .timing = winner.timing,
                        .environment = environment(),
-                       .template_digest = engine_.template_digest(winner.config)};
+                       .template_digest = engine_.template_digest(winner.config),
+                       .measure = measure_,
+                       .is_provisional = is_provisional_,
+                       .power_limit_w = power_limit_w_};
     engine_.database.add(*outcome_.record);
   }
 
   [[noreturn]] void fail_without_winner() {
     if (is_cancelled()) throw Error(ErrorCode::interrupted, "interrupted before " + to_string(problem_) + " was timed");
-    std::string reasons;
-    for (const Candidate& c : rows()) {
-      if (!c.same_as.empty()) continue;
-      const std::string why = c.reason.empty() ? std::string(kNoTimeLeft) : c.reason;
-      reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + why;
-    }
-    const auto ended_at = [&](Stage stage) {
-      return std::ranges::any_of(rows(), [&](const Candidate& c) { return c.stage == stage; });
-    };
-    const bool is_wrong = std::ranges::any_of(
-        rows(), [](const Candidate& c) { return kind_of(c.reason) == "wrong" || kind_of(c.reason) == "stray write"; });
-    const bool was_built = std::ranges::any_of(rows(), &Candidate::is_alive) || ended_at(Stage::load) ||
-                           ended_at(Stage::check) || ended_at(Stage::measure);
-    const ErrorCode code = is_wrong    ? ErrorCode::wrong_result
-                           : was_built ? ErrorCode::driver_error
-                                       : ErrorCode::compile_failed;
-    throw Error(code, "no candidate for " + to_string(problem_) + " survived:" + reasons);
+    throw without_survivor(rows(), problem_);
   }
 
   Engine& engine_;
@@ -359,6 +424,10 @@ class Search {
   Clock::time_point start_;
   TimingMode mode_ = TimingMode::eager;
   int races_ = 0;
+  std::vector<double> first_us_;       // [candidate]: median of the first race
+  Measure measure_ = Measure::rounds;  // that decides
+  bool is_provisional_ = false;
+  int power_limit_w_ = 0;
   std::optional<Winner> winner_;
 };
 

@@ -48,7 +48,7 @@ JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, 
 std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, EarlierRun earlier) const {
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, engine_.query(environment_));
-  if (!found || found->freshness != Freshness::current) return std::nullopt;
+  if (!found || found->freshness != Freshness::current || found->record.is_provisional) return std::nullopt;
   return found->record;
 }
 

@@ -337,6 +337,7 @@ SearchOptions Run::search_options(const Measurer& measurer) const {
           .seed = tuning.seed,
           .scratch_bytes = tuning.scratch_bytes > 0 ? tuning.scratch_bytes : measurer.gpu().free_bytes / 2,
           .with_baseline = options_.with_baseline,
+          .with_blocks = true,
           .toolchain = toolchain_};
 }
 

@@ -77,6 +77,10 @@ struct RaceTally {
     }
     if (row >= result.us.size() || reply.round < 0) return;
     if (reply.kind == ReplyKind::failure) result.failures[row] = reply.text();
+    if (reply.kind == ReplyKind::blocks) {
+      result.blocks.resize(std::max(result.blocks.size(), row + 1));
+      decode_blocks(reply, result.blocks[row], result.power_limit_w);
+    }
     if (reply.kind != ReplyKind::sample) return;
     auto& us = result.us[row];
     us.resize(std::max(us.size(), static_cast<std::size_t>(reply.round) + 1), kNan);
@@ -209,7 +213,10 @@ Patience IsolatedMeasurer::Impl::race_patience(std::size_t contenders, const Rac
   double several_s = deadline_for(static_cast<double>(contenders + 1) * batch_s + expected.pass_s);
   // cuBLAS is loaded and its algorithms are timed before our kernels run.
   if (with_baseline && baseline_mode != race.mode) several_s += kStartPatienceS;
-  return {deadline_for(batch_s), several_s};
+  const BlockLengths none{.load_s = 0, .settle_s = 0, .counted_s = 0};
+  const BlockLengths lengths = race.blocks.value_or(none);
+  const double block_s = lengths.load_s + lengths.settle_s + lengths.counted_s;
+  return {deadline_for(batch_s) + 2 * block_s, several_s + 2 * block_s};
 }
 
 std::optional<WorkerEnd> IsolatedMeasurer::Impl::race_once(std::span<const Trial> trials, const RaceOptions& race,
@@ -232,6 +239,7 @@ std::optional<WorkerEnd> IsolatedMeasurer::Impl::race_once(std::span<const Trial
 std::string IsolatedMeasurer::Impl::guilt_of(const Trial& trial, RaceOptions race) {
   race.deadline = Clock::time_point::max();
   race.abandon_ratio = 0;
+  race.blocks.reset();  // rounds are shorter, and show the same
   for (int kills = 0;;) {
     RaceResult ignored;
     make_ready({&trial, 1});
@@ -281,6 +289,13 @@ class IsolatedMeasurer::Race {
  private:
   void take(RaceResult result) {
     result_.rounds_done = result.rounds_done;
+    result_.power_limit_w = result.power_limit_w;
+    if (!result.blocks.empty()) {
+      result.blocks.resize(result.us.size());
+      result_.blocks.resize(result_.us.size());
+      for (std::size_t i = 0; i < live_.size(); ++i) result_.blocks[live_[i]] = result.blocks[i];
+      if (result.us.size() > live_.size()) result_.blocks.push_back(result.blocks.back());
+    }
     for (std::size_t i = 0; i < live_.size(); ++i) {
       result_.us[live_[i]] = std::move(result.us[i]);
       result_.failures[live_[i]] = std::move(result.failures[i]);

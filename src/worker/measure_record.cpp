@@ -120,6 +120,9 @@ Request encode_race(std::span<const Trial> trials, const RaceOptions& options, b
   fields.add_number(options.max_launches).add_number(options.seed);
   // The steady clock belongs to the machine: all its processes see the same clock.
   fields.add_number(options.abandon_ratio).add_number(options.deadline.time_since_epoch().count());
+  const BlockLengths blocks = options.blocks.value_or(BlockLengths{});
+  fields.add_number(options.blocks.has_value());
+  fields.add_number(blocks.load_s).add_number(blocks.settle_s).add_number(blocks.counted_s);
   add_trials(fields, trials);
   return {RequestKind::race, fields.bytes()};
 }
@@ -137,6 +140,12 @@ RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
   request.options.seed = fields.number<std::uint64_t>();
   request.options.abandon_ratio = fields.number<double>();
   request.options.deadline = Time(Time::duration(fields.number<Time::rep>()));
+  const bool has_blocks = fields.number<bool>();
+  BlockLengths blocks;
+  blocks.load_s = fields.number<double>();
+  blocks.settle_s = fields.number<double>();
+  blocks.counted_s = fields.number<double>();
+  if (has_blocks) request.options.blocks = blocks;
   request.trials = read_trials(fields, cubins);
   return request;
 }
@@ -174,6 +183,31 @@ GpuFacts decode_facts(const Reply& reply) {
   environment.toolchain = fields.text();
   facts.free_bytes = fields.number<std::int64_t>();
   return facts;
+}
+
+Reply encode_blocks(std::size_t row, const BlockReport& report, double power_limit_w) {
+  const ClockState& clock = report.clock;
+  FieldWriter fields;
+  fields.add_number(clock.mhz).add_number(clock.watts).add_number(clock.samples).add_number(clock.power_cap_share);
+  fields.add_number(clock.other_share).add_number(clock.reasons).add_number(report.unsteady).add_number(power_limit_w);
+  Reply reply;
+  reply.kind = ReplyKind::blocks;
+  reply.trial = static_cast<std::int32_t>(row);
+  reply.set_text({reinterpret_cast<const char*>(fields.bytes().data()), fields.bytes().size()});
+  return reply;
+}
+
+void decode_blocks(const Reply& reply, BlockReport& report, double& power_limit_w) {
+  FieldReader fields(std::as_bytes(std::span(reply.text())));
+  ClockState& clock = report.clock;
+  clock.mhz = fields.number<double>();
+  clock.watts = fields.number<double>();
+  clock.samples = fields.number<int>();
+  clock.power_cap_share = fields.number<double>();
+  clock.other_share = fields.number<double>();
+  clock.reasons = fields.number<std::uint64_t>();
+  report.unsteady = fields.number<int>();
+  power_limit_w = fields.number<double>();
 }
 
 Reply encode_error(ReplyKind kind, ErrorCode code, std::string_view message) {

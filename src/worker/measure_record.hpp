@@ -38,6 +38,7 @@ enum class ReplyKind : std::uint32_t {
   verdict,  ///< for `trial`: its stage, and the reason in text if it is not sound
   sample,   ///< row `trial` of the race took `us` in `round`
   failure,  ///< row `trial` of the race was not timed, or its timing was stopped; text says why
+  blocks,   ///< what the GPU did during the blocks of row `trial`; text has the numbers
   done,     ///< ends the answer; text names the baseline; after a race, there are `trial` rows and `round` rounds
   error,    ///< replaces done: the request failed with `code`, and text says why; the worker continues
   fatal,    ///< like error, but the worker ends
@@ -142,6 +143,10 @@ RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins);
 
 Reply encode_facts(const GpuFacts& facts);
 GpuFacts decode_facts(const Reply& reply);
+
+/// The report of row `row`, and the power limit of the race.
+Reply encode_blocks(std::size_t row, const BlockReport& report, double power_limit_w);
+void decode_blocks(const Reply& reply, BlockReport& report, double& power_limit_w);
 
 Reply encode_error(ReplyKind kind, ErrorCode code, std::string_view message);
 Error decode_error(const Reply& reply);

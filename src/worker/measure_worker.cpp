@@ -133,6 +133,7 @@ class MeasureWorker {
   void race(const RaceRequest& request) {
     const RaceResult result = measurer_->race(request.trials, request.options, request.with_baseline);
     for (std::size_t row = 0; row < result.us.size(); ++row) {
+      if (row < result.blocks.size()) send(encode_blocks(row, result.blocks[row], result.power_limit_w));
       Reply reply;
       reply.trial = static_cast<std::int32_t>(row);
       reply.kind = ReplyKind::failure;

@@ -327,6 +327,36 @@ class MeasuringTest(CliTest):
         self.run_command(*bench, "--mode", "eager", "--results", "r.md")
         self.assertEqual((self.path / "r.md").read_text().count("## "), 2)
 
+    def test_bench_measures_each_side_alone(self):
+        options = self.use_standin()
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000"  # so that seconds take few launches
+        words = ["bench", "--policy", "estimate", "--shape", "64x64x64", "--no-baseline", "--mode", "eager", *options]
+        output = self.run_json(*words, "--measure", "sustained", "--pairs", "3", "--results", "r.md")
+        result = output["results"][0]
+        self.assertEqual(result["measure"], "sustained")
+        self.assertAlmostEqual(result["ours"]["median_us"], 20000, delta=20)
+        self.assertEqual(result["ours"]["unsteady_blocks"], 0)
+        # There is no NVML for the stand-in's GPU.
+        for name in ("clock_mhz", "power_w", "throttle"):
+            self.assertIsNone(result["ours"][name])
+        self.assertIn("| unknown | unknown | unknown |", (self.path / "r.md").read_text())
+        rounds = self.run_json(*words, "--measure", "rounds", "--rounds", "2", "--round-us", "50")["results"][0]
+        self.assertEqual(rounds["measure"], "rounds")
+        self.assertNotIn("clock_mhz", rounds["ours"])
+
+    def test_options_of_measures_are_checked(self):
+        for words, named in ((["--measure", "quick"], "--measure"), (["--pairs", "0"], "--pairs"),
+                             (["--summary", "--no-baseline"], "--summary")):
+            self.assertIn(named, self.run_command("bench", "--shape", "64x64x64", *words, expect=1).stderr)
+
+    def test_several_files_of_problems(self):
+        options = self.use_standin()
+        (self.path / "a.txt").write_text("64 64 64 nn f16\n")
+        (self.path / "b.txt").write_text("64 64 64 nn f16\n96 64 64 nn f16\n")
+        words = ["--no-baseline", "--mode", "eager", "--measure", "rounds", "--rounds", "2", "--round-us", "50"]
+        output = self.run_json("bench", "--policy", "estimate", "--shapes", "a.txt,b.txt", *words, *options)
+        self.assertEqual([r["problem"].split(" ")[0] for r in output["results"]], ["64", "96"])
+
     def test_records_can_be_shown_merged_and_pruned(self):
         options = self.use_standin()
         self.run_command("tune", "--shape", "64x64x64", *options)

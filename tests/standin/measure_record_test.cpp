@@ -73,6 +73,31 @@ TEST(MeasureRecordTest, ARaceArrivesAsItWas) {
   }
 }
 
+TEST(MeasureRecordTest, BlocksArriveAsTheyWere) {
+  RaceOptions options;
+  EXPECT_FALSE(decode_race(encode_race(some_trials(), options, false).body, held()).options.blocks);
+  options.blocks = BlockLengths{.load_s = 3, .settle_s = 0.25, .counted_s = 0.5};
+  EXPECT_EQ(decode_race(encode_race(some_trials(), options, false).body, held()).options.blocks, options.blocks);
+
+  BlockReport sent{.clock = {.mhz = 1395, .watts = 688.5, .samples = 40, .power_cap_share = 0.9, .other_share = 0.1},
+                   .unsteady = 2};
+  sent.clock.reasons = 0x24;
+  const Reply reply = encode_blocks(3, sent, 700);
+  EXPECT_TRUE(reply.is_intact());
+  EXPECT_EQ(reply.trial, 3);
+  BlockReport arrived;
+  double power_limit_w = 0;
+  decode_blocks(reply, arrived, power_limit_w);
+  EXPECT_EQ(arrived.clock.mhz, 1395);
+  EXPECT_EQ(arrived.clock.watts, 688.5);
+  EXPECT_EQ(arrived.clock.samples, 40);
+  EXPECT_EQ(arrived.clock.power_cap_share, 0.9);
+  EXPECT_EQ(arrived.clock.other_share, 0.1);
+  EXPECT_EQ(arrived.clock.reasons, 0x24u);
+  EXPECT_EQ(arrived.unsteady, 2);
+  EXPECT_EQ(power_limit_w, 700);
+}
+
 TEST(MeasureRecordTest, FactsArriveAsTheyWere) {
   GpuFacts facts;
   facts.info = {"sm_90a", "NVIDIA H200", 132, 62914560, 150 << 20, 1980, 4800};

@@ -1,6 +1,7 @@
 #include "standin/runtime_fixture.hpp"
 
 #include "plan/candidates.hpp"
+#include "plan/power_model.hpp"
 #include "tune/search.hpp"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ class FakeMeasurer final : public Measurer {
   }
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override {
     RaceResult result;
+    if (options.blocks) block_counts.push_back(trials.size());
     const bool has_baseline = with_baseline && baseline_us_ > 0;
     result.us.resize(trials.size() + (has_baseline ? 1 : 0));
     result.failures.resize(result.us.size());
@@ -44,10 +46,19 @@ class FakeMeasurer final : public Measurer {
     for (int round = 0; round < options.rounds && time_left > 0; ++round) {
       const double clock = drift(random_);
       for (std::size_t i = 0; i < trials.size(); ++i) {
-        result.us[i].push_back(result.failures[i].empty() ? us(trials[i]) * clock * own(random_) : kNan);
+        // Alone, a kernel does not share a clock with the others.
+        const double own_us = options.blocks ? (alone_us ? alone_us : us)(trials[i]) : us(trials[i]) * clock;
+        result.us[i].push_back(result.failures[i].empty() ? own_us * own(random_) : kNan);
       }
       if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
       ++result.rounds_done;
+    }
+    if (options.blocks) {
+      BlockReport report;
+      report.clock.samples = has_nvml ? 100 : 0;
+      report.clock.power_cap_share = power_binds ? 0.9 : 0.1;
+      result.blocks.assign(result.us.size(), report);
+      result.power_limit_w = 700;
     }
     entries_raced.push_back(trials.size());
     warm_ups_us.push_back(options.warm_up_us);
@@ -60,6 +71,10 @@ class FakeMeasurer final : public Measurer {
   std::function<double(const Trial&)> us = [](const Trial&) { return 100.0; };
   std::function<Verdict(const Trial&, unsigned)> verdict;
   std::function<std::string(const Trial&)> failure;
+  std::function<double(const Trial&)> alone_us;  ///< in blocks; empty: as in rounds
+  bool has_nvml = true;
+  bool power_binds = false;
+  std::vector<std::size_t> block_counts;  ///< trials of each race over blocks
   double noise = 0.001;
   int time_left = 1000;  // number of races until the deadline
   std::vector<std::string> checked;
@@ -272,6 +287,90 @@ TEST_F(SearchTest, TellsEverySample) {
   }
   EXPECT_EQ(expected, 5u * 2u) << "the first race has two rounds of all candidates";
   EXPECT_EQ(static_cast<std::size_t>(samples.back().race) + 1, gpu_.entries_raced.size());
+}
+
+/// Tests of a problem that keeps the tensor cores busy.
+class PowerSearchTest : public SearchTest {
+ protected:
+  PowerSearchTest() {
+    options_.with_blocks = true;
+    gpu_.us = [](const Trial&) { return 220.0; };
+    gpu_.noise = 0.0005;
+  }
+  /// Rounds prefer `fast`, blocks prefer `frugal`.
+  void disagree(const KernelConfig& fast, const KernelConfig& frugal) {
+    gpu_.us = [=](const Trial& t) { return t.config == fast ? 200.0 : 220.0; };
+    gpu_.alone_us = [=](const Trial& t) { return t.config == frugal ? 210.0 : 230.0; };
+  }
+};
+
+TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
+  const std::vector<Candidate> rows = candidates(20);
+  const auto bytes = [&](const Candidate& c) { return moved_bytes_per_flop(c.config, problem_); };
+  const Candidate& frugal = *std::ranges::min_element(rows, {}, bytes);
+  const Candidate& greedy = *std::ranges::max_element(rows, {}, bytes);
+  disagree(greedy.config, frugal.config);
+  gpu_.power_binds = true;
+  const TuneOutcome outcome = search(rows);
+  EXPECT_EQ(name(outcome.candidates.front()), name(frugal));
+  EXPECT_EQ(outcome.record->measure, Measure::sustained);
+  EXPECT_FALSE(outcome.record->is_provisional);
+  EXPECT_EQ(outcome.record->power_limit_w, 700);
+  EXPECT_NEAR(outcome.record->timing.median_us, 210, 1);
+  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 12u, 6u, 3u)) << "the verdict, then a halving";
+  EXPECT_EQ(engine().database.all().front().record, *outcome.record);
+}
+
+TEST_F(PowerSearchTest, RoundsDecideWhereItDoesNot) {
+  const std::vector<Candidate> rows = candidates(20);
+  disagree(rows[7].config, rows[2].config);
+  for (const bool has_nvml : {true, false}) {
+    gpu_.has_nvml = has_nvml;
+    gpu_.power_binds = !has_nvml;
+    gpu_.block_counts.clear();
+    const TuneOutcome outcome = search(rows);
+    EXPECT_EQ(name(outcome.candidates.front()), name(rows[7]));
+    EXPECT_EQ(outcome.record->measure, Measure::rounds);
+    EXPECT_FALSE(outcome.record->is_provisional);
+    EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u));
+  }
+}
+
+TEST_F(PowerSearchTest, WithoutBlocksThePickIsProvisional) {
+  const std::vector<Candidate> rows = candidates(20);
+  disagree(rows[7].config, rows[2].config);
+  gpu_.power_binds = true;
+  options_.with_blocks = false;
+  TuneOutcome outcome = search(rows);
+  EXPECT_EQ(name(outcome.candidates.front()), name(rows[7]));
+  EXPECT_TRUE(outcome.record->is_provisional);
+  EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
+  options_.with_blocks = true;
+  options_.budget_s = 2;  // too short for blocks
+  outcome = search(rows);
+  EXPECT_TRUE(outcome.record->is_provisional);
+  EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
+}
+
+TEST_F(PowerSearchTest, AProblemThatLeavesTheTensorCoresIdleIsNotAsked) {
+  const std::vector<Candidate> rows = candidates(5);
+  gpu_.us = [](const Trial&) { return 2000.0; };
+  gpu_.power_binds = true;
+  EXPECT_FALSE(search(rows).record->is_provisional);
+  EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
+}
+
+TEST_F(PowerSearchTest, WhatFailsInABlockIsNotPicked) {
+  const std::vector<Candidate> rows = candidates(5);
+  disagree(rows[1].config, rows[2].config);
+  gpu_.power_binds = true;
+  gpu_.failure = [&](const Trial& t) {
+    const bool is_late = gpu_.block_counts.size() >= 2 && t.config == rows[2].config;
+    return is_late ? std::string("hung: no answer within 2.0 s") : std::string();
+  };
+  const TuneOutcome outcome = search(rows);
+  EXPECT_NE(outcome.record->config, rows[2].config);
+  EXPECT_EQ(outcome.record->measure, Measure::sustained);
 }
 
 TEST_F(SearchTest, WithoutASurvivorItSaysWhy) {

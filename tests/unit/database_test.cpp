@@ -162,6 +162,21 @@ TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 5);
 }
 
+TEST(Database, AFinalRecordBeforeAProvisionalOneAndMeasuresAreNotCompared) {
+  const TuningRecord record = sample_record();
+  TuningRecord provisional = with_median(record, 3), sustained = with_median(record, 5);
+  provisional.is_provisional = true;
+  sustained.measure = Measure::sustained;
+  const TemporaryDirectory directory;
+  const auto write = [&](const std::string& text) { write_file(directory.segments() / "x.jsonl", text); };
+  write(lines_of({{sustained, 10}, {provisional, 20}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 5) << "although the provisional one is faster and later";
+  write(lines_of({{with_median(record, 4), 10}, {sustained, 20}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 5) << "a time in rounds is at another clock";
+  write(lines_of({{provisional, 10}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 3) << "better than nothing";
+}
+
 TEST(Database, NearestByLogDistance) {
   Database database{DatabaseOptions{}};
   for (const char* text : {"2048 2048 2048 nt f16", "64 65536 2048 nt f16", "4096 2048 2048 nt f16",

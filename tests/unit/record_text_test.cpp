@@ -53,6 +53,43 @@ TEST(RecordText, RoundTripsManyRecords) {
   }
 }
 
+TEST(RecordText, SaysHowThePickWasMeasured) {
+  TuningRecord record = sample_record();
+  EXPECT_EQ(to_line({record, 0}).find("measure"), std::string::npos) << "lines of earlier versions stay as they are";
+  record.measure = Measure::sustained;
+  record.power_limit_w = 700;
+  std::string line = to_line({record, 0});
+  EXPECT_NE(line.find(R"(","measure":"sustained","power_limit_w":700,"time":0)"), std::string::npos) << line;
+  EXPECT_EQ(parse_line(line).stored->record, record);
+  record = sample_record();
+  record.is_provisional = true;
+  line = to_line({record, 0});
+  EXPECT_NE(line.find(R"(","provisional":1,"time":0)"), std::string::npos) << line;
+  EXPECT_EQ(parse_line(line).stored->record, record);
+}
+
+TEST(RecordText, OddWordsAboutTheMeasureAreRejected) {
+  TuningRecord record = sample_record();
+  record.measure = Measure::sustained;
+  record.is_provisional = true;
+  record.power_limit_w = 700;
+  const std::string line = to_line({record, 0});
+  const auto edited = [&](const std::string& from, const std::string& to) {
+    std::string text = line;
+    text.replace(text.find(from), from.size(), to);
+    return with_checksum(text);
+  };
+  EXPECT_TRUE(parse_line(edited("700", "650")).stored);
+  for (const auto& [from, to] : {std::pair{"\"sustained\"", "\"rounds\""},
+                                 {"\"sustained\"", "\"guess\""},
+                                 {"\"provisional\":1", "\"provisional\":0"},
+                                 {"\"provisional\":1", "\"provisional\":2"},
+                                 {":700", ":0"},
+                                 {":700", ":-1"}}) {
+    EXPECT_FALSE(parse_line(edited(from, to)).stored) << from << " " << to;
+  }
+}
+
 TEST(RecordText, ClassIsTheBucket) {
   TuningRecord record = sample_record("4100 4096 512 nt f16 align=16");
   const std::string line = to_line({record, 0});

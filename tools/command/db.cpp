@@ -46,6 +46,9 @@ Json record_json(const Found& found) {
           {"sm_count", r.environment.sm_count},
           {"driver", r.environment.driver},
           {"toolchain", r.environment.toolchain},
+          {"measure", to_string(r.measure)},
+          {"provisional", r.is_provisional},
+          {"power_limit_w", r.power_limit_w > 0 ? Json(r.power_limit_w) : Json()},
           {"stale", found.freshness == Freshness::stale},
           {"layer", found.layer}};
 }

@@ -81,6 +81,7 @@ Json to_json(const ProblemResult& r) {
   json["compile_seconds"] = r.compile_s;
   json["measure_seconds"] = r.measure_s;
   json["was_recorded"] = r.status == TuneStatus::recorded;
+  if (r.record) json["measure"] = to_string(r.record->measure);
   json["gpu"] = r.gpu >= 0 ? Json(r.gpu) : Json(nullptr);
   json["rejections"] = Json::array();
   for (const Rejection& rejection : r.rejections) {
