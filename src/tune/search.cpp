@@ -5,6 +5,7 @@
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
 #include "tune/bench.hpp"
+#include "tune/search_failure.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -112,6 +113,7 @@ class Search {
     std::vector<RowLaunch> entries = alive();
     if (entries.empty()) return;
     start_ = Clock::now();
+    first_us_.assign(rows().size(), 0);
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
     entries = halve(std::move(entries), kFirstRounds, after(0.5));
     if (!is_cancelled()) entries = halve(with_rasters(entries), kFirstRounds, after(0.75));
@@ -136,18 +138,21 @@ class Search {
     if (verdict_of(result.blocks[0].clock) == PowerVerdict::binds) measure_ = Measure::sustained;
   }
 
-  /// The candidates for a final over blocks. A config among `entries` keeps the raster that it has there.
-  std::vector<RowLaunch> block_entries(const std::vector<RowLaunch>& entries) {
-    std::vector<RowLaunch> timed = alive();
-    std::erase_if(timed, [&](const RowLaunch& e) { return row(e).timing.samples == 0; });
+  /// The candidates for a final over blocks: the leaders in rounds with their rasters, and others by their times in the
+  /// first race, because only times of one race are at one clock.
+  std::vector<RowLaunch> block_entries(const std::vector<RowLaunch>& leaders) {
+    std::vector<RowLaunch> chosen, timed = alive();
+    const auto add = [&](const RowLaunch& entry) {
+      const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
+      if (is_new && chosen.size() < kBlockCandidates) chosen.push_back(entry);
+    };
+    for (const RowLaunch& leader : leaders) add(leader);
+    std::erase_if(timed, [&](const RowLaunch& e) { return !(first_us_[e.candidate] > 0); });
     std::vector<PowerCandidate> candidates;
-    for (RowLaunch& e : timed) {
-      const auto best = std::ranges::find(entries, e.candidate, &RowLaunch::candidate);
-      if (best != entries.end()) e.launch = best->launch;
-      candidates.push_back(power_candidate(row(e).config, problem_, row(e).timing.median_us));
+    for (const RowLaunch& e : timed) {
+      candidates.push_back(power_candidate(row(e).config, problem_, first_us_[e.candidate]));
     }
-    std::vector<RowLaunch> chosen;
-    for (const std::size_t i : pick_for_power_final(candidates, kBlockCandidates)) chosen.push_back(timed[i]);
+    for (const std::size_t i : pick_for_power_final(candidates, kBlockCandidates)) add(timed[i]);
     return chosen;
   }
 
@@ -189,6 +194,7 @@ class Search {
     RaceResult result = measurer_.race(trials_of(entries), options, with_baseline);
     for (std::size_t i = 0; i < entries.size(); ++i) {
       tell_samples(entries[i], result.us[i]);
+      if (races_ == 0) first_us_[entries[i].candidate] = median(result.us[i]);
       if (result.failures[i].empty()) {
         note_timing(entries[i], result.us[i], result.us[0]);
         const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
@@ -406,23 +412,7 @@ class Search {
 
   [[noreturn]] void fail_without_winner() {
     if (is_cancelled()) throw Error(ErrorCode::interrupted, "interrupted before " + to_string(problem_) + " was timed");
-    std::string reasons;
-    for (const Candidate& c : rows()) {
-      if (!c.same_as.empty()) continue;
-      const std::string why = c.reason.empty() ? std::string(kNoTimeLeft) : c.reason;
-      reasons += "\n  " + to_string(c.config) + ": " + std::string(to_string(c.stage)) + ": " + why;
-    }
-    const auto ended_at = [&](Stage stage) {
-      return std::ranges::any_of(rows(), [&](const Candidate& c) { return c.stage == stage; });
-    };
-    const bool is_wrong = std::ranges::any_of(
-        rows(), [](const Candidate& c) { return kind_of(c.reason) == "wrong" || kind_of(c.reason) == "stray write"; });
-    const bool was_built = std::ranges::any_of(rows(), &Candidate::is_alive) || ended_at(Stage::load) ||
-                           ended_at(Stage::check) || ended_at(Stage::measure);
-    const ErrorCode code = is_wrong    ? ErrorCode::wrong_result
-                           : was_built ? ErrorCode::driver_error
-                                       : ErrorCode::compile_failed;
-    throw Error(code, "no candidate for " + to_string(problem_) + " survived:" + reasons);
+    throw without_survivor(rows(), problem_);
   }
 
   Engine& engine_;
@@ -434,6 +424,7 @@ class Search {
   Clock::time_point start_;
   TimingMode mode_ = TimingMode::eager;
   int races_ = 0;
+  std::vector<double> first_us_;       // [candidate]: median of the first race
   Measure measure_ = Measure::rounds;  // that decides
   bool is_provisional_ = false;
   int power_limit_w_ = 0;
