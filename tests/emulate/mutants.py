@@ -274,8 +274,9 @@ MUTANTS = {
         "Repack(args.first).copy(part, step);"),
     "repack_second_matrix_begins_where_the_first_did": (
         "repack.cuh", "return part - parts;", "return part;"),
-    "repack_does_not_await_kernel_ahead": (
-        "repack.cuh", "  ptx::griddepcontrol_wait();  //", "  //"),
+    "repack_some_do_not_await_kernel_ahead": (
+        "repack.cuh", "  ptx::griddepcontrol_wait();  //",
+        "  if (ptx::thread_index() >= 64) ptx::griddepcontrol_wait();  //"),
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
     # ---- family wgmma: a divided k ----
