@@ -2,6 +2,8 @@
 
 #include "emulate/repack_run.hpp"
 
+#include <gtest/gtest.h>
+
 namespace hotgemm::emulate {
 namespace {
 
