@@ -48,6 +48,11 @@ constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 128, .block_n = 64,  .block_k = 128, .one_tile = true, .stages = 4, .cluster_n = 2},
     {.block_m = 64,  .block_n = 128, .split_n = true, .one_tile = true, .stages = 3, .cluster_m = 2},
     {.block_m = 64,  .block_n = 8,   .consumers = 1, .one_tile = true, .stages = 8},
+    // transposed products
+    {.block_m = 72,  .block_n = 128, .split_n = true, .stages = 6, .transposed = true},
+    {.block_m = 24,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .transposed = true},
+    {.block_m = 48,  .block_n = 64,  .block_k = 128, .consumers = 1, .stages = 6, .cluster_m = 2, .transposed = true},
+    {.block_m = 144, .block_n = 128, .ping_pong = true, .stages = 5, .transposed = true},
     // blocks that divide k
     {.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .split_k = true},
     {.block_m = 128, .block_n = 256, .stages = 4, .split_k = true},
