@@ -74,7 +74,7 @@ TEST(WgmmaTransposed, IsLegalWhereThePlainConfigOfTheTransposedProblemIs) {
     const GemmTraits traits = make_traits({DType::bf16, DType::f32}, layout, true);
     for (const WgmmaConfig& plain : wgmma_menu(traits)) {
       if (plain.transposed || plain.split_k || plain.has_wide_parts()) continue;  // wide parts have other limits
-      if (plain.consumer_n() < 64) continue;                     // lanes store these, with more registers
+      if (plain.consumer_n() < 64) continue;  // lanes store these, with more registers
       EXPECT_TRUE(is_legal(exchanged(plain), exchanged(traits), arch_limits("sm_90a")))
           << to_string(KernelConfig(exchanged(plain)));
     }
