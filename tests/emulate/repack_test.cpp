@@ -1,5 +1,6 @@
 // The kernel that repacks operands.
 
+#include "emulate/kernels/utility_kernels.hpp"
 #include "emulate/repack_run.hpp"
 
 #include <gtest/gtest.h>
