@@ -196,6 +196,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
   if (c.split_k && (c.ping_pong || c.transposed || c.cluster() > 1)) return false;
+  if (c.split_k && t.accumulator != DType::f32) return false;  // ptxas would serialize the products (C7518)
   if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 8 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
@@ -214,7 +215,8 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int instruction = c.accumulator_registers(t) / c.instructions();
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   // Registers that are live beside the accumulators: with fewer, kernels spill.
-  const int others = c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40);
+  const int others =
+      (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) + (c.transposed && t.reads_c ? 8 : 0);
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }
 

@@ -244,10 +244,6 @@ MUTANTS = {
     "wgmma_every_warp_stores_rows": (
         "wgmma_transposed.cuh", ".rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,",
         ".rows = WgmmaConfig::kStoreRows,"),
-    "wgmma_c_of_the_next_tile": (
-        "wgmma_staging.cuh",
-        "at.row >= kRows) continue;\n      if (kConfig.transposed && at.row >= piece.rows) continue;\n      const int valid",
-        "at.row >= kRows) continue;\n      const int valid"),
     "wgmma_lanes_store_rows_of_the_next_tile": (
         "wgmma_staging.cuh",
         "at.col < piece.stored) continue;\n      if (kConfig.transposed && at.row >= piece.rows) continue;\n",

@@ -45,6 +45,7 @@ TEST(WgmmaMenu, HoldsEveryAnchor) {
   for_each_traits([](const GemmTraits& traits) {
     const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
     for (const WgmmaConfig& anchor : wgmma_anchors()) {
+      if (anchor.split_k && traits.accumulator != DType::f32) continue;  // such sums are not divided
       ASSERT_TRUE(is_legal(anchor, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(anchor));
       ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
     }
