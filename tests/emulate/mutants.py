@@ -303,7 +303,8 @@ MUTANTS = {
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all sums are put\n", ""),
     "wgmma_split_one_sharer_left_out": ("wgmma_split.cuh", "int other = 0; other < sharers;", "int other = 1; other < sharers;"),
     "wgmma_split_slots_of_all_tiles_are_one": (
-        "wgmma_split.cuh", "(static_cast<u64>(item.tile) * item.splits + split)", "static_cast<u64>(split)"),
+        "wgmma_split.cuh", "(static_cast<u64>(item.tile) * item.splits + split)",
+        "(static_cast<u64>(item.tile) * 0 + split)"),
     "wgmma_split_parts_overlap": (
         "shared/even_share.hpp", "return {share * least + (share < longer ? share : longer),", "return {share * least,"),
     "wgmma_split_rows_off_by_one": (
