@@ -214,6 +214,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
   const int instruction = c.accumulator_registers(t) / c.instructions();
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
+  if (c.transposed && t.reads_c && c.accumulator_registers(t) > 160) return false;  // more than 1.2 s to compile
   // Registers that are live beside the accumulators: with fewer, kernels spill.
   const int others =
       (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) + (c.transposed && t.reads_c ? 8 : 0);
