@@ -12,7 +12,7 @@
 
 namespace hotgemm {
 
-/// How speeds are measured.
+/// The measure of a speed (docs/measuring.md).
 enum class Measure {
   rounds,     ///< all contenders side by side, in rounds of milliseconds; they share one clock
   sustained,  ///< each contender alone, in blocks; each has the clock that it leaves itself

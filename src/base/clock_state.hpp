@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-// What a GPU's clock does while a kernel runs, from samples. All functions are pure.
+// Summaries of a GPU's clock, power and limits while a kernel runs, from samples. All functions are pure.
 
 namespace hotgemm {
 

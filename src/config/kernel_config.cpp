@@ -129,6 +129,14 @@ int blocks_per_sm(const KernelConfig& config) {
   return std::visit(blocks, config);
 }
 
+bool splits_k(const KernelConfig& config) {
+  const auto splits = [](const auto& c) {
+    if constexpr (requires { c.split_k; }) return c.split_k;
+    return false;
+  };
+  return std::visit(splits, config);
+}
+
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
   const auto bytes = [&](const auto& c) {
     if constexpr (requires { c.smem_bytes(traits); }) {
@@ -147,6 +155,7 @@ bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLi
 bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
   const Family& family = family_of(config);
   if (launch.programmatic && !family.waits_for_predecessor) return false;
+  if (launch.splits > 1 && !splits_k(config)) return false;
   return family.needs_aligned_rows || !(launch.repack_a || launch.repack_b);
 }
 

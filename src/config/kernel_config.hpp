@@ -20,6 +20,8 @@ int block_n(const KernelConfig& config);
 int threads(const KernelConfig& config);
 /// The number of blocks that must be resident together; 1 for families whose configs do not set it.
 int blocks_per_sm(const KernelConfig& config);
+/// True if several blocks compute a tile of `config`, each a part of k.
+bool splits_k(const KernelConfig& config);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

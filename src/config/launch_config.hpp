@@ -23,4 +23,5 @@ struct LaunchConfig {
 /// they differ from their defaults, "x" with the operands that are repacked and "s" with the number of parts of k.
 std::string to_string(const LaunchConfig& launch);
 std::optional<LaunchConfig> parse_launch(std::string_view text);
+
 }  // namespace hotgemm

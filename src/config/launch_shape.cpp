@@ -20,15 +20,6 @@ void add_lasting_blocks(LaunchShape& shape, const Config& config) {
   }
 }
 
-/// A block takes one part of one tile, for families whose blocks can divide k.
-template <class Config>
-void add_splits(LaunchShape& shape, const Config& config) {
-  if constexpr (requires { config.split_k; }) {
-    shape.splits_k = config.split_k;
-    if (config.split_k) shape.blocks_per_sm = 0;
-  }
-}
-
 }  // namespace
 
 LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
@@ -42,9 +33,10 @@ LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
       [&](const auto& c) {
         add_cluster(shape, c);
         add_lasting_blocks(shape, c);
-        add_splits(shape, c);
       },
       config);
+  shape.splits_k = splits_k(config);
+  if (shape.splits_k) shape.blocks_per_sm = 0;  // a block takes one part of one tile
   return shape;
 }
 

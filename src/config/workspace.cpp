@@ -3,18 +3,7 @@
 #include "config/repack.hpp"
 #include "shared/gemm_types.hpp"
 
-#include <variant>
-
 namespace hotgemm {
-namespace {
-
-template <class Config>
-constexpr bool splits_k(const Config& config) {
-  if constexpr (requires { config.split_k; }) return config.split_k;
-  return false;
-}
-
-}  // namespace
 
 WorkspaceSize split_workspace(std::int64_t tiles, int tile_elements, int splits) {
   const auto slots = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits);
@@ -24,7 +13,7 @@ WorkspaceSize split_workspace(std::int64_t tiles, int tile_elements, int splits)
 
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem) {
   WorkspaceSize size;
-  if (std::visit([](const auto& c) { return splits_k(c); }, config)) {
+  if (splits_k(config)) {
     const auto tiles = [](std::int64_t extent, int tile) { return (extent + tile - 1) / tile; };
     size = split_workspace(tiles(class_m(problem.m), block_m(config)) * tiles(problem.n, block_n(config)),
                            block_m(config) * block_n(config), launch.splits);

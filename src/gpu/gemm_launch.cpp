@@ -46,10 +46,18 @@ CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmat
                  parameters, stream);
 }
 
-/// The arguments for the copies that a launch of a kernel with `maps` makes at the beginning of `workspace`. In `o` the
-/// copies take the place of the operands; the kernel's own scratch begins behind them.
+/// The memory from which a kernel reads A and B: the caller's, or copies of it.
+struct Sources {
+  const void* a;
+  const void* b;
+  std::int64_t lda;
+  std::int64_t ldb;
+};
+
+/// The arguments for the copies that a launch of a kernel with `maps` makes at the beginning of `workspace`. In `from`
+/// the copies take the place of the operands; the kernel's own scratch begins behind them.
 RepackArgs place_copies(const LaunchConfig& launch, const MatrixMaps& maps, std::int64_t m, std::int64_t n,
-                        std::int64_t k, Operands& o, WorkspaceArgs& workspace) noexcept {
+                        std::int64_t k, Sources& from, WorkspaceArgs& workspace) noexcept {
   RepackArgs args;
   const auto place = [&](const StoredShape& shape, const void*& operand, std::int64_t& ld, RepackMatrix& matrix) {
     matrix = repack_matrix(shape, operand, ld, workspace.scratch);
@@ -57,8 +65,8 @@ RepackArgs place_copies(const LaunchConfig& launch, const MatrixMaps& maps, std:
     ld = repacked_ld(shape.cols);
     workspace.scratch += repacked_bytes(shape);
   };
-  if (launch.repack_a) place(stored_a(m, k, maps.a_is_k_major), o.a, o.lda, args.first);
-  if (launch.repack_b) place(stored_b(n, k, maps.b_is_k_major), o.b, o.ldb, args.second);
+  if (launch.repack_a) place(stored_a(m, k, maps.a_is_k_major), from.a, from.lda, args.first);
+  if (launch.repack_b) place(stored_b(n, k, maps.b_is_k_major), from.b, from.ldb, args.second);
   return args;
 }
 
@@ -77,23 +85,23 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
-                     std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
-                     const WorkspaceArgs& given, const RepackKernel* repack) noexcept {
-  Operands o = operands;
+                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream, const WorkspaceArgs& given,
+                     const RepackKernel* repack) noexcept {
+  Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
   WorkspaceArgs workspace = given;
   const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
   const bool copies = repacks(launch) && !is_empty;
   if (copies) {
-    const RepackArgs args = place_copies(launch, *kernel.maps, m, n, k, o, workspace);
+    const RepackArgs args = place_copies(launch, *kernel.maps, m, n, k, from, workspace);
     const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream);
     if (result != CUDA_SUCCESS) return result;
   }
-  GemmArgs args{.a = address(o.a),
-                .b = address(o.b),
+  GemmArgs args{.a = address(from.a),
+                .b = address(from.b),
                 .c = address(o.c),
                 .d = address(o.d),
-                .lda = o.lda,
-                .ldb = o.ldb,
+                .lda = from.lda,
+                .ldb = from.ldb,
                 .ldc = o.ldc,
                 .ldd = o.ldd,
                 .m = static_cast<int>(m),
@@ -110,7 +118,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied
-    const TensorMapSpec a = maps.of_a(o.a, m, k, o.lda), b = maps.of_b(o.b, n, k, o.ldb);
+    const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda), b = maps.of_b(from.b, n, k, from.ldb);
     CUresult result = find_or_encode(driver, a, maps.a_is_k_major, last_a, last_args.a, last_args.a_rest);
     if (result != CUDA_SUCCESS) return result;
     result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);

@@ -59,7 +59,7 @@ inline constexpr double kWarmUpUs = 100'000;
 /// The failure of a contender that was not timed because of the deadline.
 inline constexpr std::string_view kNoTimeLeft = "not timed: no time was left";
 
-/// What the GPU did during the blocks of a contender.
+/// The state of the GPU during the blocks of a contender.
 struct BlockReport {
   ClockState clock;
   int unsteady = 0;  ///< blocks that were kept although they drifted or were throttled

@@ -172,7 +172,7 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
 
-/// What `configs` gives for `problem`, followed by the configs that need repacked operands.
+/// The result of `configs` for `problem`, followed by the configs that need repacked operands.
 std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimits& arch,
                                         std::vector<KernelConfig> (*configs)(const GemmTraits&, const ArchLimits&)) {
   std::vector<KernelConfig> all = configs(traits_of(problem), arch);

@@ -113,7 +113,7 @@ double latency_penalty(double warps) { return warps >= 8 ? 1.0 : 1.0 + 0.06 * (8
 
 /// Microseconds that the SMs need, from the start of the first block to the last store.
 template <class Config>
-double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident) {
+double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident, int /*splits*/) {
   const GemmTraits traits = traits_of(problem);
   const Rates& rates = rates_of(arch_limits(device.arch).sm);
   const double tiles =
@@ -136,17 +136,17 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
   return blocks_on_busiest_sm * block_cycles / device.clock_mhz;
 }
 
-double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
-  return wgmma_compute_us(c, problem, device, resident, wgmma_best_splits(c, problem, device, resident));
+double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits) {
+  return wgmma_compute_us(c, problem, device, resident, splits);
 }
 
 /// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
 template <class Config>
-double reduce_us(const Config&, const Workload&, const DeviceInfo&, int) {
+double reduce_us(const Config&, const Workload&, const DeviceInfo&, int, int) {
   return 0;
 }
-double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
-  return wgmma_reduce_us(c, problem, device, resident, wgmma_best_splits(c, problem, device, resident));
+double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits) {
+  return wgmma_reduce_us(c, problem, device, resident, splits);
 }
 
 int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
@@ -187,8 +187,10 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device) {
   const Workload problem = repacked(asked, config);
   const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
-  const double sm_us = std::visit([&](const auto& c) { return compute_us(c, problem, device, resident); }, config);
-  const double sum_us = std::visit([&](const auto& c) { return reduce_us(c, problem, device, resident); }, config);
+  const int splits = best_splits(config, problem, device, resident);
+  const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits); };
+  const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits); };
+  const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
 
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-// What the power cap makes of kernels. A kernel that needs fewer clocks makes the GPU lower its clock if it also needs
-// more energy, so that clocks alone do not tell which kernel is faster in a program.
+// The speed of kernels under the power cap. A kernel that needs fewer clocks but more energy makes the GPU lower its
+// clock, so that clocks alone do not tell which kernel is faster in a program.
 
 namespace hotgemm {
 

@@ -89,7 +89,7 @@ double quick_us(const Driver& driver, CUstream stream, const Contender& ours, co
   return best;
 }
 
-/// What limits the clock while `contender` runs alone.
+/// The verdict on the limit of the clock while `contender` runs alone.
 PowerVerdict power_verdict(const Driver& driver, CUstream stream, const Contender& contender, RaceOptions options) {
   options.rounds = 1;
   options.blocks = BlockLengths{.settle_s = 0, .counted_s = kVerdictS};

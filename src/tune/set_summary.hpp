@@ -10,7 +10,7 @@
 
 namespace hotgemm {
 
-/// What results of bench_problem say about a set of problems.
+/// A summary of the results of bench_problem for a set of problems.
 struct SetSummary {
   std::string name;
   std::size_t problems = 0;

@@ -5,8 +5,8 @@
 
 namespace hotgemm {
 
-/// What one warp holds of 16 rows and 8 columns of a tile: group number `group` of 8 columns of the consumer's part, in
-/// 64 rows number `block` of it. Warps are counted over all consumers.
+/// The sums of 16 rows and 8 columns of a tile, which one warp holds: group number `group` of 8 columns of the
+/// consumer's part, in 64 rows number `block` of it. Warps are counted over all consumers.
 struct SplitUnit {
   int warp;
   int block;

@@ -252,6 +252,14 @@ TEST(LaunchConfig, OnlyKernelsThatWaitForTheirPredecessorAreProgrammatic) {
   EXPECT_TRUE(is_legal(LaunchConfig{8, false, true}, WgmmaConfig{}));
 }
 
+TEST(LaunchConfig, OnlyKernelsThatDivideKHaveSplits) {
+  const LaunchConfig launch{.splits = 4};
+  EXPECT_FALSE(is_legal(launch, MmaConfig{}));
+  EXPECT_FALSE(is_legal(launch, WgmmaConfig{}));
+  EXPECT_TRUE(is_legal(launch, WgmmaConfig{.split_k = true}));
+  EXPECT_TRUE(is_legal(LaunchConfig{}, WgmmaConfig{.split_k = true}));
+}
+
 TEST(LaunchConfig, RoundTrips) {
   for (int width = 1; width <= 4096; ++width) {
     for (const bool along_n : {false, true}) {

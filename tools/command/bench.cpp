@@ -201,7 +201,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->capture_default_str()
       ->check(CLI::IsMember({"eager", "graph", "auto"}));
   sub.add_option("--measure", command->measure,
-                 "rounds: all sides side by side; sustained: each side alone, in blocks of a second; auto: sustained "
+                 "rounds: all sides side by side; sustained: each side alone, in blocks of 0.75 s; auto: sustained "
                  "where the power cap limits cuBLAS's default, else rounds")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "rounds", "sustained"}));

@@ -36,7 +36,7 @@ std::string both(const BenchResult& r, double ClockState::*value) {
   return text(r.ours) + " / " + text(baseline_of(r));
 }
 
-/// What limited the clock of either side, and how many blocks were not steady.
+/// The limits of the clock of either side, and the number of blocks that were not steady.
 std::string limits(const BenchResult& r) {
   if (!r.ours.blocks) return "-";
   std::uint64_t reasons = 0;
@@ -164,7 +164,7 @@ std::vector<std::string> lines_below(const BenchReport& report) {
     }
   }
   if (has_blocks(report)) {
-    lines.push_back("sustained: each side alone, in blocks of a second; MHz and W: medians, ours / the baseline's");
+    lines.push_back("sustained: each side alone, in blocks of 0.75 s; MHz and W: medians, ours / the baseline's");
   }
   return lines;
 }
