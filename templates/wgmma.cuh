@@ -5,13 +5,14 @@
 //   global ──bulk copies by tensor──▶ shared, `stages` deep ──wgmma──▶ registers ──stmatrix──▶ shared ──▶ D
 //
 // Each stage has two barriers. A phase of `full` ends when the bytes of the stage have arrived. A phase of `empty` ends
-// when all consumers have read the stage. There are three schedules:
+// when all consumers have read the stage. There are four schedules:
 //
 //   cooperative  A block runs as long as the kernel and takes tile after tile. One warp of its first warpgroup, the
 //                producer, issues the copies. Each other warpgroup, a consumer, computes a part of every tile. Both
 //                sides count k-tiles over all tiles, so that the operands of the next tile arrive while the consumers
 //                store.
 //   ping-pong    The same, but the consumers take whole tiles in turns: one stores while another multiplies.
+//   by threads   Cooperative, but the producer is one or two warpgroups that load operands with ragged rows themselves.
 //   one tile     Each tile has its own block, and there is no producer: a thread of the first consumer copies.
 
 #include "ptx/barrier.hpp"
@@ -33,6 +34,7 @@
 #include "wgmma_schedule.cuh"
 #include "wgmma_sink.cuh"
 #include "wgmma_split.cuh"
+#include "wgmma_thread_load.cuh"
 #include "wgmma_transposed.cuh"
 
 namespace hotgemm {
@@ -59,9 +61,9 @@ struct StageCursor {
 /// or stores in another way gets other parts.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaParts {
-  using LoadA =
-      TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n>;  // blocks beside each other share A,
-  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m>;  // those below each other B
+  // Blocks beside each other share A, those below each other B.
+  using LoadA = typename LoadOf<Operand::a, kTraits, kConfig, kConfig.a_tile(kTraits), kConfig.cluster_n>::Type;
+  using LoadB = typename LoadOf<Operand::b, kTraits, kConfig, kConfig.b_tile(kTraits), kConfig.cluster_m>::Type;
   using Schedule = WholeTiles<kConfig>;
   using Sink = typename SinkOf<kTraits, kConfig>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>, Sink>::Type;
@@ -91,6 +93,10 @@ class WgmmaGemm {
   // consumer could begin before its last warp has seen the start of the current one.
   static constexpr int kTurnThreads = kWarpSize;
 
+  using LoadA = typename Parts::LoadA;
+  using LoadB = typename Parts::LoadB;
+  static constexpr bool kCopies = !LoadA::kByThreads || !LoadB::kByThreads;  // the copy engine loads an operand
+
   using Cursor = StageCursor<kStages>;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
@@ -114,12 +120,17 @@ class WgmmaGemm {
         static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpgroupThreads), 0, 31, ~0u));
     if constexpr (kConfig.one_tile) {
       consume(warpgroup);
-    } else if (warpgroup == 0) {  // one if with a branch for each role, or the compiler ignores setmaxnreg
+    } else if (warpgroup <
+               kConfig.producers()) {  // one if with a branch for each role, or the compiler ignores setmaxnreg
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_dec<kConfig.producer_registers()>();
-      if (thread_ < kWarpSize && ptx::elect_sync()) produce();
+      if constexpr (kConfig.loaders > 0) {
+        load();
+      } else {
+        if (thread_ < kWarpSize && ptx::elect_sync()) produce();
+      }
     } else {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
-      consume(warpgroup - 1);
+      consume(warpgroup - kConfig.producers());
     }
     Sink::drain();  // by all threads
     // A block may end only when its neighbours have received all that it sends, and it has received all that they send.
@@ -147,7 +158,7 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
-      ptx::mbarrier_init(full(stage), 1);
+      ptx::mbarrier_init(full(stage), kConfig.loader_warps() + (kCopies ? 1 : 0));
       ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);
     }
     if constexpr (kConfig.ping_pong) {
@@ -181,6 +192,9 @@ class WgmmaGemm {
     }
   }
 
+  /// Waits until the stage is no longer read. In the first pass no stage is.
+  HOTGEMM_DEVICE void await_empty(const Cursor& cursor) const { await(empty(cursor.stage), cursor.parity ^ 1); }
+
   /// Prefetches this block's share of an operand's first `bytes`. A prefetch reads no values, so it may run before the
   /// preceding kernel has written them.
   static HOTGEMM_DEVICE void prefetch(u64 operand, u32 bytes) {
@@ -194,7 +208,7 @@ class WgmmaGemm {
     Cursor cursor;
     schedule_.for_each_item([&](const WorkItem& item) {
       for (int tile = 0; tile < item.k_tiles; ++tile) {
-        await(empty(cursor.stage), cursor.parity ^ 1);
+        await_empty(cursor);
         copy_stage(cursor.stage, item, tile);
         cursor.advance();
       }
@@ -204,11 +218,55 @@ class WgmmaGemm {
   /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const WorkItem& item, int tile) const {
     const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, load_a_.bytes(item.m) + load_b_.bytes(item.n));
+    u32 bytes = 0;
+    if constexpr (!LoadA::kByThreads) bytes += load_a_.bytes(item.m);
+    if constexpr (!LoadB::kByThreads) bytes += load_b_.bytes(item.n);
+    ptx::mbarrier_arrive_expect_tx(barrier, bytes);
     const u32 shared = shared_ + stage * kStageBytes;
-    const int k = (item.first_k_tile + tile) * kConfig.block_k;
-    load_a_.copy(shared, item.m, k, barrier);
-    load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
+    const int k = first_k(item, tile);
+    if constexpr (!LoadA::kByThreads) load_a_.copy(shared, item.m, k, barrier);
+    if constexpr (!LoadB::kByThreads) load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
+  }
+  static HOTGEMM_DEVICE int first_k(const WorkItem& item, int tile) {
+    return (item.first_k_tile + tile) * kConfig.block_k;
+  }
+
+  // ---- loads by threads ----
+
+  /// Called by all threads of the loaders. While they store a k-tile, they load the next one of the item.
+  HOTGEMM_DEVICE void load() const {
+    Cursor cursor;
+    typename LoadA::Pieces a;
+    typename LoadB::Pieces b;
+    schedule_.for_each_item([&](const WorkItem& item) {
+      if (item.k_tiles == 0) return;
+      if constexpr (LoadA::kByThreads) load_a_.fetch(a, item.m, first_k(item, 0));
+      if constexpr (LoadB::kByThreads) load_b_.fetch(b, item.n, first_k(item, 0));
+      for (int tile = 0; tile < item.k_tiles; ++tile) {
+        await_empty(cursor);
+        if constexpr (kCopies) {
+          if (thread_ < kWarpSize && ptx::elect_sync()) copy_stage(cursor.stage, item, tile);
+        }
+        const u32 shared = shared_ + cursor.stage * kStageBytes;
+        if constexpr (LoadA::kByThreads) replace(load_a_, a, shared, item.m, item, tile);
+        if constexpr (LoadB::kByThreads) replace(load_b_, b, shared + kTileA.bytes(), item.n, item, tile);
+        ptx::fence_proxy_async();  // wgmma reads what this thread has stored
+        ptx::bar_warp_sync(~0u);   // all lanes have stored
+        if (thread_ % kWarpSize == 0) ptx::mbarrier_arrive(full(cursor.stage));
+        cursor.advance();
+      }
+    });
+  }
+
+  /// Stores the pieces of k-tile `tile`, and loads those of the next one.
+  template <class Load>
+  static HOTGEMM_DEVICE void replace(const Load& load, typename Load::Pieces& pieces, u32 shared, int outer,
+                                     const WorkItem& item, int tile) {
+    if (tile + 1 < item.k_tiles) {
+      load.exchange(pieces, shared, outer, first_k(item, tile + 1));
+    } else {
+      load.store(pieces, shared);
+    }
   }
 
   // ---- products ----
@@ -337,8 +395,8 @@ class WgmmaGemm {
   int thread_;
   WorkspaceArgs workspace_;
   u32 shared_;
-  typename Parts::LoadA load_a_;
-  typename Parts::LoadB load_b_;
+  LoadA load_a_;
+  LoadB load_b_;
   typename Parts::Schedule schedule_;
 };
 

@@ -2,8 +2,9 @@
 
 // The loads of family `wgmma`, which bring the tiles of an operand into the stages.
 //
-// A load is a class with the members of TensorLoad. The pipeline calls them from one thread. The pipeline itself knows
-// only the tile of an operand.
+// A load is a class with the members of TensorLoad, which the pipeline calls from one thread, or with those of
+// ThreadLoad (wgmma_thread_load.cuh), which it calls from all threads of the loaders. The pipeline itself knows only
+// the tile of an operand.
 
 #include "ptx/bulk_copy.hpp"
 #include "shared/wgmma_config.hpp"
@@ -19,6 +20,9 @@ class TensorLoad {
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
 
  public:
+  static constexpr bool kByThreads = false;
+  struct Pieces {};  // threads hold nothing
+
   /// `rank` is that of this block in its cluster.
   HOTGEMM_DEVICE TensorLoad(const WgmmaArgs& args, u32 rank) : args_(args), rank_(rank) {}
 

@@ -137,6 +137,14 @@ bool splits_k(const KernelConfig& config) {
   return std::visit(splits, config);
 }
 
+bool loads_by_threads(const KernelConfig& config) {
+  const auto loads = [](const auto& c) {
+    if constexpr (requires { c.loaders; }) return c.loaders > 0;
+    return false;
+  };
+  return std::visit(loads, config);
+}
+
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
   const auto bytes = [&](const auto& c) {
     if constexpr (requires { c.smem_bytes(traits); }) {
@@ -156,7 +164,7 @@ bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
   const Family& family = family_of(config);
   if (launch.programmatic && !family.waits_for_predecessor) return false;
   if (launch.splits > 1 && !splits_k(config)) return false;
-  return family.needs_aligned_rows || !(launch.repack_a || launch.repack_b);
+  return (family.needs_aligned_rows && !loads_by_threads(config)) || !(launch.repack_a || launch.repack_b);
 }
 
 }  // namespace hotgemm

@@ -22,6 +22,8 @@ int threads(const KernelConfig& config);
 int blocks_per_sm(const KernelConfig& config);
 /// True if several blocks compute a tile of `config`, each a part of k.
 bool splits_k(const KernelConfig& config);
+/// True if threads of the kernel load operands whose rows begin at no multiple of 16 bytes.
+bool loads_by_threads(const KernelConfig& config);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

@@ -77,7 +77,9 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
                   .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
-                  .b_is_k_major = b.k_major};
+                  .b_is_k_major = b.k_major,
+                  .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
+                  .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element);
   return maps;
 }

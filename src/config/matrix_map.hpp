@@ -26,13 +26,15 @@ struct BoxMaps {
 /// cover all rows, because the copy must write zeros beyond the last one.
 BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept;
 
-/// The tensor maps for all operands of a kernel.
+/// The tensor maps for all operands of a kernel. Those of an operand that is not copied are never encoded.
 struct MatrixMaps {
   MatrixMap a;
   MatrixMap b;
   std::optional<MatrixMap> d;  ///< set if the copy engine stores D
   bool a_is_k_major;
   bool b_is_k_major;
+  bool copies_a = true;  ///< false if threads load the operand, whose rows no map can describe
+  bool copies_b = true;
 
   TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const;
   TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;

@@ -12,7 +12,8 @@ constexpr int kRowBytes = 16;  // rows begin at multiples of it
 }  // namespace
 
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
-  const bool needs = family_of(config).needs_aligned_rows && size_bytes(problem.types.a) == kRepackElementBytes;
+  const bool needs = family_of(config).needs_aligned_rows && !loads_by_threads(config) &&
+                     size_bytes(problem.types.a) == kRepackElementBytes;
   launch.repack_a = needs && problem.hints.align_a < kRowBytes;
   launch.repack_b = needs && problem.hints.align_b < kRowBytes;
   return launch;

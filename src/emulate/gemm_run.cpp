@@ -100,11 +100,11 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda);
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
     const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major), boxes_b = box_maps(b, maps.b_is_k_major);
-    if (boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
-    if (boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
-    if (boxes_b.whole) with_maps.b = encode(*boxes_b.whole);
-    if (boxes_b.rest) with_maps.b_rest = encode(*boxes_b.rest);
-    with_maps.prefetch = prefetch_bytes(a, b, blocks);  // a programmatic launch prefetches
+    if (maps.copies_a && boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
+    if (maps.copies_a && boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
+    if (maps.copies_b && boxes_b.whole) with_maps.b = encode(*boxes_b.whole);
+    if (maps.copies_b && boxes_b.rest) with_maps.b_rest = encode(*boxes_b.rest);
+    if (maps.copies_a && maps.copies_b) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as a programmatic launch
   }
   if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
   if (const auto* run = std::get_if<void (*)(const WgmmaArgs&, const WorkspaceArgs&)>(&kernel.run)) {

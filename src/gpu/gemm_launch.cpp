@@ -119,11 +119,13 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied
     const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda), b = maps.of_b(from.b, n, k, from.ldb);
-    CUresult result = find_or_encode(driver, a, maps.a_is_k_major, last_a, last_args.a, last_args.a_rest);
+    CUresult result = CUDA_SUCCESS;
+    if (maps.copies_a) result = find_or_encode(driver, a, maps.a_is_k_major, last_a, last_args.a, last_args.a_rest);
     if (result != CUDA_SUCCESS) return result;
-    result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);
+    if (maps.copies_b) result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);
     if (result != CUDA_SUCCESS) return result;
-    if (programmatic && !copies) last_args.prefetch = prefetch_bytes(a, b, blocks);  // while the preceding kernel ends
+    // While the preceding kernel ends. A prefetch begins at a multiple of 16 bytes.
+    if (programmatic && !copies && maps.copies_a && maps.copies_b) last_args.prefetch = prefetch_bytes(a, b, blocks);
   }
   if (maps.d) {
     TensorMap no_rest;

@@ -79,6 +79,17 @@ constexpr WgmmaTiles kSplitTiles[] = {
     {Schedule::cooperative,      2, 256,  64, 128, 64},
 };
 
+/// Tiles for operands that threads load. Threads load 24 KB of a k-tile in about the time that its products take; larger
+/// tiles do not fit their registers.
+constexpr WgmmaTiles kThreadTiles[] = {
+    {Schedule::cooperative,      1,  64,  16, 128, 16},
+    {Schedule::cooperative,      2, 128,  16, 128, 16},
+    {Schedule::cooperative,      2, 256,  64,  64, 64},
+    {Schedule::split_n,          2,  64, 128, 256, 64},
+    {Schedule::cooperative,      1,  64,   8,  64,  8, true},
+    {Schedule::cooperative,      2, 128,  16, 112, 16, true},
+};
+
 /// Column counts for which every layout can use a wide swizzle.
 constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
@@ -97,6 +108,11 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  48,  96, 16, true},
     {Schedule::one_tile,         2, 128,  48,  96, 16, true},
     {Schedule::ping_pong,        2, 128, 144, 160, 16, true},
+};
+constexpr WgmmaTiles kThreadAnchors[] = {
+    {Schedule::cooperative,      1,  64,  64, 128, 64},
+    {Schedule::cooperative,      2, 128,  64,  64, 64},
+    {Schedule::cooperative,      1,  64,  16,  32, 16, true},
 };
 constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::one_tile,         1,  64,  32,  64, 32},
@@ -144,7 +160,8 @@ constexpr bool are_legal(const auto& lines) {
   return are;
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
-                  are_legal(kSplitTiles) && are_legal(kSplitAnchors),
+                  are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kThreadTiles) &&
+                  are_legal(kThreadAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -190,6 +207,28 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
   }
 }
 
+/// The stages of configs whose threads load. The loads on the way are in registers, so that few stages suffice; L1,
+/// which needs what they leave of shared memory, holds lines between two loads of them.
+constexpr int kThreadStageElements[] = {256, 384};  // along k
+
+void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
+  for (config.loaders = 1; config.loaders <= 2; ++config.loaders) {
+    for (const int block_k : {64, 128}) {
+      config.block_k = block_k;
+      for (config.blocks_per_sm = 1; config.blocks_per_sm <= 3; ++config.blocks_per_sm) {
+        for (const int elements : kThreadStageElements) {
+          config.stages = elements / block_k;
+          if (is_legal(config, traits, hopper())) menu.push_back(config);
+        }
+      }
+    }
+  }
+}
+
+bool has_aligned_rows(const GemmTraits& traits) {
+  return std::min(traits.vec_a, traits.vec_b) * size_bytes(traits.element) == kChunkBytes;
+}
+
 }  // namespace
 
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
@@ -202,6 +241,12 @@ std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
       });
     }
   };
+  if (!has_aligned_rows(traits)) {
+    for (const WgmmaTiles& tiles : kThreadTiles) {
+      for_each_tile(tiles, [&](const WgmmaConfig& config) { append_thread_loads(config, traits, menu); });
+    }
+    return menu;
+  }
   append(kWgmmaTiles, false);
   append(kTransposedTiles, false);
   append(kSplitTiles, true);
@@ -220,6 +265,11 @@ std::vector<WgmmaConfig> wgmma_anchors() {
       if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
         anchors.push_back(config);
       }
+    });
+  }
+  for (const WgmmaTiles& tiles : kThreadAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      for (config.loaders = 1; config.loaders <= 2; ++config.loaders) anchors.push_back(config);
     });
   }
   for (const WgmmaTiles& tiles : kSplitAnchors) {

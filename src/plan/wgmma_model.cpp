@@ -26,8 +26,11 @@ constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data
 constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
 constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
 constexpr double kOneTileCycles = 270;   // least time for a k-tile if the multiplying warps also copy
-constexpr double kUnboundShare = 0.02;   // share of all units' time added to the slowest unit's: contention, power
-constexpr double kBlockCycles = 300;     // start of a block, in addition to its first copies
+constexpr double kOddLoads = 3.5;   // cycles of the load-store units for 128 bytes that threads move, if accesses may
+constexpr double kEvenLoads = 3.0;  // have 2 bytes, and if they have more
+constexpr double kThreadCycles = 700;      // from the loads of a k-tile by threads to its stores
+constexpr double kUnboundShare = 0.02;     // share of all units' time added to the slowest unit's: contention, power
+constexpr double kBlockCycles = 300;       // start of a block, in addition to its first copies
 constexpr double kPersistentCycles = 500;  // the same for a block with a producer
 constexpr double kTurnoverCycles = 1500;   // from the end of a block to the start of the next one on its SM
 constexpr double kTileCycles = 300;        // from one tile to the next, until all consumers have changed over
@@ -95,25 +98,34 @@ double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k,
   return rows * tile.slabs() * row * (1 - kClusterSaves * (1 - 1.0 / sharers));
 }
 
+/// Cycles of the load-store units for a k-tile of an operand that threads load; 0 for any other. If rows begin at odd
+/// elements, half of them take two loads for each word.
+double load_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec) {
+  if (!c.loads_by_threads(t, vec)) return 0;
+  return tile.bytes() / kSharedBytes * (vec == 1 ? kOddLoads : kEvenLoads);
+}
+
 /// Cycles of the copy engine and of L2. Elements beyond the edges of the matrices are not read from L2.
 double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, double sms) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
   const double asked = (m + n - kClusterSaves * saved) * c.block_k * 2;
-  const double engine =
-      engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n) + engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m);
+  const double engine = (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n)) +
+                        (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m));
   return std::max(engine, asked / (kL2TotalBytes / sms));
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles) {
-  const double tensor = tensor_cycles(c, t), shared = shared_cycles(c, t), copy = copy_cycles(c, t, p, waves.sms);
+  const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a) + load_cycles(c, t, c.b_tile(t), t.vec_b);
+  const double tensor = tensor_cycles(c, t), shared = shared_cycles(c, t) + loads;
+  const double copy = copy_cycles(c, t, p, waves.sms);
   // The first copies arrive together after one latency. The others arrive in turns, each with as many copies as are in
   // flight at once.
   const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - kHeldStages);
   const double latency = (kLatencyCycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
-  const double issue = c.one_tile ? kOneTileCycles / waves.concurrent : 0;
+  const double issue = (c.one_tile ? kOneTileCycles : c.loaders > 0 ? kThreadCycles : 0) / waves.concurrent;
   const double bound = std::max({tensor, shared, copy, latency, issue});
   const double waits = kWaitCycles / (c.readers() * waves.concurrent);
   return (bound + kUnboundShare * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + kClusterShare : 1) + waits;

@@ -48,14 +48,14 @@ std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Wo
   return rows;
 }
 
-/// The configs that read the operands as they are, and those that read them repacked. For rows that are not aligned the
-/// model errs by more between the two ways than within one.
-std::pair<std::vector<KernelConfig>, std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& configs,
-                                                                       const Workload& problem) {
-  std::pair<std::vector<KernelConfig>, std::vector<KernelConfig>> ways;
+/// The configs by the way in which they read operands: as they are, by threads of family wgmma, and repacked. Ways that
+/// no config takes are left out. For rows that are not aligned the model errs by more between the ways than within one.
+std::vector<std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& configs, const Workload& problem) {
+  std::vector<std::vector<KernelConfig>> ways(3);
   for (const KernelConfig& config : configs) {
-    (repacks(with_repacks({}, config, problem)) ? ways.second : ways.first).push_back(config);
+    ways[repacks(with_repacks({}, config, problem)) ? 2 : loads_by_threads(config) ? 1 : 0].push_back(config);
   }
+  std::erase_if(ways, [](const std::vector<KernelConfig>& way) { return way.empty(); });
   return ways;
 }
 
@@ -137,10 +137,9 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong. A sixth goes to kernels that save energy, where the power cap may set the clock.
   if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
-  const auto [as_they_are, repacked] = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem);
-  const int share = as_they_are.empty() || repacked.empty() ? count / 4 : count / 8;
-  for (const std::vector<KernelConfig>& way : {as_they_are, repacked}) {
-    add(way, static_cast<int>(std::ssize(chosen)) + share);
+  const auto ways = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem);
+  for (const std::vector<KernelConfig>& way : ways) {
+    add(way, static_cast<int>(std::ssize(chosen)) + count / (ways.size() == 1 ? 4 : 8));
   }
   const std::vector<KernelConfig> all = affordable(candidates(problem, arch));
   add(frugal(all, problem, device, count / 6), static_cast<int>(std::ssize(chosen)) + count / 6);

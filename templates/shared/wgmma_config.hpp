@@ -5,6 +5,7 @@
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tensor_map.hpp"
+#include "shared/thread_pieces.hpp"
 #include "shared/tile_layout.hpp"
 #include "shared/wgmma_descriptor.hpp"
 
@@ -51,6 +52,7 @@ struct WgmmaConfig {
   int blocks_per_sm = 1;
   bool transposed = false;
   bool split_k = false;
+  int loaders = 0;
 
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
@@ -83,10 +85,21 @@ struct WgmmaConfig {
     visit(AddedField{"split_k", "sk", FieldKind::tile,
                      "1: blocks divide k among them, and add their sums by way of a workspace", 0, 0},
           config.split_k);
+    visit(AddedField{"loaders", "th", FieldKind::pipeline,
+                     "warpgroups whose threads load operands with ragged rows, 0: the copy engine loads everything", 0,
+                     0},
+          config.loaders);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
-  constexpr int threads() const { return (consumers + (one_tile ? 0 : 1)) * kWarpgroupThreads; }
+  constexpr int threads() const { return (consumers + producers()) * kWarpgroupThreads; }
+  /// The warpgroups that bring operands, and the first thread of the consumers behind them.
+  constexpr int producers() const { return one_tile ? 0 : max_of(loaders, 1); }
+  constexpr int loader_warps() const { return loaders * (kWarpgroupThreads / ThreadPieces::kLanes); }
+  /// True if threads load the operand, whose accesses are `vec` elements wide. The copy engine loads any other operand.
+  constexpr bool loads_by_threads(const GemmTraits& t, int vec) const {
+    return loaders > 0 && vec * size_bytes(t.element) != kChunkBytes;
+  }
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
@@ -152,13 +165,20 @@ struct WgmmaConfig {
     return consumer_m() * consumer_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
   }
   /// True if the producer gives registers to two or three consumers after the start.
-  constexpr bool moves_registers() const { return !one_tile && consumers > 1; }
+  constexpr bool moves_registers() const { return !one_tile && consumers > 1 && loaders == 0; }
   /// True if two consumers need so many registers that the producer keeps only 24.
   constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
   constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
   constexpr int consumer_registers() const {
     if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
+  }
+  /// The registers of a loader that hold elements on their way from global to shared memory: those of a k-tile.
+  constexpr int loader_registers(const GemmTraits& t) const {
+    const auto of = [&](const WgmmaTile& tile, int vec) {
+      return loads_by_threads(t, vec) ? ThreadPieces{tile, vec, loader_warps()}.registers() : 0;
+    };
+    return of(a_tile(t), t.vec_a) + of(b_tile(t), t.vec_b);
   }
 
  private:
@@ -187,11 +207,24 @@ constexpr bool can_share(const WgmmaTile& tile, int sharers) {
   return tile.rows() % (box.y * sharers) == 0 && box.y % 8 == 0;
 }
 
+/// True if the threads of `c` can load the operand with tile `tile`, or the copy engine does.
+constexpr bool can_load(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec) {
+  return !c.loads_by_threads(t, vec) || ThreadPieces{tile, vec, c.loader_warps()}.is_sound();
+}
+constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
+  if (c.loaders == 0) return true;
+  if (c.loaders < 0 || c.loaders > 2 || c.one_tile || c.split_k || c.ping_pong || c.cluster() > 1) return false;
+  if (!c.loads_by_threads(t, t.vec_a) && !c.loads_by_threads(t, t.vec_b)) return false;  // nothing to do for threads
+  if (!can_load(c, t, c.a_tile(t), t.vec_a) || !can_load(c, t, c.b_tile(t), t.vec_b)) return false;
+  constexpr int kOthers = 48;                                        // addresses and loop state
+  return c.loader_registers(t) + kOthers <= c.consumer_registers();  // all threads have the same share
+}
+
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
-  if (t.vec_a * size_bytes(t.element) != kChunkBytes || t.vec_b != t.vec_a) return false;  // as tensor maps need it
+  if (c.loaders == 0 && min_of(t.vec_a, t.vec_b) * size_bytes(t.element) != kChunkBytes) return false;  // tensor maps
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
@@ -209,6 +242,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!columns.k_major && c.instruction_n() % columns.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
+  if (!has_legal_loaders(c, t)) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).

@@ -12,6 +12,9 @@ constexpr GemmTraits kWide{.op_a = Op::n, .op_b = Op::n};
 constexpr GemmTraits kKMajor{.accumulator = DType::f16, .op_a = Op::n, .op_b = Op::t, .vec_d = 1};
 constexpr GemmTraits kTransposed{.op_a = Op::t, .op_b = Op::t, .reads_c = true, .vec_d = 2};
 constexpr GemmTraits kReadsC{.op_a = Op::n, .op_b = Op::n, .reads_c = true};
+constexpr GemmTraits kRagged{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1};
+constexpr GemmTraits kRaggedB{.op_a = Op::n, .op_b = Op::t, .vec_a = 8, .vec_b = 1};
+constexpr GemmTraits kRaggedWide{.element = DType::bf16, .op_a = Op::t, .op_b = Op::t, .vec_a = 4, .vec_b = 2};
 constexpr GemmTraits kOuterMajor{.element = DType::bf16, .op_a = Op::t, .op_b = Op::n, .reads_c = true};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
@@ -23,6 +26,7 @@ constexpr WgmmaConfig kManyRows{.block_m = 72, .block_n = 128, .block_k = 64, .c
 constexpr WgmmaConfig kFewRows{.block_m = 24, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
 constexpr WgmmaConfig kSplitWide{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2, .split_k = true};
+constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -43,6 +47,9 @@ const GemmKernel kKernels[] = {
     kernel<kKMajor, kFewRows>(),
     kernel<kTransposed, kSplit>(),
     kernel<kKMajor, kSplitWide>(),
+    kernel<kRagged, kLoads>(),
+    kernel<kRaggedB, kLoads>(),
+    kernel<kRaggedWide, kLoads>(),
 };
 // clang-format on
 

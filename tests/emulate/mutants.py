@@ -150,7 +150,7 @@ MUTANTS = {
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", " + load_b_.bytes(item.n));", ");"),
+        "wgmma.cuh", "    if constexpr (!LoadB::kByThreads) bytes += load_b_.bytes(item.n);\n", ""),
     "wgmma_last_rows_by_whole_boxes": ("wgmma_load.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
     "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
     "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(rows, 0) *", "rows *"),
@@ -311,6 +311,25 @@ MUTANTS = {
         "wgmma_split.cuh", "if (at.row >= args_.m ||", "if (at.row > args_.m ||"),
     "wgmma_split_pair_beyond_the_edge": (
         "wgmma_split.cuh", "const bool has_both = at.col + 1 < args_.n;", "const bool has_both = true;"),
+    # ---- family wgmma: loads by threads ----
+    "wgmma_threads_no_proxy_fence": (
+        "wgmma.cuh", "        ptx::fence_proxy_async();  // wgmma reads what this thread has stored\n", ""),
+    "wgmma_threads_arrive_for_others": (
+        "wgmma.cuh", "        ptx::bar_warp_sync(~0u);   // all lanes have stored\n", ""),
+    "wgmma_threads_one_arrival_for_all_warps": (
+        "wgmma.cuh", "kConfig.loader_warps() + (kCopies ? 1 : 0)", "max_of(kConfig.loaders, kCopies ? 1 : 0)"),
+    "wgmma_threads_load_the_same_k_tile_again": (
+        "wgmma.cuh", "first_k(item, tile + 1));", "first_k(item, tile));"),
+    "wgmma_threads_wrong_shift": (
+        "wgmma_thread_load.cuh", "piece[0] | piece[1] << 16", "piece[1] | piece[0] << 16"),
+    "wgmma_threads_no_zeros_at_the_end_of_k": ("wgmma_thread_load.cuh", "for (u32& word : piece) word = 0;", ""),
+    "wgmma_threads_read_beyond_the_row": (
+        "wgmma_thread_load.cuh", "if (left >= 2) piece[1] =", "if (left >= 1) piece[1] ="),
+    "wgmma_threads_rows_beyond_the_end": ("wgmma_thread_load.cuh", "i * kLayout.step() < rows ?", "i * kLayout.step() <= rows ?"),
+    "wgmma_threads_odd_rows_taken_for_even": (
+        "wgmma_thread_load.cuh", "static_cast<u64>(row_ * ld())) & 1) != 0;", "static_cast<u64>(row_ * ld())) & 1) > 1;"),
+    "wgmma_threads_rows_between_not_swizzled": (
+        "shared/thread_pieces.hpp", "first ^ (kSwizzleRows / 2 * kChunkBytes) : first", "first : first"),
     # ---- family wmma ----
     "wmma_tile_overwritten_while_it_is_read": ("wmma.cuh", "      ptx::bar_sync();  // the tile before has been read\n", ""),
     "wmma_products_before_the_tile_is_there": (

@@ -37,9 +37,18 @@ GemmTraits traits_in_turn(std::size_t turn, bool reads_c) {
   return make_traits(kTensorTypes[turn % std::size(kTensorTypes)], kLayouts[turn % std::size(kLayouts)], reads_c);
 }
 
+/// The same with rows of A, of B or of both that only threads can load, at each width.
+GemmTraits ragged_traits_in_turn(std::size_t turn, bool reads_c) {
+  constexpr std::array<std::array<int, 2>, 6> kWidths = {{{1, 1}, {1, 8}, {8, 1}, {2, 1}, {4, 4}, {8, 2}}};
+  GemmTraits traits = traits_in_turn(turn, reads_c);
+  traits.vec_a = kWidths[turn % kWidths.size()][0];
+  traits.vec_b = kWidths[turn % kWidths.size()][1];
+  return traits;
+}
+
 /// The fields that determine how registers are divided.
-std::array<int, 6> kind_of(const WgmmaConfig& c) {
-  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm, c.transposed};
+std::array<int, 7> kind_of(const WgmmaConfig& c) {
+  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm, c.transposed, c.loaders};
 }
 
 TEST_F(WgmmaCompile, EveryAnchor) {
@@ -47,8 +56,11 @@ TEST_F(WgmmaCompile, EveryAnchor) {
   std::size_t turn = 0;
   for (const WgmmaConfig& anchor : wgmma_anchors()) {
     for (std::size_t i = 0; i < std::size(kLayouts); ++i) {
-      const GemmTraits traits = traits_in_turn(turn, turn / std::size(kLayouts) % 2 == 1);
+      const bool reads_c = turn / std::size(kLayouts) % 2 == 1;
+      const GemmTraits traits =
+          anchor.loaders > 0 ? ragged_traits_in_turn(turn, reads_c) : traits_in_turn(turn, reads_c);
       ++turn;
+      if (anchor.loaders > 0 && !is_legal(anchor, traits, arch_limits("sm_90a"))) continue;  // too many registers
       if (anchor.split_k && traits.accumulator != DType::f32) continue;  // such sums are not divided
       ASSERT_TRUE(is_legal(anchor, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(anchor));
       cases.push_back(wgmma_case(anchor, traits));
@@ -63,7 +75,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
   for (const Layout& layout : kLayouts) {
     for (const bool reads_c : {false, true}) {
       const GemmTraits traits = make_traits({DType::bf16, DType::f32}, layout, reads_c);
-      std::map<std::array<int, 6>, WgmmaConfig> largest;
+      std::map<std::array<int, 7>, WgmmaConfig> largest;
       for (const WgmmaConfig& config : wgmma_menu(traits)) {
         WgmmaConfig& most = largest.try_emplace(kind_of(config), config).first->second;
         if (config.accumulator_registers(traits) > most.accumulator_registers(traits)) most = config;
@@ -84,6 +96,24 @@ TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
     for (std::size_t i = turn * 31 % kStep; i < menu.size(); i += kStep) cases.push_back(wgmma_case(menu[i], traits));
   }
   ASSERT_GE(cases.size(), 36U);
+  compile(cases);
+}
+
+TEST_F(WgmmaCompile, TheMostRegistersOfThreadsThatLoad) {
+  std::vector<MatrixCase> cases;
+  for (std::size_t turn = 0; turn < 24; ++turn) {
+    const GemmTraits traits = ragged_traits_in_turn(turn, turn % 5 == 0);
+    std::map<std::array<int, 7>, WgmmaConfig> fullest;
+    const auto registers = [&](const WgmmaConfig& c) {
+      return c.loader_registers(traits) * 1000 + c.accumulator_registers(traits);
+    };
+    for (const WgmmaConfig& config : wgmma_menu(traits)) {
+      WgmmaConfig& most = fullest.try_emplace(kind_of(config), config).first->second;
+      if (registers(config) > registers(most)) most = config;
+    }
+    ASSERT_GE(fullest.size(), 6U);
+    for (const auto& [kind, config] : fullest) cases.push_back(wgmma_case(config, traits));
+  }
   compile(cases);
 }
 

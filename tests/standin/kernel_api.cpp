@@ -99,7 +99,7 @@ MapContents read_maps(Ledger& ledger, const Function& function, const char* name
 }
 
 /// A launch that may start early prefetches small operands into L2, in whole chunks of 16 bytes. Other launches
-/// prefetch nothing, nor do those that read what has just been repacked.
+/// prefetch nothing, nor do those that read what has just been repacked, or rows that threads load.
 void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
                      const MapContents& a, const MapContents& b) {
   const bool is_small = a.bytes + b.bytes <= 64 << 10;
@@ -107,23 +107,34 @@ void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape
   const auto is_copy = [&](const MapContents& matrix) {
     return matrix.address != 0 && std::ranges::find(ledger.copies, matrix.address) != ledger.copies.end();
   };
-  const bool brings = shape.programmatic && !is_copy(a) && !is_copy(b) && (of_a > 0 || of_b > 0 || is_small);
+  const ExpectedBoxes& boxes = *function.kernel.gemm.boxes;
+  const bool has_maps = boxes.copies_a && boxes.copies_b;
+  const bool brings =
+      shape.programmatic && has_maps && !is_copy(a) && !is_copy(b) && (of_a > 0 || of_b > 0 || is_small);
   expect(ledger, of_a == (brings ? a.bytes / 16 * 16 : 0) && of_b == (brings ? b.bytes / 16 * 16 : 0), function,
          "prefetches " + std::to_string(of_a) + " and " + std::to_string(of_b) + " bytes");
 }
 
-/// Reads the arguments of a kernel that gets A and B as tensor maps (unused if k = 0), and D as an address and perhaps
-/// as a tensor map.
+/// Reads the arguments of a kernel that gets A and B as tensor maps (unused if k = 0) unless its threads load them, and
+/// D as an address and perhaps as a tensor map.
 GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
   MapContents a, b;
   if (gemm.k > 0) {
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
-    a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.boxes->a, a_as_is ? gemm.m : gemm.k,
-                  a_as_is ? gemm.k : gemm.m);
-    b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.boxes->b, b_as_is ? gemm.k : gemm.n,
-                  b_as_is ? gemm.n : gemm.k);
+    if (kernel.boxes->copies_a) {
+      a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.boxes->a, a_as_is ? gemm.m : gemm.k,
+                    a_as_is ? gemm.k : gemm.m);
+    } else {
+      a = {gemm.a, gemm.lda, 0};
+    }
+    if (kernel.boxes->copies_b) {
+      b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.boxes->b, b_as_is ? gemm.k : gemm.n,
+                    b_as_is ? gemm.n : gemm.k);
+    } else {
+      b = {gemm.b, gemm.ldb, 0};
+    }
     gemm.lda = a.ld;
     gemm.ldb = b.ld;
     expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");

@@ -120,6 +120,8 @@ void add_family(const WgmmaConfig& config, GemmKernel& kernel) {
   kernel.splits_k = config.split_k;
   kernel.boxes = {expected_box(config.a_box(kernel.traits), config.a_tile(kernel.traits)),
                   expected_box(config.b_box(kernel.traits), config.b_tile(kernel.traits)), std::nullopt};
+  kernel.boxes->copies_a = !config.loads_by_threads(kernel.traits, kernel.traits.vec_a);
+  kernel.boxes->copies_b = !config.loads_by_threads(kernel.traits, kernel.traits.vec_b);
   if (config.stores_in_bulk(kernel.traits)) kernel.boxes->d = {64, 16, CU_TENSOR_MAP_SWIZZLE_128B};
 }
 

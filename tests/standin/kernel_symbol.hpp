@@ -21,6 +21,8 @@ struct ExpectedBox {
 struct ExpectedBoxes {
   ExpectedBox a, b;
   std::optional<ExpectedBox> d;  ///< only for kernels whose D the copy engine stores
+  bool copies_a = true;          ///< false: threads load the operand, and it has no map
+  bool copies_b = true;
 };
 
 /// The properties in the name of a GEMM kernel, "hotgemm_<config>_<traits>".

@@ -24,18 +24,19 @@ class RepackLaunchTest : public RuntimeTest {
     return c;
   }
   /// A plan with this config and launch, which a record for the case selects.
-  Plan plan_of(const GemmCase& c, LaunchConfig launch = {2, false}, std::int64_t workspace_bytes = 16 << 20) {
+  Plan plan_of(const GemmCase& c, LaunchConfig launch = {2, false}, std::int64_t workspace_bytes = 16 << 20,
+               const WgmmaConfig& config = kAlone) {
     ContextOptions how = options(Policy::estimate);
     how.workspace_bytes = workspace_bytes;
     context_.emplace(how);
     Engine& engine = impl_of(*context_).engine();
-    launch = with_repacks(launch, kAlone, c.described());
+    launch = with_repacks(launch, config, c.described());
     engine.database.add({.problem = c.described(),
-                         .config = kAlone,
+                         .config = config,
                          .launch = launch,
                          .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
                          .environment = impl_of(*context_).current().environment(),
-                         .template_digest = engine.template_digest(kAlone)});
+                         .template_digest = engine.template_digest(config)});
     return context_->plan(c.described());
   }
   void expect_right_by(const Plan& plan, const GemmCase& c) {
@@ -105,6 +106,26 @@ TEST_F(RepackLaunchTest, WithoutWorkspaceAnotherKernelRuns) {
   EXPECT_NE(plan.config(), to_string(KernelConfig(kAlone)));
   EXPECT_EQ(plan.workspace_bytes(), 0u);
   expect_right_by(plan, c);
+  EXPECT_EQ(copies(), 0u);
+}
+
+TEST_F(RepackLaunchTest, ThreadsThatLoadNeedNoCopyAndNoWorkspace) {
+  constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3, .loaders = 1};
+  std::int64_t k = 67;
+  for (const Op op : {Op::n, Op::t}) {
+    for (const bool programmatic : {false, true}) {
+      for (const int offset_a : {0, 1}) {  // the copy engine loads an aligned A
+        GemmCase c = ragged(40, 41, k += 2);
+        c.problem.op_a = c.problem.op_b = op;
+        c.set_tight_ld(1);
+        if (offset_a == 0) c.lda = (c.lda + 7) / 8 * 8, c.offset_a = 0;
+        const Plan plan = plan_of(c, {2, false, programmatic}, 0, kLoads);
+        EXPECT_EQ(plan.config(), to_string(KernelConfig(kLoads)));
+        EXPECT_EQ(plan.workspace_bytes(), 0u);
+        expect_right_by(plan, c);
+      }
+    }
+  }
   EXPECT_EQ(copies(), 0u);
 }
 

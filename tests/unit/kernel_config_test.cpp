@@ -190,6 +190,23 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
   EXPECT_FALSE(is_legal(WgmmaConfig{}, GemmTraits{.vec_a = 4}, arch)) << "tensor maps need 16 bytes";
   EXPECT_FALSE(is_legal(WgmmaConfig{}, GemmTraits{.vec_b = 4}, arch));
   EXPECT_TRUE(is_legal(WgmmaConfig{}, GemmTraits{.vec_d = 1}, arch));
+  const auto loads = [&](auto&& change, int vec_a, int vec_b) {
+    WgmmaConfig config{.block_m = 128, .block_n = 64, .loaders = 2};
+    change(config);
+    return is_legal(config, GemmTraits{.op_b = Op::n, .vec_a = vec_a, .vec_b = vec_b}, arch);
+  };
+  for (const int vec : {1, 2, 4}) EXPECT_TRUE(loads([](WgmmaConfig&) {}, vec, vec)) << vec;
+  EXPECT_TRUE(loads([](WgmmaConfig&) {}, 8, 1) && loads([](WgmmaConfig&) {}, 1, 8));
+  EXPECT_FALSE(loads([](WgmmaConfig&) {}, 8, 8)) << "the copy engine can load both";
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.loaders = 3; }, 1, 1));
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.loaders = -1; }, 1, 1));
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.one_tile = true; }, 1, 1)) << "it has no producer";
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.cluster_m = 2; }, 1, 1)) << "threads write to their own block";
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.ping_pong = true; }, 1, 1));
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.split_k = true; }, 1, 1));
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.block_n = 32; }, 1, 1)) << "rows of B of less than 128 bytes";
+  EXPECT_TRUE(loads([](WgmmaConfig& c) { c.block_n = 32; }, 1, 8));
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.block_k = 128, c.stages = 2; }, 1, 1)) << "registers of a k-tile";
   EXPECT_FALSE(is_legal(WgmmaConfig{}, make_traits({DType::f32, DType::f32}, {}, false, 4), arch));
 }
 

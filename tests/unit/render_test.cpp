@@ -39,6 +39,7 @@ constexpr GoldenCase kGolden[] = {
     {"wgmma_m128_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "8 8 8 nn f16 acc=f16"},
     {"wgmma_m72_n128_k64_c2_sn1_pp0_o0_s4_cm1_cn1_b1_t1", "8 8 8 nn bf16 beta=1"},
     {"wgmma_m128_n64_k64_c2_sn0_pp0_o1_s6_cm1_cn1_b1_sk1", "8 8 8 nt f16"},
+    {"wgmma_m128_n64_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1_th2", "8 8 8 nn f16 align=2,16,2"},
     {"wmma_m128_n128_k16_wm4_wn2_fm16_s1_a0_p0_b1", "8 8 8 nn f16 acc=f16"},
     {"wmma_m128_n128_k16_wm2_wn4_fm32_s2_a1_p1_b1", "8 8 8 tt bf16 align=16,4,2 beta=1"},
     {"fma_m128_n128_k8_tm8_tn8_s2_v4_p1_x1_a0_b1", "8 8 8 nn f32"},

@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kArch = "sm_90a";
 
 bool is_wgmma(const KernelConfig& config) { return family_of(config).name == "wgmma"; }
+bool reads_aligned_rows(const KernelConfig& config) { return is_wgmma(config) && !loads_by_threads(config); }
 
 Workload workload(const char* text) { return parse_workload(text); }
 
@@ -129,11 +130,12 @@ TEST(Repack, WorkspaceHoldsTheCopies) {
   EXPECT_EQ(repacked_bytes(StoredShape{.rows = 3, .cols = 13}), 256u);  // 96, in whole alignments
 }
 
-TEST(Repack, MenusHaveKernelsOfBothWaysForUnalignedRows) {
+TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {
   for (const char* text : {"512 512 512 nn f16 align=2", "512 512 512 tt bf16 align=8,16,16"}) {
     for (const auto& configs :
          {candidates(workload(text), arch_limits(kArch)), anchors(workload(text), arch_limits(kArch))}) {
-      EXPECT_TRUE(std::ranges::any_of(configs, is_wgmma)) << text;
+      EXPECT_TRUE(std::ranges::any_of(configs, reads_aligned_rows)) << text;
+      EXPECT_TRUE(std::ranges::any_of(configs, loads_by_threads)) << text;
       EXPECT_FALSE(std::ranges::all_of(configs, is_wgmma)) << text;
       std::vector<KernelConfig> unique;
       for (const KernelConfig& config : configs) {
@@ -172,17 +174,19 @@ TEST(Repack, RastersAndChoicesRepack) {
   ASSERT_EQ(one_tile.size(), 1u);
   EXPECT_EQ(to_string(one_tile.front()), "r1mp_xab");
   for (const Candidate& candidate : pick_candidates(problem, device, 40)) {
-    EXPECT_EQ(candidate.launch.repack_b, is_wgmma(candidate.config)) << to_string(candidate.config);
+    EXPECT_EQ(candidate.launch.repack_b, reads_aligned_rows(candidate.config)) << to_string(candidate.config);
   }
 }
 
-TEST(Repack, SearchTriesBothWays) {
+TEST(Repack, SearchTriesEveryWay) {
   const DeviceInfo device = nominal_device(kArch);
   for (const char* text : {"2048 512 13 nn f16 align=2", "4095 4095 4095 nn f16 align=2"}) {
     const std::vector<Candidate> rows = pick_candidates(workload(text), device, 24);
     const auto repacked = std::ranges::count_if(rows, [](const Candidate& c) { return repacks(c.launch); });
+    const auto by_threads = std::ranges::count_if(rows, [](const Candidate& c) { return loads_by_threads(c.config); });
     EXPECT_GE(repacked, 3) << text;
-    EXPECT_GE(std::ssize(rows) - repacked, 3) << text;
+    EXPECT_GE(by_threads, 3) << text;
+    EXPECT_GE(std::ssize(rows) - repacked - by_threads, 3) << text;
   }
 }
 
@@ -191,7 +195,8 @@ TEST(Repack, SearchTriesNothingThatIsNotAffordable) {
   const Workload problem = workload("4095 4095 4095 nn f16 align=2");
   const std::vector<Candidate> rows = pick_candidates(problem, nominal_device(kArch), 24, nullptr, {}, none);
   EXPECT_EQ(rows.size(), 24u);
-  for (const Candidate& row : rows) EXPECT_FALSE(is_wgmma(row.config)) << to_string(row.config);
+  for (const Candidate& row : rows) EXPECT_FALSE(reads_aligned_rows(row.config)) << to_string(row.config);
+  EXPECT_TRUE(std::ranges::any_of(rows, [](const Candidate& row) { return loads_by_threads(row.config); }));
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "plan/wgmma_menu.hpp"
 
+#include "config/traits.hpp"
+
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,8 +39,45 @@ TEST(WgmmaMenu, IsLegalDistinctAndOfSomeThousand) {
   });
 }
 
-TEST(WgmmaMenu, IsEmptyWhereTensorMapsAreNotToBeHad) {
-  EXPECT_TRUE(wgmma_menu(make_traits(kTensorTypes[0], kLayouts[0], false, 4)).empty());
+/// All widths of A and B of which at least one is ragged.
+void for_each_ragged_traits(const std::function<void(const GemmTraits&)>& use) {
+  for_each_traits([&](GemmTraits traits) {
+    for (const int vec_a : {1, 2, 4, 8}) {
+      for (const int vec_b : {1, 2, 4, 8}) {
+        traits.vec_a = vec_a;
+        traits.vec_b = vec_b;
+        if (std::min(vec_a, vec_b) < 8) use(traits);
+      }
+    }
+  });
+}
+
+TEST(WgmmaMenu, HasThreadsThatLoadForRaggedRows) {
+  for_each_ragged_traits([](const GemmTraits& traits) {
+    std::set<std::string> names;
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    for (const WgmmaConfig& config : menu) {
+      const std::string name = to_string(KernelConfig(config));
+      ASSERT_TRUE(is_legal(config, traits, arch_limits("sm_90a")) && config.loaders > 0) << name;
+      ASSERT_TRUE(names.insert(name).second) << name << " twice";
+    }
+    EXPECT_GE(names.size(), 60U);
+    EXPECT_LE(names.size(), 1000U);
+    for (const int loaders : {1, 2}) {
+      EXPECT_TRUE(contains(menu, [&](const WgmmaConfig& c) { return c.loaders == loaders && c.transposed; }));
+      EXPECT_TRUE(contains(menu, [&](const WgmmaConfig& c) { return c.loaders == loaders && !c.transposed; }));
+    }
+    int anchors = 0;
+    for (const WgmmaConfig& anchor : wgmma_anchors()) {
+      if (!is_legal(anchor, traits, arch_limits("sm_90a"))) continue;
+      ++anchors;
+      ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
+    }
+    EXPECT_GE(anchors, 3) << to_string(traits);
+  });
+}
+
+TEST(WgmmaMenu, IsEmptyForOtherTypes) {
   EXPECT_TRUE(wgmma_menu(make_traits({DType::f32, DType::f32}, kLayouts[0], false, 4)).empty());
 }
 
@@ -45,6 +85,7 @@ TEST(WgmmaMenu, HoldsEveryAnchor) {
   for_each_traits([](const GemmTraits& traits) {
     const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
     for (const WgmmaConfig& anchor : wgmma_anchors()) {
+      if (anchor.loaders > 0) continue;                                  // the copy engine loads aligned rows
       if (anchor.split_k && traits.accumulator != DType::f32) continue;  // such sums are not divided
       ASSERT_TRUE(is_legal(anchor, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(anchor));
       ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));

@@ -38,6 +38,20 @@ inline constexpr WgmmaConfig kTransposedConfigs[] = {
     {.block_m = 48,  .block_n = 64,  .block_k = 64,  .consumers = 3, .stages = 4, .transposed = true},
     {.block_m = 128, .block_n = 192, .block_k = 64,  .consumers = 3, .split_n = true, .stages = 2, .transposed = true},
 };
+/// Configs whose threads load ragged operands: one and two warpgroups of them, deep k-tiles, two slabs of either kind.
+struct ThreadLoads {
+  WgmmaConfig config;
+  int vec_a, vec_b;  ///< 8: the copy engine loads the operand
+};
+inline constexpr ThreadLoads kThreadLoads[] = {
+    {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .loaders = 1}, 1, 1},
+    {{.block_m = 128, .block_n = 64,  .block_k = 64,  .consumers = 2, .stages = 2, .loaders = 2}, 1, 8},
+    {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 1, .stages = 2, .loaders = 2}, 8, 1},
+    {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 3, .loaders = 1}, 4, 2},
+    {{.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .stages = 2, .blocks_per_sm = 2, .loaders = 1}, 2, 4},
+    {{.block_m = 16,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .transposed = true, .loaders = 1}, 8, 1},
+    {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 2, .transposed = true, .loaders = 2}, 1, 4},
+};
 /// Access width for C and D, and whether C is read. Each config takes the next one for each layout.
 struct WgmmaAccess {
   int vec_d;
@@ -47,13 +61,16 @@ inline constexpr WgmmaAccess kWgmmaAccesses[] = {{8, false}, {8, true}, {4, fals
 // clang-format on
 
 /// Adds the kernel if it is legal.
-template <DType kElement, DType kAccumulator, int kLayout, WgmmaAccess kAccess, WgmmaConfig kConfig>
+template <DType kElement, DType kAccumulator, int kLayout, WgmmaAccess kAccess, WgmmaConfig kConfig, int kVecA = 8,
+          int kVecB = 8>
 void add_wgmma_kernel(std::vector<GemmKernel>& kernels) {
   constexpr GemmTraits kTraits{.element = kElement,
                                .accumulator = kAccumulator,
                                .op_a = kLayout / 2 == 0 ? Op::n : Op::t,
                                .op_b = kLayout % 2 == 0 ? Op::n : Op::t,
                                .reads_c = kAccess.reads_c,
+                               .vec_a = kVecA,
+                               .vec_b = kVecB,
                                .vec_d = kAccess.vec_d};
   if constexpr (is_legal(kConfig, kTraits, *find_arch_limits(90))) {
     using Instruction = EmulatedWgmmaOf<kTraits, kConfig>;
@@ -102,8 +119,24 @@ void add_transposed_kernels(std::vector<GemmKernel>& kernels) {
   (std::make_integer_sequence<int, kCount>{});
 }
 
+/// The kernels whose threads load operands, from `kFirst` on, `kCount` of them, each once in every layout.
+template <DType kElement, DType kAccumulator, int kFirst, int kCount>
+void add_thread_load_kernels(std::vector<GemmKernel>& kernels) {
+  const auto add_config = [&]<int kIndex, int... kLayout>(std::integer_sequence<int, kLayout...>) {
+    (add_wgmma_kernel<kElement, kAccumulator, kLayout, kWgmmaAccesses[(3 * kIndex + kLayout) % 7],
+                      kThreadLoads[kIndex].config, kThreadLoads[kIndex].vec_a, kThreadLoads[kIndex].vec_b>(kernels),
+     ...);
+  };
+  [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) {
+    (add_config.template operator()<kFirst + kIndex>(std::make_integer_sequence<int, 4>{}), ...);
+  }
+  (std::make_integer_sequence<int, kCount>{});
+}
+
 /// The transposed kernels with f16 elements and f32 sums. They have a unit of their own, because it takes long to
 /// compile.
 std::vector<GemmKernel> make_transposed_f16_kernels();
+/// Likewise those whose threads load operands.
+std::vector<GemmKernel> make_thread_load_f16_kernels();
 
 }  // namespace hotgemm::emulate
