@@ -12,6 +12,7 @@
 
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
+#include "ptx/wgmma.hpp"
 #include "shared/thread_pieces.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_load.cuh"
@@ -21,18 +22,22 @@ namespace hotgemm {
 /// `kLoaders` warpgroups load.
 template <Operand kOperand, WgmmaTile kTile, int kVec, int kLoaders>
 class ThreadLoad {
-  static constexpr ThreadPieces kLayout{kTile, kVec, kLoaders*(kWarpgroupThreads / kWarpSize)};
+  static constexpr ThreadPieces kLayout{kTile, kVec, kLoaders* kWarpgroupThreads / kWarpSize};
   static_assert(kLayout.is_sound());
   static constexpr int kElementBytes = kTile.element_bytes;
   static constexpr int kRows = kLayout.rows_of_lane();
-  static constexpr int kWords = kLayout.words();
+  static constexpr bool kPairs = kVec == 4;  // a piece is a pair of words, otherwise one word
+
+  /// What a tile lacks. In a tile that is cut along m (or n), lanes beyond the edge load something inside the matrix
+  /// instead, since rows and columns that D does not have may hold anything. Beyond the end of k there must be zeros.
+  enum class Cut { none, outer, k };
 
  public:
   static constexpr bool kByThreads = true;
 
-  /// What a lane holds of a tile: words, or the two elements of each word.
+  /// What a lane holds of a tile: for each piece two words, or the two parts of a word, which the store joins.
   struct Pieces {
-    u32 at[kLayout.pieces()][kVec == 1 ? 2 : kWords] = {};
+    u32 at[kLayout.pieces()][2] = {};
   };
 
   HOTGEMM_DEVICE ThreadLoad(const WgmmaArgs& args, u32 rank) : args_(args.gemm) {
@@ -48,26 +53,24 @@ class ThreadLoad {
 
   /// Loads this lane's pieces of the tile that begins at `outer`, `k`.
   HOTGEMM_DEVICE void fetch(Pieces& pieces, int outer, int k) const {
-    if (odd_) {
-      move<true, false, true>(pieces, 0, outer, k);
-    } else {
-      move<false, false, true>(pieces, 0, outer, k);
-    }
+    move<Cut::k, false, false>(pieces, 0, outer, k);  // right for every tile
   }
   /// Stores the pieces to the tile at `shared`, and loads those of the tile that begins at `outer`, `k`.
   HOTGEMM_DEVICE void exchange(Pieces& pieces, u32 shared, int outer, int k) const {
-    if (odd_) {
-      move<true, true, true>(pieces, shared, outer, k);
+    const Cut cut = cut_of(outer, k);
+    if (cut == Cut::k) {
+      move<Cut::k, false, true>(pieces, shared, outer, k);
+    } else if (cut == Cut::outer) {
+      move<Cut::outer, false, true>(pieces, shared, outer, k);
+    } else if (odd_) {
+      move<Cut::none, true, true>(pieces, shared, outer, k);
     } else {
-      move<false, true, true>(pieces, shared, outer, k);
+      move<Cut::none, false, true>(pieces, shared, outer, k);
     }
   }
-  HOTGEMM_DEVICE void store(Pieces& pieces, u32 shared) const {
-    if (odd_) {
-      move<true, true, false>(pieces, shared, 0, 0);
-    } else {
-      move<false, true, false>(pieces, shared, 0, 0);
-    }
+  HOTGEMM_DEVICE void store(const Pieces& pieces, u32 shared) const {
+#pragma unroll
+    for (int i = 0; i < kLayout.pieces(); ++i) store_piece(place(shared, i / kRows, i % kRows), pieces.at[i]);
   }
 
  private:
@@ -75,86 +78,83 @@ class ThreadLoad {
   HOTGEMM_DEVICE i64 ld() const { return kOperand == Operand::a ? args_.lda : args_.ldb; }
   HOTGEMM_DEVICE int extent() const { return kOperand == Operand::a ? args_.m : args_.n; }
 
-  template <bool kOdd, bool kStores, bool kLoads>
-  HOTGEMM_DEVICE void move(Pieces& pieces, u32 shared, int outer, int k) const {
-    const int rows = kTile.k_major ? extent() - outer : args_.k - k;
-    const int columns = kTile.k_major ? args_.k - k : extent() - outer;
-    const bool is_whole = rows >= kTile.rows() && columns >= kTile.slabs() * kTile.slab_elements();
-    if (kLoads && !is_whole) {
-      move<kOdd, kStores, kLoads, false>(pieces, shared, outer, k, rows - row_, columns - column_);
-    } else {
-      move<kOdd, kStores, kLoads, true>(pieces, shared, outer, k, 0, 0);
-    }
+  HOTGEMM_DEVICE Cut cut_of(int outer, int k) const {
+    if (args_.k - k < kTile.block_k) return Cut::k;
+    if (extent() - outer >= kTile.outer) return Cut::none;
+    return kPairs && !kTile.k_major && extent() % kLayout.elements() != 0 ? Cut::k : Cut::outer;  // a part of a piece
   }
 
-  /// `rows` and `columns` are those of the matrix from this lane's first row and first column on.
-  template <bool kOdd, bool kStores, bool kLoads, bool kWhole>
-  HOTGEMM_DEVICE void move(Pieces& pieces, u32 shared, int outer, int k, int rows, int columns) const {
-    const i64 row = (kTile.k_major ? outer : k) + row_;
-    const u64 first = matrix() + static_cast<u64>(row * ld() + (kTile.k_major ? k : outer) + column_) * kElementBytes;
+  template <Cut kCut, bool kOdd, bool kStores>
+  HOTGEMM_DEVICE void move(Pieces& pieces, u32 shared, int outer, int k) const {
+    // The rows and columns of the matrix from this lane's first ones on.
+    auto inside = static_cast<u32>(kTile.k_major ? extent() - outer : args_.k - k);
+    if constexpr (kCut != Cut::none) ptx::pin(inside);  // or what depends on it takes registers throughout the tile
+    const int rows = static_cast<int>(inside) - row_;
+    const int columns = (kTile.k_major ? args_.k - k : extent() - outer) - column_;
+    constexpr bool kClampsRows = kCut != Cut::none && kTile.k_major;
+    constexpr bool kClampsColumns = kCut != Cut::none && !kTile.k_major;
+    const int row = kClampsRows && rows <= 0 ? 0 : row_;
+    const u64 tile = element(matrix(), (kTile.k_major ? outer : k) + static_cast<i64>(row), kTile.k_major ? k : outer);
 #pragma unroll
     for (int slab = 0; slab < kTile.slabs(); ++slab) {
-      u64 address = first + static_cast<u64>(slab * kTile.slab_elements() * kElementBytes);
+      const int left = columns - slab * kTile.slab_elements();
+      u64 address = element(tile, 0, kClampsColumns && left <= 0 ? 0 : slab * kTile.slab_elements() + column_);
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
-        u32(&piece)[kVec == 1 ? 2 : kWords] = pieces.at[slab * kRows + i];
-        if constexpr (kStores) store_piece<kOdd>(shared + slab * kTile.slab_bytes() + kLayout.place(place_, i), piece);
-        if constexpr (kLoads) {
-          const int left = kWhole                      ? kLayout.elements()
-                           : i * kLayout.step() < rows ? columns - slab * kTile.slab_elements()
-                                                       : 0;
-          load_piece<kOdd, kWhole>(piece, address, left);
-          address += static_cast<u64>(ld() * (kLayout.step() * kElementBytes));
+        u32(&piece)[2] = pieces.at[slab * kRows + i];
+        if constexpr (kStores) store_piece(place(shared, slab, i), piece);
+        const bool is_in_k = kCut != Cut::k || kTile.k_major || i * kLayout.step() < rows;
+        if constexpr (kCut == Cut::none) {
+          load_piece<kOdd>(piece, address);
+        } else if constexpr (kPairs) {
+          load_pair(piece, address, !is_in_k ? 0 : kCut == Cut::k ? left : kLayout.elements());
+        } else {
+          const bool is_last = kClampsColumns && left <= 1;  // then the second element may be anything
+          const int count = kCut == Cut::k && kTile.k_major ? left : is_in_k ? 2 : 0;
+          piece[0] = ptx::ld_global_u16_if(address, count >= 1);
+          piece[1] = ptx::ld_global_u16_if(address + (is_last ? 0 : kElementBytes), count >= 2);
         }
+        if (!kClampsRows || (i + 1) * kLayout.step() < rows) address = element(address, kLayout.step(), 0);
       }
     }
   }
 
-  /// Loads a piece whose row has `left` more elements; the others become zeros.
-  template <bool kOdd, bool kWhole>
-  static HOTGEMM_DEVICE void load_piece(u32 (&piece)[kVec == 1 ? 2 : kWords], u64 address, int left) {
-    if constexpr (kWhole) {
-      if constexpr (kOdd) {
-        piece[0] = ptx::ld_global_b16(address);
-        piece[1] = ptx::ld_global_b16(address + kElementBytes);
-      } else {
-        load_words(piece, address);
-      }
-    } else {
-      for (u32& word : piece) word = 0;
-      if constexpr (kOdd) {
-        if (left >= 1) piece[0] = ptx::ld_global_b16(address);
-        if (left >= 2) piece[1] = ptx::ld_global_b16(address + kElementBytes);
-      } else if (left >= kLayout.elements()) {
-        load_words(piece, address);
-      } else {
-        if (left >= 1) piece[0] = ptx::ld_global_b16(address);
-        if constexpr (kWords == 2) {
-          if (left >= 2) piece[0] = ptx::ld_global_b32(address);
-          if (left >= 3) piece[1] = ptx::ld_global_b16(address + 2 * kElementBytes);
-        }
-      }
-    }
+  /// The address `rows` and `columns` further on.
+  HOTGEMM_DEVICE u64 element(u64 address, i64 rows, int columns) const {
+    return address + static_cast<u64>(rows * ld() + columns) * kElementBytes;
   }
-  template <int kCount>
-  static HOTGEMM_DEVICE void load_words(u32 (&piece)[kCount], u64 address) {
-    if constexpr (kWords == 2) {
+  HOTGEMM_DEVICE u32 place(u32 shared, int slab, int i) const {
+    return shared + slab * kTile.slab_bytes() + kLayout.place(place_, i);
+  }
+
+  /// Loads a piece that lies in the matrix.
+  template <bool kOdd>
+  static HOTGEMM_DEVICE void load_piece(u32 (&piece)[2], u64 address) {
+    if constexpr (kPairs) {
       const ptx::Vec2 words = ptx::ld_global_v2_b32(address);
       piece[0] = words.x;
       piece[1] = words.y;
+    } else if constexpr (kOdd) {
+      piece[0] = ptx::ld_global_u16(address);
+      piece[1] = ptx::ld_global_u16(address + kElementBytes);
     } else {
       piece[0] = ptx::ld_global_b32(address);
+      piece[1] = 0;
     }
   }
+  /// Loads two words of a row that has `left` more elements. The others become zeros.
+  static HOTGEMM_DEVICE void load_pair(u32 (&piece)[2], u64 address, int left) {
+    piece[0] = ptx::ld_global_b32_if(address, left >= 2);
+    piece[1] = ptx::ld_global_b32_if(address + sizeof(u32), left >= 4);
+    if (left == 1) piece[0] = ptx::ld_global_u16(address);
+    if (left == 3) piece[1] = ptx::ld_global_u16(address + sizeof(u32));
+  }
 
-  template <bool kOdd>
-  static HOTGEMM_DEVICE void store_piece(u32 shared, const u32 (&piece)[kVec == 1 ? 2 : kWords]) {
-    if constexpr (kWords == 2) {
+  static HOTGEMM_DEVICE void store_piece(u32 shared, const u32 (&piece)[2]) {
+    if constexpr (kPairs) {
       ptx::st_shared_v2_b32(shared, {piece[0], piece[1]});
-    } else if constexpr (kOdd) {
-      ptx::st_shared_b32(shared, piece[0] | piece[1] << 16);
     } else {
-      ptx::st_shared_b32(shared, piece[0]);
+      ptx::st_shared_b32(shared, piece[0] | piece[1] << 16);
     }
   }
 

@@ -82,12 +82,13 @@ constexpr WgmmaTiles kSplitTiles[] = {
 /// Tiles for operands that threads load. Threads load 24 KB of a k-tile in about the time that its products take; larger
 /// tiles do not fit their registers.
 constexpr WgmmaTiles kThreadTiles[] = {
-    {Schedule::cooperative,      1,  64,  16, 128, 16},
-    {Schedule::cooperative,      2, 128,  16, 128, 16},
-    {Schedule::cooperative,      2, 256,  64,  64, 64},
-    {Schedule::split_n,          2,  64, 128, 256, 64},
+    {Schedule::cooperative,      1,  64,  16,  32, 16},
+    {Schedule::cooperative,      1,  64,  64, 128, 32},
+    {Schedule::cooperative,      2, 128,  16,  32, 16},
+    {Schedule::cooperative,      2, 128,  64,  96, 32},
+    {Schedule::split_n,          2,  64, 128, 128, 64},
     {Schedule::cooperative,      1,  64,   8,  64,  8, true},
-    {Schedule::cooperative,      2, 128,  16, 112, 16, true},
+    {Schedule::cooperative,      2, 128,  16,  64, 16, true},
 };
 
 /// Column counts for which every layout can use a wide swizzle.
@@ -209,17 +210,13 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
 
 /// The stages of configs whose threads load. The loads on the way are in registers, so that few stages suffice; L1,
 /// which needs what they leave of shared memory, holds lines between two loads of them.
-constexpr int kThreadStageElements[] = {256, 384};  // along k
+constexpr int kThreadStages = 4;
 
 void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
   for (config.loaders = 1; config.loaders <= 2; ++config.loaders) {
-    for (const int block_k : {64, 128}) {
-      config.block_k = block_k;
-      for (config.blocks_per_sm = 1; config.blocks_per_sm <= 3; ++config.blocks_per_sm) {
-        for (const int elements : kThreadStageElements) {
-          config.stages = elements / block_k;
-          if (is_legal(config, traits, hopper())) menu.push_back(config);
-        }
+    for (config.blocks_per_sm = 1; config.blocks_per_sm <= 3; ++config.blocks_per_sm) {
+      for (config.stages = kThreadStages; config.stages <= kThreadStages + 2; config.stages += 2) {
+        if (is_legal(config, traits, hopper())) menu.push_back(config);
       }
     }
   }

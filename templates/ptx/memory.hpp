@@ -49,6 +49,29 @@ HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
               : "memory");
   return v;
 }
+/// The same as ld_global_b16 in a register of 32 bits, which saves registers where the value waits for its use.
+HOTGEMM_DEVICE u32 ld_global_u16(u64 address) {
+  u32 value = 0;
+  HOTGEMM_PTX("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+/// A load under a predicate: zero without a load if `condition` is false.
+HOTGEMM_DEVICE u32 ld_global_u16_if(u64 address, bool condition) {
+  u32 value = 0;
+  HOTGEMM_PTX("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0; @p ld.global.u16 %0, [%1]; }"
+              : "=&r"(value)
+              : "l"(address), "r"(static_cast<int>(condition))
+              : "memory");
+  return value;
+}
+HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) {
+  u32 value = 0;
+  HOTGEMM_PTX("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0; @p ld.global.b32 %0, [%1]; }"
+              : "=&r"(value)
+              : "l"(address), "r"(static_cast<int>(condition))
+              : "memory");
+  return value;
+}
 HOTGEMM_DEVICE void st_global_b16(u64 address, u16 value) {
   HOTGEMM_PTX("st.global.b16 [%0], %1;" ::"l"(address), "h"(value) : "memory");
 }

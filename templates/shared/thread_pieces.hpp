@@ -29,8 +29,8 @@ struct ThreadPieces {
   constexpr int step() const { return warps * rows_at_once(); }
   constexpr int rows_of_lane() const { return tile.rows() / step(); }  ///< in each slab
   constexpr int pieces() const { return tile.slabs() * rows_of_lane(); }
-  /// Registers of the pieces of a lane. The two elements of a word may come by two loads.
-  constexpr int registers() const { return pieces() * (vec == 1 ? kWordElements : words()); }
+  /// Registers of the pieces of a lane: two words, or the two elements of a word, which may come by two loads.
+  constexpr int registers() const { return pieces() * 2; }
 
   /// The first row and column of a lane in each slab.
   constexpr int first_row(int warp, int lane) const { return warp * rows_at_once() + lane / lanes_of_row(); }

@@ -213,10 +213,11 @@ constexpr bool can_load(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTi
 }
 constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.loaders == 0) return true;
-  if (c.loaders < 0 || c.loaders > 2 || c.one_tile || c.split_k || c.ping_pong || c.cluster() > 1) return false;
+  if (c.loaders < 0 || c.loaders > 2 || c.block_k != 64 || c.one_tile || c.split_k || c.ping_pong || c.cluster() > 1)
+    return false;
   if (!c.loads_by_threads(t, t.vec_a) && !c.loads_by_threads(t, t.vec_b)) return false;  // nothing to do for threads
   if (!can_load(c, t, c.a_tile(t), t.vec_a) || !can_load(c, t, c.b_tile(t), t.vec_b)) return false;
-  constexpr int kOthers = 48;                                        // addresses and loop state
+  constexpr int kOthers = 76;                                        // addresses, and what the compiler computes ahead
   return c.loader_registers(t) + kOthers <= c.consumer_registers();  // all threads have the same share
 }
 

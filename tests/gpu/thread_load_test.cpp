@@ -13,7 +13,7 @@ namespace {
 
 constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 128, .block_n = 64, .stages = 4, .loaders = 2},
-    {.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3, .blocks_per_sm = 2, .loaders = 1},
+    {.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3, .loaders = 1},
     {.block_m = 64, .block_n = 128, .split_n = true, .stages = 4, .loaders = 2},
     {.block_m = 64, .block_n = 64, .consumers = 1, .stages = 4, .transposed = true, .loaders = 2},
 };

@@ -206,7 +206,8 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
   EXPECT_FALSE(loads([](WgmmaConfig& c) { c.split_k = true; }, 1, 1));
   EXPECT_FALSE(loads([](WgmmaConfig& c) { c.block_n = 32; }, 1, 1)) << "rows of B of less than 128 bytes";
   EXPECT_TRUE(loads([](WgmmaConfig& c) { c.block_n = 32; }, 1, 8));
-  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.block_k = 128, c.stages = 2; }, 1, 1)) << "registers of a k-tile";
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.block_k = 128, c.stages = 2; }, 1, 1)) << "such kernels spill";
+  EXPECT_FALSE(loads([](WgmmaConfig& c) { c.block_m = 256; }, 1, 1)) << "registers of a k-tile";
   EXPECT_FALSE(is_legal(WgmmaConfig{}, make_traits({DType::f32, DType::f32}, {}, false, 4), arch));
 }
 

@@ -58,7 +58,7 @@ TEST(ThreadPieces, RowsOfAWarpHaveOneParity) {
 TEST(ThreadPieces, CountTheRegistersOfALane) {
   const WgmmaTile tile{128, 64, true, 128, 2};
   EXPECT_EQ((ThreadPieces{tile, 1, 8}.registers()), 32);  // 16 rows, a register for each element
-  EXPECT_EQ((ThreadPieces{tile, 2, 8}.registers()), 16);
+  EXPECT_EQ((ThreadPieces{tile, 2, 8}.registers()), 32);
   EXPECT_EQ((ThreadPieces{tile, 4, 8}.registers()), 16);  // 8 rows, two words each
   EXPECT_FALSE((ThreadPieces{{24, 64, true, 128, 2}, 4, 8}.is_sound())) << "rows for half of the warps only";
   EXPECT_FALSE((ThreadPieces{{32, 64, false, 64, 2}, 1, 4}.is_sound())) << "rows of 64 bytes";

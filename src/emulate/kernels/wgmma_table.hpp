@@ -38,7 +38,7 @@ inline constexpr WgmmaConfig kTransposedConfigs[] = {
     {.block_m = 48,  .block_n = 64,  .block_k = 64,  .consumers = 3, .stages = 4, .transposed = true},
     {.block_m = 128, .block_n = 192, .block_k = 64,  .consumers = 3, .split_n = true, .stages = 2, .transposed = true},
 };
-/// Configs whose threads load ragged operands: one and two warpgroups of them, deep k-tiles, two slabs of either kind.
+/// Configs whose threads load ragged operands: one and two warpgroups of them, two slabs beside each other.
 struct ThreadLoads {
   WgmmaConfig config;
   int vec_a, vec_b;  ///< 8: the copy engine loads the operand
@@ -48,7 +48,7 @@ inline constexpr ThreadLoads kThreadLoads[] = {
     {{.block_m = 128, .block_n = 64,  .block_k = 64,  .consumers = 2, .stages = 2, .loaders = 2}, 1, 8},
     {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 1, .stages = 2, .loaders = 2}, 8, 1},
     {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 3, .loaders = 1}, 4, 2},
-    {{.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .stages = 2, .blocks_per_sm = 2, .loaders = 1}, 2, 4},
+    {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 2, .blocks_per_sm = 2, .loaders = 1}, 2, 4},
     {{.block_m = 16,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .transposed = true, .loaders = 1}, 8, 1},
     {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 2, .transposed = true, .loaders = 2}, 1, 4},
 };

@@ -25,6 +25,9 @@ HOTGEMM_DEVICE u16 ld_global_b16(u64 address) {
 HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   return emulate::load_global<u32>(emulate::Instruction::ld_global_b32, address);
 }
+HOTGEMM_DEVICE u32 ld_global_u16(u64 address) { return ld_global_b16(address); }
+HOTGEMM_DEVICE u32 ld_global_u16_if(u64 address, bool condition) { return condition ? ld_global_b16(address) : 0u; }
+HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) { return condition ? ld_global_b32(address) : 0u; }
 HOTGEMM_DEVICE Vec2 ld_global_v2_b32(u64 address) {
   return emulate::load_global<Vec2>(emulate::Instruction::ld_global_v2_b32, address);
 }
