@@ -10,9 +10,10 @@
 
 namespace hotgemm {
 
-// A family that copies by tensor map reads rows at multiples of 16 bytes only, except by configs whose threads load other
-// rows. A launch can repack an operand that has other rows: a kernel in front copies it into aligned rows of workspace (templates/repack.cuh), and the kernel of the
-// config reads the copy. So config and problem determine which operands are repacked.
+// A family that copies by tensor map reads rows at multiples of 16 bytes only, except by configs whose threads load
+// other rows. A launch can repack an operand that has other rows: a kernel in front copies it into aligned rows of
+// workspace (templates/repack.cuh), and the kernel of the config reads the copy. So config and problem determine which
+// operands are repacked.
 
 constexpr bool repacks(const LaunchConfig& launch) { return launch.repack_a || launch.repack_b; }
 

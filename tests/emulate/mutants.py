@@ -323,7 +323,7 @@ MUTANTS = {
     "wgmma_threads_wrong_shift": (
         "wgmma_thread_load.cuh", "piece[0] | piece[1] << 16", "piece[1] | piece[0] << 16"),
     "wgmma_threads_no_zeros_at_the_end_of_k": (
-        "wgmma_thread_load.cuh", "if (args_.k - k < kTile.block_k) return Cut::k;", ""),
+        "wgmma_thread_load.cuh", "if (args_.k - k < kTile.block_k) return Cut::k;", "if (args_.k - k < 0) return Cut::k;"),
     "wgmma_threads_no_zero_beside_the_last_element": (
         "wgmma_thread_load.cuh", "count >= 2);", "count >= 1);"),
     "wgmma_threads_rows_beyond_the_end_of_k": (
@@ -331,11 +331,11 @@ MUTANTS = {
     "wgmma_threads_rows_beyond_the_edge": (
         "wgmma_thread_load.cuh", "if (!kClampsRows || (i + 1) * kLayout.step() < rows)", "if (true)"),
     "wgmma_threads_columns_beyond_the_edge": (
-        "wgmma_thread_load.cuh", "kClampsColumns && left <= 0 ? 0 :", "kClampsColumns && left < 0 ? 0 :"),
+        "wgmma_thread_load.cuh", "kClampsColumns && left <= 0 ? 0 :", "kClampsColumns && left < -8 ? 0 :"),
     "wgmma_threads_element_beyond_the_edge": (
         "wgmma_thread_load.cuh", "address + (is_last ? 0 : kElementBytes)", "address + kElementBytes"),
     "wgmma_threads_part_of_a_pair_left_out": (
-        "wgmma_thread_load.cuh", "    if (left == 3) piece[1] = ptx::ld_global_u16(address + sizeof(u32));\n", ""),
+        "wgmma_thread_load.cuh", "    if (left == 1) piece[0] = ptx::ld_global_u16(address);\n", ""),
     "wgmma_threads_odd_rows_taken_for_even": (
         "wgmma_thread_load.cuh", "static_cast<u64>(row_ * ld())) & 1) != 0;", "static_cast<u64>(row_ * ld())) & 1) > 1;"),
     "wgmma_threads_rows_between_not_swizzled": (

@@ -162,6 +162,15 @@ TEST(Repack, ModelPrefersItForLargeProducts) {
   }
 }
 
+TEST(Repack, ModelPrefersThreadsWhereLoadsAreShort) {
+  const DeviceInfo device = nominal_device(kArch);
+  const auto first = [&](const char* text) {
+    return rank(anchors(workload(text), arch_limits(kArch)), workload(text), device).front();
+  };
+  EXPECT_TRUE(loads_by_threads(first("2048 512 13 nn f16 align=2,16,16"))) << "the copy takes as long as the product";
+  EXPECT_TRUE(reads_aligned_rows(first("4095 4095 4095 nn f16 align=2"))) << "threads load too slowly";
+}
+
 TEST(Repack, RastersAndChoicesRepack) {
   const DeviceInfo device = nominal_device(kArch);
   const Workload problem = workload("4095 4095 4095 nn f16 align=16,2,16");
