@@ -51,6 +51,15 @@ double tile_cycles(const Config&, const GemmTraits&, const Rates&) {
   return 0;
 }
 
+/// Cycles to copy `elements` of an operand in accesses of `vec` elements, if these are narrow. Single elements pass
+/// through registers.
+double narrow_cycles(int elements, int vec) {
+  constexpr double kAccesses = 16;  // for which an SM has issue slots in a cycle
+  constexpr double kSingle = 0.35;  // 4096×4096×4095 takes 1783 µs on an H200, 2048×512×13 6 µs
+  if (vec >= 8) return 0;
+  return vec == 1 ? elements * kSingle : elements / (vec * kAccesses);
+}
+
 double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
@@ -58,7 +67,8 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
   // f16 accumulation is never slower than f32 accumulation. On GPUs with half the rate for f32 it is twice as fast.
   const bool halved = t.accumulator == DType::f16 && rates.sm == 86;
   const double mma = flops / (rates.mma_flops * (halved ? 2 : 1));
-  const double narrow = t.vec_a < 8 || t.vec_b < 8 ? copied / 2 / std::min(t.vec_a, t.vec_b) / 16 : 0;  // issue slots
+  const double narrow =
+      (narrow_cycles(c.block_m, t.vec_a) + narrow_cycles(c.block_n, t.vec_b)) * c.block_k;  // of all elements of a tile
   // Warps with few instructions per load cannot keep the tensor cores busy.
   const double balance = std::max(mma, (copied + read) / kSharedBytes);
   const double deep = c.stages >= 3 ? 1.0 : 1.12;

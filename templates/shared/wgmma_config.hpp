@@ -217,6 +217,7 @@ constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
     return false;
   if (!c.loads_by_threads(t, t.vec_a) && !c.loads_by_threads(t, t.vec_b)) return false;  // nothing to do for threads
   if (!can_load(c, t, c.a_tile(t), t.vec_a) || !can_load(c, t, c.b_tile(t), t.vec_b)) return false;
+  if (c.loader_registers(t) > 64) return false;                      // longer k-tiles of a lane spill
   constexpr int kOthers = 76;                                        // addresses, and what the compiler computes ahead
   return c.loader_registers(t) + kOthers <= c.consumer_registers();  // all threads have the same share
 }

@@ -47,7 +47,7 @@ inline constexpr ThreadLoads kThreadLoads[] = {
     {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .loaders = 1}, 1, 1},
     {{.block_m = 128, .block_n = 64,  .block_k = 64,  .consumers = 2, .stages = 2, .loaders = 2}, 1, 8},
     {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 1, .stages = 2, .loaders = 2}, 8, 1},
-    {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 3, .loaders = 1}, 4, 2},
+    {{.block_m = 64,  .block_n = 128, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 3, .loaders = 2}, 4, 2},
     {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 2, .blocks_per_sm = 2, .loaders = 1}, 2, 4},
     {{.block_m = 16,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .transposed = true, .loaders = 1}, 8, 1},
     {{.block_m = 64,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 2, .transposed = true, .loaders = 2}, 1, 4},
