@@ -182,11 +182,22 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
     for (config.blocks_per_sm = 1; config.blocks_per_sm <= (config.transposed ? 2 : 4); ++config.blocks_per_sm) {
       const int most = deepest(config, traits);
       for (const int stages : {most, shallower(most)}) {
+        if (config.split_k && stages != most) continue;                                 // D has no buffers there
         if (config.transposed && config.blocks_per_sm > 1 && stages != most) continue;  // to keep the menu short
         config.stages = stages;
         if (is_deep_enough(config)) append_clusters(config, traits, menu);
       }
     }
+  }
+}
+
+/// Adds `config`. Larger tiles are anchors also in clusters of two blocks that share the longer side.
+void append_anchor(WgmmaConfig config, std::vector<WgmmaConfig>& anchors) {
+  config.stages = deepest(config, GemmTraits{});
+  anchors.push_back(config);
+  (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
+  if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
+    anchors.push_back(config);
   }
 }
 
@@ -213,21 +224,14 @@ std::vector<WgmmaConfig> wgmma_anchors() {
   for (const WgmmaTiles& tiles : kWgmmaAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
-      config.stages = deepest(config, GemmTraits{});
-      anchors.push_back(config);
-      // Larger tiles are anchors also in clusters of two blocks that share the longer side.
-      (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
-      if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
-        anchors.push_back(config);
-      }
+      append_anchor(config, anchors);
     });
   }
   for (const WgmmaTiles& tiles : kSplitAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.split_k = true;
       if (config.block_m + config.block_n <= kDeepTileExtent) config.block_k = 128;
-      config.stages = deepest(config, GemmTraits{});
-      anchors.push_back(config);
+      append_anchor(config, anchors);
     });
   }
   return anchors;
