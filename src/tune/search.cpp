@@ -1,10 +1,10 @@
 #include "tune/search.hpp"
 
 #include "base/statistics.hpp"
-#include "plan/candidates.hpp"
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
 #include "tune/bench.hpp"
+#include "tune/row_launch.hpp"
 #include "tune/search_failure.hpp"
 
 #include <hotgemm/error.hpp>
@@ -30,12 +30,6 @@ constexpr std::size_t kBlockCandidates = 12;
 constexpr double kVerdictS = 1;      // for which the leader runs alone, to see what limits its clock
 constexpr double kBlockLoadS = 0.5;  // work before the first block; the races before it have warmed the GPU
 constexpr double kLeastBlocksS = 3;  // a final over blocks in less time says nothing
-
-/// A candidate, as an index into the candidates, with one of its rasters.
-struct RowLaunch {
-  std::size_t candidate;
-  LaunchConfig launch;
-};
 
 class Search {
  public:
@@ -116,9 +110,11 @@ class Search {
     first_us_.assign(rows().size(), 0);
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
     entries = halve(std::move(entries), kFirstRounds, after(0.5));
-    if (!is_cancelled()) entries = halve(with_rasters(entries), kFirstRounds, after(0.75));
+    if (!is_cancelled()) entries = halve(with_rasters(rows(), entries, problem_), kFirstRounds, after(0.75));
     choose_measure(entries);
-    if (measure_ == Measure::sustained) entries = block_entries(entries);
+    if (measure_ == Measure::sustained) {
+      entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, kBlockCandidates);
+    }
     decide(std::move(entries));
   }
 
@@ -136,24 +132,6 @@ class Search {
     const RaceResult result = measurer_.race(trials_of({entries.front()}), options, false);
     if (result.blocks.empty()) return;
     if (verdict_of(result.blocks[0].clock) == PowerVerdict::binds) measure_ = Measure::sustained;
-  }
-
-  /// The candidates for a final over blocks: the leaders in rounds with their rasters, and others by their times in the
-  /// first race, because only times of one race are at one clock.
-  std::vector<RowLaunch> block_entries(const std::vector<RowLaunch>& leaders) {
-    std::vector<RowLaunch> chosen, timed = alive();
-    const auto add = [&](const RowLaunch& entry) {
-      const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
-      if (is_new && chosen.size() < kBlockCandidates) chosen.push_back(entry);
-    };
-    for (const RowLaunch& leader : leaders) add(leader);
-    std::erase_if(timed, [&](const RowLaunch& e) { return !(first_us_[e.candidate] > 0); });
-    std::vector<PowerCandidate> candidates;
-    for (const RowLaunch& e : timed) {
-      candidates.push_back(power_candidate(row(e).config, problem_, first_us_[e.candidate]));
-    }
-    for (const std::size_t i : pick_for_power_final(candidates, kBlockCandidates)) add(timed[i]);
-    return chosen;
   }
 
   Clock::time_point after(double share) const {
@@ -234,13 +212,6 @@ class Search {
                 .ratio = ratios.empty() ? 0 : median(ratios)};
   }
 
-  std::vector<RowLaunch> in_order(const std::vector<RowLaunch>& entries,
-                                  std::span<const RankedContender> placed) const {
-    std::vector<RowLaunch> sorted;
-    for (const RankedContender& p : placed) sorted.push_back(entries[p.contender]);
-    return sorted;
-  }
-
   void tell_leader(const std::vector<RowLaunch>& entries, const std::vector<double>& us,
                    const std::vector<double>& baseline_us) {
     if (!observer_.led) return;
@@ -249,17 +220,6 @@ class Search {
                    .median_us = median(us),
                    .ratio = median(paired_ratios(baseline_us, us)),
                    .alive = static_cast<int>(entries.size())});
-  }
-
-  /// The entries, best first, followed by each of them with every other raster that may change its time.
-  std::vector<RowLaunch> with_rasters(const std::vector<RowLaunch>& entries) {
-    std::vector<RowLaunch> all = entries;
-    for (const RowLaunch& entry : entries) {
-      for (const LaunchConfig& launch : rasters(row(entry).config, problem_, row(entry).predicted_us)) {
-        if (launch != entry.launch) all.push_back({entry.candidate, launch});
-      }
-    }
-    return all;
   }
 
   /// The picked entry, with the samples for its timing and for the ratio to cuBLAS.
@@ -319,7 +279,7 @@ class Search {
       if (is_decided(us, placed)) break;
     }
     if (placed.empty()) return untimed(entries.front());
-    const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
+    const std::size_t pick = earliest_name(rows(), entries, std::span(placed).first(tied(placed)));
     outcome_.is_partial = std::ssize(us[pick]) < options_.rounds;
     note_timing(entries[pick], us[pick], us[0]);
     return Winner{entries[pick], us[pick], baseline_us};
@@ -333,47 +293,57 @@ class Search {
     return Winner{best, {}, {}};
   }
 
-  /// Picks the winner by a halving over blocks. Returns nothing if an entry was rejected.
+  /// Picks the winner by blocks, and times the leaders again on fresh samples. Returns nothing if an entry was
+  /// rejected.
   std::optional<Winner> block_winner(std::vector<RowLaunch> entries) {
     const std::chrono::duration<double> left = after(1.0) - Clock::now();
-    const std::vector<BlockStage> stages = block_stages(entries.size(), left.count());
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      const bool is_last = s + 1 == stages.size();
-      if (entries.size() > stages[s].contenders) entries.resize(stages[s].contenders);
-      RaceOptions options = race_options(stages[s].passes, Clock::time_point::max());
-      options.blocks = stages[s].lengths;
-      if (s == 0) options.blocks->load_s = kBlockLoadS;
-      const RaceResult result = race(entries, options, is_last && options_.with_baseline);
-      if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
-      std::vector<std::vector<double>> us = result.us;
-      us.resize(entries.size());  // without the baseline
-      const std::vector<RankedContender> placed = rank_contenders(us);
-      if (placed.empty()) return untimed(entries.front());
-      power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
-      const auto baseline_us = result.us.size() > us.size() ? result.us.back() : std::vector<double>();
-      tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
-      if (is_last || is_cancelled()) {
-        const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
-        outcome_.is_partial = !is_last;
-        note_timing(entries[pick], us[pick], us[0]);
-        return Winner{entries[pick], us[pick], baseline_us};
-      }
-      entries = in_order(entries, placed);
-    }
-    return std::nullopt;
+    const BlockFinal plan = block_final(entries.size(), 1, left.count());
+    entries.resize(plan.contenders);
+    std::optional<BlockStage> all = block_stage(entries, kBlockLoadS, false);
+    if (!all) return std::nullopt;
+    if (all->order.empty()) return untimed(entries.front());
+    std::vector<RowLaunch> leaders = all->order;
+    if (leaders.size() > plan.leaders) leaders.resize(plan.leaders);
+    const Winner best{all->order.front(), all->winner_us, {}};
+    outcome_.is_partial = is_cancelled();
+    if (outcome_.is_partial) return best;
+    const std::optional<BlockStage> last = block_stage(leaders, 0, options_.with_baseline);
+    if (!last) return std::nullopt;
+    outcome_.is_partial = last->order.empty();
+    return outcome_.is_partial ? best : Winner{last->order.front(), last->winner_us, last->baseline_us};
+  }
+
+  /// A block of each entry.
+  struct BlockStage {
+    std::vector<RowLaunch> order;  ///< those that ran: the pick, then the others, fastest first
+    std::vector<double> winner_us;
+    std::vector<double> baseline_us;
+  };
+
+  /// Returns nothing if an entry was rejected.
+  std::optional<BlockStage> block_stage(const std::vector<RowLaunch>& entries, double load_s, bool with_baseline) {
+    RaceOptions options = race_options(1, Clock::time_point::max());
+    options.blocks = choice_lengths();
+    options.blocks->load_s = load_s;
+    const RaceResult result = race(entries, options, with_baseline);
+    if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
+    std::vector<std::vector<double>> us = result.us;
+    us.resize(entries.size());  // without the baseline
+    std::vector<RankedContender> placed = rank_contenders(us);
+    if (placed.empty()) return BlockStage{};
+    power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
+    const std::size_t pick = earliest_name(rows(), entries, std::span(placed).first(tied(placed)));
+    const auto at = std::ranges::find(placed, pick, &RankedContender::contender);
+    std::rotate(placed.begin(), at, at + 1);
+    BlockStage stage{in_order(entries, placed), us[pick], {}};
+    if (result.us.size() > us.size()) stage.baseline_us = result.us.back();
+    note_timing(entries[pick], us[pick], us[0]);
+    tell_leader(stage.order, stage.winner_us, stage.baseline_us);
+    return stage;
   }
 
   static void append(std::vector<double>& to, const std::vector<double>& from) {
     to.insert(to.end(), from.begin(), from.end());
-  }
-
-  /// Among tied contenders, the one whose name is first. The choice is then the same in every run and on every rank,
-  /// whatever the noise is.
-  std::size_t earliest_name(const std::vector<RowLaunch>& entries, std::span<const RankedContender> tied) {
-    const auto name = [&](const RankedContender& p) {
-      return to_string(row(entries[p.contender]).config) + " " + to_string(entries[p.contender].launch);
-    };
-    return std::ranges::min_element(tied, {}, name)->contender;
   }
 
   /// Sorts the rows: the pick first, then the others by time, then those that were not timed.

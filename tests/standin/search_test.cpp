@@ -317,7 +317,7 @@ TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
   EXPECT_FALSE(outcome.record->is_provisional);
   EXPECT_EQ(outcome.record->power_limit_w, 700);
   EXPECT_NEAR(outcome.record->timing.median_us, 210, 1);
-  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 12u, 6u, 3u)) << "the verdict, then a halving";
+  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 12u, 2u)) << "the verdict, all, the leaders";
   EXPECT_EQ(engine().database.all().front().record, *outcome.record);
 }
 
