@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 namespace hotgemm {
 
@@ -18,7 +19,8 @@ std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const
                           std::span<const RankedContender> tied) {
   const auto name = [&](const RankedContender& p) {
     const RowLaunch& entry = entries[p.contender];
-    return to_string(candidates[entry.candidate].config) + " " + to_string(entry.launch);
+    const Candidate& c = candidates[entry.candidate];
+    return std::tuple(to_string(c.config), entry.launch != c.launch, to_string(entry.launch));
   };
   return std::ranges::min_element(tied, {}, name)->contender;
 }

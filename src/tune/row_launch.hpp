@@ -20,8 +20,9 @@ struct RowLaunch {
 /// The entries that were placed, in this order.
 std::vector<RowLaunch> in_order(std::span<const RowLaunch> entries, std::span<const RankedContender> placed);
 
-/// The index of the entry among those `tied` whose name is first. The choice is then the same in every run and on every
-/// rank, whatever the noise is.
+/// The index of the entry among those `tied` whose config's name is first, and of its entries the one with the default
+/// raster or else the one whose raster's name is first. The choice is then the same in every run and on every rank,
+/// whatever the noise is.
 std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
                           std::span<const RankedContender> tied);
 

@@ -23,13 +23,16 @@ using Clock = std::chrono::steady_clock;
 constexpr double kAbandonRatio = 2.0;  // a candidate slower than the best by this factor gets no second launch
 constexpr double kRoundUs = 1000;      // GPU time per candidate and round
 constexpr int kFirstRounds = 2;        // while there are many candidates; one round would be too noisy
+constexpr int kRasterRounds = 5;       // fewer samples change no raster: rasters differ by less than the noise of one
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
 constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
 constexpr std::size_t kBlockCandidates = 12;
-constexpr double kVerdictS = 1;      // for which the leader runs alone, to see what limits its clock
-constexpr double kBlockLoadS = 0.5;  // work before the first block; the races before it have warmed the GPU
-constexpr double kLeastBlocksS = 3;  // a final over blocks in less time says nothing
+constexpr double kVerdictS = 1;               // for which the leader runs alone, to see what limits its clock
+constexpr double kBlockLoadS = 0.5;           // work before the first block; the races before it have warmed the GPU
+constexpr double kLeastBlocksS = 3;           // a final over blocks in less time says nothing
+constexpr std::size_t kRastersPerLeader = 2;  // in the last blocks: the default one and the best other one
+constexpr double kRasterRaceS = 1;            // for the rounds that find the best other raster
 
 class Search {
  public:
@@ -61,6 +64,9 @@ class Search {
  private:
   std::vector<Candidate>& rows() { return outcome_.candidates; }
   Candidate& row(const RowLaunch& entry) { return rows()[entry.candidate]; }
+  bool has_rejected(const std::vector<RowLaunch>& entries) {
+    return std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); });
+  }
   bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
 
   std::vector<RowLaunch> alive() {
@@ -109,11 +115,13 @@ class Search {
     start_ = Clock::now();
     first_us_.assign(rows().size(), 0);
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
-    entries = halve(std::move(entries), kFirstRounds, after(0.5));
-    if (!is_cancelled()) entries = halve(with_rasters(rows(), entries, problem_), kFirstRounds, after(0.75));
+    entries = halve(std::move(entries), kFinalists, kFirstRounds, after(0.5));
     choose_measure(entries);
     if (measure_ == Measure::sustained) {
       entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, kBlockCandidates);
+    } else if (!is_cancelled()) {
+      const std::size_t leaders = entries.size();
+      entries = halve(with_rasters(rows(), entries, problem_), leaders, kRasterRounds, after(0.75), kRasterRounds);
     }
     decide(std::move(entries));
   }
@@ -139,21 +147,24 @@ class Search {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s * share));
   }
 
-  /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first.
-  std::vector<RowLaunch> halve(std::vector<RowLaunch> entries, int rounds, Clock::time_point deadline) {
+  /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first. A race of less than
+  /// `least_rounds` is ignored. Without any other race, the first `front` entries are returned.
+  std::vector<RowLaunch> halve(std::vector<RowLaunch> entries, std::size_t front, int rounds,
+                               Clock::time_point deadline, int least_rounds = 1) {
     while (entries.size() > 1 && !is_cancelled()) {
       const bool is_last = entries.size() <= 2 * kFinalists;
       const RaceOptions options = race_options(rounds, deadline);
       const RaceResult result = race(entries, options, false);
       const std::vector<RankedContender> placed = rank_contenders(result.us);
-      if (placed.empty()) break;  // there was no time left: keep the order
+      if (placed.empty() || result.rounds_done < least_rounds) break;  // there was no time left: keep the order
+      front = kFinalists;
       const std::size_t count = survivors(placed, kFinalists, kAbandonRatio);
       entries = in_order(entries, std::span(placed).first(is_last ? std::min(count, kFinalists) : count));
       tell_leader(entries, result.us[placed.front().contender], {});
       if (is_last || Clock::now() >= deadline) break;
       rounds = std::min(2 * rounds, std::max(options_.rounds, 1));
     }
-    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    if (entries.size() > front) entries.resize(front);
     return entries;
   }
 
@@ -237,7 +248,7 @@ class Search {
       if (entries.empty()) return;
       std::optional<Winner> pick = measure_ == Measure::sustained ? block_winner(entries) : final_winner(entries);
       // If the final race rejected an entry, repeat it without that entry.
-      if (!pick && std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) continue;
+      if (!pick && has_rejected(entries)) continue;
       if (!pick) return;
       const std::vector<Trial> trial = trials_of({pick->entry});
       const Verdict verdict = measurer_.check(trial, static_cast<unsigned>(options_.seed) ^ kConfirmSeed).front();
@@ -269,7 +280,7 @@ class Search {
       RaceOptions options = race_options(options_.rounds, after(1.0));
       options.abandon_ratio = 0;
       const RaceResult result = race(entries, options, options_.with_baseline);
-      if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
+      if (has_rejected(entries)) return std::nullopt;
       for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);
       if (result.us.size() > entries.size()) append(baseline_us, result.us.back());
       baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // keeps the rounds aligned
@@ -293,11 +304,11 @@ class Search {
     return Winner{best, {}, {}};
   }
 
-  /// Picks the winner by blocks, and times the leaders again on fresh samples. Returns nothing if an entry was
-  /// rejected.
+  /// Picks the winner by blocks: first the config, then its raster, on fresh samples. A raster wins only if it beats
+  /// the default one of its config over blocks. Returns nothing if an entry was rejected.
   std::optional<Winner> block_winner(std::vector<RowLaunch> entries) {
     const std::chrono::duration<double> left = after(1.0) - Clock::now();
-    const BlockFinal plan = block_final(entries.size(), 1, left.count());
+    const BlockFinal plan = block_final(entries.size(), kRastersPerLeader, left.count());
     entries.resize(plan.contenders);
     std::optional<BlockStage> all = block_stage(entries, kBlockLoadS, false);
     if (!all) return std::nullopt;
@@ -307,10 +318,28 @@ class Search {
     const Winner best{all->order.front(), all->winner_us, {}};
     outcome_.is_partial = is_cancelled();
     if (outcome_.is_partial) return best;
+    for (std::size_t i = 0; i < plan.leaders && i < all->order.size(); ++i) {
+      if (const auto other = best_other_raster(leaders[i])) leaders.push_back(*other);
+    }
+    if (has_rejected(leaders)) return std::nullopt;
     const std::optional<BlockStage> last = block_stage(leaders, 0, options_.with_baseline);
     if (!last) return std::nullopt;
     outcome_.is_partial = last->order.empty();
     return outcome_.is_partial ? best : Winner{last->order.front(), last->winner_us, last->baseline_us};
+  }
+
+  /// The fastest in rounds of the rasters of `leader`'s config, apart from its own; nothing if there were too few
+  /// rounds.
+  std::optional<RowLaunch> best_other_raster(const RowLaunch& leader) {
+    const std::vector<RowLaunch> entries = with_rasters(rows(), std::span(&leader, 1), problem_);
+    if (entries.size() < 2 || is_cancelled()) return std::nullopt;
+    const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kRasterRaceS));
+    const RaceResult result = race(entries, race_options(options_.rounds, Clock::now() + limit), false);
+    if (result.rounds_done < std::min(kRasterRounds, options_.rounds)) return std::nullopt;
+    for (const RankedContender& p : rank_contenders(result.us)) {
+      if (p.contender != 0) return entries[p.contender];
+    }
+    return std::nullopt;
   }
 
   /// A block of each entry.
@@ -326,7 +355,7 @@ class Search {
     options.blocks = choice_lengths();
     options.blocks->load_s = load_s;
     const RaceResult result = race(entries, options, with_baseline);
-    if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
+    if (has_rejected(entries)) return std::nullopt;
     std::vector<std::vector<double>> us = result.us;
     us.resize(entries.size());  // without the baseline
     std::vector<RankedContender> placed = rank_contenders(us);
