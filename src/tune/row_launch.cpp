@@ -41,16 +41,22 @@ std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
                                           const Workload& problem, std::size_t count) {
   std::vector<RowLaunch> chosen;
-  const auto add = [&](const RowLaunch& entry) {
+  const auto add = [&](const RowLaunch& entry, std::size_t most) {
     const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
-    if (is_new && chosen.size() < count) chosen.push_back(entry);
+    if (is_new && chosen.size() < most) chosen.push_back(entry);
   };
-  for (const RowLaunch& leader : leaders) add(leader);
   std::erase_if(timed, [&](const RowLaunch& e) { return !(us[e.candidate] > 0); });
   std::vector<PowerCandidate> known;
-  for (const RowLaunch& e : timed)
+  for (const RowLaunch& e : timed) {
     known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
-  for (const std::size_t i : pick_for_power_final(known, count)) add(timed[i]);
+  }
+  const std::vector<std::size_t> picks = pick_for_power_final(known, count);  // the fastest half, the model's half
+  const std::size_t half = count / 2;
+  for (const RowLaunch& leader : leaders) add(leader, half);
+  for (const std::size_t i : picks) add(timed[i], half);
+  for (std::size_t p = half; p < picks.size(); ++p) add(timed[picks[p]], count);
+  for (const RowLaunch& leader : leaders) add(leader, count);
+  for (const std::size_t i : picks) add(timed[i], count);
   return chosen;
 }
 

@@ -30,9 +30,10 @@ std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const
 std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
                                     const Workload& problem);
 
-/// Up to `count` entries for a final over blocks: `leaders`, the fastest in rounds; then those of `timed` that are fast
-/// or that a model of the power cap expects to be. Each candidate is there once. `us` are the times of the candidates
-/// in one race, since only times of one race are at one clock; a candidate without a time has 0 or NaN.
+/// Up to `count` entries for a final over blocks. Half of them are `leaders`, the fastest in rounds, and then the
+/// fastest of `timed`; the others are those of `timed` that a model of the power cap expects to be fast. Each candidate
+/// is there once. `us` are the times of the candidates in one race, since only times of one race are at one clock; a
+/// candidate without a time has 0 or NaN.
 std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
                                           const Workload& problem, std::size_t count);

@@ -27,7 +27,6 @@ constexpr int kRasterRounds = 5;       // fewer samples change no raster: raster
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
 constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
-constexpr std::size_t kBlockCandidates = 12;
 constexpr double kVerdictS = 1;               // for which the leader runs alone, to see what limits its clock
 constexpr double kBlockLoadS = 0.5;           // work before the first block; the races before it have warmed the GPU
 constexpr double kLeastBlocksS = 3;           // a final over blocks in less time says nothing
@@ -118,7 +117,8 @@ class Search {
     entries = halve(std::move(entries), kFinalists, kFirstRounds, after(0.5));
     choose_measure(entries);
     if (measure_ == Measure::sustained) {
-      entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, kBlockCandidates);
+      const std::size_t count = block_plan(alive().size()).contenders;
+      entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count);
     } else if (!is_cancelled()) {
       const std::size_t leaders = entries.size();
       entries = halve(with_rasters(rows(), entries, problem_), leaders, kRasterRounds, after(0.75), kRasterRounds);
@@ -304,11 +304,16 @@ class Search {
     return Winner{best, {}, {}};
   }
 
+  /// The final over blocks of at most `contenders` in the time that is left.
+  BlockFinal block_plan(std::size_t contenders) const {
+    const std::chrono::duration<double> left = after(1.0) - Clock::now();
+    return block_final(contenders, kRastersPerLeader, left.count());
+  }
+
   /// Picks the winner by blocks: first the config, then its raster, on fresh samples. A raster wins only if it beats
   /// the default one of its config over blocks. Returns nothing if an entry was rejected.
   std::optional<Winner> block_winner(std::vector<RowLaunch> entries) {
-    const std::chrono::duration<double> left = after(1.0) - Clock::now();
-    const BlockFinal plan = block_final(entries.size(), kRastersPerLeader, left.count());
+    const BlockFinal plan = block_plan(entries.size());
     entries.resize(plan.contenders);
     std::optional<BlockStage> all = block_stage(entries, kBlockLoadS, false);
     if (!all) return std::nullopt;

@@ -335,6 +335,19 @@ TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
   EXPECT_EQ(engine().database.all().front().record, *outcome.record);
 }
 
+TEST_F(PowerSearchTest, TheModelNamesHalfOfAShortFinalToo) {
+  const std::vector<Candidate> rows = candidates(20);
+  double least = 1;
+  for (const Candidate& c : rows) least = std::min(least, moved_bytes_per_flop(c.config, problem_));
+  const auto is_frugal = [&](const KernelConfig& c) { return moved_bytes_per_flop(c, problem_) <= 1.001 * least; };
+  gpu_.us = [&](const Trial& t) { return is_frugal(t.config) ? 225.0 : 220.0; };
+  gpu_.alone_us = [&](const Trial& t) { return is_frugal(t.config) ? 210.0 : 230.0; };
+  gpu_.power_binds = true;
+  options_.budget_s = 9.2;
+  EXPECT_TRUE(is_frugal(search(rows).record->config));
+  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 6u, 2u));
+}
+
 TEST_F(PowerSearchTest, ARasterWinsOnlyIfItBeatsTheDefaultAlone) {
   const std::vector<Candidate> rows = candidates(20);
   gpu_.power_binds = true;
