@@ -31,6 +31,8 @@ constexpr double kLaunchUs = 2.0;
 constexpr double kBlockCycles = 1500;    // start of a block: first tiles from DRAM
 constexpr double kIterationCycles = 70;  // barrier of a k-tile, once per resident block
 constexpr double kStoreBytes = 24;       // stores of D, per SM and clock
+constexpr double kNarrowCopies = 16;     // copies of less than 16 bytes, per SM and clock
+constexpr double kSingleCopies = 2.5;    // the same of single elements: 4096x4096x4095 takes 1.8 ms on an H200
 constexpr double kRepackUs = 2.0;        // start and end of the kernel that repacks operands
 constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads and writes
 
@@ -58,7 +60,8 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
   // f16 accumulation is never slower than f32 accumulation. On GPUs with half the rate for f32 it is twice as fast.
   const bool halved = t.accumulator == DType::f16 && rates.sm == 86;
   const double mma = flops / (rates.mma_flops * (halved ? 2 : 1));
-  const double narrow = t.vec_a < 8 || t.vec_b < 8 ? copied / 2 / std::min(t.vec_a, t.vec_b) / 16 : 0;  // issue slots
+  const int access = std::min(t.vec_a, t.vec_b);
+  const double narrow = access < 8 ? copied / 2 / access / (access == 1 ? kSingleCopies : kNarrowCopies) : 0;
   // Warps with few instructions per load cannot keep the tensor cores busy.
   const double balance = std::max(mma, (copied + read) / kSharedBytes);
   const double deep = c.stages >= 3 ? 1.0 : 1.12;
@@ -149,6 +152,11 @@ double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo
   return wgmma_reduce_us(c, problem, device, resident, splits);
 }
 
+double repeated_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr ? wgmma_repeated_us(*wgmma, problem, device) : 0;
+}
+
 int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident) : 1;
@@ -196,7 +204,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
-  const double dram_us = bytes / (device.dram_gbps * 0.85e3);
+  const double dram_us = bytes / (device.dram_gbps * 0.85e3) + repeated_us(config, problem, device);
   // Parts of a divided k are short, so that less of the faster of the two is hidden.
   const double unhidden = sum_us > 0 ? 0.45 : 0.1;
   return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * std::min(sm_us, dram_us) +

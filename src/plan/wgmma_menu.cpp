@@ -85,7 +85,7 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  32,  64, 32},
     {Schedule::one_tile,         2, 128,  64, 128, 64},
     {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
-    {Schedule::cooperative,      1,  64,  32,  32, 32},
+    {Schedule::cooperative,      1,  64,  16,  32, 16},
     {Schedule::cooperative,      1,  64,  64, 256, 64},
     {Schedule::cooperative,      2, 128,  64, 256, 64},
     {Schedule::cooperative,      2, 256,  64, 128, 64},
