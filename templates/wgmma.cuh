@@ -68,9 +68,11 @@ struct WgmmaParts {
   using Sink = typename SinkOf<kTraits, kConfig>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>, Sink>::Type;
 };
-/// Those of a kernel whose blocks divide k.
+/// Those of a kernel whose blocks divide k. Long operands are not to push the sums of the parts out of L2.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
+  using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, true>;
+  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, true>;
   using Schedule = SplitTiles<kConfig>;
   using Epilogue = SplitSum<kTraits, kConfig, ScaledSum<kTraits>>;
 };

@@ -13,8 +13,9 @@ namespace hotgemm {
 
 enum class Operand { a, b };
 
-/// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them.
-template <Operand kOperand, WgmmaTile kTile, int kSharers>
+/// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
+/// kReadOnce, L2 drops the operand's lines before others.
+template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kReadOnce = false>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
@@ -69,10 +70,15 @@ class TensorLoad {
 
  private:
   static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
-    if constexpr (kSharers == 1) {
+    constexpr u16 kBlocks = (1 << kSharers) - 1;
+    if constexpr (kReadOnce && kSharers == 1) {
+      ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier, ptx::createpolicy_evict_first());
+    } else if constexpr (kReadOnce) {
+      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, kBlocks, ptx::createpolicy_evict_first());
+    } else if constexpr (kSharers == 1) {
       ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier);
     } else {
-      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, (1 << kSharers) - 1);
+      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, kBlocks);
     }
   }
 

@@ -27,40 +27,44 @@
 
 namespace hotgemm {
 
-/// The parts of k of a tile are the items of neighbouring blocks. Each block has one item. The grid has the same number
-/// of blocks for each tile.
+/// The parts of k of a tile are the items of neighbouring blocks, or clusters. Each block has one item. The blocks of a
+/// cluster have the same part of neighbouring tiles. The grid has the same number of blocks for each tile.
 template <WgmmaConfig kConfig>
 class SplitTiles {
  public:
   HOTGEMM_DEVICE SplitTiles(const GemmArgs& args, u32 rank)
-      : args_(args), k_tiles_((args.k + kConfig.block_k - 1) / kConfig.block_k) {
-    static_cast<void>(rank);
-  }
+      : args_(args), rank_(rank), k_tiles_((args.k + kConfig.block_k - 1) / kConfig.block_k) {}
 
   HOTGEMM_DEVICE bool has_products() const { return k_tiles_ > 0; }
 
+  /// A tile of a cluster may lie outside D. Its sums are computed and added, and not stored.
   template <class Use>
   HOTGEMM_DEVICE void for_each_item(Use&& use) const {
-    const u32 tiles_m = tiles(args_.m, kConfig.block_m), tiles_n = tiles(args_.n, kConfig.block_n);
-    const u32 splits = ptx::grid_size() / (tiles_m * tiles_n);
-    const u32 tile = ptx::block_index() / splits, split = ptx::block_index() % splits;
+    constexpr u32 kCluster = kConfig.cluster();
+    const u32 groups_m = groups(args_.m, kConfig.block_m * kConfig.cluster_m);
+    const u32 groups_n = groups(args_.n, kConfig.block_n * kConfig.cluster_n);
+    const u32 splits = ptx::grid_size() / (groups_m * groups_n * kCluster);
+    const u32 group = ptx::block_index() / kCluster / splits, split = ptx::block_index() / kCluster % splits;
     const TileCoord at =
-        tile_at(tile, tiles_m, tiles_n, static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
+        tile_at(group, groups_m, groups_n, static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
+    const int rank = static_cast<int>(rank_);
     const ItemRange range = even_share(k_tiles_, static_cast<int>(split), static_cast<int>(splits));
-    use(WorkItem{.m = at.m * kConfig.block_m,
-                 .n = at.n * kConfig.block_n,
+    use(WorkItem{.m = (at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,
+                 .n = (at.n * kConfig.cluster_n + rank / kConfig.cluster_m) * kConfig.block_n,
                  .first_k_tile = range.first,
                  .k_tiles = range.count,
                  .turn = 0,
-                 .tile = tile,
+                 .tile = group * kCluster + rank_,
                  .split = split,
                  .splits = splits});
   }
 
  private:
-  static HOTGEMM_DEVICE u32 tiles(int extent, int tile) { return static_cast<u32>((extent - 1) / tile + 1); }
+  /// `size` is that of the tiles of a cluster together.
+  static HOTGEMM_DEVICE u32 groups(int extent, int size) { return static_cast<u32>((extent - 1) / size + 1); }
 
   const GemmArgs& args_;
+  u32 rank_;
   int k_tiles_;
 };
 
@@ -73,7 +77,8 @@ class SplitSum {
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kBarrier = 1;
   static constexpr int kElementBytes = size_bytes(kTraits.element);
-  static constexpr int kBatch = kConfig.consumer_registers() >= 208 ? 34 : 20;  // loads in flight of a lane
+  static constexpr int kBatch = kConfig.consumer_registers() >= 208 ? 36 : 20;  // loads in flight of a lane
+  static constexpr int kMostUnits = 4;                                          // that a warp adds at once
 
   // The word of a tile. Its lower half counts the blocks that have arrived, and after the last of them the owners whose
   // units somebody reduces, until it is set to zero. Its upper half counts the owners that have left.
@@ -101,6 +106,7 @@ class SplitSum {
     Turn turn;
     if (thread_ == 0) turn = arrive(item);
     const u32 state = broadcast(turn.state);
+    if (turn.count > 0) turn.counted = lower(ptx::atom_relaxed_gpu_add_u32(word(item), turn.count));
     const u32 gone = state / kGone;
     u32 owner = item.split;
     if (lower(state) != 0 && owner < owners(item)) reduce(item, owner);
@@ -172,8 +178,7 @@ class SplitSum {
     } else if (!is_owner || !await(item)) {
       return {};
     }
-    const u32 count = gone + (is_owner ? 1 : 0);
-    return {kOne + gone * kGone, count, count > 0 ? lower(ptx::atom_relaxed_gpu_add_u32(word(item), count)) : 0};
+    return {.state = kOne + gone * kGone, .count = gone + (is_owner ? 1 : 0)};
   }
 
   /// Waits for the last to arrive. False if this owner leaves before that.
@@ -195,29 +200,6 @@ class SplitSum {
     return owner;
   }
 
-  /// Adds and stores the units of `owner`. If an owner has fewer units than a block has warps, several warps share a
-  /// unit: each adds some slots, and the first of them adds their sums. All have passed a barrier since the call
-  /// before.
-  HOTGEMM_DEVICE void reduce(const WorkItem& item, u32 owner) const {
-    const ItemRange units = even_share(Slots::kUnits, static_cast<int>(owner), static_cast<int>(owners(item)));
-    int sharers = 1;
-    while (2 * sharers * units.count <= kWarps) sharers *= 2;
-    const int sharer = warp() % sharers;
-    const ItemRange slots = even_share(static_cast<int>(item.splits), sharer, sharers);
-    for (int i = warp() / sharers; i < units.count; i += kWarps / sharers) {
-      Sums sums = add_slots(item, units.first + i, slots);
-      if (sharers > 1) put(sums);
-      if (sharers == 1) store_unit(item, units.first + i, sums);
-    }
-    if (sharers == 1) return;
-    ptx::bar_sync(kBarrier, kThreads);  // all sums are put
-    if (sharer == 0 && warp() / sharers < units.count) {
-      Sums sums = {};
-      for (int other = 0; other < sharers; ++other) sums.add(get(warp() + other));
-      store_unit(item, units.first + warp() / sharers, sums);
-    }
-  }
-
   /// A lane's part of a unit.
   struct Sums {
     float d[4] = {};
@@ -228,22 +210,82 @@ class SplitSum {
       d[3] += ptx::float_of(v.w);
     }
   };
+  template <int kUnits>
+  struct SumsOf {
+    Sums of[kUnits];
+  };
 
-  /// The sum of the unit over `range` of the slots, in order.
-  HOTGEMM_DEVICE Sums add_slots(const WorkItem& item, int unit, const ItemRange& range) const {
+  /// Adds and stores the units of `owner`. If an owner has fewer units than a block has warps, several warps share a
+  /// unit: each adds some slots, and the first of them adds their sums. All have passed a barrier since the call
+  /// before.
+  HOTGEMM_DEVICE void reduce(const WorkItem& item, u32 owner) const {
+    const ItemRange units = even_share(Slots::kUnits, static_cast<int>(owner), static_cast<int>(owners(item)));
+    int sharers = 1;
+    while (2 * sharers * units.count <= kWarps) sharers *= 2;
+    const int sharer = warp() % sharers;
+    const ItemRange slots = even_share(static_cast<int>(item.splits), sharer, sharers);
+    if (sharers == 1) return reduce_units(item, units);
+    if (warp() / sharers < units.count) put(add_slots<1>(item, units.first + warp() / sharers, 1, slots).of[0]);
+    ptx::bar_sync(kBarrier, kThreads);  // all sums are put
+    if (sharer == 0 && warp() / sharers < units.count) {
+      Sums sums = {};
+      for (int other = 0; other < sharers; ++other) sums.add(get(warp() + other));
+      store_unit(item, units.first + warp() / sharers, sums);
+    }
+  }
+
+  /// Adds and stores `units`, which the warps take in turns. A warp takes several at once if it then waits less often.
+  HOTGEMM_DEVICE void reduce_units(const WorkItem& item, const ItemRange& units) const {
+    const int splits = static_cast<int>(item.splits);
+    const int of_warp = rounds(units.count, kWarps);
+    const bool one_by_one =
+        of_warp * rounds(splits, kBatch) <= rounds(of_warp, kMostUnits) * rounds(splits, kBatch / kMostUnits);
+    if (one_by_one) {
+      reduce_units<1>(item, units);
+    } else {
+      reduce_units<kMostUnits>(item, units);
+    }
+  }
+  static HOTGEMM_DEVICE int rounds(int items, int at_once) { return (items + at_once - 1) / at_once; }
+  template <int kUnits>
+  HOTGEMM_DEVICE void reduce_units(const WorkItem& item, const ItemRange& units) const {
+    const ItemRange slots{0, static_cast<int>(item.splits)};
+    for (int i = warp(); i < units.count; i += kUnits * kWarps) {
+      const int count = rounds(units.count - i, kWarps);
+      const SumsOf<kUnits> sums = add_slots<kUnits>(item, units.first + i, count, slots);
+#pragma unroll
+      for (int unit = 0; unit < kUnits; ++unit) {
+        if (unit < count) store_unit(item, units.first + i + unit * kWarps, sums.of[unit]);
+      }
+    }
+  }
+
+  /// The sums over `range` of the slots, in order: of `unit`, and of `count` - 1 units behind it in steps of kWarps,
+  /// but at most of kUnits.
+  template <int kUnits>
+  HOTGEMM_DEVICE SumsOf<kUnits> add_slots(const WorkItem& item, int unit, int count, const ItemRange& range) const {
+    constexpr int kSlots = kBatch / kUnits;
     const u64 first = slot(item, static_cast<u32>(range.first)) + static_cast<u64>(unit) * Slots::kUnitBytes +
                       static_cast<u64>(lane() * kChunkBytes);
-    Sums sums;
+    SumsOf<kUnits> sums;
 #pragma unroll 1
-    for (int batch = 0; batch < range.count; batch += kBatch) {
-      ptx::Vec4 values[kBatch] = {};
+    for (int batch = 0; batch < range.count; batch += kSlots) {
+      ptx::Vec4 values[kUnits][kSlots] = {};
+      const u64 from = first + static_cast<u64>(batch) * Slots::kBytes;
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        if (batch + i < range.count)
-          values[i] = ptx::ld_global_v4_b32(first + static_cast<u64>(batch + i) * Slots::kBytes);
+      for (int u = 0; u < kUnits; ++u) {
+#pragma unroll
+        for (int i = 0; i < kSlots; ++i) {
+          if (u < count && batch + i < range.count)
+            values[u][i] = ptx::ld_global_v4_b32(from + static_cast<u64>(i) * Slots::kBytes +
+                                                 static_cast<u64>(u * kWarps) * Slots::kUnitBytes);
+        }
       }
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) sums.add(values[i]);
+      for (int u = 0; u < kUnits; ++u) {
+#pragma unroll
+        for (int i = 0; i < kSlots; ++i) sums.of[u].add(values[u][i]);
+      }
     }
     return sums;
   }

@@ -6,7 +6,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kMostDrift = 0.01;
+constexpr double kMostDrift = 0.10;
 
 /// The index of the boundary that lies nearest to the middle between `begin` and `end`, and strictly between them.
 std::size_t middle_of(std::span<const double> ends_us, std::size_t begin, std::size_t end) {
@@ -16,11 +16,6 @@ std::size_t middle_of(std::span<const double> ends_us, std::size_t begin, std::s
     if (std::abs(ends_us[i] - middle) < std::abs(ends_us[best] - middle)) best = i;
   }
   return best;
-}
-
-double seconds_of(const BlockStage& stage) {
-  const double block_s = stage.lengths.settle_s + stage.lengths.counted_s;
-  return static_cast<double>(stage.contenders) * stage.passes * block_s;
 }
 
 }  // namespace
@@ -61,27 +56,16 @@ BlockRepeats::Answer BlockRepeats::judge(const CountedPart& part, bool is_thrott
   return is_steady ? Answer::keep : Answer::keep_unsteady;
 }
 
-std::vector<BlockStage> block_stages(std::size_t contenders, double seconds, double time_constant_s) {
-  constexpr double kLeastScale = 1.0 / 3;
-  const double tau = time_constant_s;
-  std::vector<BlockStage> stages{{12, 1, {.settle_s = 3 * tau, .counted_s = 4 * tau}},
-                                 {6, 1, {.settle_s = 3 * tau, .counted_s = 8 * tau}},
-                                 {3, 2, {.settle_s = 4 * tau, .counted_s = 8 * tau}}};
-  for (BlockStage& stage : stages) stage.contenders = std::min(stage.contenders, contenders);
-  // Fewer contenders need fewer stages: a stage that drops nobody is left out, except the last one.
-  while (stages.size() > 1 && stages[0].contenders <= stages[1].contenders) stages.erase(stages.begin());
-  const auto total = [&] {
-    double s = 0;
-    for (const BlockStage& stage : stages) s += seconds_of(stage);
-    return s;
-  };
-  while (stages.size() > 1 && total() * kLeastScale > seconds) stages.erase(stages.begin());
-  const double scale = std::clamp(seconds / total(), kLeastScale, 1.0);
-  for (BlockStage& stage : stages) {
-    stage.lengths.settle_s *= scale;
-    stage.lengths.counted_s *= scale;
-  }
-  return stages;
+BlockFinal block_final(std::size_t contenders, std::size_t per_leader, double seconds) {
+  // A second leader is worth its time only if many contenders have had theirs.
+  constexpr std::size_t kLeast = 3, kMost = 12, kManyContenders = 8;
+  const auto blocks = static_cast<std::size_t>(std::lround(std::max(seconds, 0.0) / block_seconds(choice_lengths())));
+  BlockFinal plan{.leaders = blocks >= kManyContenders + 2 * per_leader ? std::size_t{2} : std::size_t{1}};
+  const std::size_t for_leaders = plan.leaders * per_leader;
+  plan.contenders = std::clamp(blocks > for_leaders ? blocks - for_leaders : 0, kLeast, kMost);
+  plan.contenders = std::min(plan.contenders, contenders);
+  plan.leaders = std::min(plan.leaders, contenders);
+  return plan;
 }
 
 }  // namespace hotgemm

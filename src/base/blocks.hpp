@@ -27,13 +27,21 @@ constexpr double settle_seconds(double time_constant_s = kClockTimeConstantS) {
   return std::max(0.25, 5 * time_constant_s);
 }
 
+/// The part of a block that counts. At the power cap of an H200 the clock dips every 0.85 to 0.9 s, for 0.2 to 0.3 s
+/// (docs/notebook/search.md, 3): one period and a little. Shorter parts are off by several percent, as they happen to
+/// meet a dip or not.
+inline constexpr double kCountedS = 1.0;
+
 /// The lengths of blocks.
 struct BlockLengths {
   double load_s = 0;                   ///< work before the first block, which does not count
   double settle_s = settle_seconds();  ///< at the start of each block, does not count
-  double counted_s = 0.5;
+  double counted_s = kCountedS;
   friend bool operator==(const BlockLengths&, const BlockLengths&) = default;
 };
+
+/// The time of a block, without load.
+constexpr double block_seconds(const BlockLengths& lengths) { return lengths.settle_s + lengths.counted_s; }
 
 /// The order of `sides` blocks in pass `pass`: forwards in even passes, backwards in odd ones, as in AB BA AB. A drift
 /// that is linear in time then favours no side.
@@ -51,7 +59,8 @@ struct CountedPart {
 /// first end after the settling time. It has at least two batches.
 std::optional<CountedPart> counted_part(std::span<const double> ends_us, int launches, const BlockLengths& lengths);
 
-/// True if the halves differ by more than 1 %: the clock had not settled, or other work disturbed the block.
+/// True if the halves differ by more than 10 %: the clock had not settled, or other work disturbed the block. A dip of
+/// the power loop in one of the halves makes them differ by several percent.
 bool is_drifting(const CountedPart& part);
 
 /// Decides which blocks are repeated. A block that drifts or was throttled is repeated up to `per_block` times, and all
@@ -69,17 +78,21 @@ class BlockRepeats {
   int tries_ = 0;  // of the current block
 };
 
-/// A stage of a halving over blocks.
-struct BlockStage {
+/// The lengths of blocks that narrow a choice down. They settle for three time constants: what is left of the fast loop
+/// changes the mean over a second by less than the slow loop does.
+constexpr BlockLengths choice_lengths(double time_constant_s = kClockTimeConstantS) {
+  return {.settle_s = 3 * time_constant_s};
+}
+
+/// How a final over blocks spends its time: each contender has a block, then the leaders have a block each again.
+struct BlockFinal {
   std::size_t contenders = 0;
-  int passes = 1;
-  BlockLengths lengths;
+  std::size_t leaders = 0;
+  friend bool operator==(const BlockFinal&, const BlockFinal&) = default;
 };
 
-/// The stages of a halving over at most `contenders` that takes about `seconds`: twelve contenders in short blocks, six
-/// in longer ones, three in two passes. If there is little time, all times shrink, to no less than a third; then there
-/// are fewer contenders.
-std::vector<BlockStage> block_stages(std::size_t contenders, double seconds,
-                                     double time_constant_s = kClockTimeConstantS);
+/// The final over at most `contenders` that takes about `seconds`. A leader is counted with `per_leader` blocks. Little
+/// time makes contenders fewer, down to three, and not blocks shorter (docs/notebook/search.md, 5).
+BlockFinal block_final(std::size_t contenders, std::size_t per_leader, double seconds);
 
 }  // namespace hotgemm

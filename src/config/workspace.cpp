@@ -5,18 +5,18 @@
 
 namespace hotgemm {
 
-WorkspaceSize split_workspace(std::int64_t tiles, int tile_elements, int splits) {
-  const auto slots = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits);
-  return {.scratch_bytes = slots * static_cast<std::size_t>(tile_elements) * sizeof(float),
-          .counters = static_cast<std::size_t>(tiles) + slots};
+WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits) {
+  const auto clusters = static_cast<std::size_t>(shape.tiles(m, n)), parts = static_cast<std::size_t>(splits);
+  const auto cluster_elements = static_cast<std::size_t>(shape.tile_m) * static_cast<std::size_t>(shape.tile_n);
+  const std::size_t tiles = clusters * static_cast<std::size_t>(shape.cluster);
+  return {.scratch_bytes = clusters * parts * cluster_elements * sizeof(float), .counters = tiles + tiles * parts};
 }
 
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem) {
   WorkspaceSize size;
   if (splits_k(config)) {
-    const auto tiles = [](std::int64_t extent, int tile) { return (extent + tile - 1) / tile; };
-    size = split_workspace(tiles(class_m(problem.m), block_m(config)) * tiles(problem.n, block_n(config)),
-                           block_m(config) * block_n(config), launch.splits);
+    const LaunchShape shape = launch_shape(config, traits_of(Workload{problem}, launch));
+    size = split_workspace(shape, class_m(problem.m), problem.n, launch.splits);
   }
   size.scratch_bytes += repacked_bytes(launch, problem);
   return size;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/kernel_config.hpp"
+#include "config/launch_shape.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -32,9 +33,9 @@ struct WorkspaceSize {
   friend bool operator==(const WorkspaceSize&, const WorkspaceSize&) = default;
 };
 
-/// The workspace of a launch whose blocks divide k: a slot for each of `splits` parts of a tile, and counters of its
-/// arrivals and of each part's owner (templates/shared/split_slots.hpp).
-WorkspaceSize split_workspace(std::int64_t tiles, int tile_elements, int splits);
+/// The workspace of a launch whose blocks divide k: a slot for each of `splits` parts of a block's tile, and counters
+/// of its arrivals and of each part's owner (templates/shared/split_slots.hpp). m and n are at least 1.
+WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits);
 
 /// The workspace that is large enough for any launch of the class of `problem`, whose m is the largest of the class.
 /// The scratch begins with the copies of repacked operands (config/repack.hpp), and the kernel's own scratch follows.

@@ -65,11 +65,7 @@ std::vector<ClockSample> ClockSampler::stop() {
   return std::exchange(samples_, {});
 }
 
-std::optional<double> ClockSampler::power_limit_w() const {
-  unsigned milliwatts = 0;
-  if (!nvml_ || !nvml_->call("nvmlDeviceGetEnforcedPowerLimit", nvml_->device(), &milliwatts)) return std::nullopt;
-  return milliwatts / 1000.0;
-}
+std::optional<double> ClockSampler::power_limit_w() const { return nvml_ ? nvml_->power_limit_w() : std::nullopt; }
 
 ClockSample ClockSampler::look() const {
   ClockSample sample;

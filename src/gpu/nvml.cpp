@@ -46,6 +46,12 @@ Nvml::Nvml(const Driver& driver, CUdevice device) {
 
 Nvml::~Nvml() { call("nvmlShutdown"); }
 
+std::optional<double> Nvml::power_limit_w() const {
+  unsigned milliwatts = 0;
+  if (device_ == nullptr || !call("nvmlDeviceGetEnforcedPowerLimit", device_, &milliwatts)) return std::nullopt;
+  return milliwatts / 1000.0;
+}
+
 std::optional<unsigned> Nvml::mps_clients() const {
   std::vector<ProcessInfo> processes(256);
   for (const char* name :

@@ -26,6 +26,9 @@ class Nvml {
     return function != nullptr && function(args...) == 0;
   }
 
+  /// The power limit in force, in watts; nullopt if NVML does not report it.
+  std::optional<double> power_limit_w() const;
+
   /// The number of processes that use the GPU through MPS, including this one; nullopt if NVML does not report it.
   std::optional<unsigned> mps_clients() const;
 

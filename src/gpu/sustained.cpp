@@ -121,7 +121,7 @@ class Blocks {
   bool has_time_for_a_block() const {
     const auto now = Clock::now();
     if (is_over(now)) return false;
-    const std::chrono::duration<double> block(options_.blocks->settle_s + options_.blocks->counted_s);
+    const std::chrono::duration<double> block(block_seconds(*options_.blocks));
     return passes_ == 0 || now + std::chrono::duration_cast<Clock::duration>(block) < options_.deadline;
   }
 

@@ -1,5 +1,6 @@
 #include "plan/choice.hpp"
 
+#include "config/families.hpp"
 #include "config/launch_shape.hpp"
 #include "config/max_size.hpp"
 #include "config/repack.hpp"
@@ -17,11 +18,22 @@ namespace {
 constexpr int kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
 
+/// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
+/// kernel ahead, and costs nothing where the kernel ahead gives no early start.
+constexpr double kProgrammaticBelowUs = 20;
+
+LaunchConfig estimated_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  LaunchConfig launch = default_launch(config, problem, device);
+  launch.programmatic =
+      family_of(config).waits_for_predecessor && predict_us(config, problem, device) < kProgrammaticBelowUs;
+  return launch;
+}
+
 std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Workload& problem,
                                  const DeviceInfo& device) {
   std::vector<Choice> choices;
   for (const KernelConfig& config : rank(configs, problem, device)) {
-    choices.push_back({.config = config, .launch = default_launch(config, problem, device)});
+    choices.push_back({.config = config, .launch = estimated_launch(config, problem, device)});
   }
   return choices;
 }

@@ -159,6 +159,11 @@ double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo
   return wgmma_reduce_us(c, problem, device, resident, splits);
 }
 
+double repeated_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr ? wgmma_repeated_us(*wgmma, problem, device) : 0;
+}
+
 int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident) : 1;
@@ -206,7 +211,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
-  const double dram_us = bytes / (device.dram_gbps * 0.85e3);
+  const double dram_us = bytes / (device.dram_gbps * 0.85e3) + repeated_us(config, problem, device);
   // Parts of a divided k are short, so that less of the faster of the two is hidden.
   const double unhidden = sum_us > 0 ? 0.45 : 0.1;
   return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * std::min(sm_us, dram_us) +

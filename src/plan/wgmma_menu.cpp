@@ -97,7 +97,7 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  32,  64, 32},
     {Schedule::one_tile,         2, 128,  64, 128, 64},
     {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
-    {Schedule::cooperative,      1,  64,  32,  32, 32},
+    {Schedule::cooperative,      1,  64,  16,  32, 16},
     {Schedule::cooperative,      1,  64,  64, 256, 64},
     {Schedule::cooperative,      2, 128,  64, 256, 64},
     {Schedule::cooperative,      2, 256,  64, 128, 64},
@@ -200,6 +200,7 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
     for (config.blocks_per_sm = 1; config.blocks_per_sm <= (config.transposed ? 2 : 4); ++config.blocks_per_sm) {
       const int most = deepest(config, traits);
       for (const int stages : {most, shallower(most)}) {
+        if (config.split_k && stages != most) continue;                                 // D has no buffers there
         if (config.transposed && config.blocks_per_sm > 1 && stages != most) continue;  // to keep the menu short
         config.stages = stages;
         if (is_deep_enough(config)) append_clusters(config, traits, menu);
@@ -224,6 +225,16 @@ void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vect
 
 bool has_aligned_rows(const GemmTraits& traits) {
   return std::min(traits.vec_a, traits.vec_b) * size_bytes(traits.element) == kChunkBytes;
+}
+
+/// Adds `config`. Larger tiles are anchors also in clusters of two blocks that share the longer side.
+void append_anchor(WgmmaConfig config, std::vector<WgmmaConfig>& anchors) {
+  config.stages = deepest(config, GemmTraits{});
+  anchors.push_back(config);
+  (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
+  if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
+    anchors.push_back(config);
+  }
 }
 
 }  // namespace
@@ -255,13 +266,7 @@ std::vector<WgmmaConfig> wgmma_anchors() {
   for (const WgmmaTiles& tiles : kWgmmaAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
-      config.stages = deepest(config, GemmTraits{});
-      anchors.push_back(config);
-      // Larger tiles are anchors also in clusters of two blocks that share the longer side.
-      (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
-      if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
-        anchors.push_back(config);
-      }
+      append_anchor(config, anchors);
     });
   }
   for (const WgmmaTiles& tiles : kThreadAnchors) {
@@ -273,8 +278,7 @@ std::vector<WgmmaConfig> wgmma_anchors() {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.split_k = true;
       if (config.block_m + config.block_n <= kDeepTileExtent) config.block_k = 128;
-      config.stages = deepest(config, GemmTraits{});
-      anchors.push_back(config);
+      append_anchor(config, anchors);
     });
   }
   return anchors;

@@ -42,8 +42,9 @@ constexpr double kEpilogueCycles = 100;    // from the last product to the first
 constexpr double kExchangeCycles = 150;    // the same, in addition, if the warps of a consumer exchange elements
 
 // The sum of the parts of a divided k (templates/wgmma_split.cuh).
-constexpr double kSlotBytes = 40;       // rate of writing a slot, and of reading as much
-constexpr double kArriveCycles = 3500;  // from the last store of a slot to the first load of another block
+constexpr double kSlotBytes = 24;         // rate of writing a slot, and of reading as much
+constexpr double kArriveCycles = 3500;    // from the last store of a slot to the first load of another block
+constexpr double kRepeatedBytes = 11000;  // rate of reading operands again, for all SMs together
 
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
@@ -171,11 +172,19 @@ double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const Devi
   return (kArriveCycles + moved + kEpilogueCycles) / device.clock_mhz;
 }
 
+double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
+  if (!c.split_k) return 0;
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
+  const double groups_m = ceil_div(m, c.block_m * c.cluster_m), groups_n = ceil_div(n, c.block_n * c.cluster_n);
+  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * 2 / kRepeatedBytes / device.clock_mhz;
+}
+
 std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
   if (!c.split_k) return {1};
   const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const std::int64_t tiles =  // an empty problem has none, but may be planned
-      std::max<std::int64_t>(ceil_of(problem.m, c.block_m) * ceil_of(problem.n, c.block_n), 1);
+  const std::int64_t clusters =
+      ceil_of(problem.m, c.block_m * c.cluster_m) * ceil_of(problem.n, c.block_n * c.cluster_n);
+  const std::int64_t tiles = std::max<std::int64_t>(clusters * c.cluster(), 1);  // an empty problem may be planned
   const std::int64_t k_tiles = ceil_of(std::max<std::int64_t>(problem.k, 1), c.block_k);
   const std::int64_t room = std::int64_t{device.sm_count} * c.blocks_per_sm / tiles;  // splits that one wave holds
   const std::int64_t most = std::clamp<std::int64_t>(std::min(room, k_tiles), 1, kMostSplits);
@@ -183,7 +192,9 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, con
   // Fewer parts with one k-tile more each, and so on, in growing steps.
   for (std::int64_t part = ceil_of(k_tiles, most); part <= k_tiles && splits.back() > 1;) {
     const int count = static_cast<int>(ceil_of(k_tiles, part));
-    if (count < splits.back()) splits.push_back(count);
+    // Two SMs share their way to L2. If some pairs have two blocks and others one, the latter wait for the former.
+    const bool is_uneven = 2 * count * tiles > device.sm_count && 10 * count * tiles < 9 * device.sm_count;
+    if (count < splits.back() && !is_uneven) splits.push_back(count);
     part += std::max<std::int64_t>(part / 4, 1);
   }
   return splits;

@@ -20,6 +20,10 @@ double wgmma_compute_us(const WgmmaConfig& config, const Workload& problem, cons
 double wgmma_reduce_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
                        int splits);
 
+/// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
+/// a cluster read them once. 0 for a config whose blocks do not divide k.
+double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device);
+
 /// The numbers of parts to try for a config whose blocks divide k: the most for which all blocks run at once and have
 /// products, then fewer in growing steps. {1} for another config.
 std::vector<int> wgmma_splits(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device);

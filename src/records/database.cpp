@@ -20,6 +20,19 @@ namespace {
 
 bool differs(const std::string& known, const std::string& recorded) { return !known.empty() && known != recorded; }
 
+bool has_other_templates(const TuningRecord& record, const GpuQuery& query) {
+  return query.template_digest && differs(query.template_digest(record.config), record.template_digest);
+}
+
+/// True if the record was picked by blocks on a GPU of this model under another power limit. Under another limit the
+/// clocks differ, and another kernel may be the fastest.
+bool has_other_power_limit(const TuningRecord& record, const GpuQuery& query) {
+  constexpr double kSame = 0.01;
+  if (record.measure != Measure::sustained || record.power_limit_w <= 0 || !(query.power_limit_w > 0)) return false;
+  if (differs(query.environment.gpu, record.environment.gpu)) return false;
+  return std::abs(record.power_limit_w - query.power_limit_w) > kSame * query.power_limit_w;
+}
+
 /// The rank of a recorded GPU. 2: the same model, 1: the same number of SMs, 0: the same architecture, -1: not usable.
 int gpu_match(const Environment& asked, const Environment& recorded) {
   if (differs(asked.arch, recorded.arch)) return -1;
@@ -68,11 +81,23 @@ double distance_squared(const Problem& a, const Sizes& b) {
 }  // namespace
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query) {
-  const bool is_stale =
-      differs(query.environment.driver, record.environment.driver) ||
-      differs(query.environment.toolchain, record.environment.toolchain) ||
-      (query.template_digest && differs(query.template_digest(record.config), record.template_digest));
+  const bool is_stale = differs(query.environment.driver, record.environment.driver) ||
+                        differs(query.environment.toolchain, record.environment.toolchain) ||
+                        has_other_templates(record, query) || has_other_power_limit(record, query);
   return is_stale ? Freshness::stale : Freshness::current;
+}
+
+std::string why_stale(const TuningRecord& record, const GpuQuery& query) {
+  std::string changes;
+  const auto add = [&](bool has_changed, const std::string& change) {
+    if (has_changed) changes += (changes.empty() ? "" : ", ") + change;
+  };
+  add(differs(query.environment.driver, record.environment.driver), "driver");
+  add(differs(query.environment.toolchain, record.environment.toolchain), "toolchain");
+  add(has_other_templates(record, query), "templates");
+  add(has_other_power_limit(record, query), "power limit " + std::to_string(record.power_limit_w) + " W, now " +
+                                                std::to_string(std::lround(query.power_limit_w)) + " W");
+  return changes;
 }
 
 Database::Database(DatabaseOptions options) : options_(std::move(options)) {

@@ -31,14 +31,19 @@ struct GpuQuery {
   Environment environment;
   /// Returns the digest of the current templates of the family of a config.
   std::function<std::string(const KernelConfig&)> template_digest;
+  double power_limit_w = 0;  ///< of the GPU of this environment, now; 0 if it is unknown, and then not compared
 };
 
 enum class Freshness {
   current,
-  stale,  ///< driver, toolchain or templates have changed since the measurement; usable until the next tuning
+  /// The driver, toolchain or templates have changed since the measurement, or the power limit since a measurement over
+  /// blocks. Usable until the next tuning.
+  stale,
 };
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query);
+/// What has changed, for people, such as "driver, power limit 700 W, now 600 W"; empty for a current record.
+std::string why_stale(const TuningRecord& record, const GpuQuery& query);
 
 struct Found {
   TuningRecord record;

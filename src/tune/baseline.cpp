@@ -14,7 +14,7 @@ constexpr int kScreenRounds = 3;
 constexpr double kScreenRoundUs = 1000;
 constexpr std::size_t kFinalists = 8;  // several, because the fastest of a screen may just have been lucky
 constexpr int kPlayoffRounds = 7;
-constexpr std::size_t kBlockFinalists = 3;
+constexpr std::size_t kBlockFinalists = 7;  // with cuBLAS's default; their blocks take 8 s
 
 std::vector<Contender> picked(const std::vector<Contender>& all, const std::vector<std::size_t>& indices) {
   std::vector<Contender> some;
@@ -100,17 +100,14 @@ Baseline baseline_by_rounds(const Driver& driver, CUstream stream, const std::ve
 
 Baseline baseline_by_blocks(const Driver& driver, CUstream stream, const std::vector<Contender>& all,
                             const std::vector<std::size_t>& finalists, const RaceOptions& options, double load_s) {
-  constexpr double kTau = kClockTimeConstantS;
-  const std::vector<std::size_t> narrowed = order_by_blocks(
-      driver, stream, all, finalists, options, {.load_s = load_s, .settle_s = 3 * kTau, .counted_s = 4 * kTau});
-  std::vector<std::size_t> last = narrowed;
-  if (last.size() > kBlockFinalists) last.resize(kBlockFinalists);
-  std::vector<std::size_t> order = order_by_blocks(driver, stream, all, last, options, {.counted_s = 8 * kTau});
-  // cuBLAS's default is reported even if it is slow, and so is an algorithm if the default was faster than all.
-  for (const std::size_t index : narrowed) {
-    if (std::ranges::find(order, index) == order.end()) order.push_back(index);
+  // One block of full length for each of a few: shorter blocks of more would drop the best by noise.
+  std::vector<std::size_t> few = finalists;
+  if (few.size() > kBlockFinalists) {  // without the slowest, but with cuBLAS's default, the last of them
+    few.erase(few.begin() + (kBlockFinalists - 1), few.end() - 1);
   }
-  return baseline_of(all, order);
+  BlockLengths lengths = choice_lengths();
+  lengths.load_s = load_s;
+  return baseline_of(all, order_by_blocks(driver, stream, all, few, options, lengths));
 }
 
 }  // namespace hotgemm

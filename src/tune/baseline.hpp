@@ -28,8 +28,8 @@ std::vector<Contender> all_of_cublas(CublasBaseline& cublas, const Workload& pro
 /// The indices of the contenders that were timed, fastest first.
 std::vector<std::size_t> ranking(const RaceResult& result);
 
-/// The indices in `all` that are worth a longer measurement: the fastest few of a short race in rounds, and cuBLAS's
-/// default, with which `all` begins, even if it is slow. Throws Error{not_supported} if none runs.
+/// The indices in `all` that are worth a longer measurement: the fastest few of a short race in rounds, fastest first,
+/// and then cuBLAS's default, with which `all` begins, even if it is slow. Throws Error{not_supported} if none runs.
 std::vector<std::size_t> screen(const Driver& driver, CUstream stream, const std::vector<Contender>& all,
                                 const RaceOptions& options);
 
@@ -37,7 +37,7 @@ std::vector<std::size_t> screen(const Driver& driver, CUstream stream, const std
 Baseline baseline_by_rounds(const Driver& driver, CUstream stream, const std::vector<Contender>& all,
                             const std::vector<std::size_t>& finalists, const RaceOptions& options);
 
-/// The baseline by a halving over blocks of the contenders `finalists` of `all`. The GPU works for `load_s` first.
+/// The baseline by a block of each of the first `finalists` and of the last one. The GPU works for `load_s` first.
 /// Throws Error{not_supported} if none runs.
 Baseline baseline_by_blocks(const Driver& driver, CUstream stream, const std::vector<Contender>& all,
                             const std::vector<std::size_t>& finalists, const RaceOptions& options, double load_s);

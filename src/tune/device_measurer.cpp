@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "config/repack.hpp"
 #include "config/workspace.hpp"
+#include "gpu/nvml.hpp"
 #include "tune/bench.hpp"
 #include "tune/exact_check.hpp"
 
@@ -115,6 +116,13 @@ DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step) : device_(de
 }
 
 DeviceMeasurer::~DeviceMeasurer() = default;
+
+void DeviceMeasurer::find_power_limit() {
+  const Driver& driver = device_.driver();
+  CUdevice device = 0;
+  driver.check(driver.cuCtxGetDevice(&device), "read the current context's GPU");
+  gpu_.power_limit_w = Nvml(driver, device).power_limit_w().value_or(0);
+}
 
 void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
   end();

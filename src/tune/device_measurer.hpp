@@ -29,6 +29,9 @@ class DeviceMeasurer final : public Measurer {
   ~DeviceMeasurer() override;
 
   const GpuFacts& gpu() const override { return gpu_; }
+  /// Adds the power limit to the facts about the GPU. Not done at once, because a program that tunes within a call
+  /// should not load NVML for it.
+  void find_power_limit();
   void begin(const Workload& problem, const MeasureOptions& options) override;
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override;
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override;

@@ -36,6 +36,7 @@ struct GpuFacts {
   DeviceInfo info;          ///< with the clock rates that the driver reports
   Environment environment;  ///< without a toolchain if the measuring process has not loaded NVRTC
   std::int64_t free_bytes = 0;
+  double power_limit_w = 0;  ///< in force; 0 if it is unknown
 };
 
 struct MeasureOptions {

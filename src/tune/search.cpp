@@ -1,10 +1,10 @@
 #include "tune/search.hpp"
 
 #include "base/statistics.hpp"
-#include "plan/candidates.hpp"
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
 #include "tune/bench.hpp"
+#include "tune/row_launch.hpp"
 #include "tune/search_failure.hpp"
 
 #include <hotgemm/error.hpp>
@@ -23,19 +23,15 @@ using Clock = std::chrono::steady_clock;
 constexpr double kAbandonRatio = 2.0;  // a candidate slower than the best by this factor gets no second launch
 constexpr double kRoundUs = 1000;      // GPU time per candidate and round
 constexpr int kFirstRounds = 2;        // while there are many candidates; one round would be too noisy
+constexpr int kRasterRounds = 5;       // fewer samples change no raster: rasters differ by less than the noise of one
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
 constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
-constexpr std::size_t kBlockCandidates = 12;
-constexpr double kVerdictS = 1;      // for which the leader runs alone, to see what limits its clock
-constexpr double kBlockLoadS = 0.5;  // work before the first block; the races before it have warmed the GPU
-constexpr double kLeastBlocksS = 3;  // a final over blocks in less time says nothing
-
-/// A candidate, as an index into the candidates, with one of its rasters.
-struct RowLaunch {
-  std::size_t candidate;
-  LaunchConfig launch;
-};
+constexpr double kVerdictS = 1;               // for which the leader runs alone, to see what limits its clock
+constexpr double kBlockLoadS = 0.5;           // work before the first block; the races before it have warmed the GPU
+constexpr double kLeastBlocksS = 3;           // a final over blocks in less time says nothing
+constexpr std::size_t kRastersPerLeader = 2;  // in the last blocks: the default one and the best other one
+constexpr double kRasterRaceS = 1;            // for the rounds that find the best other raster
 
 class Search {
  public:
@@ -67,6 +63,9 @@ class Search {
  private:
   std::vector<Candidate>& rows() { return outcome_.candidates; }
   Candidate& row(const RowLaunch& entry) { return rows()[entry.candidate]; }
+  bool has_rejected(const std::vector<RowLaunch>& entries) {
+    return std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); });
+  }
   bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
 
   std::vector<RowLaunch> alive() {
@@ -115,10 +114,15 @@ class Search {
     start_ = Clock::now();
     first_us_.assign(rows().size(), 0);
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
-    entries = halve(std::move(entries), kFirstRounds, after(0.5));
-    if (!is_cancelled()) entries = halve(with_rasters(entries), kFirstRounds, after(0.75));
+    entries = halve(std::move(entries), kFinalists, kFirstRounds, after(0.5));
     choose_measure(entries);
-    if (measure_ == Measure::sustained) entries = block_entries(entries);
+    if (measure_ == Measure::sustained) {
+      const std::size_t count = block_plan(alive().size()).contenders;
+      entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count);
+    } else if (!is_cancelled()) {
+      const std::size_t leaders = entries.size();
+      entries = halve(with_rasters(rows(), entries, problem_), leaders, kRasterRounds, after(0.75), kRasterRounds);
+    }
     decide(std::move(entries));
   }
 
@@ -138,44 +142,29 @@ class Search {
     if (verdict_of(result.blocks[0].clock) == PowerVerdict::binds) measure_ = Measure::sustained;
   }
 
-  /// The candidates for a final over blocks: the leaders in rounds with their rasters, and others by their times in the
-  /// first race, because only times of one race are at one clock.
-  std::vector<RowLaunch> block_entries(const std::vector<RowLaunch>& leaders) {
-    std::vector<RowLaunch> chosen, timed = alive();
-    const auto add = [&](const RowLaunch& entry) {
-      const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
-      if (is_new && chosen.size() < kBlockCandidates) chosen.push_back(entry);
-    };
-    for (const RowLaunch& leader : leaders) add(leader);
-    std::erase_if(timed, [&](const RowLaunch& e) { return !(first_us_[e.candidate] > 0); });
-    std::vector<PowerCandidate> candidates;
-    for (const RowLaunch& e : timed) {
-      candidates.push_back(power_candidate(row(e).config, problem_, first_us_[e.candidate]));
-    }
-    for (const std::size_t i : pick_for_power_final(candidates, kBlockCandidates)) add(timed[i]);
-    return chosen;
-  }
-
   Clock::time_point after(double share) const {
     return start_ +
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s * share));
   }
 
-  /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first.
-  std::vector<RowLaunch> halve(std::vector<RowLaunch> entries, int rounds, Clock::time_point deadline) {
+  /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first. A race of less than
+  /// `least_rounds` is ignored. Without any other race, the first `front` entries are returned.
+  std::vector<RowLaunch> halve(std::vector<RowLaunch> entries, std::size_t front, int rounds,
+                               Clock::time_point deadline, int least_rounds = 1) {
     while (entries.size() > 1 && !is_cancelled()) {
       const bool is_last = entries.size() <= 2 * kFinalists;
       const RaceOptions options = race_options(rounds, deadline);
       const RaceResult result = race(entries, options, false);
       const std::vector<RankedContender> placed = rank_contenders(result.us);
-      if (placed.empty()) break;  // there was no time left: keep the order
+      if (placed.empty() || result.rounds_done < least_rounds) break;  // there was no time left: keep the order
+      front = kFinalists;
       const std::size_t count = survivors(placed, kFinalists, kAbandonRatio);
       entries = in_order(entries, std::span(placed).first(is_last ? std::min(count, kFinalists) : count));
       tell_leader(entries, result.us[placed.front().contender], {});
       if (is_last || Clock::now() >= deadline) break;
       rounds = std::min(2 * rounds, std::max(options_.rounds, 1));
     }
-    if (entries.size() > kFinalists) entries.resize(kFinalists);
+    if (entries.size() > front) entries.resize(front);
     return entries;
   }
 
@@ -234,13 +223,6 @@ class Search {
                 .ratio = ratios.empty() ? 0 : median(ratios)};
   }
 
-  std::vector<RowLaunch> in_order(const std::vector<RowLaunch>& entries,
-                                  std::span<const RankedContender> placed) const {
-    std::vector<RowLaunch> sorted;
-    for (const RankedContender& p : placed) sorted.push_back(entries[p.contender]);
-    return sorted;
-  }
-
   void tell_leader(const std::vector<RowLaunch>& entries, const std::vector<double>& us,
                    const std::vector<double>& baseline_us) {
     if (!observer_.led) return;
@@ -249,17 +231,6 @@ class Search {
                    .median_us = median(us),
                    .ratio = median(paired_ratios(baseline_us, us)),
                    .alive = static_cast<int>(entries.size())});
-  }
-
-  /// The entries, best first, followed by each of them with every other raster that may change its time.
-  std::vector<RowLaunch> with_rasters(const std::vector<RowLaunch>& entries) {
-    std::vector<RowLaunch> all = entries;
-    for (const RowLaunch& entry : entries) {
-      for (const LaunchConfig& launch : rasters(row(entry).config, problem_, row(entry).predicted_us)) {
-        if (launch != entry.launch) all.push_back({entry.candidate, launch});
-      }
-    }
-    return all;
   }
 
   /// The picked entry, with the samples for its timing and for the ratio to cuBLAS.
@@ -277,7 +248,7 @@ class Search {
       if (entries.empty()) return;
       std::optional<Winner> pick = measure_ == Measure::sustained ? block_winner(entries) : final_winner(entries);
       // If the final race rejected an entry, repeat it without that entry.
-      if (!pick && std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) continue;
+      if (!pick && has_rejected(entries)) continue;
       if (!pick) return;
       const std::vector<Trial> trial = trials_of({pick->entry});
       const Verdict verdict = measurer_.check(trial, static_cast<unsigned>(options_.seed) ^ kConfirmSeed).front();
@@ -309,7 +280,7 @@ class Search {
       RaceOptions options = race_options(options_.rounds, after(1.0));
       options.abandon_ratio = 0;
       const RaceResult result = race(entries, options, options_.with_baseline);
-      if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
+      if (has_rejected(entries)) return std::nullopt;
       for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);
       if (result.us.size() > entries.size()) append(baseline_us, result.us.back());
       baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // keeps the rounds aligned
@@ -319,7 +290,7 @@ class Search {
       if (is_decided(us, placed)) break;
     }
     if (placed.empty()) return untimed(entries.front());
-    const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
+    const std::size_t pick = earliest_name(rows(), entries, std::span(placed).first(tied(placed)));
     outcome_.is_partial = std::ssize(us[pick]) < options_.rounds;
     note_timing(entries[pick], us[pick], us[0]);
     return Winner{entries[pick], us[pick], baseline_us};
@@ -333,47 +304,80 @@ class Search {
     return Winner{best, {}, {}};
   }
 
-  /// Picks the winner by a halving over blocks. Returns nothing if an entry was rejected.
-  std::optional<Winner> block_winner(std::vector<RowLaunch> entries) {
+  /// The final over blocks of at most `contenders` in the time that is left.
+  BlockFinal block_plan(std::size_t contenders) const {
     const std::chrono::duration<double> left = after(1.0) - Clock::now();
-    const std::vector<BlockStage> stages = block_stages(entries.size(), left.count());
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      const bool is_last = s + 1 == stages.size();
-      if (entries.size() > stages[s].contenders) entries.resize(stages[s].contenders);
-      RaceOptions options = race_options(stages[s].passes, Clock::time_point::max());
-      options.blocks = stages[s].lengths;
-      if (s == 0) options.blocks->load_s = kBlockLoadS;
-      const RaceResult result = race(entries, options, is_last && options_.with_baseline);
-      if (std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); })) return std::nullopt;
-      std::vector<std::vector<double>> us = result.us;
-      us.resize(entries.size());  // without the baseline
-      const std::vector<RankedContender> placed = rank_contenders(us);
-      if (placed.empty()) return untimed(entries.front());
-      power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
-      const auto baseline_us = result.us.size() > us.size() ? result.us.back() : std::vector<double>();
-      tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
-      if (is_last || is_cancelled()) {
-        const std::size_t pick = earliest_name(entries, std::span(placed).first(tied(placed)));
-        outcome_.is_partial = !is_last;
-        note_timing(entries[pick], us[pick], us[0]);
-        return Winner{entries[pick], us[pick], baseline_us};
-      }
-      entries = in_order(entries, placed);
+    return block_final(contenders, kRastersPerLeader, left.count());
+  }
+
+  /// Picks the winner by blocks: first the config, then its raster, on fresh samples. A raster wins only if it beats
+  /// the default one of its config over blocks. Returns nothing if an entry was rejected.
+  std::optional<Winner> block_winner(std::vector<RowLaunch> entries) {
+    const BlockFinal plan = block_plan(entries.size());
+    entries.resize(plan.contenders);
+    std::optional<BlockStage> all = block_stage(entries, kBlockLoadS, false);
+    if (!all) return std::nullopt;
+    if (all->order.empty()) return untimed(entries.front());
+    std::vector<RowLaunch> leaders = all->order;
+    if (leaders.size() > plan.leaders) leaders.resize(plan.leaders);
+    const Winner best{all->order.front(), all->winner_us, {}};
+    outcome_.is_partial = is_cancelled();
+    if (outcome_.is_partial) return best;
+    for (std::size_t i = 0; i < plan.leaders && i < all->order.size(); ++i) {
+      if (const auto other = best_other_raster(leaders[i])) leaders.push_back(*other);
+    }
+    if (has_rejected(leaders)) return std::nullopt;
+    const std::optional<BlockStage> last = block_stage(leaders, 0, options_.with_baseline);
+    if (!last) return std::nullopt;
+    outcome_.is_partial = last->order.empty();
+    return outcome_.is_partial ? best : Winner{last->order.front(), last->winner_us, last->baseline_us};
+  }
+
+  /// The fastest in rounds of the rasters of `leader`'s config, apart from its own; nothing if there were too few
+  /// rounds.
+  std::optional<RowLaunch> best_other_raster(const RowLaunch& leader) {
+    const std::vector<RowLaunch> entries = with_rasters(rows(), std::span(&leader, 1), problem_);
+    if (entries.size() < 2 || is_cancelled()) return std::nullopt;
+    const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kRasterRaceS));
+    const RaceResult result = race(entries, race_options(options_.rounds, Clock::now() + limit), false);
+    if (result.rounds_done < std::min(kRasterRounds, options_.rounds)) return std::nullopt;
+    for (const RankedContender& p : rank_contenders(result.us)) {
+      if (p.contender != 0) return entries[p.contender];
     }
     return std::nullopt;
   }
 
-  static void append(std::vector<double>& to, const std::vector<double>& from) {
-    to.insert(to.end(), from.begin(), from.end());
+  /// A block of each entry.
+  struct BlockStage {
+    std::vector<RowLaunch> order;  ///< those that ran: the pick, then the others, fastest first
+    std::vector<double> winner_us;
+    std::vector<double> baseline_us;
+  };
+
+  /// Returns nothing if an entry was rejected.
+  std::optional<BlockStage> block_stage(const std::vector<RowLaunch>& entries, double load_s, bool with_baseline) {
+    RaceOptions options = race_options(1, Clock::time_point::max());
+    options.blocks = choice_lengths();
+    options.blocks->load_s = load_s;
+    const RaceResult result = race(entries, options, with_baseline);
+    if (has_rejected(entries)) return std::nullopt;
+    std::vector<std::vector<double>> us = result.us;
+    us.resize(entries.size());  // without the baseline
+    std::vector<RankedContender> placed = rank_contenders(us);
+    if (placed.empty()) return BlockStage{};
+    power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
+    const std::size_t pick = earliest_name(rows(), entries, std::span(placed).first(tied(placed)));
+    const auto at = std::ranges::find(placed, pick, &RankedContender::contender);
+    std::rotate(placed.begin(), at, at + 1);
+    BlockStage stage{in_order(entries, placed), us[pick], {}};
+    if (result.us.size() > us.size()) stage.baseline_us = result.us.back();
+    note_timing(entries[pick], us[pick], us[0]);
+    tell_leader(stage.order, stage.winner_us, stage.baseline_us);
+    return stage;
   }
 
-  /// Among tied contenders, the one whose name is first. The choice is then the same in every run and on every rank,
-  /// whatever the noise is.
-  std::size_t earliest_name(const std::vector<RowLaunch>& entries, std::span<const RankedContender> tied) {
-    const auto name = [&](const RankedContender& p) {
-      return to_string(row(entries[p.contender]).config) + " " + to_string(entries[p.contender].launch);
-    };
-    return std::ranges::min_element(tied, {}, name)->contender;
+  static void append(std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
   }
 
   /// Sorts the rows: the pick first, then the others by time, then those that were not timed.

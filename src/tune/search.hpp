@@ -65,8 +65,8 @@ struct TuneOutcome {
 /// all remaining candidates run interleaved, in shuffled order. The measure is the ratio to the incumbent within a
 /// round. A difference below half a percent is a tie, which the earlier name wins.
 ///
-/// Rounds mislead where the power cap binds (docs/measuring.md). With `with_blocks`, the final is then a halving over
-/// blocks, among the fastest in rounds and those that plan/power_model.hpp expects to be fast alone.
+/// Rounds mislead where the power cap binds (docs/measuring.md). With `with_blocks`, the final is then by blocks, among
+/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone.
 ///
 /// The engine's rejections remember a candidate that is wrong, fails or does not end. Throws Error{out_of_memory} if
 /// the operands do not fit. If no candidate survives, throws wrong_result if one of them was wrong, else driver_error

@@ -37,17 +37,18 @@ ProblemResult failed(const Workload& problem, const Error& error) {
   return {.problem = problem, .failure = error.what(), .failure_code = error.code()};
 }
 
-JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, DeviceInfo device,
-                               Environment environment, int jobs)
-    : engine_(engine),
-      options_(options),
-      device_(std::move(device)),
-      environment_(std::move(environment)),
-      jobs_(jobs) {}
+JobPreparation::JobPreparation(Engine& engine, const TuningRunOptions& options, GpuFacts gpu, int jobs)
+    : engine_(engine), options_(options), gpu_(std::move(gpu)), jobs_(jobs) {}
+
+GpuQuery JobPreparation::query() const {
+  GpuQuery query = engine_.query(gpu_.environment);
+  query.power_limit_w = gpu_.power_limit_w;
+  return query;
+}
 
 std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, EarlierRun earlier) const {
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
-  const std::optional<Found> found = engine_.database.find(problem, engine_.query(environment_));
+  const std::optional<Found> found = engine_.database.find(problem, query());
   if (!found || found->freshness != Freshness::current || found->record.is_provisional) return std::nullopt;
   return found->record;
 }
@@ -64,9 +65,9 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
     if (std::optional<TuningRecord> record = recorded(problem, earlier)) {
       return ProblemResult{.problem = problem, .status = TuneStatus::recorded, .record = std::move(record)};
     }
-    job.candidates = pick_candidates(problem, device_, options_.tuning.max_candidates, &engine_.database,
-                                     engine_.query(environment_), affordable_by(engine_, problem));
-    build_candidates(job.candidates, problem, environment_, engine_, jobs_, is_cancelled);
+    job.candidates = pick_candidates(problem, gpu_.info, options_.tuning.max_candidates, &engine_.database, query(),
+                                     affordable_by(engine_, problem));
+    build_candidates(job.candidates, problem, gpu_.environment, engine_, jobs_, is_cancelled);
     merge_twins(job.candidates, problem);  // merge now: each trial is then a kernel that is timed
   } catch (const Error& error) {
     return failed(problem, error);

@@ -31,8 +31,8 @@ void limit_trials(TuningJob& job, int trials);
 /// Prepares jobs for measuring.
 class JobPreparation {
  public:
-  /// Keeps references to `engine` and `options`. `environment` is that of the GPUs, including the toolchain.
-  JobPreparation(Engine& engine, const TuningRunOptions& options, DeviceInfo device, Environment environment, int jobs);
+  /// Keeps references to `engine` and `options`. The environment in `gpu` includes the toolchain.
+  JobPreparation(Engine& engine, const TuningRunOptions& options, GpuFacts gpu, int jobs);
 
   /// Returns a result if `job` needs no measuring; otherwise picks its candidates and builds them. If `is_cancelled`
   /// has stopped this, the job must not be measured.
@@ -40,11 +40,11 @@ class JobPreparation {
 
  private:
   std::optional<TuningRecord> recorded(const Workload& problem, EarlierRun earlier) const;
+  GpuQuery query() const;
 
   Engine& engine_;
   const TuningRunOptions& options_;
-  DeviceInfo device_;
-  Environment environment_;
+  GpuFacts gpu_;
   int jobs_;
 };
 

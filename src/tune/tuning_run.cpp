@@ -153,12 +153,12 @@ void Run::start() {
   }
   require_one_model();
   const Lane& first = *std::ranges::find_if(lanes_, [](const Lane& lane) { return !lane.error; });
-  Environment environment = first.facts.environment;
-  environment.toolchain = toolchain_;
+  GpuFacts facts = first.facts;
+  facts.environment.toolchain = toolchain_;
   // Leave one core per GPU free for launches: a compiler must not delay what is timed.
   const int spare = default_compile_jobs() - static_cast<int>(lanes_.size());
   const int jobs = options_.tuning.jobs > 0 ? options_.tuning.jobs : std::max(1, spare);
-  preparation_.emplace(engine_, options_, first.facts.info, std::move(environment), jobs);
+  preparation_.emplace(engine_, options_, std::move(facts), jobs);
   tell(observer_.started, first.facts);
   const std::lock_guard lock(mutex_);
   phase_ = Phase::running;

@@ -215,7 +215,7 @@ Patience IsolatedMeasurer::Impl::race_patience(std::size_t contenders, const Rac
   if (with_baseline && baseline_mode != race.mode) several_s += kStartPatienceS;
   const BlockLengths none{.load_s = 0, .settle_s = 0, .counted_s = 0};
   const BlockLengths lengths = race.blocks.value_or(none);
-  const double block_s = lengths.load_s + lengths.settle_s + lengths.counted_s;
+  const double block_s = lengths.load_s + block_seconds(lengths);
   return {deadline_for(batch_s) + 2 * block_s, several_s + 2 * block_s};
 }
 

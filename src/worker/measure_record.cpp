@@ -158,6 +158,7 @@ Reply encode_facts(const GpuFacts& facts) {
   fields.add_number(info.memory_bytes).add_number(info.clock_mhz).add_number(info.dram_gbps);
   fields.add_text(environment.gpu).add_text(environment.arch).add_number(environment.sm_count);
   fields.add_text(environment.driver).add_text(environment.toolchain).add_number(facts.free_bytes);
+  fields.add_number(facts.power_limit_w);
   Reply reply;
   reply.kind = ReplyKind::facts;
   reply.set_text({reinterpret_cast<const char*>(fields.bytes().data()), fields.bytes().size()});
@@ -182,6 +183,7 @@ GpuFacts decode_facts(const Reply& reply) {
   environment.driver = fields.text();
   environment.toolchain = fields.text();
   facts.free_bytes = fields.number<std::int64_t>();
+  facts.power_limit_w = fields.number<double>();
   return facts;
 }
 

@@ -93,6 +93,7 @@ class MeasureWorker {
     engine_.emplace(options_.context);
     state_.emplace(driver, *engine_);
     measurer_.emplace(*state_, [this](std::size_t trial) { announce(trial); });
+    measurer_->find_power_limit();
     send(encode_facts(measurer_->gpu()));
     send_done();
   }

@@ -22,6 +22,13 @@ HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
   HOTGEMM_PTX("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(address), "r"(bytes) : "memory");
 }
 
+/// createpolicy: L2 drops lines that are read with this policy before other lines.
+HOTGEMM_DEVICE u64 createpolicy_evict_first() {
+  u64 policy = 0;
+  HOTGEMM_PTX_PURE("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
 // ---- global to shared: `barrier` counts the bytes of the box ----
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {

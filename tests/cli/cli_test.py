@@ -363,6 +363,7 @@ class MeasuringTest(CliTest):
         records = self.run_json("db", "show")["records"]
         self.assertEqual(len(records), 1)
         self.assertFalse(records[0]["stale"])
+        self.assertEqual(records[0]["changed"], "")
         self.assertEqual(self.run_json("db", "merge", "all.jsonl", "cache/v1/db")["kept"], 1)
         self.run_command("db", "lint", "all.jsonl")
         text = (self.path / "all.jsonl").read_text()

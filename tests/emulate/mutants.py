@@ -298,13 +298,21 @@ MUTANTS = {
         "const u32 before = ptx::atom_relaxed_gpu_add_u32(word(item), kOne);"),
     "wgmma_split_word_written_too_early": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // the word is read before it is written again\n", ""),
-    "wgmma_split_skips_a_slot": ("wgmma_split.cuh", "if (batch + i < range.count)", "if (batch + i + 1 < range.count)"),
+    "wgmma_split_skips_a_slot": ("wgmma_split.cuh", "if (u < count && batch + i < range.count)",
+        "if (u < count && batch + i + 1 < range.count)"),
     "wgmma_split_sums_read_too_early": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all sums are put\n", ""),
     "wgmma_split_one_sharer_left_out": ("wgmma_split.cuh", "int other = 0; other < sharers;", "int other = 1; other < sharers;"),
     "wgmma_split_slots_of_all_tiles_are_one": (
         "wgmma_split.cuh", "(static_cast<u64>(item.tile) * item.splits + split)",
         "(static_cast<u64>(item.tile) * 0 + split)"),
+    "wgmma_split_blocks_of_a_cluster_share_a_slot": (
+        "wgmma_split.cuh", ".tile = group * kCluster + rank_,", ".tile = group * kCluster,"),
+    "wgmma_split_cluster_has_two_parts": (
+        "wgmma_split.cuh", "split = ptx::block_index() / kCluster % splits;", "split = ptx::block_index() % splits;"),
+    "wgmma_split_unit_of_another_owner": ("wgmma_split.cuh", "if (unit < count) store_unit(", "if (unit <= count) store_unit("),
+    "wgmma_split_units_taken_twice": (
+        "wgmma_split.cuh", "static_cast<u64>(u * kWarps) * Slots::kUnitBytes", "static_cast<u64>(u) * Slots::kUnitBytes"),
     "wgmma_split_parts_overlap": (
         "shared/even_share.hpp", "return {share * least + (share < longer ? share : longer),", "return {share * least,"),
     "wgmma_split_rows_off_by_one": (

@@ -15,7 +15,7 @@ class LaunchWorkspace {
                   CUstream stream) {
     const LaunchShape& shape = kernel.shape;
     if (!shape.splits_k) return;
-    const WorkspaceSize size = split_workspace(shape.tiles(m, n), shape.tile_m * shape.tile_n, splits);
+    const WorkspaceSize size = split_workspace(shape, m, n, splits);
     memory_ = DeviceBuffer(driver, size.total_bytes());
     driver.check(driver.cuMemsetD32Async(memory_.get(), 0, size.counters, stream), "clear counters");
     args_ = {.scratch = memory_.get() + size.counter_bytes(), .counters = memory_.get()};

@@ -55,7 +55,8 @@ constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 144, .block_n = 128, .ping_pong = true, .stages = 5, .transposed = true},
     // blocks that divide k
     {.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .split_k = true},
-    {.block_m = 128, .block_n = 256, .stages = 4, .split_k = true},
+    {.block_m = 128, .block_n = 256, .stages = 4, .cluster_m = 2, .split_k = true},
+    {.block_m = 64,  .block_n = 128, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 4, .cluster_m = 2, .split_k = true},
 };
 // K-major operands have the fewest constraints: a config that they do not allow is not legal at all.
 static_assert(std::ranges::all_of(kConfigs, [](const WgmmaConfig& c) {

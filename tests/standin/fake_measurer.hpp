@@ -26,6 +26,7 @@ class FakeGpus {
   std::function<double(const Trial&)> speed;
   std::map<int, std::string> names;  ///< names of GPUs that differ from the others
   bool has_baseline = false;         ///< a baseline of 1000 µs
+  double power_limit_w = 0;
 
   void note(int gpu, const Workload& problem) {
     const std::lock_guard lock(mutex_);
@@ -61,6 +62,7 @@ class FakeMeasurer final : public Measurer {
     facts_.environment = {
         .gpu = facts_.info.name, .arch = facts_.info.arch, .sm_count = facts_.info.sm_count, .driver = "1.0"};
     facts_.free_bytes = std::int64_t{1} << 30;
+    facts_.power_limit_w = gpus.power_limit_w;
   }
 
   const GpuFacts& gpu() const override { return facts_; }

@@ -103,10 +103,12 @@ TEST(MeasureRecordTest, FactsArriveAsTheyWere) {
   facts.info = {"sm_90a", "NVIDIA H200", 132, 62914560, 150 << 20, 1980, 4800};
   facts.environment = {"NVIDIA H200", "sm_90a", 132, "13.0", ""};
   facts.free_bytes = 149'000'000'000;
+  facts.power_limit_w = 650.5;
   const GpuFacts arrived = decode_facts(encode_facts(facts));
   EXPECT_EQ(arrived.info, facts.info);
   EXPECT_EQ(arrived.environment, facts.environment);
   EXPECT_EQ(arrived.free_bytes, facts.free_bytes);
+  EXPECT_EQ(arrived.power_limit_w, facts.power_limit_w);
 }
 
 TEST(MeasureRecordTest, ErrorsKeepCodeAndMessage) {

@@ -43,7 +43,7 @@ class FakeMeasurer final : public Measurer {
       if (time_left <= 0) result.failures[i] = kNoTimeLeft;
     }
     std::normal_distribution<double> own(1, noise), drift(1, 0.05);
-    for (int round = 0; round < options.rounds && time_left > 0; ++round) {
+    for (int round = 0; round < std::min(options.rounds, most_rounds) && time_left > 0; ++round) {
       const double clock = drift(random_);
       for (std::size_t i = 0; i < trials.size(); ++i) {
         // Alone, a kernel does not share a clock with the others.
@@ -76,7 +76,8 @@ class FakeMeasurer final : public Measurer {
   bool power_binds = false;
   std::vector<std::size_t> block_counts;  ///< trials of each race over blocks
   double noise = 0.001;
-  int time_left = 1000;  // number of races until the deadline
+  int time_left = 1000;    // number of races until the deadline
+  int most_rounds = 1000;  // of a race, as if launches were long and the deadline near
   std::vector<std::string> checked;
   std::vector<std::size_t> entries_raced;
   std::vector<double> warm_ups_us;
@@ -276,6 +277,18 @@ TEST_F(SearchTest, ARasterThatWasNotTimedDoesNotEndItsConfig) {
   for (const Candidate& c : outcome.candidates) EXPECT_EQ(c.reason, "");
 }
 
+TEST_F(SearchTest, FewSamplesChangeNoRaster) {
+  const std::vector<Candidate> rows = candidates(1);
+  gpu_.us = [&](const Trial& t) { return t.launch == LaunchConfig{2, false} ? 95.0 : 100.0; };
+  ASSERT_NE(rows[0].launch, (LaunchConfig{2, false}));
+  for (const int rounds : {1, 2, 4}) {
+    gpu_.most_rounds = rounds;
+    EXPECT_EQ(search(rows).record->launch, rows[0].launch) << rounds;
+  }
+  gpu_.most_rounds = 5;
+  EXPECT_EQ(search(rows).record->launch, (LaunchConfig{2, false}));
+}
+
 TEST_F(SearchTest, TellsEverySample) {
   std::vector<Sample> samples;
   observer_.sampled = [&](const Sample& s) { samples.push_back(s); };
@@ -317,8 +330,49 @@ TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
   EXPECT_FALSE(outcome.record->is_provisional);
   EXPECT_EQ(outcome.record->power_limit_w, 700);
   EXPECT_NEAR(outcome.record->timing.median_us, 210, 1);
-  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 12u, 6u, 3u)) << "the verdict, then a halving";
+  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 12u, 4u))
+      << "the verdict, all, two leaders in two rasters each";
   EXPECT_EQ(engine().database.all().front().record, *outcome.record);
+}
+
+TEST_F(PowerSearchTest, TheModelNamesHalfOfAShortFinalToo) {
+  const std::vector<Candidate> rows = candidates(20);
+  double least = 1;
+  for (const Candidate& c : rows) least = std::min(least, moved_bytes_per_flop(c.config, problem_));
+  const auto is_frugal = [&](const KernelConfig& c) { return moved_bytes_per_flop(c, problem_) <= 1.001 * least; };
+  gpu_.us = [&](const Trial& t) { return is_frugal(t.config) ? 225.0 : 220.0; };
+  gpu_.alone_us = [&](const Trial& t) { return is_frugal(t.config) ? 210.0 : 230.0; };
+  gpu_.power_binds = true;
+  options_.budget_s = 9.2;
+  EXPECT_TRUE(is_frugal(search(rows).record->config));
+  EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 6u, 2u));
+}
+
+TEST_F(PowerSearchTest, ARasterWinsOnlyIfItBeatsTheDefaultAlone) {
+  const std::vector<Candidate> rows = candidates(20);
+  gpu_.power_binds = true;
+  const LaunchConfig by_luck{2, false}, good{4, true};
+  disagree(rows[3].config, rows[3].config);
+  ASSERT_NE(rows[3].launch, by_luck);
+  ASSERT_NE(rows[3].launch, good);
+  gpu_.us = [&](const Trial& t) {
+    return (t.config == rows[3].config ? 200.0 : 220.0) - (t.launch == by_luck ? 9 : 0);
+  };
+  gpu_.alone_us = [&](const Trial& t) {
+    return (t.config == rows[3].config ? 210.0 : 230.0) + (t.launch == rows[3].launch ? 0 : 40);
+  };
+  for (const int rounds : {1, 1000}) {  // of races in rounds; blocks are one round
+    gpu_.most_rounds = rounds;
+    const TuneOutcome outcome = search(rows);
+    EXPECT_EQ(outcome.record->config, rows[3].config);
+    EXPECT_EQ(outcome.record->launch, rows[3].launch) << "another raster is faster in rounds, and slower alone";
+    EXPECT_EQ(outcome.record->measure, Measure::sustained);
+  }
+  gpu_.us = [&](const Trial& t) { return (t.config == rows[3].config ? 200.0 : 220.0) - (t.launch == good ? 2 : 0); };
+  gpu_.alone_us = [&](const Trial& t) {
+    return (t.config == rows[3].config ? 210.0 : 230.0) - (t.launch == good ? 4 : 0);
+  };
+  EXPECT_EQ(search(rows).record->launch, good);
 }
 
 TEST_F(PowerSearchTest, RoundsDecideWhereItDoesNot) {

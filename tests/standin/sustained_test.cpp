@@ -76,15 +76,15 @@ TEST_F(SustainedTest, PassesGoForthAndBackAndLaunchesTakeTheSetsInTurn) {
 
 TEST_F(SustainedTest, LoadAndSettlingDoNotCount) {
   // The first 0.1 s of load and 0.05 s of settling take twice as long for each launch: 75 launches and the estimates.
-  const Contender slow_at_first = contender("a", [](int launch) { return launch < 80 ? 2 : 1; });
+  const Contender slow_at_first = contender("a", [](int launch) { return launch < 77 ? 2 : 1; });
   const RaceResult result = race(driver_, stream(), std::vector{slow_at_first}, options());
   EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 1)));
   EXPECT_EQ(result.blocks[0].unsteady, 0);
 }
 
 TEST_F(SustainedTest, ABlockThatDriftsIsRepeated) {
-  // Some launches inside the first counted part take twice as long.
-  const Contender disturbed = contender("a", [](int launch) { return launch > 170 && launch < 200 ? 2 : 1; });
+  // Some launches in the second half of the first counted part take twice as long.
+  const Contender disturbed = contender("a", [](int launch) { return launch > 215 && launch < 240 ? 2 : 1; });
   const RaceResult result = race(driver_, stream(), std::vector{disturbed}, options());
   EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 1)));
   EXPECT_EQ(result.blocks[0].unsteady, 0);

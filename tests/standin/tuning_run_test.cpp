@@ -156,6 +156,22 @@ TEST_F(TuningRunTest, ARecordAnswersUnlessRetuned) {
   EXPECT_THAT(statuses(run(list, how)), ElementsAre(TuneStatus::tuned));
 }
 
+TEST_F(TuningRunTest, APickByBlocksIsMeasuredAgainUnderAnotherPowerLimit) {
+  const auto list = problems(1);
+  TuningRecord by_blocks = *run(list).results.at(0).record;
+  by_blocks.measure = Measure::sustained;
+  by_blocks.power_limit_w = 700;
+  const auto status_at = [&](double watts) {
+    engine_.emplace(options_in(cache_.path() / std::to_string(watts), Policy::tune));
+    engine_->database.add(by_blocks);
+    gpus_.power_limit_w = watts;
+    return run(list).results.at(0).status;
+  };
+  EXPECT_EQ(status_at(700), TuneStatus::recorded);
+  EXPECT_EQ(status_at(600), TuneStatus::tuned);
+  EXPECT_EQ(status_at(0), TuneStatus::recorded) << "the limit cannot be read";
+}
+
 TEST_F(TuningRunTest, AnInterruptedRunGoesOn) {
   const auto list = problems(4);
   run(std::span(list).first(2));

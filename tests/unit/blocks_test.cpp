@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -90,14 +91,33 @@ TEST(BlocksTest, LongLaunchesStillHaveTwoHalves) {
   EXPECT_DOUBLE_EQ(part->first_half_us, part->second_half_us);
 }
 
-TEST(BlocksTest, HalvesThatDifferByMoreThanOnePercentDrift) {
-  EXPECT_FALSE(is_drifting({100, 100.4, 99.6}));
-  EXPECT_TRUE(is_drifting({100, 100.6, 99.4}));
-  EXPECT_TRUE(is_drifting({100, 99.4, 100.6}));
+/// The time per launch at time t (in seconds) on a GPU at its power cap: launches take 12 % longer for 0.25 s of every
+/// 0.875 s, beginning at `phase`. The mean over time is 100 * (1 + 0.12 * 0.25 / 0.875) = 103.4, less a little, because
+/// fewer launches fit into a dip.
+std::function<double(double)> swinging(double phase) {
+  return [phase](double t) { return std::fmod(t + phase, 0.875) < 0.25 ? 112.0 : 100.0; };
+}
+
+TEST(BlocksTest, ABlockCountsAPeriodOfThePowerLoop) {
+  const double mean_us = 0.875 / (0.25 / 112 + 0.625 / 100);
+  double largest_error = 0;
+  for (double phase = 0; phase < 0.875; phase += 0.025) {
+    const auto part = counted_part(ends(80, 3, swinging(phase)), 80, BlockLengths{});
+    ASSERT_TRUE(part);
+    largest_error = std::max(largest_error, std::abs(part->us / mean_us - 1));
+    EXPECT_FALSE(is_drifting(*part)) << "a dip lies in one half: phase " << phase;
+  }
+  EXPECT_LT(largest_error, 0.015);
+}
+
+TEST(BlocksTest, HalvesThatDifferByMoreThanTenPercentDrift) {
+  EXPECT_FALSE(is_drifting({100, 104, 96}));
+  EXPECT_TRUE(is_drifting({100, 106, 94}));
+  EXPECT_TRUE(is_drifting({100, 94, 106}));
 }
 
 TEST(BlocksTest, UnsteadyBlocksAreRepeatedForALimitedNumberOfTimes) {
-  const CountedPart steady{100, 100, 100}, drifting{100, 103, 97};
+  const CountedPart steady{100, 100, 100}, drifting{100, 107, 93};
   BlockRepeats repeats(2, 3);
   EXPECT_EQ(repeats.judge(steady, false), Answer::keep);
   EXPECT_EQ(repeats.judge(drifting, false), Answer::repeat);
@@ -108,38 +128,30 @@ TEST(BlocksTest, UnsteadyBlocksAreRepeatedForALimitedNumberOfTimes) {
   EXPECT_EQ(repeats.judge(drifting, false), Answer::keep_unsteady) << "three repeats are enough for all";
 }
 
-double seconds_of(const std::vector<BlockStage>& stages) {
-  double s = 0;
-  for (const BlockStage& stage : stages) {
-    s += static_cast<double>(stage.contenders) * stage.passes * (stage.lengths.settle_s + stage.lengths.counted_s);
+double seconds_of(const BlockFinal& plan, std::size_t per_leader) {
+  return static_cast<double>(plan.contenders + plan.leaders * per_leader) * block_seconds(choice_lengths());
+}
+
+TEST(BlocksTest, AFinalCountsAWholePeriodOfEachContender) {
+  EXPECT_EQ(choice_lengths().counted_s, BlockLengths{}.counted_s);
+  EXPECT_DOUBLE_EQ(choice_lengths(0.1).settle_s, 0.3) << "settling follows the time constant";
+}
+
+TEST(BlocksTest, AFinalWithLittleTimeHasFewerContenders) {
+  EXPECT_EQ(block_final(40, 2, 100), (BlockFinal{.contenders = 12, .leaders = 2}));
+  EXPECT_EQ(block_final(40, 2, 9.2), (BlockFinal{.contenders = 6, .leaders = 1}));
+  EXPECT_EQ(block_final(40, 2, 4), (BlockFinal{.contenders = 3, .leaders = 1}));
+  EXPECT_EQ(block_final(40, 2, -1), (BlockFinal{.contenders = 3, .leaders = 1}));
+  for (const double seconds : {12.0, 10.0, 8.0, 6.0}) {
+    for (const std::size_t per_leader : {std::size_t{1}, std::size_t{2}}) {
+      EXPECT_NEAR(seconds_of(block_final(40, per_leader, seconds), per_leader), seconds, 0.6) << seconds;
+    }
   }
-  return s;
 }
 
-TEST(BlocksTest, AHalvingGivesLongerBlocksToFewer) {
-  const std::vector<BlockStage> stages = block_stages(40, 100);
-  ASSERT_EQ(stages.size(), 3u);
-  EXPECT_EQ(stages[0].contenders, 12u);
-  EXPECT_EQ(stages[1].contenders, 6u);
-  EXPECT_EQ(stages[2].contenders, 3u);
-  EXPECT_DOUBLE_EQ(stages[0].lengths.counted_s, 0.2);
-  EXPECT_DOUBLE_EQ(stages[1].lengths.counted_s, 0.4);
-  EXPECT_DOUBLE_EQ(stages[2].passes * stages[2].lengths.counted_s, 0.8);
-  EXPECT_DOUBLE_EQ(block_stages(40, 100, 0.1)[0].lengths.counted_s, 0.4) << "lengths follow the time constant";
-}
-
-TEST(BlocksTest, AHalvingKeepsToItsTime) {
-  for (const double seconds : {9.0, 6.0, 4.0, 2.0, 1.0}) {
-    EXPECT_LE(seconds_of(block_stages(40, seconds)), seconds * 1.3) << seconds;
-  }
-  EXPECT_EQ(block_stages(40, 0.1).size(), 1u);
-}
-
-TEST(BlocksTest, FewContendersNeedFewStages) {
-  EXPECT_EQ(block_stages(3, 100).size(), 1u);
-  EXPECT_EQ(block_stages(2, 100).front().contenders, 2u);
-  EXPECT_EQ(block_stages(5, 100).size(), 2u);
-  EXPECT_EQ(block_stages(5, 100).front().contenders, 5u);
+TEST(BlocksTest, AFinalHasNoMoreContendersThanThereAre) {
+  EXPECT_EQ(block_final(5, 2, 100), (BlockFinal{.contenders = 5, .leaders = 2}));
+  EXPECT_EQ(block_final(1, 2, 100), (BlockFinal{.contenders = 1, .leaders = 1}));
 }
 
 }  // namespace

@@ -142,6 +142,56 @@ TEST(Database, MarksWhatHasChangedAsStale) {
             Freshness::current);
 }
 
+TEST(Database, APickByBlocksIsStaleUnderAnotherPowerLimit) {
+  TuningRecord record = sample_record();
+  record.measure = Measure::sustained;
+  record.power_limit_w = 700;
+  GpuQuery query = sample_query();
+  const auto freshness_at = [&](double watts) {
+    query.power_limit_w = watts;
+    return freshness(record, query);
+  };
+  EXPECT_EQ(freshness_at(700), Freshness::current);
+  EXPECT_EQ(freshness_at(694), Freshness::current) << "within 1 %";
+  EXPECT_EQ(freshness_at(600), Freshness::stale);
+  EXPECT_EQ(why_stale(record, query), "power limit 700 W, now 600 W");
+  EXPECT_EQ(freshness_at(720), Freshness::stale);
+  EXPECT_EQ(freshness_at(0), Freshness::current) << "the present limit is unknown";
+  query.power_limit_w = 600;
+  query.environment.driver = "590.1";
+  EXPECT_EQ(why_stale(record, query), "driver, power limit 700 W, now 600 W");
+  query = sample_query();
+  query.power_limit_w = 600;
+  query.environment.gpu = "Fictional FX-2";
+  EXPECT_EQ(freshness(record, query), Freshness::current) << "the limit is that of another GPU";
+  query = sample_query();
+  query.power_limit_w = 600;
+  record.power_limit_w = 0;
+  EXPECT_EQ(freshness(record, query), Freshness::current) << "the record's limit is unknown";
+  record.power_limit_w = 700;
+  record.measure = Measure::rounds;
+  EXPECT_EQ(freshness(record, query), Freshness::current) << "blocks did not decide";
+  EXPECT_EQ(why_stale(record, query), "");
+}
+
+TEST(Database, UnderAPowerLimitItsOwnRecordIsFound) {
+  TuningRecord at_700 = with_median(sample_record(), 5), at_600 = with_median(sample_record(), 6);
+  at_700.measure = at_600.measure = Measure::sustained;
+  at_700.power_limit_w = 700;
+  at_600.power_limit_w = 600;
+  const TemporaryDirectory directory;
+  write_file(directory.segments() / "x.jsonl", lines_of({{at_700, 10}, {at_600, 20}}));
+  const Database database{user_layer(directory)};
+  GpuQuery query = sample_query();
+  const auto found_at = [&](double watts) {
+    query.power_limit_w = watts;
+    return database.find(at_700.problem, query)->record.power_limit_w;
+  };
+  EXPECT_EQ(found_at(700), 700);
+  EXPECT_EQ(found_at(600), 600);
+  EXPECT_EQ(found_at(0), 600) << "the latest";
+}
+
 TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
   const TuningRecord record = sample_record();
   TuningRecord stale = with_median(record, 1), older_gpu_clock = with_median(record, 2);

@@ -80,6 +80,13 @@ TEST(LaunchShape, ABlockForEachPartOfEachTile) {
   EXPECT_FALSE(shape.fits(8, (std::int64_t{64} << 19) + 64, 8)) << "a grid of the most parts would be too large";
 }
 
+TEST(LaunchShape, AClusterForEachPartOfEachGroupOfTiles) {
+  const WgmmaConfig config{.block_m = 128, .block_n = 64, .consumers = 2, .cluster_m = 2, .split_k = true};
+  const LaunchShape shape = launch_shape(config, GemmTraits{});
+  EXPECT_EQ(shape.blocks(256, 64, 132, 5), 2 * 5);
+  EXPECT_EQ(shape.blocks(257, 65, 132, 5), 4 * 2 * 5) << "a cluster has tiles beyond the edge of D, too";
+}
+
 TEST(LaunchShape, OtherKernelsIgnoreSplits) {
   const LaunchShape shape = launch_shape(WgmmaConfig{.one_tile = true}, GemmTraits{});
   EXPECT_FALSE(shape.splits_k);

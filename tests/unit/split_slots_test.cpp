@@ -54,6 +54,14 @@ TEST(WorkspaceSize, HasASlotForEachPartOfEachTileOfTheClass) {
   EXPECT_EQ(size.counters, 2u * 2 * (1 + 5));
 }
 
+TEST(WorkspaceSize, HasSlotsForTilesOfAClusterBeyondTheEdge) {
+  WgmmaConfig config = kSplit;
+  config.cluster_n = 2;
+  const WorkspaceSize size = workspace_size(config, {.splits = 3}, {.m = 128, .n = 64 * 3, .k = 10000});
+  EXPECT_EQ(size.scratch_bytes, 4u * 3 * 128 * 64 * 4);
+  EXPECT_EQ(size.counters, 4u * (1 + 3));
+}
+
 TEST(WorkspaceSize, IsEmptyForAKernelThatDividesNothing) {
   WgmmaConfig whole = kSplit;
   whole.split_k = false;

@@ -169,6 +169,13 @@ TEST(WgmmaModel, SplitsFillAWaveAndLeaveNoPartEmpty) {
   EXPECT_EQ(wgmma_splits(kOneTile, sized(64, 64, 131072), h200()), std::vector{1});
 }
 
+TEST(WgmmaModel, SplitsCountTheTilesOfWholeClusters) {
+  WgmmaConfig pair = kSplit;
+  pair.cluster_m = 2;
+  EXPECT_EQ(wgmma_splits(pair, sized(128, 64, 131072), h200()).front(), 66);
+  EXPECT_EQ(wgmma_splits(pair, sized(64, 64, 131072), h200()).front(), 66) << "half of each cluster lies outside D";
+}
+
 TEST(WgmmaModel, DividesLongSumsOfFewTilesOnly) {
   EXPECT_GT(wgmma_best_splits(kSplit, sized(64, 64, 131072), h200(), 1), 60);
   EXPECT_GT(wgmma_best_splits(kSplit, sized(64, 1280, 8192), h200(), 1), 3);

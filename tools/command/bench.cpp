@@ -201,8 +201,9 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->capture_default_str()
       ->check(CLI::IsMember({"eager", "graph", "auto"}));
   sub.add_option("--measure", command->measure,
-                 "rounds: all sides side by side; sustained: each side alone, in blocks of 0.75 s; auto: sustained "
-                 "where the power cap limits cuBLAS's default, else rounds")
+                 fmt::format("rounds: all sides side by side; sustained: each side alone, in blocks of {} s; auto: "
+                             "sustained where the power cap limits cuBLAS's default, else rounds",
+                             block_seconds({})))
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "rounds", "sustained"}));
   sub.add_option("--pairs", command->bench.pairs, "blocks of each side that are reported, by the sustained measure")

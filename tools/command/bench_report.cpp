@@ -164,7 +164,11 @@ std::vector<std::string> lines_below(const BenchReport& report) {
     }
   }
   if (has_blocks(report)) {
-    lines.push_back("sustained: each side alone, in blocks of 0.75 s; MHz and W: medians, ours / the baseline's");
+    const BlockLengths block;
+    lines.push_back(fmt::format(
+        "sustained: each side alone, in blocks of {} s, of which {:.1f} s count; MHz and W: medians, ours / "
+        "the baseline's",
+        block_seconds(block), block.counted_s));
   }
   return lines;
 }

@@ -3,6 +3,8 @@
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 #include "context_impl.hpp"
+#include "gpu/device.hpp"
+#include "gpu/nvml.hpp"
 #include "gpu/nvrtc.hpp"
 #include "records/database_tools.hpp"
 #include "records/rejection_log.hpp"
@@ -16,24 +18,32 @@
 namespace hotgemm::command {
 namespace {
 
-/// The environment that records are compared with: the current templates, and the driver and compiler if they are
-/// present.
-GpuQuery query_of(const Engine& engine) {
+/// The environment that records are compared with: the current templates, the driver and compiler if they are present,
+/// and the power limit of the GPU that --device names.
+GpuQuery query_of(const Engine& engine, int ordinal) {
   Environment environment;
+  double power_limit_w = 0;
   try {
-    environment.driver = driver_version(Driver::get());
+    const Driver& driver = Driver::get();
+    environment.driver = driver_version(driver);
+    CUdevice device = 0;
+    driver.check(driver.cuDeviceGet(&device, ordinal), "open GPU " + std::to_string(ordinal));
+    environment.gpu = identify_device(driver, device).name;
+    power_limit_w = Nvml(driver, device).power_limit_w().value_or(0);
   } catch (const Error&) {
-    environment.driver.clear();  // unknown, so not compared
+    // What could not be read is empty, and not compared.
   }
   try {
     environment.toolchain = Nvrtc::get().toolchain();
   } catch (const Error&) {
     environment.toolchain.clear();
   }
-  return engine.query(environment);
+  GpuQuery query = engine.query(environment);
+  query.power_limit_w = power_limit_w;
+  return query;
 }
 
-Json record_json(const Found& found) {
+Json record_json(const Found& found, const GpuQuery& query) {
   const TuningRecord& r = found.record;
   return {{"problem", to_string(r.problem)},
           {"config", to_string(r.config)},
@@ -50,6 +60,7 @@ Json record_json(const Found& found) {
           {"provisional", r.is_provisional},
           {"power_limit_w", r.power_limit_w > 0 ? Json(r.power_limit_w) : Json()},
           {"stale", found.freshness == Freshness::stale},
+          {"changed", why_stale(r, query)},
           {"layer", found.layer}};
 }
 
@@ -58,12 +69,13 @@ int show(Session& session) {
   Engine& engine = impl_of(context).engine();
   Table table({{"problem"}, {"config"}, {"launch"}, {"µs", true}, {"TFLOP/s", true}, {"GPU"}, {"state"}, {"layer"}});
   session.output["records"] = Json::array();
-  for (const Found& found : engine.database.all(query_of(engine))) {
+  const GpuQuery query = query_of(engine, session.device);
+  for (const Found& found : engine.database.all(query)) {
     const TuningRecord& r = found.record;
     table.add({label(r.problem), to_string(r.config), to_string(r.launch), number(r.timing.median_us, 2),
                number(tflops(r.problem, r.timing.median_us), 1), r.environment.gpu,
-               found.freshness == Freshness::stale ? "stale" : "current", found.layer});
-    session.output["records"].push_back(record_json(found));
+               found.freshness == Freshness::stale ? "stale: " + why_stale(r, query) : "current", found.layer});
+    session.output["records"].push_back(record_json(found, query));
   }
   session.output["ignored_lines"] = engine.database.dropped();
   session.print(table.empty() ? "no records" : table.text());
@@ -130,7 +142,7 @@ std::string in_use_note(std::size_t segments) {
 int prune_user_layer(Session& session, bool drop_stale) {
   const UserLayer layer = user_layer(session);
   Context context(context_options(session));
-  const GpuQuery query = query_of(impl_of(context).engine());
+  const GpuQuery query = query_of(impl_of(context).engine(), session.device);
   const auto drop = [&](const TuningRecord& record) {
     return drop_stale && freshness(record, query) == Freshness::stale;
   };

@@ -28,10 +28,8 @@ std::string GpuMonitor::sm_clock() const {
 }
 
 std::string GpuMonitor::power_limit() const {
-  unsigned milliwatts = 0;
-  if (nvml_.device() == nullptr || !nvml_.call("nvmlDeviceGetEnforcedPowerLimit", nvml_.device(), &milliwatts))
-    return kUnknown;
-  return fmt::format("{} W", (milliwatts + 500) / 1000);
+  const std::optional<double> watts = nvml_.power_limit_w();
+  return watts ? fmt::format("{:.0f} W", *watts) : kUnknown;
 }
 
 std::string GpuMonitor::driver() const {

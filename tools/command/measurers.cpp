@@ -17,7 +17,9 @@ namespace {
 class InProcessMeasurer final : public Measurer {
  public:
   InProcessMeasurer(Engine& engine, int gpu)
-      : context_(Driver::get(), gpu), device_(Driver::get(), engine), measurer_(device_) {}
+      : context_(Driver::get(), gpu), device_(Driver::get(), engine), measurer_(device_) {
+    measurer_.find_power_limit();
+  }
 
   const GpuFacts& gpu() const override { return measurer_.gpu(); }
   void begin(const Workload& problem, const MeasureOptions& options) override { measurer_.begin(problem, options); }

@@ -14,7 +14,7 @@ namespace hotgemm::command {
 /// The tuning options that `tune` and `bench` share.
 struct TuningOptions {
   int candidates = 40;   ///< for a few rows the first 20 of the model miss the best config
-  double budget_s = 10;  ///< longer than in a call; only problems with very long kernels need it
+  double budget_s = 12;  ///< longer than in a call; problems need it where power binds, or if a launch takes long
   int rounds = TuneOptions{}.rounds;
   int jobs = 0;
   std::uint64_t seed = 1;

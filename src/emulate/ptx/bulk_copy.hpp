@@ -21,6 +21,9 @@ HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
   emulate::prefetch_global(emulate::Instruction::bulk_prefetch_l2, address, bytes);
 }
 
+/// A hint, without effect.
+HOTGEMM_DEVICE u64 createpolicy_evict_first() { return 0; }
+
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_load(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
   emulate::load_tensor(shared, map, {x, y}, barrier);
 }

@@ -1,0 +1,63 @@
+#include "tune/row_launch.hpp"
+
+#include "plan/candidates.hpp"
+#include "plan/power_model.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+namespace hotgemm {
+
+std::vector<RowLaunch> in_order(std::span<const RowLaunch> entries, std::span<const RankedContender> placed) {
+  std::vector<RowLaunch> sorted;
+  for (const RankedContender& p : placed) sorted.push_back(entries[p.contender]);
+  return sorted;
+}
+
+std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                          std::span<const RankedContender> tied) {
+  const auto name = [&](const RankedContender& p) {
+    const RowLaunch& entry = entries[p.contender];
+    const Candidate& c = candidates[entry.candidate];
+    return std::tuple(to_string(c.config), entry.launch != c.launch, to_string(entry.launch));
+  };
+  return std::ranges::min_element(tied, {}, name)->contender;
+}
+
+std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                    const Workload& problem) {
+  std::vector<RowLaunch> all(entries.begin(), entries.end());
+  for (const RowLaunch& entry : entries) {
+    const Candidate& c = candidates[entry.candidate];
+    for (const LaunchConfig& launch : rasters(c.config, problem, c.predicted_us)) {
+      if (launch != entry.launch) all.push_back({entry.candidate, launch});
+    }
+  }
+  return all;
+}
+
+std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
+                                          std::vector<RowLaunch> timed, std::span<const double> us,
+                                          const Workload& problem, std::size_t count) {
+  std::vector<RowLaunch> chosen;
+  const auto add = [&](const RowLaunch& entry, std::size_t most) {
+    const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
+    if (is_new && chosen.size() < most) chosen.push_back(entry);
+  };
+  std::erase_if(timed, [&](const RowLaunch& e) { return !(us[e.candidate] > 0); });
+  std::vector<PowerCandidate> known;
+  for (const RowLaunch& e : timed) {
+    known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
+  }
+  const std::vector<std::size_t> picks = pick_for_power_final(known, count);  // the fastest half, the model's half
+  const std::size_t half = count / 2;
+  for (const RowLaunch& leader : leaders) add(leader, half);
+  for (const std::size_t i : picks) add(timed[i], half);
+  for (std::size_t p = half; p < picks.size(); ++p) add(timed[picks[p]], count);
+  for (const RowLaunch& leader : leaders) add(leader, count);
+  for (const std::size_t i : picks) add(timed[i], count);
+  return chosen;
+}
+
+}  // namespace hotgemm

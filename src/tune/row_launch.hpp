@@ -1,0 +1,41 @@
+#pragma once
+
+#include "plan/halving.hpp"
+#include "tune/candidate.hpp"
+
+#include <hotgemm/types.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace hotgemm {
+
+/// A candidate, as an index into the candidates, with one of its rasters: an entry of a race.
+struct RowLaunch {
+  std::size_t candidate;
+  LaunchConfig launch;
+};
+
+/// The entries that were placed, in this order.
+std::vector<RowLaunch> in_order(std::span<const RowLaunch> entries, std::span<const RankedContender> placed);
+
+/// The index of the entry among those `tied` whose config's name is first, and of its entries the one with the default
+/// raster or else the one whose raster's name is first. The choice is then the same in every run and on every rank,
+/// whatever the noise is.
+std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                          std::span<const RankedContender> tied);
+
+/// The entries, best first, followed by each of them with every other raster that may change its time.
+std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                    const Workload& problem);
+
+/// Up to `count` entries for a final over blocks. Half of them are `leaders`, the fastest in rounds, and then the
+/// fastest of `timed`; the others are those of `timed` that a model of the power cap expects to be fast. Each candidate
+/// is there once. `us` are the times of the candidates in one race, since only times of one race are at one clock; a
+/// candidate without a time has 0 or NaN.
+std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
+                                          std::vector<RowLaunch> timed, std::span<const double> us,
+                                          const Workload& problem, std::size_t count);
+
+}  // namespace hotgemm
