@@ -77,8 +77,9 @@ class SplitSum {
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kBarrier = 1;
   static constexpr int kElementBytes = size_bytes(kTraits.element);
-  static constexpr int kBatch = kConfig.consumer_registers() >= 208 ? 36 : 20;  // loads in flight of a lane
-  static constexpr int kMostUnits = 4;                                          // that a warp adds at once
+  /// Loads in flight of a lane. With a producer, large tiles take longer to compile, and registers are few.
+  static constexpr int kBatch = kConfig.one_tile && kConfig.consumer_registers() >= 208 ? 36 : 20;
+  static constexpr int kMostUnits = 4;  // that a warp adds at once
 
   // The word of a tile. Its lower half counts the blocks that have arrived, and after the last of them the owners whose
   // units somebody reduces, until it is set to zero. Its upper half counts the owners that have left.
@@ -107,13 +108,12 @@ class SplitSum {
     if (thread_ == 0) turn = arrive(item);
     const u32 state = broadcast(turn.state);
     if (turn.count > 0) turn.counted = lower(ptx::atom_relaxed_gpu_add_u32(word(item), turn.count));
-    const u32 gone = state / kGone;
-    u32 owner = item.split;
-    if (lower(state) != 0 && owner < owners(item)) reduce(item, owner);
+    bool own = lower(state) != 0 && item.split < owners(item);
+    // One call of reduce, which is most of the code: two would take too long to compile.
 #pragma unroll 1
-    for (u32 done = 0; done < gone; ++done) {
-      owner = broadcast(thread_ == 0 ? take_gone(item) : 0);
-      reduce(item, owner);
+    for (u32 left = state / kGone + (own ? 1 : 0); left > 0; --left) {
+      reduce(item, own ? item.split : broadcast(thread_ == 0 ? take_gone(item) : 0));
+      own = false;
     }
     // Nobody looks at the word any more when all owners are counted. The result of the count is needed only here, so
     // that no load waits for it.
@@ -224,8 +224,13 @@ class SplitSum {
     while (2 * sharers * units.count <= kWarps) sharers *= 2;
     const int sharer = warp() % sharers;
     const ItemRange slots = even_share(static_cast<int>(item.splits), sharer, sharers);
-    if (sharers == 1) return reduce_units(item, units);
-    if (warp() / sharers < units.count) put(add_slots<1>(item, units.first + warp() / sharers, 1, slots).of[0]);
+    if (sharers == 1 && waits_less(units.count, static_cast<int>(item.splits))) return reduce_at_once(item, units);
+    for (int i = warp() / sharers; i < units.count; i += kWarps / sharers) {
+      const Sums sums = add_slots<1>(item, units.first + i, 1, slots).of[0];
+      if (sharers > 1) put(sums);
+      if (sharers == 1) store_unit(item, units.first + i, sums);
+    }
+    if (sharers == 1) return;
     ptx::bar_sync(kBarrier, kThreads);  // all sums are put
     if (sharer == 0 && warp() / sharers < units.count) {
       Sums sums = {};
@@ -234,27 +239,22 @@ class SplitSum {
     }
   }
 
-  /// Adds and stores `units`, which the warps take in turns. A warp takes several at once if it then waits less often.
-  HOTGEMM_DEVICE void reduce_units(const WorkItem& item, const ItemRange& units) const {
-    const int splits = static_cast<int>(item.splits);
-    const int of_warp = rounds(units.count, kWarps);
-    const bool one_by_one =
-        of_warp * rounds(splits, kBatch) <= rounds(of_warp, kMostUnits) * rounds(splits, kBatch / kMostUnits);
-    if (one_by_one) {
-      reduce_units<1>(item, units);
-    } else {
-      reduce_units<kMostUnits>(item, units);
-    }
+  /// True if a warp that adds kMostUnits of its `units` at once waits less often for loads than one that adds them one
+  /// by one.
+  static HOTGEMM_DEVICE bool waits_less(int units, int splits) {
+    const int of_warp = rounds(units, kWarps);
+    return rounds(of_warp, kMostUnits) * rounds(splits, kBatch / kMostUnits) < of_warp * rounds(splits, kBatch);
   }
   static HOTGEMM_DEVICE int rounds(int items, int at_once) { return (items + at_once - 1) / at_once; }
-  template <int kUnits>
-  HOTGEMM_DEVICE void reduce_units(const WorkItem& item, const ItemRange& units) const {
+
+  /// Adds and stores `units`. Each warp takes every kWarps-th of them, and kMostUnits of these at once.
+  HOTGEMM_DEVICE void reduce_at_once(const WorkItem& item, const ItemRange& units) const {
     const ItemRange slots{0, static_cast<int>(item.splits)};
-    for (int i = warp(); i < units.count; i += kUnits * kWarps) {
+    for (int i = warp(); i < units.count; i += kMostUnits * kWarps) {
       const int count = rounds(units.count - i, kWarps);
-      const SumsOf<kUnits> sums = add_slots<kUnits>(item, units.first + i, count, slots);
+      const SumsOf<kMostUnits> sums = add_slots<kMostUnits>(item, units.first + i, count, slots);
 #pragma unroll
-      for (int unit = 0; unit < kUnits; ++unit) {
+      for (int unit = 0; unit < kMostUnits; ++unit) {
         if (unit < count) store_unit(item, units.first + i + unit * kWarps, sums.of[unit]);
       }
     }

@@ -286,6 +286,7 @@ TEST(EmulatedKernels, WgmmaPrefetchesBothOperands) {
   const GemmCase c{.problem = {{.m = 130, .n = 72, .k = 88}, kWide}, .packed = true};
   for (const GemmKernel& kernel : gemm_kernels()) {
     if (family_of(kernel.config).name != "wgmma" || !computes(kernel.traits, traits_of(c.problem))) continue;
+    if (loads_by_threads(kernel.config)) continue;  // a prefetch needs rows that tensor maps can describe
     const GemmRun run = run_gemm(kernel, c, make_matrices(c), 1);
     const std::uint64_t count = run.report.counters[Instruction::bulk_prefetch_l2].executions;
     EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);

@@ -288,9 +288,9 @@ MUTANTS = {
         "wgmma_split.cuh", "if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= item.splits) return true;",
         "if (lower(ptx::ld_acquire_gpu_b32(word(item))) >= 1) return true;"),
     "wgmma_split_last_forgets_the_gone": (
-        "wgmma_split.cuh", "for (u32 done = 0; done < gone; ++done)", "for (u32 done = 1; done < gone; ++done)"),
+        "wgmma_split.cuh", "u32 left = state / kGone + (own ? 1 : 0); left > 0;", "u32 left = own ? 1 : 0; left > 0;"),
     "wgmma_split_last_counts_only_itself": (
-        "wgmma_split.cuh", "const u32 count = gone + (is_owner ? 1 : 0);", "const u32 count = is_owner ? 1 : 0;"),
+        "wgmma_split.cuh", ".count = gone + (is_owner ? 1 : 0)}", ".count = is_owner ? 1u : 0u}"),
     "wgmma_split_has_left_not_reset": (
         "wgmma_split.cuh", "    ptx::st_global_b32(has_left(item, owner), 0);\n", ""),
     "wgmma_split_relaxed_arrival": (
