@@ -13,6 +13,7 @@
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/wgmma.hpp"
+#include "shared/fragment.hpp"
 #include "shared/thread_pieces.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_load.cuh"
