@@ -62,13 +62,13 @@ struct StageCursor {
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaParts {
   // Blocks beside each other share A, those below each other B.
-  using LoadA = typename LoadOf<Operand::a, kTraits, kConfig, kConfig.a_tile(kTraits), kConfig.cluster_n>::Type;
-  using LoadB = typename LoadOf<Operand::b, kTraits, kConfig, kConfig.b_tile(kTraits), kConfig.cluster_m>::Type;
+  using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
+  using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
   using Schedule = WholeTiles<kConfig>;
   using Sink = typename SinkOf<kTraits, kConfig>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>, Sink>::Type;
 };
-/// Those of a kernel whose blocks divide k. Long operands are not to push the sums of the parts out of L2.
+/// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
   using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, true>;
@@ -122,8 +122,7 @@ class WgmmaGemm {
         static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpgroupThreads), 0, 31, ~0u));
     if constexpr (kConfig.one_tile) {
       consume(warpgroup);
-    } else if (warpgroup <
-               kConfig.producers()) {  // one if with a branch for each role, or the compiler ignores setmaxnreg
+    } else if (warpgroup < kConfig.producers()) {  // one if with both roles, or the compiler ignores setmaxnreg
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_dec<kConfig.producer_registers()>();
       if constexpr (kConfig.loaders > 0) {
         load();
@@ -220,14 +219,11 @@ class WgmmaGemm {
   /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const WorkItem& item, int tile) const {
     const u32 barrier = full(stage);
-    u32 bytes = 0;
-    if constexpr (!LoadA::kByThreads) bytes += load_a_.bytes(item.m);
-    if constexpr (!LoadB::kByThreads) bytes += load_b_.bytes(item.n);
-    ptx::mbarrier_arrive_expect_tx(barrier, bytes);
+    ptx::mbarrier_arrive_expect_tx(barrier, load_a_.bytes(item.m) + load_b_.bytes(item.n));
     const u32 shared = shared_ + stage * kStageBytes;
     const int k = first_k(item, tile);
-    if constexpr (!LoadA::kByThreads) load_a_.copy(shared, item.m, k, barrier);
-    if constexpr (!LoadB::kByThreads) load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
+    load_a_.copy(shared, item.m, k, barrier);
+    load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
   }
   static HOTGEMM_DEVICE int first_k(const WorkItem& item, int tile) {
     return (item.first_k_tile + tile) * kConfig.block_k;
@@ -242,16 +238,16 @@ class WgmmaGemm {
     typename LoadB::Pieces b;
     schedule_.for_each_item([&](const WorkItem& item) {
       if (item.k_tiles == 0) return;
-      if constexpr (LoadA::kByThreads) load_a_.fetch(a, item.m, first_k(item, 0));
-      if constexpr (LoadB::kByThreads) load_b_.fetch(b, item.n, first_k(item, 0));
+      load_a_.fetch(a, item.m, first_k(item, 0));
+      load_b_.fetch(b, item.n, first_k(item, 0));
       for (int tile = 0; tile < item.k_tiles; ++tile) {
         await_empty(cursor);
         if constexpr (kCopies) {
           if (thread_ < kWarpSize && ptx::elect_sync()) copy_stage(cursor.stage, item, tile);
         }
         const u32 shared = shared_ + cursor.stage * kStageBytes;
-        if constexpr (LoadA::kByThreads) replace(load_a_, a, shared, item.m, item, tile);
-        if constexpr (LoadB::kByThreads) replace(load_b_, b, shared + kTileA.bytes(), item.n, item, tile);
+        replace(load_a_, a, shared, item.m, item, tile);
+        replace(load_b_, b, shared + kTileA.bytes(), item.n, item, tile);
         ptx::fence_proxy_async();  // wgmma reads what this thread has stored
         ptx::bar_warp_sync(~0u);   // all lanes have stored
         if (thread_ % kWarpSize == 0) ptx::mbarrier_arrive(full(cursor.stage));

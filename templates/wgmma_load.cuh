@@ -2,8 +2,9 @@
 
 // The loads of family `wgmma`, which bring the tiles of an operand into the stages.
 //
-// A load is a class with the members of TensorLoad, which the pipeline calls from one thread, or with those of
-// ThreadLoad (wgmma_thread_load.cuh), which it calls from all threads of the loaders. The pipeline itself knows only
+// A load is a class with the members of TensorLoad. The pipeline calls `bytes` and `copy` from one thread, which does
+// nothing for an operand that threads load (wgmma_thread_load.cuh). It calls `fetch`, `exchange` and `store` from all
+// threads of the loaders, which does nothing for an operand that the copy engine loads. The pipeline itself knows only
 // the tile of an operand.
 
 #include "ptx/bulk_copy.hpp"
@@ -22,7 +23,6 @@ class TensorLoad {
 
  public:
   static constexpr bool kByThreads = false;
-  struct Pieces {};  // threads hold nothing
 
   /// `rank` is that of this block in its cluster.
   HOTGEMM_DEVICE TensorLoad(const WgmmaArgs& args, u32 rank) : args_(args), rank_(rank) {}
@@ -67,6 +67,12 @@ class TensorLoad {
       }
     }
   }
+
+  // Threads hold no pieces of the tile.
+  struct Pieces {};
+  HOTGEMM_DEVICE void fetch(Pieces&, int, int) const {}
+  HOTGEMM_DEVICE void exchange(Pieces&, u32, int, int) const {}
+  HOTGEMM_DEVICE void store(const Pieces&, u32) const {}
 
  private:
   static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {

@@ -60,7 +60,7 @@ class SplitTiles {
   }
 
  private:
-  /// `size` is that of the tiles of a cluster together.
+  /// `size` counts the rows, or columns, of all tiles of a cluster.
   static HOTGEMM_DEVICE u32 groups(int extent, int size) { return static_cast<u32>((extent - 1) / size + 1); }
 
   const GemmArgs& args_;

@@ -29,14 +29,14 @@ class ThreadLoad {
   static constexpr int kRows = kLayout.rows_of_lane();
   static constexpr bool kPairs = kVec == 4;  // a piece is a pair of words, otherwise one word
 
-  /// What a tile lacks. In a tile that is cut along m (or n), lanes beyond the edge load something inside the matrix
-  /// instead, since rows and columns that D does not have may hold anything. Beyond the end of k there must be zeros.
+  /// The edge of the matrix that cuts a tile. Beyond m (or n) lanes load other elements of the matrix, since rows and
+  /// columns that D does not have may hold anything. Beyond the end of k there must be zeros.
   enum class Cut { none, outer, k };
 
  public:
   static constexpr bool kByThreads = true;
 
-  /// What a lane holds of a tile: for each piece two words, or the two parts of a word, which the store joins.
+  /// A lane's pieces of a tile. Each has two words, or the two halves of a word, which the store joins.
   struct Pieces {
     u32 at[kLayout.pieces()][2] = {};
   };
@@ -50,7 +50,10 @@ class ThreadLoad {
     odd_ = kVec == 1 && ((matrix() / kElementBytes + static_cast<u64>(row_ * ld())) & 1) != 0;
   }
 
+  // The copy engine has no part in it.
   HOTGEMM_DEVICE void prefetch_maps() const {}
+  HOTGEMM_DEVICE u32 bytes(int) const { return 0; }
+  HOTGEMM_DEVICE void copy(u32, int, int, u32) const {}
 
   /// Loads this lane's pieces of the tile that begins at `outer`, `k`.
   HOTGEMM_DEVICE void fetch(Pieces& pieces, int outer, int k) const {
@@ -166,19 +169,18 @@ class ThreadLoad {
   bool odd_ = false;  // the pieces of this lane begin at no multiple of 4 bytes
 };
 
-/// The load of an operand: by threads if the config says so and the copy engine cannot.
-template <Operand kOperand, GemmTraits kTraits, WgmmaConfig kConfig, WgmmaTile kTile, int kSharers>
-struct LoadOf {
-  static constexpr int kVec = kOperand == Operand::a ? kTraits.vec_a : kTraits.vec_b;
-  template <bool kByThreads, int kLoaders>
-  struct Choice {
-    using Type = TensorLoad<kOperand, kTile, kSharers>;
-  };
-  template <int kLoaders>
-  struct Choice<true, kLoaders> {
-    using Type = ThreadLoad<kOperand, kTile, kVec, kLoaders>;
-  };
-  using Type = typename Choice<kConfig.loads_by_threads(kTraits, kVec), kConfig.loaders>::Type;
+template <bool kByThreads, class ByThreads, class ByCopies>
+struct LoadChoice {
+  using Type = ByCopies;
 };
+template <class ByThreads, class ByCopies>
+struct LoadChoice<true, ByThreads, ByCopies> {
+  using Type = ByThreads;
+};
+/// The load of an operand: by threads if the config says so and the copy engine cannot.
+template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kVec, int kSharers>
+using LoadOf =
+    typename LoadChoice<kConfig.loads_by_threads(kTraits, kVec), ThreadLoad<kOperand, kTile, kVec, kConfig.loaders>,
+                        TensorLoad<kOperand, kTile, kSharers>>::Type;
 
 }  // namespace hotgemm

@@ -26,7 +26,7 @@ struct BoxMaps {
 /// cover all rows, because the copy must write zeros beyond the last one.
 BoxMaps box_maps(const TensorMapSpec& spec, bool is_k_major) noexcept;
 
-/// The tensor maps for all operands of a kernel. Those of an operand that is not copied are never encoded.
+/// The tensor maps for all operands of a kernel. The maps of an operand that is not copied are never encoded.
 struct MatrixMaps {
   MatrixMap a;
   MatrixMap b;

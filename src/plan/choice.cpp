@@ -20,20 +20,15 @@ constexpr double kFarthest = 2.0;  // a factor of four in one size; for more dis
 
 /// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
 /// kernel ahead, and costs nothing where the kernel ahead gives no early start.
-constexpr double kProgrammaticBelowUs = 20;
-
-LaunchConfig estimated_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
-  LaunchConfig launch = default_launch(config, problem, device);
-  launch.programmatic =
-      family_of(config).waits_for_predecessor && predict_us(config, problem, device) < kProgrammaticBelowUs;
-  return launch;
-}
+constexpr double kShortUs = 20;
 
 std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Workload& problem,
                                  const DeviceInfo& device) {
   std::vector<Choice> choices;
-  for (const KernelConfig& config : rank(configs, problem, device)) {
-    choices.push_back({.config = config, .launch = estimated_launch(config, problem, device)});
+  for (const auto& [config, us] : predict(configs, problem, device)) {
+    LaunchConfig launch = default_launch(config, problem, device);
+    launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs;
+    choices.push_back({.config = config, .launch = launch});
   }
   return choices;
 }

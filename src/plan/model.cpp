@@ -218,13 +218,20 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
          repack_us(config, asked, device);
 }
 
-std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device) {
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < configs.size(); ++i) order.emplace_back(predict_us(configs[i], problem, device), i);
-  std::ranges::sort(order);
+std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,
+                                const DeviceInfo& device) {
+  std::vector<Prediction> predictions;
+  predictions.reserve(configs.size());
+  for (const KernelConfig& config : configs) predictions.push_back({config, predict_us(config, problem, device)});
+  std::ranges::stable_sort(predictions, {}, &Prediction::us);
+  return predictions;
+}
+
+std::vector<KernelConfig> rank(const std::vector<KernelConfig>& configs, const Workload& problem,
+                               const DeviceInfo& device) {
   std::vector<KernelConfig> ranked;
   ranked.reserve(configs.size());
-  for (const auto& [us, i] : order) ranked.push_back(configs[i]);
+  for (const Prediction& prediction : predict(configs, problem, device)) ranked.push_back(prediction.config);
   return ranked;
 }
 

@@ -17,8 +17,16 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
 /// The number of blocks of `config` that an SM holds at once, by shared memory, threads and estimated registers.
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 
-/// `configs` from the fastest predicted to the slowest; equal predictions keep their order.
-std::vector<KernelConfig> rank(std::vector<KernelConfig> configs, const Workload& problem, const DeviceInfo& device);
+struct Prediction {
+  KernelConfig config;
+  double us;  ///< by predict_us
+};
+/// The predictions for `configs`, from the fastest to the slowest; equal ones keep their order.
+std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,
+                                const DeviceInfo& device);
+/// The configs of predict(), in its order.
+std::vector<KernelConfig> rank(const std::vector<KernelConfig>& configs, const Workload& problem,
+                               const DeviceInfo& device);
 
 /// A raster for `config`: the tiles in flight form roughly a square in elements, so that they share most operands.
 LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device);

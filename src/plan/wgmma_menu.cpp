@@ -209,8 +209,8 @@ void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<
   }
 }
 
-/// The stages of configs whose threads load. The loads on the way are in registers, so that few stages suffice; L1,
-/// which needs what they leave of shared memory, holds lines between two loads of them.
+/// The stages of configs whose threads load. Registers hold the loads in flight, so that few stages suffice. The rest
+/// of shared memory serves as L1, which keeps a line from one load of it to the next.
 constexpr int kThreadStages = 4;
 
 void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
@@ -221,10 +221,6 @@ void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vect
       }
     }
   }
-}
-
-bool has_aligned_rows(const GemmTraits& traits) {
-  return std::min(traits.vec_a, traits.vec_b) * size_bytes(traits.element) == kChunkBytes;
 }
 
 /// Adds `config`. Larger tiles are anchors also in clusters of two blocks that share the longer side.

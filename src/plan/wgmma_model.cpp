@@ -26,11 +26,11 @@ constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data
 constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
 constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
 constexpr double kOneTileCycles = 270;   // least time for a k-tile if the multiplying warps also copy
-constexpr double kOddLoads = 5.3;   // cycles of the load-store units for 128 bytes that threads move, if accesses may
-constexpr double kEvenLoads = 3.9;  // have 2 bytes, and if they have more
-constexpr double kThreadCycles = 700;      // from the loads of a k-tile by threads to its stores
-constexpr double kUnboundShare = 0.02;     // share of all units' time added to the slowest unit's: contention, power
-constexpr double kBlockCycles = 300;       // start of a block, in addition to its first copies
+constexpr double kOddLoads = 5.3;        // cycles of the load-store units for 128 bytes of odd rows that threads move
+constexpr double kEvenLoads = 3.9;       // the same for rows at multiples of 4 bytes
+constexpr double kThreadCycles = 700;    // from the loads of a k-tile by threads to its stores
+constexpr double kUnboundShare = 0.02;   // share of all units' time added to the slowest unit's: contention, power
+constexpr double kBlockCycles = 300;     // start of a block, in addition to its first copies
 constexpr double kPersistentCycles = 500;  // the same for a block with a producer
 constexpr double kTurnoverCycles = 1500;   // from the end of a block to the start of the next one on its SM
 constexpr double kTileCycles = 300;        // from one tile to the next, until all consumers have changed over
@@ -192,7 +192,7 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, con
   // Fewer parts with one k-tile more each, and so on, in growing steps.
   for (std::int64_t part = ceil_of(k_tiles, most); part <= k_tiles && splits.back() > 1;) {
     const int count = static_cast<int>(ceil_of(k_tiles, part));
-    // Two SMs share their way to L2. If some pairs have two blocks and others one, the latter wait for the former.
+    // Two SMs share their way to L2, so that a pair with two blocks ends later than a pair with one.
     const bool is_uneven = 2 * count * tiles > device.sm_count && 10 * count * tiles < 9 * device.sm_count;
     if (count < splits.back() && !is_uneven) splits.push_back(count);
     part += std::max<std::int64_t>(part / 4, 1);

@@ -81,22 +81,19 @@ double distance_squared(const Problem& a, const Sizes& b) {
 }  // namespace
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query) {
-  const bool is_stale = differs(query.environment.driver, record.environment.driver) ||
-                        differs(query.environment.toolchain, record.environment.toolchain) ||
-                        has_other_templates(record, query) || has_other_power_limit(record, query);
-  return is_stale ? Freshness::stale : Freshness::current;
+  return why_stale(record, query).empty() ? Freshness::current : Freshness::stale;
 }
 
 std::string why_stale(const TuningRecord& record, const GpuQuery& query) {
   std::string changes;
-  const auto add = [&](bool has_changed, const std::string& change) {
-    if (has_changed) changes += (changes.empty() ? "" : ", ") + change;
-  };
-  add(differs(query.environment.driver, record.environment.driver), "driver");
-  add(differs(query.environment.toolchain, record.environment.toolchain), "toolchain");
-  add(has_other_templates(record, query), "templates");
-  add(has_other_power_limit(record, query), "power limit " + std::to_string(record.power_limit_w) + " W, now " +
-                                                std::to_string(std::lround(query.power_limit_w)) + " W");
+  const auto add = [&](const std::string& change) { changes += (changes.empty() ? "" : ", ") + change; };
+  if (differs(query.environment.driver, record.environment.driver)) add("driver");
+  if (differs(query.environment.toolchain, record.environment.toolchain)) add("toolchain");
+  if (has_other_templates(record, query)) add("templates");
+  if (has_other_power_limit(record, query)) {
+    add("power limit " + std::to_string(record.power_limit_w) + " W, now " +
+        std::to_string(std::lround(query.power_limit_w)) + " W");
+  }
   return changes;
 }
 

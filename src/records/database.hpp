@@ -42,7 +42,8 @@ enum class Freshness {
 };
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query);
-/// What has changed, for people, such as "driver, power limit 700 W, now 600 W"; empty for a current record.
+/// The changes that make the record stale, for people: "driver, power limit 700 W, now 600 W". Empty for a current
+/// record.
 std::string why_stale(const TuningRecord& record, const GpuQuery& query);
 
 struct Found {

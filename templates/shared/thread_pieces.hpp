@@ -36,10 +36,11 @@ struct ThreadPieces {
   constexpr int first_row(int warp, int lane) const { return warp * rows_at_once() + lane / lanes_of_row(); }
   constexpr int column(int lane) const { return lane % lanes_of_row() * elements(); }
 
-  /// The place of the piece at `row`, `column` in a slab, and that of the lane's piece `i` rows of its own further on.
+  /// The place in a slab of the piece at `row`, `column`.
   constexpr unsigned first_place(int row, int column) const {
     return static_cast<unsigned>(swizzled_offset(row * kRowBytes + column * tile.element_bytes, kRowBytes));
   }
+  /// The place of a lane's piece number `i` in a slab, if `first` is the place of its first piece there.
   constexpr unsigned place(unsigned first, int i) const {
     // The swizzle repeats every eight rows. Where a lane's rows are four apart, the first is one of the first four.
     const bool is_between = i * step() % kSwizzleRows != 0;

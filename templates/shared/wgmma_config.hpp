@@ -93,7 +93,7 @@ struct WgmmaConfig {
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
   constexpr int threads() const { return (consumers + producers()) * kWarpgroupThreads; }
-  /// The warpgroups that bring operands, and the first thread of the consumers behind them.
+  /// The number of warpgroups that bring operands. They come first in a block, before the consumers.
   constexpr int producers() const { return one_tile ? 0 : max_of(loaders, 1); }
   constexpr int loader_warps() const { return loaders * (kWarpgroupThreads / ThreadPieces::kLanes); }
   /// True if threads load the operand, whose accesses are `vec` elements wide. The copy engine loads any other operand.
@@ -173,7 +173,7 @@ struct WgmmaConfig {
     if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
   }
-  /// The registers of a loader that hold elements on their way from global to shared memory: those of a k-tile.
+  /// The registers of a loading thread that hold its elements of a k-tile between load and store.
   constexpr int loader_registers(const GemmTraits& t) const {
     const auto of = [&](const WgmmaTile& tile, int vec) {
       return loads_by_threads(t, vec) ? ThreadPieces{tile, vec, loader_warps()}.registers() : 0;
@@ -207,6 +207,11 @@ constexpr bool can_share(const WgmmaTile& tile, int sharers) {
   return tile.rows() % (box.y * sharers) == 0 && box.y % 8 == 0;
 }
 
+/// True if rows of A and B begin at multiples of 16 bytes, as tensor maps need it.
+constexpr bool has_aligned_rows(const GemmTraits& t) {
+  return min_of(t.vec_a, t.vec_b) * size_bytes(t.element) == kChunkBytes;
+}
+
 /// True if the threads of `c` can load the operand with tile `tile`, or the copy engine does.
 constexpr bool can_load(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec) {
   return !c.loads_by_threads(t, vec) || ThreadPieces{tile, vec, c.loader_warps()}.is_sound();
@@ -226,7 +231,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!arch.has_wgmma) return false;
   if (t.element != DType::f16 && t.element != DType::bf16) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
-  if (c.loaders == 0 && min_of(t.vec_a, t.vec_b) * size_bytes(t.element) != kChunkBytes) return false;  // tensor maps
+  if (c.loaders == 0 && !has_aligned_rows(t)) return false;
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;

@@ -150,7 +150,7 @@ MUTANTS = {
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", "    if constexpr (!LoadB::kByThreads) bytes += load_b_.bytes(item.n);\n", ""),
+        "wgmma.cuh", " + load_b_.bytes(item.n));", ");"),
     "wgmma_last_rows_by_whole_boxes": ("wgmma_load.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
     "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
     "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(rows, 0) *", "rows *"),

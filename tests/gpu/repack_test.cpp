@@ -2,6 +2,7 @@
 // types, one operand or both, in eager launches that follow each other without a wait, and in a graph.
 
 #include "gpu/gpu_fixture.hpp"
+#include "gpu/misaligned_case.hpp"
 
 #include "config/repack.hpp"
 #include "config/workspace.hpp"
@@ -60,16 +61,7 @@ TEST_F(RepackOnGpu, IsExactForEveryMisalignment) {
   for (int offset = 0; offset < 8; offset += step) {
     for (const std::int64_t k : {13, 64, 193}) {
       for (int layout = 0; layout < 4; ++layout) {
-        GemmCase c;
-        c.problem = {.m = 131, .n = 77, .k = k};
-        c.problem.types = uniform_types(layout % 2 == 0 ? DType::f16 : DType::bf16, ComputeType::f32);
-        c.problem.op_a = layout / 2 == 0 ? Op::n : Op::t;
-        c.problem.op_b = layout % 2 == 0 ? Op::n : Op::t;
-        c.set_tight_ld(1);
-        c.lda += offset % 3;  // gaps between rows
-        c.offset_a = offset;
-        c.offset_b = 7 - offset;
-        expect_right(c, offset % 2 == 0);
+        expect_right(misaligned_case(k, layout, offset), offset % 2 == 0);
       }
     }
   }

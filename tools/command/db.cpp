@@ -31,7 +31,7 @@ GpuQuery query_of(const Engine& engine, int ordinal) {
     environment.gpu = identify_device(driver, device).name;
     power_limit_w = Nvml(driver, device).power_limit_w().value_or(0);
   } catch (const Error&) {
-    // What could not be read is empty, and not compared.
+    // A field that could not be read stays empty, and is not compared.
   }
   try {
     environment.toolchain = Nvrtc::get().toolchain();

@@ -137,7 +137,7 @@ void add_thread_load_kernels(std::vector<GemmKernel>& kernels) {
 /// The transposed kernels with f16 elements and f32 sums. They have a unit of their own, because it takes long to
 /// compile.
 std::vector<GemmKernel> make_transposed_f16_kernels();
-/// Likewise those whose threads load operands.
+/// The kernels whose threads load operands, likewise in a unit of their own.
 std::vector<GemmKernel> make_thread_load_f16_kernels();
 
 }  // namespace hotgemm::emulate
