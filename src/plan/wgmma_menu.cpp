@@ -110,6 +110,10 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         2, 128,  48,  96, 16, true},
     {Schedule::ping_pong,        2, 128, 144, 160, 16, true},
 };
+/// Anchors of which an SM holds two blocks: while one stores, the other loads. For short sums of many tiles.
+constexpr WgmmaTiles kPairedAnchors[] = {
+    {Schedule::cooperative,      1, 128,  64,  64, 64},
+};
 constexpr WgmmaTiles kThreadAnchors[] = {
     {Schedule::cooperative,      1,  64,  64, 128, 64},
     {Schedule::cooperative,      2, 128,  64,  64, 64},
@@ -161,8 +165,8 @@ constexpr bool are_legal(const auto& lines) {
   return are;
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
-                  are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kThreadTiles) &&
-                  are_legal(kThreadAnchors),
+                  are_legal(kPairedAnchors) && are_legal(kSplitTiles) && are_legal(kSplitAnchors) &&
+                  are_legal(kThreadTiles) && are_legal(kThreadAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -263,6 +267,13 @@ std::vector<WgmmaConfig> wgmma_anchors() {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
       append_anchor(config, anchors);
+    });
+  }
+  for (const WgmmaTiles& tiles : kPairedAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.blocks_per_sm = 2;
+      config.stages = deepest(config, GemmTraits{});
+      anchors.push_back(config);
     });
   }
   for (const WgmmaTiles& tiles : kThreadAnchors) {

@@ -116,6 +116,16 @@ TEST(Model, PrefersTensorCoresAndTilesThatFit) {
   }
 }
 
+TEST(Model, BlocksThatStartTogetherDoNotHideTheirLoads) {
+  // On an H200 a kernel of family mma takes 9.4 µs for this problem, of which 4 are for its bytes, and a kernel of
+  // wgmma whose blocks load the next tile in time takes 5.9.
+  const Workload streaming = sized(65536, 64, 64);
+  const KernelConfig mma = MmaConfig{.block_m = 128, .block_n = 64, .block_k = 64, .warps_m = 2, .warps_n = 2};
+  const KernelConfig best = rank(anchors(GemmTraits{}, arch_limits("sm_90a")), streaming, nominal_device("sm_90a"))[0];
+  EXPECT_GT(predict_us(mma, streaming, nominal_device("sm_90a")), 8);
+  EXPECT_EQ(to_string(best), "wgmma_m128_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b2");
+}
+
 TEST(Model, LaunchesAreLegal) {
   for (const std::string& arch : known_archs()) {
     for (const auto& [m, n] : {std::pair(1, 1), std::pair(100000, 64), std::pair(64, 100000), std::pair(4096, 4096)}) {
