@@ -7,6 +7,7 @@
 // granules, which L1 holds. All loads of a unit are issued before its first store. Chunks at the ends of a matrix are
 // loaded element by element.
 
+#include "ptx/bulk_copy.hpp"
 #include "ptx/grid_dependency.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
@@ -119,7 +120,16 @@ class Repack {
   u32 lane_;
 };
 
+/// Prefetches this block's share of a matrix. A prefetch reads no values, so it may run before the preceding kernel has
+/// written them.
+HOTGEMM_DEVICE void prefetch(const RepackMatrix& matrix) {
+  const ByteShare share = prefetch_share(matrix, ptx::grid_size(), ptx::block_index());
+  if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(matrix.aligned_begin() + share.first, share.count);
+}
+
 HOTGEMM_DEVICE void repack(const RepackArgs& args) {
+  if (args.prefetches != 0 && ptx::thread_index() == 0) prefetch(args.first);
+  if (args.prefetches != 0 && ptx::thread_index() == kRepackLanes) prefetch(args.second);
   ptx::griddepcontrol_wait();  // what precedes may write the operands, or still read the copy of a launch before
   ptx::griddepcontrol_launch_dependents();
   constexpr int kWarps = kRepackThreads / kRepackLanes;

@@ -19,6 +19,7 @@ CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackA
                        CUstream stream) noexcept {
   const unsigned long long most = static_cast<unsigned>(repack.sm_count * kRepackBlocksPerSm);
   const unsigned long long parts = args.first.parts() + args.second.parts();
+  args.prefetches = programmatic ? 1 : 0;
   void* parameters[] = {&args};
   return enqueue(driver, repack.kernel.function(),
                  {.blocks = static_cast<unsigned>(std::min(parts, most)),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "shared/byte_share.hpp"
+
 namespace hotgemm {
 
 // Repacking copies a matrix of 2-byte elements with rows at any address into rows that tensor copies can read: each
@@ -45,6 +47,8 @@ struct RepackMatrix {
   constexpr unsigned long long parts() const {
     return rows > 0 ? 1 + (chunks() + kRepackUnitChunks - 1) / kRepackUnitChunks : 0;
   }
+  /// The first address in the matrix that is a multiple of 16.
+  constexpr unsigned long long aligned_begin() const { return (from + 15) / 16 * 16; }
   /// True if whole granules of `chunk` may be read.
   constexpr bool is_inner(unsigned long long chunk) const {
     return chunk >= kRepackFirstChunks && chunk + kRepackLastChunks < chunks();
@@ -57,6 +61,18 @@ struct RepackMatrix {
     return is_there ? chunks() - from_end : chunks();
   }
 };
+
+/// The bytes of `matrix` that block `block` of `blocks` prefetches into L2, counted from `aligned_begin`. None of a
+/// large matrix, which L2 may not keep, and none of one with gaps of a chunk or more between its rows.
+constexpr ByteShare prefetch_share(const RepackMatrix& matrix, unsigned blocks, unsigned block) {
+  constexpr long long kMost = 8 << 20;
+  const long long elements = (matrix.rows - 1) * matrix.ld + matrix.cols;
+  const bool is_dense = matrix.rows > 0 && matrix.ld - matrix.cols < kRepackChunkElements;
+  if (!is_dense || elements * kRepackElementBytes > kMost) return {0, 0};
+  const unsigned long long end = matrix.from + static_cast<unsigned long long>(elements * kRepackElementBytes);
+  const unsigned long long first = matrix.aligned_begin(), last = end / 16 * 16;
+  return first < last ? byte_share(static_cast<unsigned>(last - first), blocks, block) : ByteShare{0, 0};
+}
 
 /// Divides numbers below 128 + row_chunks by row_chunks.
 struct RowDivider {
@@ -75,6 +91,7 @@ struct RowDivider {
 struct RepackArgs {
   RepackMatrix first;
   RepackMatrix second;
+  int prefetches = 0;  ///< 1: the kernel may begin before the preceding one has ended, and meanwhile fills L2
 };
 
 }  // namespace hotgemm

@@ -265,6 +265,8 @@ MUTANTS = {
         "shared/repack_args.hpp", "return chunk >= kRepackFirstChunks &&", "return chunk + 1 >= 1 &&"),
     "repack_whole_granules_at_the_end": (
         "shared/repack_args.hpp", "chunk + kRepackLastChunks < chunks();", "chunk < chunks();"),
+    "repack_prefetches_beyond_the_end": (
+        "shared/repack_args.hpp", "last = end / 16 * 16;", "last = end / 16 * 16 + 16;"),
     "repack_second_matrix_left_out": (
         "repack.cuh", "Repack(args.second).copy(Repack(args.first).copy(part, step), step);",
         "Repack(args.first).copy(part, step);"),

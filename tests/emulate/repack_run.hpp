@@ -116,7 +116,7 @@ inline std::string repack_complaint(const RepackCase& c, std::uint64_t seed,
                                     const std::function<void(const RepackArgs&)>& kernel) {
   Device device;
   const RepackMemory first = make_repack_memory(device, c.first, 0), second = make_repack_memory(device, c.second, 1);
-  const RepackArgs args{.first = first.matrix, .second = second.matrix};
+  const RepackArgs args{.first = first.matrix, .second = second.matrix, .prefetches = 1};
   const LaunchReport report = device.launch({.blocks = c.blocks,
                                              .threads_per_block = kRepackThreads,
                                              .shared_bytes = 0,

@@ -185,6 +185,7 @@ KernelNode read_repack(Ledger& ledger, CUfunction handle, const Function& functi
   expect(ledger, shape.block.x == kRepackThreads && shape.threads() == kRepackThreads, function,
          "a block has " + std::to_string(shape.threads()) + " threads");
   expect(ledger, shape.grid.x <= kRepackBlocksPerSm * Ledger::kSmCount, function, "more blocks than are resident");
+  expect(ledger, (args.prefetches != 0) == shape.programmatic, function, "prefetches without an early start, or not");
   ledger.copies.clear();
   for (const RepackMatrix& matrix : {args.first, args.second}) {
     if (matrix.rows == 0) continue;

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 namespace hotgemm {
@@ -93,6 +94,34 @@ TEST(Repack, InnerChunksReadNothingOutside) {
       }
     }
   }
+}
+
+TEST(Repack, BlocksPrefetchTheChunksInsideAMatrixOnce) {
+  for (const auto& [rows, cols, gap] : {std::tuple(1, 1, 0), {1, 7, 3}, {3, 5, 0}, {1023, 1023, 0}, {100, 1001, 7}}) {
+    for (unsigned long long from = 4096; from < 4112; from += 2) {
+      const RepackMatrix matrix{.from = from, .ld = cols + gap, .rows = rows, .cols = cols};
+      const unsigned long long end = from + 2ull * static_cast<unsigned>((rows - 1) * (cols + gap) + cols);
+      constexpr unsigned kBlocks = 264;
+      unsigned next = 0;
+      for (unsigned block = 0; block < kBlocks; ++block) {
+        const ByteShare share = prefetch_share(matrix, kBlocks, block);
+        if (share.count == 0) continue;
+        ASSERT_EQ(share.first, next);
+        ASSERT_EQ(share.count % 16, 0u);
+        next += share.count;
+      }
+      const unsigned long long begin = matrix.aligned_begin();
+      ASSERT_EQ(begin % 16, 0u);
+      ASSERT_LT(begin - from, 16u);
+      ASSERT_EQ(next, end / 16 * 16 > begin ? end / 16 * 16 - begin : 0) << rows << "x" << cols << " at " << from;
+    }
+  }
+}
+
+TEST(Repack, NothingOfLargeMatricesOrGapsIsPrefetched) {
+  const RepackMatrix large{.from = 4096, .ld = 4095, .rows = 4095, .cols = 4095};
+  const RepackMatrix gaps{.from = 4096, .ld = 1031, .rows = 8, .cols = 1023};
+  for (const RepackMatrix& matrix : {large, gaps, RepackMatrix{}}) EXPECT_EQ(prefetch_share(matrix, 1, 0).count, 0u);
 }
 
 TEST(Repack, LaunchRepacksWhatItsKernelCannotRead) {
