@@ -341,8 +341,12 @@ class MeasuringTest(CliTest):
             self.assertIsNone(result["ours"][name])
         self.assertIn("| unknown | unknown | unknown |", (self.path / "r.md").read_text())
         rounds = self.run_json(*words, "--measure", "rounds", "--rounds", "2", "--round-us", "50")["results"][0]
-        self.assertEqual(rounds["measure"], "rounds")
         self.assertNotIn("clock_mhz", rounds["ours"])
+        # A pick by the model alone is launched programmatically if it is short.
+        self.assertEqual(rounds["measure"], "rounds behind a kernel")
+        self.assertAlmostEqual(rounds["ours"]["median_us"], 20000, delta=20)
+        words += ["--dtype", "f32", "--measure", "rounds", "--rounds", "2", "--round-us", "50"]
+        self.assertEqual(self.run_json(*words)["results"][0]["measure"], "rounds")
 
     def test_options_of_measures_are_checked(self):
         for words, named in ((["--measure", "quick"], "--measure"), (["--pairs", "0"], "--pairs"),
