@@ -6,7 +6,7 @@
 
 namespace hotgemm {
 
-/// A kernel that stands for the one that precedes a GEMM in a program. It takes about 2 µs on all SMs, reads and writes
+/// A kernel that stands for the one that precedes a GEMM in a program. It takes about 1.5 µs on all SMs, reads and writes
 /// memory of its own, and lets no programmatic launch begin before its end.
 class ForeignKernel {
  public:
