@@ -1,6 +1,7 @@
 #pragma once
 
-// The kernels that fill operands and check results. The tuner uses them; the GEMM calls of a user do not.
+// The kernels that fill operands and check results, and one that others are timed behind. The tuner uses them; the GEMM
+// calls of a user do not.
 
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
@@ -103,6 +104,20 @@ HOTGEMM_DEVICE void digest(const DigestArgs& args) {
     sum += static_cast<u64>(high) << 32 | low;
   }
   if (ptx::thread_index() % 32 == 0) ptx::red_global_add_u64(args.sum, sum);
+}
+
+/// A kernel as it stands between the GEMMs of a program. It does not trigger, so that a programmatic launch behind it
+/// begins at its end.
+HOTGEMM_DEVICE void pointwise(const PointwiseArgs& args) {
+  const u64 chunks = args.bytes / kPointwiseChunkBytes;
+  const u64 step = static_cast<u64>(ptx::grid_size()) * kCheckThreads;
+  const auto changed = [](u32 bits) { return ptx::bits_of(pointwise_of(ptx::float_of(bits))); };
+  for (u64 chunk = static_cast<u64>(ptx::block_index()) * kCheckThreads + static_cast<u64>(ptx::thread_index());
+       chunk < chunks; chunk += step) {
+    const u64 address = args.begin + chunk * kPointwiseChunkBytes;
+    const ptx::Vec4 v = ptx::ld_global_v4_b32(address);
+    ptx::st_global_v4_b32(address, {changed(v.x), changed(v.y), changed(v.z), changed(v.w)});
+  }
 }
 
 }  // namespace hotgemm

@@ -64,6 +64,7 @@ class Plan {
 
  private:
   friend class Context;
+  friend struct PlanAccess;  // for the project's own command
   Plan(std::shared_ptr<const PlanImpl> impl, const Workload& problem) : impl_(std::move(impl)), problem_(problem) {}
   std::shared_ptr<const PlanImpl> impl_;
   Workload problem_;

@@ -15,9 +15,17 @@ namespace hotgemm {
 /// The measure of a speed (docs/measuring.md).
 enum class Measure {
   rounds,     ///< all contenders side by side, in rounds of milliseconds; they share one clock
+  behind,     ///< the same, each launch behind a kernel that is not a contender's, whose time is taken off
   sustained,  ///< each contender alone, in blocks; each has the clock that it leaves itself
 };
-constexpr std::string_view to_string(Measure measure) { return measure == Measure::rounds ? "rounds" : "sustained"; }
+constexpr std::string_view to_string(Measure measure) {
+  switch (measure) {
+    case Measure::rounds: return "rounds";
+    case Measure::behind: return "rounds behind a kernel";
+    case Measure::sustained: break;
+  }
+  return "sustained";
+}
 
 /// The time constant of the loop by which the GPU adapts its clock to the power cap.
 inline constexpr double kClockTimeConstantS = 0.05;

@@ -126,6 +126,7 @@ KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
   text += utility_kernel("hotgemm_fill", "fill", "FillArgs", "kCheckThreads");
   text += utility_kernel("hotgemm_check", "check", "CheckArgs", "kCheckThreads");
   text += utility_kernel("hotgemm_digest", "digest", "DigestArgs", "kCheckThreads");
+  text += utility_kernel("hotgemm_pointwise", "pointwise", "PointwiseArgs", "kCheckThreads");
   return finish("hotgemm_check", std::move(text), "check.cuh", arch, bundle);
 }
 

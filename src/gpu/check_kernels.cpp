@@ -21,6 +21,7 @@ CheckKernels::CheckKernels(const Driver& driver, KernelBuilder& builder, std::st
       fill_(module_.function("hotgemm_fill")),
       check_(module_.function("hotgemm_check")),
       digest_(module_.function("hotgemm_digest")),
+      pointwise_(module_.function("hotgemm_pointwise")),
       report_(driver, std::max(sizeof(CheckReport), sizeof(std::uint64_t))) {}
 
 void CheckKernels::launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const {
@@ -105,6 +106,11 @@ std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, co
   driver_.check(driver_.cuMemcpyDtoHAsync(&sum, report_.get(), sizeof sum, stream), "fetch a digest");
   driver_.check(driver_.cuStreamSynchronize(stream), "digest the operands' memory");
   return sum;
+}
+
+void CheckKernels::pointwise(CUdeviceptr buffer, std::size_t bytes, CUstream stream) const {
+  PointwiseArgs args{.begin = buffer, .bytes = bytes};
+  launch(pointwise_, static_cast<std::int64_t>(bytes / kPointwiseChunkBytes), &args, stream);
 }
 
 }  // namespace hotgemm

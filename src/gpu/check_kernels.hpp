@@ -8,6 +8,7 @@
 
 #include <hotgemm/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -38,6 +39,8 @@ class CheckKernels {
   /// Returns a digest of the memory of the pool, including other sets and guards, but without the elements of D in
   /// `set`; waits. A kernel that writes only to D leaves the digest unchanged.
   std::uint64_t digest(const Problem& problem, const OperandPool& pool, const OperandSet& set, CUstream stream) const;
+  /// Enqueues a pointwise change of the f32 numbers of a buffer. No programmatic launch begins before its end.
+  void pointwise(CUdeviceptr buffer, std::size_t bytes, CUstream stream) const;
 
  private:
   void fill(CUdeviceptr matrix, DType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
@@ -49,6 +52,7 @@ class CheckKernels {
   CUfunction fill_;
   CUfunction check_;
   CUfunction digest_;
+  CUfunction pointwise_;
   DeviceBuffer report_;  // a CheckReport, or a digest
 };
 

@@ -20,6 +20,8 @@ constexpr int kProbeLaunches = 8;      // for an estimate: the overhead of one s
 constexpr double kProbeBelowUs = 200;  // above this time, a single launch is precise enough
 constexpr double kLaunchBoundUs = 20;  // below this time, an eager launch may cost the host more than the GPU
 
+constexpr std::string_view kLost = "its time is lost in the noise of the kernel ahead of it";
+
 struct Runner {
   const Contender* contender;
   std::vector<double>* us;
@@ -49,13 +51,19 @@ class Race {
       runners_.push_back(Runner{&contenders[i], &result_.us[i], &result_.failures[i], OwnedEvent(driver),
                                 OwnedEvent(driver), std::nullopt});
     }
+    if (options.ahead) {
+      ahead_.emplace(
+          Runner{&ahead_contender_, &ahead_us_, &ahead_failure_, OwnedEvent(driver), OwnedEvent(driver), std::nullopt});
+    }
   }
 
   RaceResult run() {
+    if (ahead_) prepare(*ahead_, [&] { estimate(*ahead_); });
     for (Runner& runner : runners_) prepare(runner, [&] { estimate(runner); });
     abandon_slow();
     choose_launches();
     if (options_.mode == TimingMode::graph) {
+      if (ahead_ && any_live()) prepare(*ahead_, [&] { capture_batch(*ahead_); });
       for (Runner& runner : runners_) prepare(runner, [&] { capture_batch(runner); });
     }
     warm_up();
@@ -63,6 +71,7 @@ class Race {
       run_round();
       abandon_slow();
     }
+    if (ahead_) take_off();
     return std::move(result_);
   }
 
@@ -77,6 +86,7 @@ class Race {
       // The status of a library may hide an error that made the context unusable.
       const CUresult state = driver_.cuStreamSynchronize(stream_);
       if (is_sticky(state)) driver_.fail(state, "go on after the failure of " + runner.contender->name);
+      if (is_ahead(runner)) throw;  // then nobody can be timed
       *runner.failure = error.what();
       drop(runner);
       return false;
@@ -89,10 +99,12 @@ class Race {
       *runner.failure = kNoTimeLeft;
       drop(runner);
     } else {
-      tell(static_cast<std::size_t>(&runner - runners_.data()));
+      tell(is_ahead(runner) ? RaceOptions::kSeveral : static_cast<std::size_t>(&runner - runners_.data()));
       attempt(runner, step);
     }
   }
+
+  bool is_ahead(const Runner& runner) const { return ahead_ && &runner == &*ahead_; }
 
   void tell(std::size_t contender) const {
     if (options_.on_step) options_.on_step(contender);
@@ -110,6 +122,7 @@ class Race {
   /// Continues with the set after the last one that any contender used, so that no launch finds its operands in L2.
   void launch(const Runner& runner, int count) {
     for (int i = 0; i < count; ++i) {
+      if (ahead_ && !is_ahead(runner)) options_.ahead(stream_, next_set_);
       runner.contender->launch(stream_, next_set_);
       next_set_ = (next_set_ + 1) % options_.sets;
     }
@@ -167,16 +180,25 @@ class Race {
 
   void choose_launches() {
     std::vector<double> estimates;
+    double least_own = std::numeric_limits<double>::infinity();
     for (const Runner& runner : runners_) {
-      if (runner.live) estimates.push_back(runner.estimate_us);
+      if (!runner.live) continue;
+      estimates.push_back(runner.estimate_us);
+      least_own = std::min(least_own, own_estimate(runner));
     }
     if (estimates.empty()) return;
     const auto [least, most] = std::minmax_element(estimates.begin(), estimates.end());
     const bool alike = *most <= 2 * *least;
     const double middle = median(estimates);
-    for (Runner& runner : runners_) runner.launches = launches_for(alike ? middle : runner.estimate_us);
-    launch_bound_ = options_.mode == TimingMode::eager && *least < kLaunchBoundUs;
+    for (Runner& runner : runners_) {
+      runner.launches = launches_for(alike ? middle : runner.estimate_us);
+      // As many of the kernel ahead as of the others, so that what a batch costs cancels out.
+      if (ahead_ && runner.live) ahead_->launches = std::max(ahead_->launches, runner.launches);
+    }
+    launch_bound_ = options_.mode == TimingMode::eager && least_own < kLaunchBoundUs;
   }
+
+  double own_estimate(const Runner& runner) const { return runner.estimate_us - (ahead_ ? ahead_->estimate_us : 0); }
 
   bool any_live() const {
     return std::any_of(runners_.begin(), runners_.end(), [](const Runner& runner) { return runner.live; });
@@ -187,7 +209,7 @@ class Race {
   }
 
   double round_us() const {
-    double us = 0;
+    double us = ahead_ ? ahead_->estimate_us * ahead_->launches : 0;
     for (const Runner& runner : runners_) {
       if (runner.live) us += runner.estimate_us * runner.launches;
     }
@@ -206,6 +228,7 @@ class Race {
     const auto end = start_ + microseconds(options_.warm_up_us);
     while (any_live() && Clock::now() < end && has_time_for(3 * round_us())) run_round();
     for (Runner& runner : runners_) runner.us->clear();
+    ahead_us_.clear();
     result_.rounds_done = 0;
   }
 
@@ -220,6 +243,10 @@ class Race {
     // An untimed batch runs first, so that the GPU is busy when the timed batches are enqueued and no event waits for
     // the host.
     attempt(*order.front(), [&] { run_batch(*order.front()); });
+    if (ahead_) {
+      ahead_us_.push_back(kNan);
+      order.insert(order.begin() + static_cast<std::ptrdiff_t>(random_() % (order.size() + 1)), &*ahead_);
+    }
     std::vector<Runner*> timed;
     for (Runner* runner : order) {
       if (!runner->live) continue;
@@ -238,9 +265,20 @@ class Race {
     ++result_.rounds_done;
   }
 
-  /// The best known time of a contender.
+  /// The best known time of a contender. NaN if the kernel ahead of it seems to take all of it.
   double time_so_far(const Runner& runner) const {
-    return result_.rounds_done > 0 ? median(*runner.us) : runner.estimate_us;
+    if (result_.rounds_done > 0) return median(ahead_ ? times_without(*runner.us, ahead_us_) : *runner.us);
+    const double us = own_estimate(runner);
+    return us > 0 ? us : kNan;
+  }
+
+  /// Takes the time of the kernel ahead off all samples.
+  void take_off() {
+    for (Runner& runner : runners_) {
+      const bool was_timed = !std::isnan(median(*runner.us));
+      *runner.us = times_without(*runner.us, ahead_us_);
+      if (was_timed && std::isnan(median(*runner.us)) && runner.failure->empty()) *runner.failure = kLost;
+    }
   }
 
   void abandon_slow() {
@@ -261,6 +299,10 @@ class Race {
   std::mt19937_64 random_;
   RaceResult result_;
   std::vector<Runner> runners_;
+  const Contender ahead_contender_{"the kernel ahead of the contenders", options_.ahead};
+  std::vector<double> ahead_us_;  // [round]
+  std::string ahead_failure_;
+  std::optional<Runner> ahead_;
   int next_set_ = 0;
   bool launch_bound_ = false;
 };
@@ -268,6 +310,15 @@ class Race {
 }  // namespace
 
 std::string_view to_string(TimingMode mode) { return mode == TimingMode::eager ? "eager" : "graph"; }
+
+std::vector<double> times_without(std::span<const double> us, std::span<const double> ahead_us) {
+  std::vector<double> rest(us.size(), kNan);
+  for (std::size_t i = 0; i < std::min(us.size(), ahead_us.size()); ++i) {
+    const double difference = us[i] - ahead_us[i];
+    if (difference > 0) rest[i] = difference;
+  }
+  return rest;
+}
 
 RaceResult race(const Driver& driver, CUstream stream, std::span<const Contender> contenders,
                 const RaceOptions& options) {

@@ -41,6 +41,10 @@ struct RaceOptions {
   int max_launches = 4096;   ///< the largest number of launches per contender and round
   std::uint64_t seed = 1;    ///< seed of the shuffled order within rounds
   double abandon_ratio = 0;  ///< if positive, contenders slower than this times the best median so far are dropped
+  /// If set, this launch precedes every launch of a contender, and its time is taken off: it is timed in every round
+  /// too. So a programmatic launch does not gain by what only its own kernel does, which lets the next one begin early.
+  /// Has no effect with `blocks`.
+  Launch ahead;
   /// If set, each contender runs alone in blocks of these lengths, and rounds are passes over them (gpu/sustained.hpp).
   std::optional<BlockLengths> blocks;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -72,6 +76,9 @@ struct RaceResult {
   std::vector<BlockReport> blocks;  ///< [contender], if the options had blocks; else empty
   double power_limit_w = 0;         ///< the limit in force, if the options had blocks and the driver reports it; else 0
 };
+
+/// us[i] - ahead_us[i]; NaN where either is, or where nothing remains.
+std::vector<double> times_without(std::span<const double> us, std::span<const double> ahead_us);
 
 /// Times `contenders` against each other on `stream` (not the legacy default stream when the mode is graph).
 ///

@@ -43,7 +43,8 @@ int gpu_match(const Environment& asked, const Environment& recorded) {
 /// True if the times of the two records may be compared.
 bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
   return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem &&
-         a.measure == b.measure && a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w;
+         a.measure == b.measure && is_picked_in_chain(a) == is_picked_in_chain(b) &&
+         a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w;
 }
 
 /// Computed in float: it orders thousands of classes, so only the order matters.
@@ -84,12 +85,17 @@ Freshness freshness(const TuningRecord& record, const GpuQuery& query) {
   return why_stale(record, query).empty() ? Freshness::current : Freshness::stale;
 }
 
+bool is_picked_in_chain(const TuningRecord& record) {
+  return record.launch.programmatic && record.measure == Measure::rounds;
+}
+
 std::string why_stale(const TuningRecord& record, const GpuQuery& query) {
   std::string changes;
   const auto add = [&](const std::string& change) { changes += (changes.empty() ? "" : ", ") + change; };
   if (differs(query.environment.driver, record.environment.driver)) add("driver");
   if (differs(query.environment.toolchain, record.environment.toolchain)) add("toolchain");
   if (has_other_templates(record, query)) add("templates");
+  if (is_picked_in_chain(record)) add("measure of programmatic launches");
   if (has_other_power_limit(record, query)) {
     add("power limit " + std::to_string(record.power_limit_w) + " W, now " +
         std::to_string(std::lround(query.power_limit_w)) + " W");

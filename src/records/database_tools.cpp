@@ -1,5 +1,6 @@
 #include "records/database_tools.hpp"
 
+#include "records/database.hpp"
 #include "records/database_files.hpp"
 #include "records/record_text.hpp"
 
@@ -55,11 +56,12 @@ class Fastest {
  private:
   /// A total order, so that the order of adding does not matter.
   /// Times by different measures cannot be compared: blocks, which run where rounds mislead, go before rounds.
-  static std::tuple<bool, bool, double, std::string, std::string> order(const StoredRecord& stored) {
+  static std::tuple<bool, bool, bool, double, std::string, std::string> order(const StoredRecord& stored) {
     StoredRecord without_time = stored;
     without_time.time = 0;
-    return {stored.record.is_provisional, stored.record.measure == Measure::rounds, stored.record.timing.median_us,
-            to_string(stored.record.config), to_line(without_time)};
+    return {
+        stored.record.is_provisional,   is_picked_in_chain(stored.record), stored.record.measure != Measure::sustained,
+        stored.record.timing.median_us, to_string(stored.record.config),   to_line(without_time)};
   }
 
   std::map<std::string, StoredRecord> records_;

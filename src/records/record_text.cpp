@@ -68,8 +68,10 @@ void config_fields(const Json& json, TuningRecord& record) {
 void measure_fields(const Json& json, TuningRecord& record) {
   if (json.contains("measure")) {
     const std::string measure = string_field(json, "measure");
-    if (measure != to_string(Measure::sustained)) throw Reject{"measure " + in_quotes(measure) + " is unknown"};
-    record.measure = Measure::sustained;
+    for (const Measure known : {Measure::behind, Measure::sustained}) {
+      if (measure == to_string(known)) record.measure = known;
+    }
+    if (record.measure == Measure::rounds) throw Reject{"measure " + in_quotes(measure) + " is unknown"};
   }
   if (json.contains("provisional")) record.is_provisional = integer_field(json, "provisional", 1) == 1;
   if (json.contains("power_limit_w")) {

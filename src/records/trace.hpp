@@ -35,7 +35,7 @@ struct TraceSample {
   std::string launch;
   int race = 0;   ///< counted from 0 within the problem
   int round = 0;  ///< counted from 0 within the race; samples of the same round and race may be compared in pairs
-  double us = 0;  ///< microseconds per launch
+  double us = 0;  ///< microseconds per launch; behind a foreign kernel if a launch of the race is programmatic
   friend bool operator==(const TraceSample&, const TraceSample&) = default;
 };
 

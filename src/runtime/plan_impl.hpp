@@ -72,4 +72,9 @@ class PlanImpl {
   mutable std::atomic<std::uint64_t> launches_without_{0};
 };
 
+/// Access to the implementation of a Plan, which is not part of the API.
+struct PlanAccess {
+  static const PlanImpl& impl(const Plan& plan) { return *plan.impl_; }
+};
+
 }  // namespace hotgemm

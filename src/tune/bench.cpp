@@ -25,6 +25,7 @@ RaceOptions race_options(const BenchOptions& options, TimingMode mode, std::span
   race_options.rounds = options.rounds;
   race_options.round_us = options.round_us;
   race_options.seed = options.seed;
+  race_options.ahead = options.ahead;
   return race_options;
 }
 
@@ -68,7 +69,7 @@ void measure(const Driver& driver, CUstream stream, const Contender& ours, const
     if (places[i].contender == &ours) ours_at = i;
     if (places[i].contender == &baseline.faster()) baseline_at = i;
   }
-  result.measure = options.blocks ? Measure::sustained : Measure::rounds;
+  result.measure = options.blocks ? Measure::sustained : options.ahead ? Measure::behind : Measure::rounds;
   result.power_limit_w = raced.power_limit_w;
   result.baseline = contenders[baseline_at].name;
   const std::vector<double> ratios = paired_ratios(raced.us[baseline_at], raced.us[ours_at]);
@@ -110,13 +111,26 @@ void choose_measure(const Driver& driver, CUstream stream, const Contender& ours
   if (result.power == PowerVerdict::binds) result.measure = Measure::sustained;
 }
 
+/// The ratio in chains of each contender alone. It is shown beside the one behind a foreign kernel.
+OtherMeasure measure_in_chains(const Driver& driver, CUstream stream, const Contender& ours,
+                               const std::vector<Contender>& all, const std::vector<std::size_t>& finalists,
+                               RaceOptions options, BenchResult result) {
+  options.ahead = {};
+  measure(driver, stream, ours, baseline_by_rounds(driver, stream, all, finalists, options), options, result);
+  return {result.measure, result.ratio, result.ci, result.baseline};
+}
+
 /// Measures by rounds and, if blocks decide, by blocks. The other measure's ratio is then beside the deciding one.
 void measure_both(const Driver& driver, CUstream stream, const Contender& ours, const std::vector<Contender>& all,
                   const BenchOptions& options, RaceOptions race_options, BenchResult& result) {
   const bool by_blocks = result.measure == Measure::sustained;
   const std::vector<std::size_t> finalists = screen(driver, stream, all, race_options);
   measure(driver, stream, ours, baseline_by_rounds(driver, stream, all, finalists, race_options), race_options, result);
-  if (!by_blocks) return;
+  if (!by_blocks) {
+    if (race_options.ahead)
+      result.other = measure_in_chains(driver, stream, ours, all, finalists, race_options, result);
+    return;
+  }
   result.other = OtherMeasure{result.measure, result.ratio, result.ci, result.baseline};
   const Baseline baseline = baseline_by_blocks(driver, stream, all, finalists, race_options, kLoadS);
   race_options.rounds = options.pairs;

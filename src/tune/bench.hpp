@@ -32,6 +32,7 @@ struct BenchOptions {
   std::optional<TimingMode> mode;
   /// If empty: sustained if the power cap binds, else rounds. With sustained, rounds are reported beside it.
   std::optional<Measure> measure;
+  Launch ahead;       ///< of races in rounds (RaceOptions); set where our kernel is launched programmatically
   int pairs = 7;      ///< blocks of each side that are reported, by the sustained measure; the protocol asks for seven
   DeviceInfo device;  ///< to tell whether the power cap may bind
   std::uint64_t seed = 1;

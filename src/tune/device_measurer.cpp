@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "config/repack.hpp"
 #include "config/workspace.hpp"
+#include "gpu/foreign_kernel.hpp"
 #include "gpu/nvml.hpp"
 #include "tune/bench.hpp"
 #include "tune/exact_check.hpp"
@@ -92,6 +93,12 @@ struct DeviceMeasurer::Session {
     }
   }
 
+  /// The launch of a foreign kernel, made at its first use.
+  Launch foreign_launch() {
+    if (!foreign) foreign.emplace(driver(), device.check_kernels(), stream.get());
+    return foreign->launch();
+  }
+
   DeviceState& device;
   Workload problem;
   MeasureOptions options;
@@ -103,6 +110,7 @@ struct DeviceMeasurer::Session {
   WorkspaceSize room;                         // what `workspace` holds
   std::map<std::string, GemmKernel> kernels;  // by symbol
   std::shared_ptr<const RepackKernel> repack;
+  std::optional<ForeignKernel> foreign;
   std::map<TimingMode, std::optional<Contender>> baselines;
   std::string baseline;
   bool holds_normal = false;
@@ -157,6 +165,7 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
   session.fill_normal();
   RaceOptions race_options = options;
   race_options.sets = static_cast<int>(session.pool.sets().size());
+  if (is_timed_behind(trials) && !options.blocks) race_options.ahead = session.foreign_launch();
   race_options.on_step = [&](std::size_t i) {
     if (on_step_) on_step_(i < trials.size() ? i : kNoTrial);
   };
@@ -170,23 +179,24 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
   if (with_baseline && session.options.with_baseline) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point before = Clock::now();
-    if (const std::optional<Contender>& baseline = this->baseline(options.mode)) contenders.push_back(*baseline);
+    if (const std::optional<Contender>& baseline = this->baseline(race_options)) contenders.push_back(*baseline);
     // Preparing the baseline is not part of the race, so the deadline is extended by the time that it took.
     if (race_options.deadline != Clock::time_point::max()) race_options.deadline += Clock::now() - before;
   }
   return hotgemm::race(session.driver(), session.stream.get(), contenders, race_options);
 }
 
-const std::optional<Contender>& DeviceMeasurer::baseline(TimingMode mode) {
+const std::optional<Contender>& DeviceMeasurer::baseline(const RaceOptions& race) {
   Session& session = *session_;
-  const auto [slot, is_new] = session.baselines.try_emplace(mode);
+  const auto [slot, is_new] = session.baselines.try_emplace(race.mode);
   if (!is_new) return slot->second;
   if (on_step_) on_step_(kNoTrial);
   if (!cublas_) cublas_ = std::make_unique<CublasBaseline>(session.driver());
   if (!cublas_->available()) return slot->second;
   try {
-    slot->second = fastest_baseline(session.driver(), session.stream.get(), session.pool.sets(), session.problem,
-                                    *cublas_, {.mode = mode, .seed = session.options.seed, .beta = session.beta()});
+    slot->second = fastest_baseline(
+        session.driver(), session.stream.get(), session.pool.sets(), session.problem, *cublas_,
+        {.mode = race.mode, .ahead = race.ahead, .seed = session.options.seed, .beta = session.beta()});
     session.baseline = slot->second->name;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;

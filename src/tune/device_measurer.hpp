@@ -41,8 +41,9 @@ class DeviceMeasurer final : public Measurer {
  private:
   struct Session;  // one problem, between `begin` and `end`
 
-  /// The fastest algorithm of cuBLAS in `mode`, found at the first call; nullopt if cuBLAS cannot run.
-  const std::optional<Contender>& baseline(TimingMode mode);
+  /// The fastest algorithm of cuBLAS in the mode of `race`, found as that race times it at the first call; nullopt if
+  /// cuBLAS cannot run.
+  const std::optional<Contender>& baseline(const RaceOptions& race);
 
   DeviceState& device_;
   OnStep on_step_;

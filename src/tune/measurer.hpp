@@ -8,6 +8,7 @@
 
 #include <hotgemm/types.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,6 +23,12 @@ struct Trial {
   LaunchConfig launch;
   std::shared_ptr<const Cubin> cubin;
 };
+
+/// True if one of `trials` is launched programmatically. Rounds of them are then timed behind a foreign kernel
+/// (RaceOptions::ahead), because in a chain of one kernel a programmatic launch gains more than in a program.
+inline bool is_timed_behind(std::span<const Trial> trials) {
+  return std::ranges::any_of(trials, [](const Trial& trial) { return trial.launch.programmatic; });
+}
 
 /// The result of checking a trial: the stage at which it failed and the reason. A sound trial has no reason.
 struct Verdict {
@@ -61,7 +68,8 @@ class Measurer {
   /// the operands may be written. `seed` must differ from the seed given to begin. Returns one verdict per trial.
   virtual std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) = 0;
 
-  /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored. With `with_baseline`, cuBLAS's
+  /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored, and is_timed_behind says whether
+  /// a foreign kernel is ahead. With `with_baseline`, cuBLAS's
   /// fastest algorithm takes part, and its row is the last one. The row is missing if begin did not prepare a baseline
   /// or cuBLAS could not run.
   virtual RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) = 0;

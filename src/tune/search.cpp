@@ -180,7 +180,9 @@ class Search {
 
   /// Runs a race and rejects the contenders that fail. If there is a baseline, its row is the last one of the result.
   RaceResult race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline) {
-    RaceResult result = measurer_.race(trials_of(entries), options, with_baseline);
+    const std::vector<Trial> trials = trials_of(entries);
+    RaceResult result = measurer_.race(trials, options, with_baseline);
+    if (!options.blocks) rounds_ = is_timed_behind(trials) ? Measure::behind : Measure::rounds;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       tell_samples(entries[i], result.us[i]);
       if (races_ == 0) first_us_[entries[i].candidate] = median(result.us[i]);
@@ -408,7 +410,7 @@ class Search {
                        .timing = winner.timing,
                        .environment = environment(),
                        .template_digest = engine_.template_digest(winner.config),
-                       .measure = measure_,
+                       .measure = measure_ == Measure::sustained ? measure_ : rounds_,
                        .is_provisional = is_provisional_,
                        .power_limit_w = power_limit_w_};
     engine_.database.add(*outcome_.record);
@@ -429,7 +431,8 @@ class Search {
   TimingMode mode_ = TimingMode::eager;
   int races_ = 0;
   std::vector<double> first_us_;       // [candidate]: median of the first race
-  Measure measure_ = Measure::rounds;  // that decides
+  Measure measure_ = Measure::rounds;  // that decides: sustained or rounds
+  Measure rounds_ = Measure::rounds;   // of the last race in rounds
   bool is_provisional_ = false;
   int power_limit_w_ = 0;
   std::optional<Winner> winner_;

@@ -107,6 +107,17 @@ struct DigestArgs {
 
 inline constexpr unsigned kDigestChunkBytes = 16;
 
+/// Parameter of hotgemm_pointwise: changes all numbers of a buffer of f32.
+struct PointwiseArgs {
+  unsigned long long begin;  ///< a multiple of kPointwiseChunkBytes
+  unsigned long long bytes;  ///< likewise
+};
+
+inline constexpr unsigned kPointwiseChunkBytes = 16;
+
+/// What becomes of a number. However often, it stays finite.
+constexpr float pointwise_of(float x) { return 0.5f * x + 1.0f; }
+
 /// True if the `bytes` at `address` are elements of one row of the matrix.
 constexpr bool is_in_row(const DigestArgs& args, unsigned long long address, unsigned bytes) {
   if (address < args.matrix) return false;

@@ -344,6 +344,17 @@ class MeasuringTest(CliTest):
         self.assertEqual(rounds["measure"], "rounds")
         self.assertNotIn("clock_mhz", rounds["ours"])
 
+    def test_bench_times_programmatic_launches_behind_a_kernel(self):
+        options = self.use_standin()
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000"
+        # The model alone picks a short kernel of wgmma, which is launched programmatically.
+        words = ["bench", "--policy", "estimate", "--shape", "64x64x1024", "--no-baseline", "--mode", "eager", *options]
+        output = self.run_json(*words, "--rounds", "2", "--round-us", "50", "--results", "r.md")
+        result = output["results"][0]
+        self.assertEqual(result["measure"], "rounds behind a kernel")
+        self.assertAlmostEqual(result["ours"]["median_us"], 20000, delta=20)
+        self.assertIn("whose time is taken off", (self.path / "r.md").read_text())
+
     def test_options_of_measures_are_checked(self):
         for words, named in ((["--measure", "quick"], "--measure"), (["--pairs", "0"], "--pairs"),
                              (["--summary", "--no-baseline"], "--summary")):

@@ -11,3 +11,7 @@ extern "C" __global__ void __launch_bounds__(hotgemm::kCheckThreads)
 hotgemm_digest(const __grid_constant__ hotgemm::DigestArgs args) {
   hotgemm::digest(args);
 }
+extern "C" __global__ void __launch_bounds__(hotgemm::kCheckThreads)
+hotgemm_pointwise(const __grid_constant__ hotgemm::PointwiseArgs args) {
+  hotgemm::pointwise(args);
+}

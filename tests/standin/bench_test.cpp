@@ -1,5 +1,6 @@
 #include "standin/runtime_fixture.hpp"
 
+#include "gpu/foreign_kernel.hpp"
 #include "gpu/operand_pool.hpp"
 #include "tune/bench.hpp"
 
@@ -52,6 +53,62 @@ TEST_F(BenchTest, ARaceReadsEachContendersTime) {
     EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 0.1)));
     EXPECT_THAT(result.us[1], testing::Each(testing::DoubleNear(3000, 0.1)));
   }
+}
+
+TEST_F(BenchTest, TheTimeOfTheKernelAheadIsTakenOff) {
+  standin().set_speed("hotgemm_pointwise", 300);
+  const ForeignKernel foreign(driver_, impl_of(context(Policy::estimate)).current().check_kernels(), stream());
+  for (const TimingMode mode : {TimingMode::eager, TimingMode::graph}) {
+    RaceOptions behind = options(mode);
+    behind.ahead = foreign.launch();
+    const std::size_t before = standin().launches("hotgemm_pointwise");
+    const RaceResult result =
+        race(driver_, stream(), std::vector{contender("once", plan()), contender("thrice", plan(), 3)}, behind);
+    EXPECT_EQ(result.us.size(), 2u) << "the foreign kernel has no row";
+    EXPECT_EQ(result.rounds_done, 3);
+    EXPECT_THAT(result.failures, testing::Each(""));
+    EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 0.1)));
+    EXPECT_THAT(result.us[1], testing::Each(testing::DoubleNear(3000, 0.1)));
+    EXPECT_GT(standin().launches("hotgemm_pointwise"), before + 12);
+  }
+}
+
+TEST_F(BenchTest, TheSlowAreAbandonedByTheirOwnTime) {
+  standin().set_speed("hotgemm_pointwise", 5000);
+  const ForeignKernel foreign(driver_, impl_of(context(Policy::estimate)).current().check_kernels(), stream());
+  RaceOptions hasty = options(TimingMode::eager);
+  hasty.ahead = foreign.launch();
+  hasty.abandon_ratio = 1.5;
+  const RaceResult result =
+      race(driver_, stream(), std::vector{contender("fast", plan()), contender("slow", plan(), 2)}, hasty);
+  EXPECT_THAT(result.failures, testing::Each(""));
+  EXPECT_THAT(result.us[0], testing::Each(testing::DoubleNear(1000, 0.1)));
+  EXPECT_TRUE(std::isnan(result.us[1].back()));
+}
+
+TEST_F(BenchTest, AContenderOfWhichNothingRemainsFails) {
+  const ForeignKernel foreign(driver_, impl_of(context(Policy::estimate)).current().check_kernels(), stream());
+  RaceOptions behind = options(TimingMode::graph);
+  behind.ahead = foreign.launch();
+  const Contender nothing{"nothing", [](CUstream, int) {}};
+  const RaceResult result = race(driver_, stream(), std::vector{nothing, contender("good", plan())}, behind);
+  EXPECT_THAT(result.failures[0], testing::HasSubstr("lost in the noise"));
+  EXPECT_THAT(result.us[0], testing::Each(testing::IsNan()));
+  EXPECT_EQ(result.failures[1], "");
+}
+
+TEST_F(BenchTest, AKernelAheadThatFailsIsNoFaultOfAContender) {
+  RaceOptions behind = options(TimingMode::eager);
+  behind.ahead = [](CUstream, int) { throw Error(ErrorCode::driver_error, "no such thing"); };
+  expect_thrown(ErrorCode::driver_error, {"no such thing"},
+                [&] { race(driver_, stream(), std::vector{contender("a", plan())}, behind); });
+}
+
+TEST(TimesWithout, KeepsTheRounds) {
+  const double nan = std::nan("");
+  EXPECT_THAT(times_without(std::vector{10.0, nan, 10.0, 7.0, 6.0, 10.0}, std::vector{2.0, 2.0, nan, 7.0, 7.0}),
+              testing::ElementsAre(8.0, testing::IsNan(), testing::IsNan(), testing::IsNan(), testing::IsNan(),
+                                   testing::IsNan()));
 }
 
 TEST_F(BenchTest, LaunchesTakeTheSetsInTurn) {

@@ -254,4 +254,10 @@ Outcome run_digest(const DigestArgs& args, const AddressSpace& space) {
   return Outcome::good;
 }
 
+Outcome run_pointwise(const PointwiseArgs& args, const AddressSpace& space) {
+  if (args.begin % kPointwiseChunkBytes != 0) return Outcome::misaligned_address;
+  if (!space.contains(args.begin, args.bytes)) return Outcome::illegal_address;
+  return Outcome::good;  // nobody reads the numbers, and races launch it thousands of times
+}
+
 }  // namespace hotgemm::standin

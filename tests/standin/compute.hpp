@@ -39,5 +39,6 @@ Outcome run_repack(const RepackArgs& args, const AddressSpace& space);
 Outcome run_fill(const FillArgs& args, const AddressSpace& space);
 Outcome run_check(const CheckArgs& args, const AddressSpace& space);
 Outcome run_digest(const DigestArgs& args, const AddressSpace& space);
+Outcome run_pointwise(const PointwiseArgs& args, const AddressSpace& space);
 
 }  // namespace hotgemm::standin

@@ -52,6 +52,12 @@ void standin_set_speed(const char* symbol_part, double microseconds) {
   locked([&](Ledger& ledger) { ledger.script.speeds_us.emplace_back(symbol_part, microseconds); });
 }
 
+void standin_set_programmatic_speed(const char* symbol_part, double in_chain_us, double behind_us) {
+  locked([&](Ledger& ledger) {
+    ledger.script.programmatic_speeds.emplace_back(symbol_part, Script::ProgrammaticSpeed{in_chain_us, behind_us});
+  });
+}
+
 void standin_set_memory_limit(std::size_t bytes) {
   locked([&](Ledger& ledger) { ledger.script.memory_limit = bytes; });
 }

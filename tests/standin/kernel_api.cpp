@@ -225,6 +225,9 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
   expect(ledger, shape.grid.y == 1 && shape.grid.z == 1, function, "the grid has more than one dimension");
   if (function.kernel.kind == KernelKind::check) return KernelNode{handle, *static_cast<const CheckArgs*>(params[0])};
   if (function.kernel.kind == KernelKind::digest) return read_digest(ledger, handle, function, params[0]);
+  if (function.kernel.kind == KernelKind::pointwise) {
+    return KernelNode{handle, *static_cast<const PointwiseArgs*>(params[0])};
+  }
   const auto& args = *static_cast<const FillArgs*>(params[0]);
   expect(ledger, args.pattern != FillPattern::check_a || args.k_extent > 0, function, "check_a without its k_extent");
   expect_matrix(ledger, function, "the matrix", args.ld, args.rows, args.cols);
@@ -258,6 +261,7 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
     if (stream->id == 0) stream->id = ledger.new_serial();
     node->workspace_user = stream->capture ? stream->capture->serial : stream->id;
   }
+  node->programmatic = shape.programmatic;
   *slow_us = Script::latest(ledger.script.slow_launches_us, function->name).value_or(0);
   return submit(ledger, stream_handle, *node);
 }

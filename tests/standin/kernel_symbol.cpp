@@ -173,6 +173,7 @@ KernelSymbol parse_kernel_symbol(std::string_view symbol) {
   if (symbol == "hotgemm_fill") return {KernelKind::fill, {}};
   if (symbol == "hotgemm_check") return {KernelKind::check, {}};
   if (symbol == "hotgemm_digest") return {KernelKind::digest, {}};
+  if (symbol == "hotgemm_pointwise") return {KernelKind::pointwise, {}};
   if (const auto gemm = parse_gemm(symbol)) return {KernelKind::gemm, *gemm};
   return {};
 }

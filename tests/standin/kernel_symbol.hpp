@@ -42,7 +42,7 @@ struct GemmKernel {
   bool legal = true;  ///< true if the config is legal on some architecture; otherwise no compiler could have built it
 };
 
-enum class KernelKind { unknown, gemm, repack, fill, check, digest };
+enum class KernelKind { unknown, gemm, repack, fill, check, digest, pointwise };
 
 /// A kernel, recognised by its symbol.
 struct KernelSymbol {

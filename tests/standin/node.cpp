@@ -40,6 +40,16 @@ bool meets_fate(Ledger& ledger, Context& context, const std::string& symbol) {
   return true;
 }
 
+/// The simulated time of `node` on `stream`.
+double duration_us(const Ledger& ledger, const StreamState& stream, const std::string& symbol, const KernelNode& node) {
+  if (node.programmatic) {
+    if (const auto speed = Script::latest(ledger.script.programmatic_speeds, symbol)) {
+      return stream.last_kernel == node.function ? speed->in_chain_us : speed->behind_us;
+    }
+  }
+  return Script::latest(ledger.script.speeds_us, symbol).value_or(default_duration_us(symbol, node));
+}
+
 CUresult run(Ledger& ledger, Context& context, StreamState& stream, const KernelNode& node) {
   Function* function = nullptr;
   if (const CUresult result = ledger.find(ledger.functions, node.function, "function", &function)) return result;
@@ -66,12 +76,14 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
     outcome = run_fill(*fill, space);
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {
     outcome = run_digest(*digest, space);
+  } else if (const auto* pointwise = std::get_if<PointwiseArgs>(&node.args)) {
+    outcome = run_pointwise(*pointwise, space);
   } else {
     outcome = run_check(std::get<CheckArgs>(node.args), space);
   }
   if (outcome != Outcome::good) context.lost = error_of(outcome);
-  const auto speed = Script::latest(ledger.script.speeds_us, function->name);
-  stream.clock_us += speed.value_or(default_duration_us(function->name, node));
+  stream.clock_us += duration_us(ledger, stream, function->name, node);
+  stream.last_kernel = node.function;
   return CUDA_SUCCESS;
 }
 
@@ -110,6 +122,8 @@ double default_duration_us(const std::string& symbol, const KernelNode& node) {
     us += static_cast<double>(fill->rows) * fill->cols * size_bytes(fill->dtype) / kDeviceBytesPerUs;
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {
     us += static_cast<double>(digest->bytes) / kDeviceBytesPerUs;
+  } else if (const auto* pointwise = std::get_if<PointwiseArgs>(&node.args)) {
+    us += 2 * static_cast<double>(pointwise->bytes) / kDeviceBytesPerUs;
   } else {
     const auto& check = std::get<CheckArgs>(node.args);
     us += static_cast<double>(check.m) * check.n * size_bytes(check.dtype) / kDeviceBytesPerUs;

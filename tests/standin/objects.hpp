@@ -43,11 +43,12 @@ struct Grid {
 // The operations that a stream executes and a graph contains.
 struct KernelNode {
   CUfunction function;
-  std::variant<GemmArgs, RepackArgs, FillArgs, CheckArgs, DigestArgs> args;
+  std::variant<GemmArgs, RepackArgs, FillArgs, CheckArgs, DigestArgs, PointwiseArgs> args;
   WorkspaceArgs workspace{};  // of a kernel that takes one
   std::uint64_t workspace_user =
       0;           // the stream's id, or the capture's serial; kernels of another user may run at the same time
   int splits = 0;  // blocks that share a tile, of a kernel with workspace
+  bool programmatic = false;
 };
 struct MemsetNode {
   CUdeviceptr to;
@@ -92,6 +93,7 @@ struct StreamState {
   std::uint64_t context;
   bool blocking;  // a blocking stream, ordered with the legacy stream
   double clock_us = 0;
+  CUfunction last_kernel = nullptr;  // that ran here
   std::optional<Capture> capture;
   std::uint64_t id = 0;  // never used twice; 0 until it is asked for
 };

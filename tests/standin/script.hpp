@@ -58,6 +58,10 @@ class Script {
   Rules<Fate> fates;
   Rules<unsigned> slow_launches_us;
   Rules<double> speeds_us;
+  struct ProgrammaticSpeed {
+    double in_chain_us, behind_us;
+  };
+  Rules<ProgrammaticSpeed> programmatic_speeds;
   std::size_t memory_limit = 0;  // per device; 0 means the device's size
   bool is_shared_by_mps = false;
 

@@ -46,8 +46,8 @@ class FakeMeasurer final : public Measurer {
     for (int round = 0; round < std::min(options.rounds, most_rounds) && time_left > 0; ++round) {
       const double clock = drift(random_);
       for (std::size_t i = 0; i < trials.size(); ++i) {
-        // Alone, a kernel does not share a clock with the others.
-        const double own_us = options.blocks ? (alone_us ? alone_us : us)(trials[i]) : us(trials[i]) * clock;
+        const auto& speed = options.blocks ? alone_us : is_timed_behind(trials) ? behind_us : us;
+        const double own_us = (speed ? speed : us)(trials[i]) * (options.blocks ? 1 : clock);  // alone: its own clock
         result.us[i].push_back(result.failures[i].empty() ? own_us * own(random_) : kNan);
       }
       if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
@@ -71,7 +71,8 @@ class FakeMeasurer final : public Measurer {
   std::function<double(const Trial&)> us = [](const Trial&) { return 100.0; };
   std::function<Verdict(const Trial&, unsigned)> verdict;
   std::function<std::string(const Trial&)> failure;
-  std::function<double(const Trial&)> alone_us;  ///< in blocks; empty: as in rounds
+  std::function<double(const Trial&)> alone_us;   ///< in blocks; empty: as in rounds
+  std::function<double(const Trial&)> behind_us;  ///< behind a foreign kernel; empty: as in chains
   bool has_nvml = true;
   bool power_binds = false;
   std::vector<std::size_t> block_counts;  ///< trials of each race over blocks
@@ -137,6 +138,17 @@ TEST_F(SearchTest, FindsTheFastestConfigAndRaster) {
     EXPECT_GE(outcome.record->timing.samples, options_.rounds);
   }
   EXPECT_EQ(gpu_.ended, 3);
+}
+
+TEST_F(SearchTest, ProgrammaticLaunchesAreDecidedBehindAForeignKernel) {
+  problem_.m = problem_.n = problem_.k = 256;
+  gpu_.us = [&](const Trial& t) { return t.launch.programmatic ? 90.0 : 100.0; };
+  for (const bool gains : {false, true}) {
+    gpu_.behind_us = [&](const Trial& t) { return t.launch.programmatic ? (gains ? 97.0 : 103.0) : 100.0; };
+    const TuningRecord record = *search(candidates(6)).record;
+    EXPECT_EQ(record.launch.programmatic, gains);
+    EXPECT_EQ(record.measure, gains ? Measure::behind : Measure::rounds) << "a final of ordinary launches";
+  }
 }
 
 TEST_F(SearchTest, HalvesTheField) {

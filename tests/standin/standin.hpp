@@ -36,6 +36,7 @@ void standin_fail(const char* function, int nth, int result, bool sticky);
 void standin_corrupt(const char* symbol_part, hotgemm::standin::Corruption corruption);
 void standin_slow_launch(const char* symbol_part, unsigned microseconds);
 void standin_set_speed(const char* symbol_part, double microseconds);
+void standin_set_programmatic_speed(const char* symbol_part, double in_chain_us, double behind_us);
 void standin_set_memory_limit(std::size_t bytes);
 std::size_t standin_violation_count();
 std::size_t standin_violation_text(std::size_t index, char* text, std::size_t capacity);
@@ -75,6 +76,12 @@ class Standin {
   /// Makes a launch advance the stream's simulated clock by `microseconds`. Events read this clock.
   void set_speed(const std::string& symbol_part, double microseconds) const {
     find<decltype(&standin_set_speed)>("standin_set_speed")(symbol_part.c_str(), microseconds);
+  }
+  /// The same for programmatic launches: `in_chain_us` where the kernel before it on the stream is the same one, which
+  /// lets the next one begin early, and `behind_us` behind any other.
+  void set_programmatic_speed(const std::string& symbol_part, double in_chain_us, double behind_us) const {
+    find<decltype(&standin_set_programmatic_speed)>("standin_set_programmatic_speed")(symbol_part.c_str(), in_chain_us,
+                                                                                      behind_us);
   }
   /// Sets the limit per device; 0 restores the default.
   void set_memory_limit(std::size_t bytes) const {

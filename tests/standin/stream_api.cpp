@@ -61,7 +61,7 @@ CUresult stream_create(CUstream* handle, unsigned flags) {
     if (const CUresult result = ledger.current(&context)) return result;
     if (handle == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
     *handle = ledger.new_handle<CUstream>();
-    ledger.streams.emplace(*handle, StreamState{context->id, flags == CU_STREAM_DEFAULT, 0, std::nullopt});
+    ledger.streams.emplace(*handle, StreamState{context->id, flags == CU_STREAM_DEFAULT, 0, nullptr, std::nullopt});
     return CUDA_SUCCESS;
   });
 }

@@ -63,6 +63,23 @@ TEST_F(TuneTest, TheFastestWins) {
   }
 }
 
+TEST_F(TuneTest, AProgrammaticLaunchMustBeFasterBehindAnotherKernel) {
+  const std::vector<std::string> names = candidates();
+  const auto found = std::ranges::find_if(names, [](const std::string& name) { return name.starts_with("wgmma"); });
+  ASSERT_NE(found, names.end());
+  make_all_slow();
+  standin().set_speed(symbol_part(*found), 500);
+  standin().set_programmatic_speed(symbol_part(*found), 400, 550);
+  TuneResult result = tune(quick_tuning(kCandidates), true);
+  EXPECT_EQ(result.config, *found);
+  EXPECT_FALSE(parse_launch(result.launch)->programmatic) << "it is faster only behind itself";
+  EXPECT_NEAR(result.median_us, 500, 1e-2);
+  standin().set_programmatic_speed(symbol_part(*found), 400, 450);
+  result = tune(quick_tuning(kCandidates), true);
+  EXPECT_TRUE(parse_launch(result.launch)->programmatic) << result.launch;
+  EXPECT_NEAR(result.median_us, 450, 1e-2);
+}
+
 TEST_F(TuneTest, IdenticalMachineCodeIsTimedOnce) {
   // Two configs of a kernel so small that the limit on its registers changes nothing, and one config with another tile.
   std::vector<Candidate> rows;

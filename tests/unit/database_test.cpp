@@ -227,6 +227,20 @@ TEST(Database, AFinalRecordBeforeAProvisionalOneAndMeasuresAreNotCompared) {
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 3) << "better than nothing";
 }
 
+TEST(Database, AProgrammaticLaunchThatWasPickedInChainsIsStaleAndItsTimeDoesNotCount) {
+  TuningRecord ordinary = with_median(sample_record(), 5), chained = with_median(sample_record(), 4);
+  chained.config = WgmmaConfig{.block_m = 64, .block_n = 64, .consumers = 1, .stages = 3};
+  chained.launch.programmatic = true;
+  TuningRecord behind = chained;
+  behind.measure = Measure::behind;
+  EXPECT_EQ(why_stale(chained, sample_query()), "measure of programmatic launches");
+  EXPECT_EQ(why_stale(behind, sample_query()), "");
+  EXPECT_EQ(why_stale(ordinary, sample_query()), "");
+  const TemporaryDirectory directory;
+  write_file(directory.segments() / "x.jsonl", lines_of({{chained, 10}, {ordinary, 20}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 5) << "although the other one looks faster";
+}
+
 TEST(Database, NearestByLogDistance) {
   Database database{DatabaseOptions{}};
   for (const char* text : {"2048 2048 2048 nt f16", "64 65536 2048 nt f16", "4096 2048 2048 nt f16",

@@ -62,6 +62,11 @@ TEST(RecordText, SaysHowThePickWasMeasured) {
   EXPECT_NE(line.find(R"(","measure":"sustained","power_limit_w":700,"time":0)"), std::string::npos) << line;
   EXPECT_EQ(parse_line(line).stored->record, record);
   record = sample_record();
+  record.measure = Measure::behind;
+  line = to_line({record, 0});
+  EXPECT_NE(line.find(R"(","measure":"rounds behind a kernel","time":0)"), std::string::npos) << line;
+  EXPECT_EQ(parse_line(line).stored->record, record);
+  record = sample_record();
   record.is_provisional = true;
   line = to_line({record, 0});
   EXPECT_NE(line.find(R"(","provisional":1,"time":0)"), std::string::npos) << line;

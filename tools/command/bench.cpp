@@ -201,7 +201,8 @@ void add_bench_command(CLI::App& app, Session& session) {
       ->capture_default_str()
       ->check(CLI::IsMember({"eager", "graph", "auto"}));
   sub.add_option("--measure", command->measure,
-                 fmt::format("rounds: all sides side by side; sustained: each side alone, in blocks of {} s; auto: "
+                 fmt::format("rounds: all sides side by side, and behind a foreign kernel if ours is launched "
+                             "programmatically; sustained: each side alone, in blocks of {} s; auto: "
                              "sustained where the power cap limits cuBLAS's default, else rounds",
                              block_seconds({})))
       ->capture_default_str()

@@ -20,6 +20,10 @@ bool has_blocks(const BenchReport& report) {
   return std::ranges::any_of(report.results, [](const BenchResult& r) { return r.ours.blocks.has_value(); });
 }
 
+bool has_other_measure(const BenchReport& report) {
+  return std::ranges::any_of(report.results, [](const BenchResult& r) { return r.other.has_value(); });
+}
+
 /// The side that the ratio compares ours with.
 const BenchSide& baseline_of(const BenchResult& r) {
   return r.best_lt.name == r.baseline ? r.best_lt : r.cublas_default;
@@ -72,8 +76,8 @@ Table table_of(const BenchReport& report) {
     columns.push_back({"MHz", true});
     columns.push_back({"W", true});
     columns.push_back({"limited by"});
-    if (report.has_baseline) columns.push_back({"other measure"});
   }
+  if (has_other_measure(report)) columns.push_back({"other measure"});
   Table table(columns);
   for (const BenchResult& r : report.results) {
     const bool failed = has_failed(r);
@@ -96,8 +100,8 @@ Table table_of(const BenchReport& report) {
     }
     if (has_blocks(report)) {
       row.insert(row.end(), {both(r, &ClockState::mhz), both(r, &ClockState::watts), limits(r)});
-      if (report.has_baseline) row.push_back(other_measure(r));
     }
+    if (has_other_measure(report)) row.push_back(other_measure(r));
     table.add(row);
   }
   return table;
@@ -162,6 +166,10 @@ std::vector<std::string> lines_below(const BenchReport& report) {
     if (report.asked_power && std::ranges::any_of(report.results, unknown)) {
       lines.push_back("NVML does not say whether the power cap limits the clock, so rounds decide");
     }
+  }
+  if (std::ranges::any_of(report.results, [](const BenchResult& r) { return r.measure == Measure::behind; })) {
+    lines.push_back(
+        "rounds behind a kernel: every launch of all sides follows a pointwise kernel, whose time is taken off");
   }
   if (has_blocks(report)) {
     const BlockLengths block;

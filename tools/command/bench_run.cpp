@@ -3,7 +3,10 @@
 
 #include "base/statistics.hpp"
 #include "command/problem_options.hpp"
+#include "gpu/foreign_kernel.hpp"
+#include "runtime/plan_impl.hpp"
 
+#include <optional>
 #include <string>
 
 namespace hotgemm::command {
@@ -72,9 +75,14 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
                        }};
   BenchOptions options = options_;
   options.beta = beta;
+  std::optional<ForeignKernel> foreign;
+  if (PlanAccess::impl(plan).choice().launch.programmatic) {
+    foreign.emplace(driver_, device_.check_kernels(), stream_.get());
+    options.ahead = foreign->launch();
+  }
   std::vector<BenchResult> results =
       cublas_ ? bench_in_all_modes(driver_, stream_.get(), ours, pool.sets(), problem, *cublas_, options)
-              : race_ours(ours, pool.sets(), problem);
+              : race_ours(ours, pool.sets(), problem, options);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
     const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;
@@ -94,30 +102,31 @@ std::string BenchRun::check(const Plan& plan, const std::vector<OperandSet>& set
 }
 
 std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
-                                             const Workload& problem) {
-  std::vector<BenchResult> results{race_ours_in(options_.mode.value_or(TimingMode::eager), ours, sets, problem)};
-  if (!options_.mode && results.front().ours.median_us < kGraphBelowUs) {
-    results.push_back(race_ours_in(TimingMode::graph, ours, sets, problem));
+                                             const Workload& problem, const BenchOptions& bench) {
+  std::vector<BenchResult> results{race_ours_in(bench.mode.value_or(TimingMode::eager), ours, sets, problem, bench)};
+  if (!bench.mode && results.front().ours.median_us < kGraphBelowUs) {
+    results.push_back(race_ours_in(TimingMode::graph, ours, sets, problem, bench));
   }
   return results;
 }
 
 BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
-                                   const Workload& problem) {
-  const bool by_blocks = options_.measure == Measure::sustained;
+                                   const Workload& problem, const BenchOptions& bench) {
+  const bool by_blocks = bench.measure == Measure::sustained;
   RaceOptions options;
   options.mode = mode;
   options.sets = static_cast<int>(sets.size());
-  options.rounds = by_blocks ? options_.pairs : options_.rounds;
-  options.round_us = options_.round_us;
-  options.seed = options_.seed;
+  options.rounds = by_blocks ? bench.pairs : bench.rounds;
+  options.round_us = bench.round_us;
+  options.seed = bench.seed;
+  options.ahead = bench.ahead;
   if (by_blocks) options.blocks = BlockLengths{.load_s = kLoadS};
   const RaceResult raced = race(driver_, stream_.get(), std::span(&ours, 1), options);
   if (!raced.failures.front().empty()) return failed(problem, raced.failures.front());
   BenchResult result;
   result.problem = problem;
   result.mode = mode;
-  result.measure = options_.measure.value_or(Measure::rounds);
+  result.measure = by_blocks ? Measure::sustained : bench.ahead ? Measure::behind : Measure::rounds;
   result.power_limit_w = raced.power_limit_w;
   result.ours = make_side(ours.name, problem, raced, 0);
   return result;

@@ -42,9 +42,9 @@ class BenchRun {
   std::vector<BenchResult> measure_plan(const Plan& plan);
   std::string check(const Plan& plan, const std::vector<OperandSet>& sets);
   std::vector<BenchResult> race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
-                                     const Workload& problem);
+                                     const Workload& problem, const BenchOptions& bench);
   BenchResult race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
-                           const Workload& problem);
+                           const Workload& problem, const BenchOptions& bench);
 
   const Driver& driver_;
   Context& context_;
