@@ -15,14 +15,15 @@ std::vector<RowLaunch> in_order(std::span<const RowLaunch> entries, std::span<co
   return sorted;
 }
 
-std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
-                          std::span<const RankedContender> tied) {
-  const auto name = [&](const RankedContender& p) {
+std::size_t pick_among_tied(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                            std::span<const RankedContender> tied) {
+  const auto order = [&](const RankedContender& p) {
     const RowLaunch& entry = entries[p.contender];
     const Candidate& c = candidates[entry.candidate];
-    return std::tuple(to_string(c.config), entry.launch != c.launch, to_string(entry.launch));
+    return std::tuple(!entry.launch.programmatic, to_string(c.config), entry.launch != c.launch,
+                      to_string(entry.launch));
   };
-  return std::ranges::min_element(tied, {}, name)->contender;
+  return std::ranges::min_element(tied, {}, order)->contender;
 }
 
 std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,

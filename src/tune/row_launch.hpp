@@ -20,11 +20,12 @@ struct RowLaunch {
 /// The entries that were placed, in this order.
 std::vector<RowLaunch> in_order(std::span<const RowLaunch> entries, std::span<const RankedContender> placed);
 
-/// The index of the entry among those `tied` whose config's name is first, and of its entries the one with the default
-/// raster or else the one whose raster's name is first. The choice is then the same in every run and on every rank,
-/// whatever the noise is.
-std::size_t earliest_name(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
-                          std::span<const RankedContender> tied);
+/// The index of the entry to pick among those `tied`. A programmatic launch goes first: in a chain of kernels that give
+/// an early start, as ours do, it gains more than where it was timed. Then comes the config whose name is first, and of
+/// its entries the one with the default raster, or else the one whose raster's name is first. The choice is then the
+/// same in every run and on every rank, whatever the noise is.
+std::size_t pick_among_tied(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                            std::span<const RankedContender> tied);
 
 /// The entries, best first, followed by each of them with every other raster that may change its time.
 std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,

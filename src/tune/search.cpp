@@ -292,7 +292,7 @@ class Search {
       if (is_decided(us, placed)) break;
     }
     if (placed.empty()) return untimed(entries.front());
-    const std::size_t pick = earliest_name(rows(), entries, std::span(placed).first(tied(placed)));
+    const std::size_t pick = pick_among_tied(rows(), entries, std::span(placed).first(tied(placed)));
     outcome_.is_partial = std::ssize(us[pick]) < options_.rounds;
     note_timing(entries[pick], us[pick], us[0]);
     return Winner{entries[pick], us[pick], baseline_us};
@@ -368,7 +368,7 @@ class Search {
     std::vector<RankedContender> placed = rank_contenders(us);
     if (placed.empty()) return BlockStage{};
     power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
-    const std::size_t pick = earliest_name(rows(), entries, std::span(placed).first(tied(placed)));
+    const std::size_t pick = pick_among_tied(rows(), entries, std::span(placed).first(tied(placed)));
     const auto at = std::ranges::find(placed, pick, &RankedContender::contender);
     std::rotate(placed.begin(), at, at + 1);
     BlockStage stage{in_order(entries, placed), us[pick], {}};
