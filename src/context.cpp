@@ -116,7 +116,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   }
 
   std::shared_ptr<const PlanImpl> plan;
-  const bool is_recorded = engine_.database.find(problem, device.query()).has_value();
+  const bool is_recorded = find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
   const bool has_work = problem.m != 0 && problem.n != 0 && problem.k != 0;
   const bool is_tunable = !is_recorded && has_work;
   const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;

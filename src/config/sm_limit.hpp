@@ -4,6 +4,9 @@
 
 namespace hotgemm {
 
+/// The largest SM limit of a problem.
+inline constexpr int kMostSms = 65535;
+
 /// True if `sm_limit`, the SM limit of a problem, leaves out SMs of a GPU with `sm_count`. 0 is no limit.
 constexpr bool leaves_out_sms(int sm_limit, int sm_count) { return sm_limit > 0 && sm_limit < sm_count; }
 

@@ -24,7 +24,12 @@ SumSequence sequence_of(const WmmaConfig&, const LaunchConfig&) { return {.unit 
 SumSequence sequence_of(const MmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::mma}; }
 SumSequence sequence_of(const WgmmaConfig& c, const LaunchConfig& launch) {
   if (!c.split_k) return {.unit = SumUnit::wgmma};
-  return {.unit = SumUnit::wgmma, .parts = launch.splits, .step_k = c.block_k};
+  return {.unit = SumUnit::wgmma,
+          .parts = launch.splits,
+          .step_k = c.block_k,
+          .block_m = c.block_m,
+          .block_n = c.block_n,
+          .consumers = c.consumers};
 }
 
 }  // namespace

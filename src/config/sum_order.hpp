@@ -24,6 +24,10 @@ struct SumSequence {
   /// The length of k-tiles where it matters: k is divided at multiples of it. On CUDA cores zeros are appended up to a
   /// multiple of it, and a zero that is added to a sum of negative zero makes it positive. 0 where it does not matter.
   int step_k = 0;
+  // Of a divided k: the tile and its warps decide which parts a warp adds before the sums of warps are added.
+  int block_m = 0;
+  int block_n = 0;
+  int consumers = 0;
 
   friend bool operator==(const SumSequence&, const SumSequence&) = default;
 };

@@ -1,6 +1,7 @@
 #include "config/supported.hpp"
 
 #include "config/problem_enums.hpp"
+#include "config/sm_limit.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -70,8 +71,9 @@ bool is_supported(const Problem& p) noexcept {
                       .types = p.types,
                       .order = p.order,
                       .sm_limit = p.sm_limit};
-  const bool has_enumerators = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant;
-  return has_enumerators && are_supported(p.types) && p == plain;
+  const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
+                          p.sm_limit >= 0 && p.sm_limit <= kMostSms;
+  return has_values && are_supported(p.types) && p == plain;
 }
 
 void require_supported(const Problem& problem) {

@@ -52,6 +52,15 @@ std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& d
   return choices;
 }
 
+int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
+  return query.environment.sm_count > 0 ? query.environment.sm_count : nominal.sm_count;
+}
+
+Workload in_any_order(Workload problem) {
+  problem.order = SumOrder::any;
+  return problem;
+}
+
 /// `choices` without those that break a rule of `problem`. Throws the reason if none is left.
 std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& problem, const RuledGpu& gpu) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -85,19 +94,35 @@ std::string to_string(const Choice& choice) {
   return text;
 }
 
+std::optional<Found> find_record(const Workload& problem, const std::string& arch, const Database& database,
+                                 const GpuQuery& query) {
+  const RuledGpu gpu{arch_limits(arch), sm_count_of(query, nominal_device(arch))};
+  const Workload unlimited = without_idle_limit(problem, gpu.sm_count);
+  std::vector<Workload> classes{problem};
+  for (const Workload& other : {unlimited, in_any_order(problem), in_any_order(unlimited)}) {
+    if (std::ranges::find(classes, other) == classes.end()) classes.push_back(other);
+  }
+  for (const Workload& one : classes) {
+    std::optional<Found> found = database.find(one, query);
+    if (found && is_permitted(found->record.config, found->record.launch, problem, gpu)) return found;
+  }
+  return std::nullopt;
+}
+
 std::vector<Choice> choose(const Workload& asked, const std::string& arch, const Database& database,
                            const GpuQuery& query) {
   const DeviceInfo device = nominal_device(arch);
-  const int sm_count = query.environment.sm_count > 0 ? query.environment.sm_count : device.sm_count;
+  const int sm_count = sm_count_of(query, device);
   Workload problem = without_idle_limit(asked, sm_count);
   problem.m = class_m(asked.m);  // all problems of a class get the same answer
   std::vector<Choice> choices;
-  auto found = database.find(asked, query);
-  if (!found && problem.sm_limit != asked.sm_limit) found = database.find(problem, query);
-  if (found) {
+  if (const auto found = find_record(asked, arch, database, query)) {
     choices.push_back({found->record.config, found->record.launch, Origin::tuned, 0});
   } else {
     choices = from_neighbours(problem, device, database, query);
+    if (choices.empty() && problem.order != SumOrder::any) {
+      choices = from_neighbours(in_any_order(problem), device, database, query);
+    }
   }
   for (Choice& choice : from_configs(anchors(problem, arch_limits(arch)), problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {

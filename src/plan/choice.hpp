@@ -7,6 +7,8 @@
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace hotgemm {
@@ -22,6 +24,11 @@ struct Choice {
 
 /// Text such as "mma_… r8m, tuned" or "… nearest (0.40)".
 std::string to_string(const Choice& choice);
+
+/// The record by which problems of the class of `problem` are planned: of the class itself, or of the class without
+/// demands on the order of sums, if its pick obeys them. An SM limit that leaves out no SM is no part of the class.
+std::optional<Found> find_record(const Workload& problem, const std::string& arch, const Database& database,
+                                 const GpuQuery& query);
 
 /// The choices without measuring, best first; never empty. The first one is used; the next ones replace it if its
 /// kernel spills. If a record of the class exists, it comes first; if not, the configs of the nearest records come

@@ -30,9 +30,16 @@ constexpr double kFarthest = 4;  // as Neighbour::distance: a factor of 16 in on
 
 std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database& database, const GpuQuery& query) {
   std::vector<KernelConfig> configs;
-  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
-    if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
-  }
+  const auto add = [&](const Workload& of) {
+    for (const Neighbour& neighbour : database.nearest(of, query, kNeighbours)) {
+      if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
+    }
+  };
+  add(problem);
+  if (problem.order == SumOrder::any) return configs;
+  Workload any = problem;
+  any.order = SumOrder::any;
+  add(any);  // the caller drops those of another order
   return configs;
 }
 

@@ -93,7 +93,8 @@ class SumOrderOnGpu : public GpuTest {
   using Sequence = std::string;
 
   static Sequence text_of(const SumSequence& s) {
-    return std::to_string(static_cast<int>(s.unit)) + " " + std::to_string(s.parts) + " " + std::to_string(s.step_k);
+    return std::to_string(static_cast<int>(s.unit)) + " " + std::to_string(s.parts) + " " + std::to_string(s.step_k) +
+           " " + std::to_string(s.block_m) + " " + std::to_string(s.block_n) + " " + std::to_string(s.consumers);
   }
 
   /// A config of each kind for `problem`: one drawn from its tiles.

@@ -59,6 +59,7 @@ class Script {
   Rules<unsigned> slow_launches_us;
   Rules<double> speeds_us;
   std::size_t memory_limit = 0;  // per device; 0 means the device's size
+  int sm_limit = 0;              // SMs that launches must stay within; 0: all
   bool is_shared_by_mps = false;
 
  private:

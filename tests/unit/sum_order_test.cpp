@@ -6,6 +6,7 @@
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
 #include "tune/candidate.hpp"
+#include "unit/database_fixture.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -69,7 +70,10 @@ TEST(SumOrder, OfADividedKDependsOnItsParts) {
   EXPECT_NE(sum_sequence(split, {.splits = 3}), sum_sequence(deep, {.splits = 3}));
   WgmmaConfig wide = split;
   wide.block_n = 128;
-  EXPECT_EQ(sum_sequence(split, {.splits = 3}), sum_sequence(wide, {.raster_width = 1, .splits = 3}));
+  EXPECT_NE(sum_sequence(split, {.splits = 3}), sum_sequence(wide, {.splits = 3}));
+  WgmmaConfig pair = split;
+  pair.cluster_m = 2;
+  EXPECT_EQ(sum_sequence(split, {.splits = 3}), sum_sequence(pair, {.raster_width = 1, .splits = 3}));
 }
 
 TEST(SumOrder, IsTheSameForTensorCoresWhateverTheTile) {
@@ -164,6 +168,26 @@ TEST(SumOrder, TheSearchTriesNoOtherOrder) {
       }
     }
   }
+}
+
+TEST(SumOrder, RecordsOfAnyOrderAnswerIfTheirPickIsOfTheRightOne) {
+  const auto origin = [](const KernelConfig& config, const char* problem) {
+    Database database{DatabaseOptions{}};
+    TuningRecord record = sample_record("4096 4096 4096 nt f16 align=16");
+    record.config = config;
+    record.launch = {3, true};
+    database.add(record);
+    GpuQuery query;
+    query.environment.arch = "sm_90a";
+    return choose(parse_workload(problem), "sm_90a", database, query).front().origin;
+  };
+  const char* deterministic = "4096 4096 4096 nt f16 order=deterministic align=16";
+  const char* invariant = "4096 4096 4096 nt f16 order=batch_invariant align=16";
+  EXPECT_EQ(origin(MmaConfig{}, deterministic), Origin::tuned);
+  EXPECT_EQ(origin(WgmmaConfig{}, deterministic), Origin::tuned);
+  EXPECT_EQ(origin(WgmmaConfig{}, invariant), Origin::tuned);
+  EXPECT_EQ(origin(MmaConfig{}, invariant), Origin::estimated);
+  EXPECT_EQ(origin(WgmmaConfig{}, "4096 2048 4096 nt f16 order=batch_invariant align=16"), Origin::nearest);
 }
 
 TEST(SumOrder, WithoutWorkspaceTheOrderStays) {
