@@ -150,7 +150,7 @@ class Listing {
       const std::optional<Choice> choice = choice_of(problem, arch, environment);
       if (!choice) continue;
       if (seen.insert(to_string(choice->config)).second) row(problem, arch, choice->config, to_string(choice->origin));
-      if (repacks(choice->launch)) repack(problem, arch);
+      if (repacks(choice->launch) && seen.insert("repack").second) repack(problem, arch);
     }
     if (!with_candidates) return;
     for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
