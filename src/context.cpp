@@ -116,12 +116,13 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   }
 
   std::shared_ptr<const PlanImpl> plan;
-  const bool is_recorded = engine_.database.find(problem, device.query()).has_value();
+  const bool is_recorded = find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
   const bool has_work = problem.m != 0 && problem.n != 0 && problem.k != 0;
   const bool is_tunable = !is_recorded && has_work;
   const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;
   if (tunes_now) plan = plan_by_tuning(device, problem);
-  const bool is_provisional = is_tunable && !tunes_now;  // if tuning was tried and failed, the plan is final
+  // If tuning was tried and failed, the plan is final. Another kernel could change the bits of deterministic sums.
+  const bool is_provisional = is_tunable && !tunes_now && problem.order != SumOrder::deterministic;
   if (!plan) plan = plan_without_measuring(device, problem, policy);
   set_workspace_apart(*plan);
   device.plans().insert(key, plan, is_provisional, is_capturing && !plan->workspace_size().is_empty());
@@ -198,7 +199,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, co
                           .without = nullptr,
                           .repack = nullptr};
   if (!workspace.size.is_empty()) {
-    const Choice* without = first_without_workspace(affordable.choices, problem, engine_.workspace_of);
+    const Choice* without = first_without_workspace(affordable.choices, choice, problem, engine_.workspace_of);
     if (without != nullptr) {
       workspace.without =
           device.make_plan(*without, traits_of(problem, without->launch), cubin_of(device, problem, *without, policy));

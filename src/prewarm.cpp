@@ -6,6 +6,7 @@
 #include <hotgemm/error.hpp>
 
 #include <map>
+#include <optional>
 #include <set>
 
 namespace hotgemm {
@@ -38,17 +39,35 @@ class Prewarm {
       const std::vector<Environment> environments = known_environments(arch, engine_.database);
       for (const Workload& problem : problems) {
         validate(problem);
-        std::set<std::string> picks;
-        for (const Environment& environment : environments) {
-          std::vector<Choice> choices =
-              within_workspace(choose(problem, arch, engine_.database, engine_.query(environment)), problem,
-                               engine_.workspace_of, engine_.workspace.cap_bytes())
-                  .choices;
-          if (choices.empty()) continue;  // no plan can be made either
-          if (picks.insert(to_string(choices.front().config)).second) pending_.push_back({problem, arch, choices, 0});
-        }
+        collect(problem, arch, environments);
         if (options_.candidates) add_candidates(problem, arch);
       }
+    }
+  }
+
+  /// Orders the kernels that plans for `problem` pick in `environments`.
+  void collect(const Workload& problem, const std::string& arch, const std::vector<Environment>& environments) {
+    std::optional<Error> refusal;
+    std::set<std::string> picks;
+    for (const Environment& environment : environments_for(problem, environments)) {
+      const std::optional<std::vector<Choice>> choices = choices_of(problem, arch, environment, refusal);
+      if (!choices || choices->empty()) continue;  // no plan can be made either
+      if (picks.insert(to_string(choices->front().config)).second) pending_.push_back({problem, arch, *choices, 0});
+    }
+    if (refusal && picks.empty()) throw Error(*refusal);
+  }
+
+  /// Nothing if there is no kernel; then `refusal` is the reason.
+  std::optional<std::vector<Choice>> choices_of(const Workload& problem, const std::string& arch,
+                                                const Environment& environment, std::optional<Error>& refusal) const {
+    try {
+      return within_workspace(choose(problem, arch, engine_.database, engine_.query(environment)), problem,
+                              engine_.workspace_of, engine_.workspace.cap_bytes())
+          .choices;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported) throw;
+      refusal = error;
+      return std::nullopt;
     }
   }
 
@@ -107,7 +126,7 @@ class Prewarm {
     }
     const Choice& choice = order.choices[order.at];
     if (!engine_.workspace_of(choice.config, choice.launch, order.problem).is_empty()) {
-      const Choice* without = first_without_workspace(order.choices, order.problem, engine_.workspace_of);
+      const Choice* without = first_without_workspace(order.choices, choice, order.problem, engine_.workspace_of);
       if (without != nullptr)
         next.push_back({order.problem, order.arch, {*without}});  // for launches without workspace
     }

@@ -52,10 +52,19 @@ inline constexpr Types kE4m3{.a = DType::e4m3, .b = DType::e4m3, .c = DType::bf1
 inline constexpr Types kE5m2{.a = DType::e5m2, .b = DType::e5m2, .c = DType::bf16, .d = DType::bf16};
 
 /// The order in which a sum over k may be computed.
+///
+/// Calls are equal if problem, hints, alpha, beta and the elements of A, B and C are. The promises hold for the calls
+/// of one Context in one CUDA context. They hold between processes too if GPU model, library, compiler, tuning records
+/// and workspace cap are the same, and neither process tunes the problem.
 enum class SumOrder : unsigned char {
-  any,              ///< two calls may differ in the last bits
-  deterministic,    ///< equal calls give equal bits
-  batch_invariant,  ///< also, a row of D has the same bits whatever m is
+  any,  ///< two calls may differ in the last bits: another kernel may take over, after tuning or without workspace
+  /// Equal calls give equal bits. A problem class keeps its first plan; tune it before its first call, or by that call.
+  /// A call that finds no workspace fails with Error{out_of_memory} if no kernel that adds in the same order needs
+  /// none.
+  deterministic,
+  /// Also, a row of D has the same bits whatever m and the alignment are. Kernels that divide k are left out, which
+  /// costs time where m and n are small and k is large. Tuning changes no bits.
+  batch_invariant,
 };
 
 /// The placement of the matrices of a batch in memory.
@@ -104,7 +113,8 @@ struct Epilogue {
 /// of B and A.
 ///
 /// In the kernels of this version A, B, C and D have one type: f16, bf16 or f32. Sums are f32; sums of f16 may be f16.
-/// All other values of these fields are refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, and SM limits as far as `sm_limit` says. All other values of these fields are
+/// refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -113,7 +123,11 @@ struct Problem {
   Op op_b = Op::n;
   Types types = kF16;
   SumOrder order = SumOrder::any;
-  int sm_limit = 0;  ///< the most SMs that a kernel may occupy; 0: all
+  /// The most SMs that a kernel may occupy; 0: all. Under a limit no grid has more blocks, and no launch is
+  /// programmatic. A limit of at least the number of SMs of the GPU has no effect. Error{not_supported} if no kernel
+  /// for the problem stays within the limit: without persistent blocks (only family `wgmma` has them) a kernel has a
+  /// block for each tile.
+  int sm_limit = 0;
   std::int64_t batch = 1;
   BatchKind batch_kind = BatchKind::strided;
   GroupKind group_kind = GroupKind::none;

@@ -3,6 +3,7 @@
 #include "config/kernel_config.hpp"
 #include "config/launch_config.hpp"
 #include "config/max_size.hpp"
+#include "config/sm_limit.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -31,11 +32,15 @@ struct LaunchShape {
     const std::int64_t most = kMostBlocks / (splits_k ? kMostSplits : 1);
     return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && tiles(m, n) * cluster <= most;
   }
-  /// The number of blocks of a grid on a GPU with `sm_count` SMs.
-  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1) const {
+  /// The number of blocks of a grid on a GPU with `sm_count` SMs. Persistent blocks stay within `sm_limit`, the SM
+  /// limit of the problem, if they can; a GPU places each block on an SM of its own while it has one, so that they are
+  /// at most as many as the SMs.
+  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1, int sm_limit = 0) const {
     std::int64_t clusters = tiles(m, n) * (splits_k ? splits : 1);
     if (blocks_per_sm > 0) {
-      const std::int64_t resident = std::int64_t{sm_count} * blocks_per_sm / cluster;
+      const std::int64_t at_once =
+          leaves_out_sms(sm_limit, sm_count) ? sm_limit : std::int64_t{sm_count} * blocks_per_sm;
+      const std::int64_t resident = at_once / cluster;
       if (clusters > resident) clusters = resident > 0 ? resident : 1;
     }
     return clusters * cluster;

@@ -1,6 +1,7 @@
 #include "config/supported.hpp"
 
 #include "config/problem_enums.hpp"
+#include "config/sm_limit.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -49,8 +50,6 @@ std::string unsupported_types(const Types& t) {
 
 std::string unsupported_part(const Problem& p) {
   if (!are_supported(p.types)) return unsupported_types(p.types);
-  if (p.order != SumOrder::any) return "order " + std::string(to_string(p.order));
-  if (p.sm_limit != 0) return "a limit of " + std::to_string(p.sm_limit) + " SMs";
   if (p.batch != 1) return "batch of " + std::to_string(p.batch);
   if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
   if (p.group_kind != GroupKind::none || p.groups != 0) return "division into " + std::to_string(p.groups) + " groups";
@@ -64,8 +63,17 @@ std::string unsupported_part(const Problem& p) {
 
 bool is_supported(const Problem& p) noexcept {
   // All other fields have their defaults, and so has a field that is added to Problem later.
-  const Problem plain{.m = p.m, .n = p.n, .k = p.k, .op_a = p.op_a, .op_b = p.op_b, .types = p.types};
-  return p.op_a <= Op::t && p.op_b <= Op::t && are_supported(p.types) && p == plain;
+  const Problem plain{.m = p.m,
+                      .n = p.n,
+                      .k = p.k,
+                      .op_a = p.op_a,
+                      .op_b = p.op_b,
+                      .types = p.types,
+                      .order = p.order,
+                      .sm_limit = p.sm_limit};
+  const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
+                          p.sm_limit >= 0 && p.sm_limit <= kMostSms;
+  return has_values && are_supported(p.types) && p == plain;
 }
 
 void require_supported(const Problem& problem) {

@@ -142,7 +142,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                       .raster_width = c.launch.raster_width,
                       .raster_along_n = c.launch.raster_along_n ? 1 : 0};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
-  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits);
+  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));
   const std::function<void()> run_thread = thread_body(kernel, args, workspace.args(), blocks);
   run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),

@@ -1,5 +1,6 @@
 #include "gpu/gemm_launch.hpp"
 
+#include "config/sm_limit.hpp"
 #include "gpu/enqueue.hpp"
 #include "gpu/tensor_map.hpp"
 
@@ -86,14 +87,14 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream, const WorkspaceArgs& given,
-                     const RepackKernel* repack) noexcept {
+                     const RepackKernel* repack, int sm_limit) noexcept {
   Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
   WorkspaceArgs workspace = given;
   const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
-  const bool copies = repacks(launch) && !is_empty;
+  const bool copies = repacks(launch) && !is_empty, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
     const RepackArgs args = place_copies(launch, *kernel.maps, m, n, k, from, workspace);
-    const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream);
+    const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream, sm_limit);
     if (result != CUDA_SUCCESS) return result;
   }
   GemmArgs args{.a = address(from.a),
@@ -111,8 +112,9 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .beta = o.beta,
                 .raster_width = launch.raster_width,
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
-  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits));
-  const bool programmatic = launch.programmatic || copies;  // the kernel prepares while the copies are made
+  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit));
+  // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
+  const bool programmatic = launch.programmatic || (copies && !is_limited);
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
   last_args.prefetch = {};

@@ -1,5 +1,6 @@
 #include "gpu/repack_launch.hpp"
 
+#include "config/sm_limit.hpp"
 #include "gpu/enqueue.hpp"
 
 #include <algorithm>
@@ -16,8 +17,9 @@ RepackMatrix repack_matrix(const StoredShape& shape, const void* from, long long
 }
 
 CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackArgs args, bool programmatic,
-                       CUstream stream) noexcept {
-  const unsigned long long most = static_cast<unsigned>(repack.sm_count * kRepackBlocksPerSm);
+                       CUstream stream, int sm_limit) noexcept {
+  const bool is_limited = leaves_out_sms(sm_limit, repack.sm_count);
+  const unsigned long long most = static_cast<unsigned>(is_limited ? sm_limit : repack.sm_count * kRepackBlocksPerSm);
   const unsigned long long parts = args.first.parts() + args.second.parts();
   args.prefetches = programmatic ? 1 : 0;
   void* parameters[] = {&args};

@@ -1,5 +1,7 @@
 #include "plan/affordable.hpp"
 
+#include "config/sum_order.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -28,10 +30,13 @@ Affordable within_workspace(std::vector<Choice> choices, const Workload& problem
   return affordable;
 }
 
-const Choice* first_without_workspace(const std::vector<Choice>& choices, const Workload& problem,
+const Choice* first_without_workspace(const std::vector<Choice>& choices, const Choice& choice, const Workload& problem,
                                       const WorkspaceOf& workspace_of) {
-  const auto found = std::ranges::find_if(
-      choices, [&](const Choice& c) { return workspace_of(c.config, c.launch, problem).is_empty(); });
+  const SumSequence sequence = sum_sequence(choice.config, choice.launch);
+  const auto found = std::ranges::find_if(choices, [&](const Choice& c) {
+    if (problem.order != SumOrder::any && sum_sequence(c.config, c.launch) != sequence) return false;
+    return workspace_of(c.config, c.launch, problem).is_empty();
+  });
   return found != choices.end() ? &*found : nullptr;
 }
 

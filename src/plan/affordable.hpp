@@ -38,8 +38,10 @@ struct Affordable {
 Affordable within_workspace(std::vector<Choice> choices, const Workload& problem, const WorkspaceOf& workspace_of,
                             std::size_t cap_bytes);
 
-/// The first of `choices` that needs no workspace, or nullptr.
-const Choice* first_without_workspace(const std::vector<Choice>& choices, const Workload& problem,
+/// The first of `choices` that needs no workspace and may be launched in the place of `choice`, or nullptr. If the
+/// order of the problem's sums is not any, it adds in the order of `choice`: whether workspace is left must not change
+/// bits.
+const Choice* first_without_workspace(const std::vector<Choice>& choices, const Choice& choice, const Workload& problem,
                                       const WorkspaceOf& workspace_of);
 
 }  // namespace hotgemm

@@ -2,7 +2,10 @@
 
 #include "config/device_info.hpp"
 #include "config/launch_shape.hpp"
+#include "config/permitted.hpp"
 #include "config/repack.hpp"
+#include "config/sm_limit.hpp"
+#include "config/sum_order.hpp"
 #include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
 #include "plan/model.hpp"
@@ -12,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 
 namespace hotgemm {
@@ -184,6 +188,16 @@ std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimit
   return all;
 }
 
+/// `configs` without those that do not add in the order that `problem` demands. They are configs for each launch of
+/// which that is so, or for none.
+std::vector<KernelConfig> keep_ordered(std::vector<KernelConfig> configs, const Workload& problem,
+                                       const ArchLimits& arch) {
+  std::erase_if(configs, [&](const KernelConfig& config) {
+    return !keeps_order(problem.order, problem.types, config, {}, arch);
+  });
+  return configs;
+}
+
 }  // namespace
 
 std::vector<KernelConfig> menus(const GemmTraits& traits) {
@@ -206,11 +220,11 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 }
 
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch) {
-  return with_repacked(problem, arch, candidates);
+  return keep_ordered(with_repacked(problem, arch, candidates), problem, arch);
 }
 
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch) {
-  return with_repacked(problem, arch, anchors);
+  return keep_ordered(with_repacked(problem, arch, anchors), problem, arch);
 }
 
 namespace {
@@ -218,7 +232,8 @@ namespace {
 /// The launches of a kernel whose blocks divide k. It has few tiles, so that their order does not matter.
 std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Workload& problem) {
   constexpr std::size_t kMost = 6;
-  const DeviceInfo device = nominal_device("sm_90a");
+  DeviceInfo device = nominal_device("sm_90a");
+  if (leaves_out_sms(problem.sm_limit, device.sm_count)) device.sm_count = problem.sm_limit;
   const LaunchConfig usual = default_launch(config, problem, device);
   std::vector<int> splits = wgmma_splits(config, problem, device);
   if (splits.size() > kMost) splits.resize(kMost);
@@ -233,9 +248,8 @@ std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Worklo
   return launches;
 }
 
-}  // namespace
-
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
+/// The result of rasters, whether or not the launches stay within an SM limit.
+std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
   const LaunchConfig base = with_repacks({}, config, problem);
   const LaunchShape shape = launch_shape(config, traits_of(problem, base));
   if (shape.splits_k) return split_launches(std::get<WgmmaConfig>(config), problem);
@@ -264,6 +278,16 @@ std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& pr
     launches.push_back(launches[i]);
     launches.back().programmatic = true;
   }
+  return launches;
+}
+
+}  // namespace
+
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
+  std::vector<LaunchConfig> launches = free_rasters(config, problem, predicted_us);
+  std::erase_if(launches, [&](const LaunchConfig& launch) {
+    return !holds_sm_limit(config, launch, problem, std::numeric_limits<int>::max());
+  });
   return launches;
 }
 

@@ -19,13 +19,14 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
 /// any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
-/// The same for a problem, whose operands may have rows that some families can only read repacked.
+/// The same for a problem, whose operands may have rows that some families can only read repacked. All of them add in
+/// the order that the problem demands; whether a launch stays within its SM limit is for is_permitted to say.
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch);
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch);
 
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
-/// enough for that to matter. May be empty.
+/// enough for that to matter. Under an SM limit, only those that stay within it. May be empty.
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us);
 
 /// The config that produces reference results: slow, simple, for any shape and any architecture. Accumulates in f32.

@@ -3,7 +3,9 @@
 #include "config/families.hpp"
 #include "config/launch_shape.hpp"
 #include "config/max_size.hpp"
+#include "config/permitted.hpp"
 #include "config/repack.hpp"
+#include "config/sm_limit.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 namespace hotgemm {
 namespace {
@@ -27,7 +30,7 @@ std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const
   std::vector<Choice> choices;
   for (const auto& [config, us] : predict(configs, problem, device)) {
     LaunchConfig launch = default_launch(config, problem, device);
-    launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs;
+    launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs && problem.sm_limit == 0;
     choices.push_back({.config = config, .launch = launch});
   }
   return choices;
@@ -47,6 +50,26 @@ std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& d
   }
   std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });
   return choices;
+}
+
+int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
+  return query.environment.sm_count > 0 ? query.environment.sm_count : nominal.sm_count;
+}
+
+Workload in_any_order(Workload problem) {
+  problem.order = SumOrder::any;
+  return problem;
+}
+
+/// `choices` without those that break a rule of `problem`. Throws the reason if none is left.
+std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& problem, const RuledGpu& gpu) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const Choice& c : choices) least = std::min(least, blocks_under_limit(c.config, c.launch, problem));
+  std::erase_if(choices, [&](const Choice& c) { return !is_permitted(c.config, c.launch, problem, gpu); });
+  if (!choices.empty()) return choices;
+  throw Error(ErrorCode::not_supported, "no kernel for " + to_string(problem) + " stays within the limit of " +
+                                            std::to_string(problem.sm_limit) + " SMs: a kernel has at least " +
+                                            std::to_string(least) + " blocks, each of which may have an SM of its own");
 }
 
 }  // namespace
@@ -71,16 +94,35 @@ std::string to_string(const Choice& choice) {
   return text;
 }
 
+std::optional<Found> find_record(const Workload& problem, const std::string& arch, const Database& database,
+                                 const GpuQuery& query) {
+  const RuledGpu gpu{arch_limits(arch), sm_count_of(query, nominal_device(arch))};
+  const Workload unlimited = without_idle_limit(problem, gpu.sm_count);
+  std::vector<Workload> classes{problem};
+  for (const Workload& other : {unlimited, in_any_order(problem), in_any_order(unlimited)}) {
+    if (std::ranges::find(classes, other) == classes.end()) classes.push_back(other);
+  }
+  for (const Workload& one : classes) {
+    std::optional<Found> found = database.find(one, query);
+    if (found && is_permitted(found->record.config, found->record.launch, problem, gpu)) return found;
+  }
+  return std::nullopt;
+}
+
 std::vector<Choice> choose(const Workload& asked, const std::string& arch, const Database& database,
                            const GpuQuery& query) {
-  Workload problem = asked;
-  problem.m = class_m(asked.m);  // all problems of a class get the same answer
   const DeviceInfo device = nominal_device(arch);
+  const int sm_count = sm_count_of(query, device);
+  Workload problem = without_idle_limit(asked, sm_count);
+  problem.m = class_m(asked.m);  // all problems of a class get the same answer
   std::vector<Choice> choices;
-  if (const auto found = database.find(problem, query)) {
+  if (const auto found = find_record(asked, arch, database, query)) {
     choices.push_back({found->record.config, found->record.launch, Origin::tuned, 0});
   } else {
     choices = from_neighbours(problem, device, database, query);
+    if (choices.empty() && problem.order != SumOrder::any) {
+      choices = from_neighbours(in_any_order(problem), device, database, query);
+    }
   }
   for (Choice& choice : from_configs(anchors(problem, arch_limits(arch)), problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
@@ -98,7 +140,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                                               std::to_string(kMaxSize) +
                                               ", or there are more tiles than a grid has blocks");
   }
-  return choices;
+  return permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
 }
 
 std::vector<Environment> known_environments(const std::string& arch, const Database& database) {
@@ -112,6 +154,15 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
     }
   }
   return environments;
+}
+
+std::vector<Environment> environments_for(const Problem& problem, std::vector<Environment> known) {
+  if (problem.sm_limit == 0) return known;
+  for (const int sm_count : {problem.sm_limit, problem.sm_limit + 1}) {
+    known.push_back(known.front());
+    known.back().sm_count = sm_count;
+  }
+  return known;
 }
 
 }  // namespace hotgemm

@@ -7,6 +7,8 @@
 #include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace hotgemm {
@@ -23,16 +25,26 @@ struct Choice {
 /// Text such as "mma_… r8m, tuned" or "… nearest (0.40)".
 std::string to_string(const Choice& choice);
 
+/// The record by which problems of the class of `problem` are planned: of the class itself, or of the class without
+/// demands on the order of sums, if its pick obeys them. An SM limit that leaves out no SM is no part of the class.
+std::optional<Found> find_record(const Workload& problem, const std::string& arch, const Database& database,
+                                 const GpuQuery& query);
+
 /// The choices without measuring, best first; never empty. The first one is used; the next ones replace it if its
 /// kernel spills. If a record of the class exists, it comes first; if not, the configs of the nearest records come
-/// first, ranked by the model. The anchors follow, ranked by the model. The result depends on `arch` and the records
-/// only, not on the number of SMs of the GPU, so that prewarm, without a GPU, gets the same result. Throws
-/// Error{not_supported} if no kernel computes the problem on `arch`.
+/// first, ranked by the model. The anchors follow, ranked by the model. All choices obey the problem's order of sums
+/// and its SM limit. The result depends on `arch` and the records only, not on the number of SMs of the GPU, so that
+/// prewarm, without a GPU, gets the same result; but an SM limit that leaves out no SM of the GPU has no effect. Throws
+/// Error{not_supported} if no kernel computes the problem on `arch`, or none stays within the limit.
 std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 
 /// The GPUs of `arch` in the records, and one GPU that no record names. Every GPU of the architecture gets an answer
 /// that one of these gets too. Parses all records.
 std::vector<Environment> known_environments(const std::string& arch, const Database& database);
+
+/// `known`, and two more for a problem with an SM limit: a GPU of which the limit leaves out no SM, and one of which it
+/// leaves out one. GPUs that are not known get an answer that one of these gets too.
+std::vector<Environment> environments_for(const Problem& problem, std::vector<Environment> known);
 
 }  // namespace hotgemm

@@ -3,6 +3,7 @@
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
 #include "config/repack.hpp"
+#include "config/sm_limit.hpp"
 #include "config/traits.hpp"
 #include "plan/wgmma_model.hpp"
 
@@ -209,21 +210,9 @@ int estimated_registers(const Config& c, const GemmTraits& traits, const ArchLim
   return live ? std::min(live->all() + kOthers, live->budget) : kOthers;
 }
 
-}  // namespace
-
-int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
-  if (std::holds_alternative<WgmmaConfig>(config)) return blocks_per_sm(config);  // is_legal: they fit
-  const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
-  const int by_threads = arch.threads_per_sm / threads(config);
-  const int registers = std::visit([&](const auto& c) { return estimated_registers(c, traits, arch); }, config);
-  const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
-  const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
-  return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
-}
-
-double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device) {
+/// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
+double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident) {
   const Workload problem = repacked(asked, config);
-  const int resident = resident_blocks(config, traits_of(problem), arch_limits(device.arch));
   const int splits = best_splits(config, problem, device, resident);
   const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits); };
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits); };
@@ -237,6 +226,48 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double unhidden = unhidden_share(config, problem, device, resident, sum_us);
   return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * std::min(sm_us, dram_us) +
          repack_us(config, asked, device);
+}
+
+/// default_launch for the same.
+LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
+                            int resident) {
+  LaunchConfig launch = with_repacks({}, config, problem);
+  const LaunchShape shape = launch_shape(config, traits_of(problem, launch));
+  const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
+  const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
+  int width = 1;
+  while (width < 16 && width * 1.5 < wanted) width *= 2;
+  launch.raster_width = width;
+  launch.splits = best_splits(config, repacked(problem, config), device, resident);
+  return launch;
+}
+
+/// `device` as kernels under the SM limit of `problem` see it.
+DeviceInfo limited(const DeviceInfo& device, const Workload& problem) {
+  DeviceInfo few = device;
+  few.sm_count = problem.sm_limit;
+  return few;
+}
+constexpr int kLimitedResident = 1;  // a limited grid has at most one block for each SM
+
+}  // namespace
+
+int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+  if (std::holds_alternative<WgmmaConfig>(config)) return blocks_per_sm(config);  // is_legal: they fit
+  const int by_smem = arch.smem_per_sm_bytes / (smem_bytes(config, traits) + kReservedSmemPerBlockBytes);
+  const int by_threads = arch.threads_per_sm / threads(config);
+  const int registers = std::visit([&](const auto& c) { return estimated_registers(c, traits, arch); }, config);
+  const int warps = div_up(threads(config) / kWarpSize, 4) * 4;
+  const int by_registers = arch.registers_per_sm / (div_up(registers, 8) * 8 * warps * kWarpSize);
+  return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
+}
+
+double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  if (leaves_out_sms(problem.sm_limit, device.sm_count)) {
+    return predict_us(config, problem, limited(device, problem), kLimitedResident);
+  }
+  const int resident = resident_blocks(config, traits_of(repacked(problem, config)), arch_limits(device.arch));
+  return predict_us(config, problem, device, resident);
 }
 
 std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,
@@ -257,17 +288,11 @@ std::vector<KernelConfig> rank(const std::vector<KernelConfig>& configs, const W
 }
 
 LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
-  LaunchConfig launch = with_repacks({}, config, problem);
-  const GemmTraits traits = traits_of(problem, launch);
-  const int resident = resident_blocks(config, traits, arch_limits(device.arch));
-  const LaunchShape shape = launch_shape(config, traits);
-  const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
-  const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
-  int width = 1;
-  while (width < 16 && width * 1.5 < wanted) width *= 2;
-  launch.raster_width = width;
-  launch.splits = best_splits(config, repacked(problem, config), device, resident);
-  return launch;
+  if (leaves_out_sms(problem.sm_limit, device.sm_count)) {
+    return default_launch(config, problem, limited(device, problem), kLimitedResident);
+  }
+  const int resident = resident_blocks(config, traits_of(repacked(problem, config)), arch_limits(device.arch));
+  return default_launch(config, problem, device, resident);
 }
 
 }  // namespace hotgemm

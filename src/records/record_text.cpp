@@ -1,6 +1,7 @@
 #include "records/record_text.hpp"
 
 #include "base/text.hpp"
+#include "config/permitted.hpp"
 #include "config/problem_text.hpp"
 #include "config/repack.hpp"
 #include "records/problem_fields.hpp"
@@ -57,11 +58,15 @@ void config_fields(const Json& json, TuningRecord& record) {
   record.launch = *parsed_launch;
   try {
     const ArchLimits& limits = arch_limits(record.environment.arch);
-    if (is_legal(record.config, traits_of(record.problem, record.launch), limits)) return;
+    if (!is_legal(record.config, traits_of(record.problem, record.launch), limits)) {
+      throw Reject{"config " + in_quotes(config) + " is not legal for this class on " + record.environment.arch};
+    }
+    if (is_permitted(record.config, record.launch, record.problem, {limits, record.environment.sm_count})) return;
   } catch (const Error& error) {
     throw Reject{error.what()};
   }
-  throw Reject{"config " + in_quotes(config) + " is not legal for this class on " + record.environment.arch};
+  throw Reject{"config " + in_quotes(config) + " launched as " + in_quotes(launch) +
+               " does not keep the order of sums or the SM limit of this class"};
 }
 
 /// The fields that only some records have.

@@ -38,7 +38,7 @@ void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands
 void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
                        const WorkspaceArgs& workspace) const {
   const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
-                                      workspace_.repack.get());
+                                      workspace_.repack.get(), p.sm_limit);
   if (result != CUDA_SUCCESS) fail(result, p);
 }
 
@@ -54,7 +54,8 @@ void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Ope
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
   if (!workspace_.without)
-    throw Error(ErrorCode::out_of_memory, missing_workspace() + ", and there is no kernel that needs none");
+    throw Error(ErrorCode::out_of_memory, missing_workspace() + ", and there is no kernel that needs none" +
+                                              (p.order != SumOrder::any ? " and adds in the same order" : ""));
   workspace_.budget->count_launch_without();
   if (launches_without_++ == 0) {
     log(LogLevel::info, missing_workspace() + ": " + to_string(p) + " runs " + to_string(workspace_.without->choice_));

@@ -2,6 +2,7 @@
 
 #include "config/max_size.hpp"
 #include "config/problem_enums.hpp"
+#include "config/sm_limit.hpp"
 #include "config/supported.hpp"
 #include "config/tensor_map_spec.hpp"
 
@@ -49,9 +50,9 @@ void validate_epilogue(const Epilogue& e) {
 }
 
 void validate_counts(const Problem& p) {
-  constexpr int kMostSms = 65535;
   if (p.sm_limit < 0 || p.sm_limit > kMostSms)
-    bad("sm_limit is " + std::to_string(p.sm_limit) + "; it is at most 65535, or 0 for all SMs");
+    bad("sm_limit is " + std::to_string(p.sm_limit) + "; it is at most " + std::to_string(kMostSms) +
+        ", or 0 for all SMs");
   validate_size("batch", p.batch);
   validate_size("groups", p.groups);
   if ((p.groups != 0) != (p.group_kind != GroupKind::none))

@@ -2,8 +2,10 @@
 
 #include "base/log.hpp"
 #include "config/launch_shape.hpp"
+#include "config/permitted.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
+#include "config/sm_limit.hpp"
 #include "gpu/code_digest.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -28,16 +30,26 @@ constexpr double kFarthest = 4;  // as Neighbour::distance: a factor of 16 in on
 
 std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database& database, const GpuQuery& query) {
   std::vector<KernelConfig> configs;
-  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
-    if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
-  }
+  const auto add = [&](const Workload& of) {
+    for (const Neighbour& neighbour : database.nearest(of, query, kNeighbours)) {
+      if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
+    }
+  };
+  add(problem);
+  if (problem.order == SumOrder::any) return configs;
+  Workload any = problem;
+  any.order = SumOrder::any;
+  add(any);  // the caller drops those of another order
   return configs;
 }
 
 std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Workload& problem,
                                const DeviceInfo& device) {
   if (ranked.empty()) {
-    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + device.arch);
+    const bool is_limited = leaves_out_sms(problem.sm_limit, device.sm_count);
+    throw Error(ErrorCode::not_supported,
+                "no kernel computes " + to_string(problem) + " on " + device.arch +
+                    (is_limited ? " within the limit of " + std::to_string(problem.sm_limit) + " SMs" : ""));
   }
   std::vector<Candidate> rows;
   for (const KernelConfig& config : ranked) {
@@ -46,6 +58,17 @@ std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Wo
                     .predicted_us = predict_us(config, problem, device)});
   }
   return rows;
+}
+
+/// `configs` without those whose usual launch breaks a rule of `problem`.
+std::vector<KernelConfig> permitted(std::vector<KernelConfig> configs, const Workload& problem,
+                                    const DeviceInfo& device) {
+  if (problem.order == SumOrder::any && problem.sm_limit == 0) return configs;  // saves thousands of predictions
+  const RuledGpu gpu{arch_limits(device.arch), device.sm_count};
+  std::erase_if(configs, [&](const KernelConfig& config) {
+    return !is_permitted(config, default_launch(config, problem, device), problem, gpu);
+  });
+  return configs;
 }
 
 /// The configs by the way in which they read operands: as they are, by threads of family wgmma, and repacked. Ways that
@@ -132,7 +155,7 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
     std::erase_if(configs, [&](const KernelConfig& config) {
       return is_affordable && !is_affordable(config, default_launch(config, problem, device));
     });
-    return configs;
+    return permitted(std::move(configs), problem, device);
   };
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong. A sixth goes to kernels that save energy, where the power cap may set the clock.
@@ -148,7 +171,8 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
 }
 
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device) {
-  return rows_of(rank(candidates(problem, arch_limits(device.arch)), problem, device), problem, device);
+  const std::vector<KernelConfig> all = candidates(problem, arch_limits(device.arch));
+  return rows_of(rank(permitted(all, problem, device), problem, device), problem, device);
 }
 
 void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,

@@ -70,7 +70,7 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
                                        const Database* database = nullptr, const GpuQuery& query = {},
                                        const IsAffordable& is_affordable = {});
 
-/// Every config that is legal for `problem` on `device`, from the fastest predicted to the slowest.
+/// Every config that is legal for `problem` on `device` and obeys its rules, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device);
 
 /// Compiles the candidates that are still alive for the GPU of `where`. Rejects those that fail to compile or spill.

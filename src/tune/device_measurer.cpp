@@ -73,7 +73,7 @@ struct DeviceMeasurer::Session {
   }
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
     driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on,
-                               workspace_args(), repack.get()),
+                               workspace_args(), repack.get(), problem.sm_limit),
                    "launch " + to_string(trial.config));
   }
 

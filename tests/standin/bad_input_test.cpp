@@ -146,8 +146,6 @@ std::vector<Bad> unsupported_parts() {
       all_of("C", "C of type f32 with A of f16", [](Problem& p) { p.types.c = DType::f32; }),
       all_of("D", "D of type f32 with A of f16", [](Problem& p) { p.types.d = DType::f32; }),
       all_of("mode", "compute mode fast", [](Problem& p) { p.types.mode = ComputeMode::fast; }),
-      all_of("order", "order batch_invariant", [](Problem& p) { p.order = SumOrder::batch_invariant; }),
-      all_of("SMs", "a limit of 100 SMs", [](Problem& p) { p.sm_limit = 100; }),
       all_of("batch", "batch of 4", [](Problem& p) { p.batch = 4; }),
       all_of("empty batch", "batch of 0", [](Problem& p) { p.batch = 0; }),
       all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),

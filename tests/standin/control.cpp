@@ -62,6 +62,10 @@ void standin_set_memory_limit(std::size_t bytes) {
   locked([&](Ledger& ledger) { ledger.script.memory_limit = bytes; });
 }
 
+void standin_set_sm_limit(int sms) {
+  locked([&](Ledger& ledger) { ledger.script.sm_limit = sms; });
+}
+
 std::size_t standin_violation_count() {
   return locked([](Ledger& ledger) { return ledger.violations.size(); });
 }

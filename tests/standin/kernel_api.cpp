@@ -49,11 +49,22 @@ int parts_of_tile(const GemmKernel& kernel, const LaunchShape& shape, const Gemm
   return static_cast<int>(std::max(shape.grid.x / (rows * columns), 1LL));
 }
 
-long long expected_blocks(const GemmKernel& kernel, const LaunchShape& shape, const GemmArgs& args) {
+/// Checks that the grid stays within the SM limit that a test has set. A GPU gives each block an SM while it has one.
+void expect_within_limit(Ledger& ledger, const Function& function, const LaunchShape& shape) {
+  const int limit = ledger.script.sm_limit;
+  if (limit == 0) return;
+  expect(ledger, shape.grid.x <= static_cast<unsigned>(limit), function,
+         std::to_string(shape.grid.x) + " blocks under a limit of " + std::to_string(limit) + " SMs");
+  expect(ledger, !shape.programmatic, function, "occupies SMs beside the preceding kernel");
+}
+
+long long expected_blocks(const Ledger& ledger, const GemmKernel& kernel, const LaunchShape& shape,
+                          const GemmArgs& args) {
   const long long rows = (args.m - 1) / (kernel.block_m * kernel.cluster_m) + 1;
   const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
   const int cluster = kernel.cluster_m * kernel.cluster_n;
-  const long long resident = Ledger::kSmCount * kernel.blocks_per_sm / cluster;
+  const int limit = ledger.script.sm_limit;
+  const long long resident = (limit > 0 ? limit : Ledger::kSmCount * kernel.blocks_per_sm) / cluster;
   if (kernel.splits_k) return rows * columns * parts_of_tile(kernel, shape, args);
   if (kernel.splits > 0) return rows * columns * kernel.splits;
   return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
@@ -154,10 +165,11 @@ void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& s
   const GemmTraits& traits = kernel.traits;
   if (!kernel.legal) return expect(ledger, false, function, "no architecture runs this config");
   expect(ledger, args.m > 0 && args.n > 0 && args.k >= 0, function, "negative or empty extents");
-  const long long blocks = expected_blocks(kernel, shape, args);
+  const long long blocks = expected_blocks(ledger, kernel, shape, args);
   expect(ledger, shape.grid.x == blocks && shape.grid.y == 1 && shape.grid.z == 1, function,
          "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(blocks) + " tiles");
   expect(ledger, !shape.programmatic || kernel.boxes, function, "does not wait for what precedes it");
+  expect_within_limit(ledger, function, shape);
   expect(ledger, args.raster_width >= 1, function, "raster_width " + std::to_string(args.raster_width));
   if (kernel.threads > 0) {
     expect(ledger, shape.block.x == static_cast<unsigned>(kernel.threads) && shape.threads() == shape.block.x, function,
@@ -186,6 +198,7 @@ KernelNode read_repack(Ledger& ledger, CUfunction handle, const Function& functi
          "a block has " + std::to_string(shape.threads()) + " threads");
   expect(ledger, shape.grid.x <= kRepackBlocksPerSm * Ledger::kSmCount, function, "more blocks than are resident");
   expect(ledger, (args.prefetches != 0) == shape.programmatic, function, "prefetches without an early start, or not");
+  expect_within_limit(ledger, function, shape);
   ledger.copies.clear();
   for (const RepackMatrix& matrix : {args.first, args.second}) {
     if (matrix.rows == 0) continue;

@@ -63,6 +63,7 @@ class Script {
   };
   Rules<ProgrammaticSpeed> programmatic_speeds;
   std::size_t memory_limit = 0;  // per device; 0 means the device's size
+  int sm_limit = 0;              // SMs that launches must stay within; 0: all
   bool is_shared_by_mps = false;
 
  private:

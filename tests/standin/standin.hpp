@@ -38,6 +38,7 @@ void standin_slow_launch(const char* symbol_part, unsigned microseconds);
 void standin_set_speed(const char* symbol_part, double microseconds);
 void standin_set_programmatic_speed(const char* symbol_part, double in_chain_us, double behind_us);
 void standin_set_memory_limit(std::size_t bytes);
+void standin_set_sm_limit(int sms);
 std::size_t standin_violation_count();
 std::size_t standin_violation_text(std::size_t index, char* text, std::size_t capacity);
 std::size_t standin_live(hotgemm::standin::Kind kind);
@@ -87,6 +88,9 @@ class Standin {
   void set_memory_limit(std::size_t bytes) const {
     find<decltype(&standin_set_memory_limit)>("standin_set_memory_limit")(bytes);
   }
+  /// Sets the number of SMs that GEMM kernels and copies of operands must stay within from now on: a grid with more
+  /// blocks, or a launch beside the preceding kernel, is misuse. 0: all.
+  void set_sm_limit(int sms) const { find<decltype(&standin_set_sm_limit)>("standin_set_sm_limit")(sms); }
   /// Misuse of the driver since the last reset, in order.
   std::vector<std::string> violations() const {
     std::vector<std::string> all(find<decltype(&standin_violation_count)>("standin_violation_count")());

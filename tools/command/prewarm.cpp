@@ -10,10 +10,13 @@
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
 
+#include <hotgemm/error.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace hotgemm::command {
@@ -142,10 +145,12 @@ class Listing {
 
   void add(const Workload& problem, const std::string& arch, bool with_candidates) {
     std::set<std::string> seen;
-    for (const Environment& environment : known_environments(arch, engine_.database)) {
-      const Choice choice = choose(problem, arch, engine_.database, engine_.query(environment)).front();
-      if (seen.insert(to_string(choice.config)).second) row(problem, arch, choice.config, to_string(choice.origin));
-      if (repacks(choice.launch)) repack(problem, arch);
+    const std::vector<Environment> known = known_environments(arch, engine_.database);
+    for (const Environment& environment : environments_for(problem, known)) {
+      const std::optional<Choice> choice = choice_of(problem, arch, environment);
+      if (!choice) continue;
+      if (seen.insert(to_string(choice->config)).second) row(problem, arch, choice->config, to_string(choice->origin));
+      if (repacks(choice->launch) && seen.insert("repack").second) repack(problem, arch);
     }
     if (!with_candidates) return;
     for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
@@ -162,6 +167,15 @@ class Listing {
   std::size_t missing() const { return missing_.size(); }
 
  private:
+  /// Nothing if no kernel stays within the problem's SM limit on such a GPU.
+  std::optional<Choice> choice_of(const Workload& problem, const std::string& arch, const Environment& environment) {
+    try {
+      return choose(problem, arch, engine_.database, engine_.query(environment)).front();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported || problem.sm_limit == 0) throw;
+      return std::nullopt;
+    }
+  }
   void row(const Workload& problem, const std::string& arch, const KernelConfig& config, std::string_view origin) {
     row(problem, arch, to_string(config), origin,
         render(config, traits_of(repacked(problem, config)), arch, engine_.bundle));

@@ -1,0 +1,29 @@
+#include "config/permitted.hpp"
+
+#include "config/launch_shape.hpp"
+#include "config/repack.hpp"
+#include "config/sum_order.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace hotgemm {
+
+std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem) {
+  const LaunchShape shape = launch_shape(config, traits_of(problem, launch));
+  const std::int64_t m = std::max<std::int64_t>(class_m(problem.m), 1), n = std::max<std::int64_t>(problem.n, 1);
+  return shape.blocks(m, n, std::numeric_limits<int>::max(), launch.splits, problem.sm_limit);
+}
+
+bool holds_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count) {
+  if (!leaves_out_sms(problem.sm_limit, sm_count)) return true;
+  return !launch.programmatic && blocks_under_limit(config, launch, problem) <= problem.sm_limit;
+}
+
+bool is_permitted(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem,
+                  const RuledGpu& gpu) {
+  return keeps_order(problem.order, problem.types, config, launch, gpu.arch) &&
+         holds_sm_limit(config, launch, problem, gpu.sm_count);
+}
+
+}  // namespace hotgemm

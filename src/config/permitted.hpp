@@ -1,0 +1,30 @@
+#pragma once
+
+#include "config/kernel_config.hpp"
+#include "config/launch_config.hpp"
+
+#include <hotgemm/problem.hpp>
+
+#include <cstdint>
+
+namespace hotgemm {
+
+/// The GPU to which the rules of a problem apply.
+struct RuledGpu {
+  const ArchLimits& arch;
+  int sm_count;
+};
+
+/// The number of blocks of `launch` for the largest m of the class of `problem`, if persistent blocks stay within its
+/// SM limit, which is not 0.
+std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem);
+
+/// True if the kernels of `launch` occupy at most as many SMs as the limit of `problem` allows on a GPU with `sm_count`
+/// SMs, for each m of the problem's class. A programmatic launch does not: it lies beside the kernel ahead of it.
+bool holds_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count);
+
+/// True if `launch` of `config` obeys what `problem` demands of its sums and of its SMs. The rules for plans,
+/// candidates and records are this one.
+bool is_permitted(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, const RuledGpu& gpu);
+
+}  // namespace hotgemm

@@ -1,0 +1,54 @@
+#include "config/sum_order.hpp"
+
+#include <type_traits>
+
+namespace hotgemm {
+namespace {
+
+/// The k-tile of batch-invariant kernels on CUDA cores: most rows of their menus have it.
+constexpr int kInvariantStepK = 16;
+
+template <class Config>
+SumSequence sequence_of(const Config&, const LaunchConfig&) {
+  static_assert(!std::is_same_v<Config, Config>,
+                "this config's family has no order of sums: add its sequence_of to src/config/sum_order.cpp");
+  return {};
+}
+SumSequence sequence_of(const SimtConfig& c, const LaunchConfig&) {
+  return {.unit = SumUnit::cuda_cores, .step_k = c.block_k};
+}
+SumSequence sequence_of(const FmaConfig& c, const LaunchConfig&) {
+  return {.unit = SumUnit::cuda_cores, .step_k = c.stages == 0 ? 1 : c.block_k};  // without stages nothing is appended
+}
+SumSequence sequence_of(const WmmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::wmma}; }
+SumSequence sequence_of(const MmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::mma}; }
+SumSequence sequence_of(const WgmmaConfig& c, const LaunchConfig& launch) {
+  if (!c.split_k) return {.unit = SumUnit::wgmma};
+  return {.unit = SumUnit::wgmma,
+          .parts = launch.splits,
+          .step_k = c.block_k,
+          .block_m = c.block_m,
+          .block_n = c.block_n,
+          .consumers = c.consumers};
+}
+
+}  // namespace
+
+SumSequence sum_sequence(const KernelConfig& config, const LaunchConfig& launch) {
+  return std::visit([&](const auto& c) { return sequence_of(c, launch); }, config);
+}
+
+SumSequence invariant_sequence(const Types& types, const ArchLimits& arch) {
+  const bool is_tensor_core_type = types.a == DType::f16 || types.a == DType::bf16;
+  if (is_tensor_core_type && arch.has_wgmma) return {.unit = SumUnit::wgmma};
+  if (is_tensor_core_type && arch.has_cp_async) return {.unit = SumUnit::mma};
+  return {.unit = SumUnit::cuda_cores, .step_k = kInvariantStepK};
+}
+
+bool keeps_order(SumOrder order, const Types& types, const KernelConfig& config, const LaunchConfig& launch,
+                 const ArchLimits& arch) {
+  if (order != SumOrder::batch_invariant) return true;
+  return sum_sequence(config, launch) == invariant_sequence(types, arch);
+}
+
+}  // namespace hotgemm
