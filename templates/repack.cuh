@@ -7,6 +7,7 @@
 // granules, which L1 holds. All loads of a unit are issued before its first store. Chunks at the ends of a matrix are
 // loaded element by element.
 
+#include "funnel.cuh"
 #include "ptx/bulk_copy.hpp"
 #include "ptx/grid_dependency.hpp"
 #include "ptx/index.hpp"
@@ -14,10 +15,6 @@
 #include "shared/repack_args.hpp"
 
 namespace hotgemm {
-
-HOTGEMM_DEVICE u32 funnel(u32 low, u32 high, u32 bits) {
-  return static_cast<u32>((static_cast<u64>(high) << 32 | low) >> bits);
-}
 
 /// The 16 bytes that begin `bytes` after the beginning of `low`; `high` follows `low`. `bytes` is even and below 16.
 HOTGEMM_DEVICE ptx::Vec4 shift_chunk(const ptx::Vec4& low, const ptx::Vec4& high, u32 bytes) {

@@ -53,6 +53,7 @@ class WgmmaEpilogue {
                    .cols = min_of(kPieceColumns, kColumns - begin),
                    .stored = first - begin,
                    .rows = WgmmaConfig::kStoreRows,
+                   .begin = begin,
                    .row = row + i / kPieces * kWgmmaM,
                    .col = col + begin});
     }

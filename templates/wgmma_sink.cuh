@@ -16,6 +16,8 @@ namespace hotgemm {
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class LaneSink {
   using Staging = typename StagingOf<kTraits, kConfig>::Type;
+  /// True if a piece is stored from the buffer of the piece before, too.
+  static constexpr bool kJoinsPieces = kTraits.vec_d < 8 && WgmmaWords<kTraits, kConfig>::kJoinsPieces;
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -35,7 +37,7 @@ class LaneSink {
   /// Waits until the warp may write to the piece's buffer. `reads_c` is true if load_c follows.
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
     static_cast<void>(piece);
-    if (Staging::kBuffers == 1 || reads_c) staging_.sync();  // the lanes have read the buffer
+    if (Staging::kBuffers == 1 || reads_c || kJoinsPieces) staging_.sync();  // the lanes have read the buffer
   }
   HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
   /// Takes the 16 columns of the piece from column `group` * 16 on.
@@ -45,8 +47,10 @@ class LaneSink {
   /// Sends the piece to D.
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
     staging_.sync();  // the lanes have written the buffer, and have read the other one if there are two
-    if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n &&
-        (!kConfig.transposed || piece.rows >= WgmmaConfig::kStoreRows)) {
+    if constexpr (kTraits.vec_d < 8) {
+      staging_.store_words(piece);
+    } else if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n &&
+               (!kConfig.transposed || piece.rows >= WgmmaConfig::kStoreRows)) {
       staging_.store_whole(piece);
     } else {
       staging_.store_inside(piece);

@@ -9,19 +9,10 @@
 #include "ptx/warp.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
+#include "wgmma_piece.cuh"
+#include "wgmma_words.cuh"
 
 namespace hotgemm {
-
-/// A part of a warp's results that is stored at once: 16 rows of at most 128 bytes.
-struct WgmmaPiece {
-  int number;  // counted from 0 within the warp's part of the tile
-  u32 buffer;  // address of its buffer in shared memory
-  int cols;
-  int stored;  // columns that an earlier piece has stored already
-  int rows;    // rows of the consumer's part of the tile from `row` on: any number, of which the warp stores at most 16
-  int row;     // row and column of its first element in D
-  int col;
-};
 
 /// The buffers of one warp, in shared memory. Their rows are swizzled.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -29,7 +20,8 @@ class WgmmaStaging {
   static constexpr int kRows = WgmmaConfig::kStoreRows;
   static constexpr int kElementBytes = size_bytes(kTraits.element);
   static_assert(2 * kElementBytes == sizeof(u32), "stmatrix and ldmatrix move pairs of 16-bit elements");
-  /// Elements that a lane moves at once between a buffer and D.
+  /// Elements that a lane moves at once between a buffer and D, or C. D has 16-byte rows then: WgmmaWords stores
+  /// others.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
 
  public:
@@ -70,8 +62,15 @@ class WgmmaStaging {
     return c;
   }
 
-  /// Stores a piece that lies inside D from its buffer, by all lanes.
+  /// Stores the part of a piece that lies inside D, whose rows may begin at any element.
+  HOTGEMM_DEVICE void store_words(const WgmmaPiece& piece) const {
+    WgmmaWords<kTraits, kConfig>(args_, lane_)
+        .store(piece, buffer(piece.number + 1));  // the left one's, if there are two
+  }
+
+  /// Stores a piece that lies inside D, whose rows begin at 16 bytes, from its buffer, by all lanes.
   HOTGEMM_DEVICE void store_whole(const WgmmaPiece& piece) const {
+    static_assert(kVector == 8);
     const int cols = piece.cols, row = piece.row, col = piece.col;
     constexpr int kBatch = 4;  // loads in flight before the first store
 #pragma unroll
@@ -81,19 +80,20 @@ class WgmmaStaging {
       for (int i = 0; i < kBatch; ++i) {
         if (!has_vector(cols, first + i)) continue;
         const Vector at = vector(cols, first + i);
-        values[i] = load_vector(in_buffer(piece.buffer, at.row, at.col));
+        values[i] = ptx::ld_shared_v4_b32(in_buffer(piece.buffer, at.row, at.col));
       }
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
         if (!has_vector(cols, first + i)) continue;
         const Vector at = vector(cols, first + i);
-        store_vector(element_address(args_.d, args_.ldd, row + at.row, col + at.col), values[i]);
+        ptx::st_global_v4_b32(element_address(args_.d, args_.ldd, row + at.row, col + at.col), values[i]);
       }
     }
   }
 
   /// Stores the elements that lie inside D and in columns that are not yet stored.
   HOTGEMM_DEVICE void store_inside(const WgmmaPiece& piece) const {
+    static_assert(kVector == 8);
     const int cols = piece.cols, row = piece.row, col = piece.col;
 #pragma unroll 1
     for (int pass = 0; pass < passes(cols); ++pass) {
@@ -103,7 +103,7 @@ class WgmmaStaging {
       const u64 d = element_address(args_.d, args_.ldd, row + at.row, col + at.col);
       const u32 shared = in_buffer(piece.buffer, at.row, at.col);
       if (col + at.col + kVector <= args_.n) {
-        store_vector(d, load_vector(shared));
+        ptx::st_global_v4_b32(d, ptx::ld_shared_v4_b32(shared));
       } else {
 #pragma unroll 1
         for (int e = 0; col + at.col + e < args_.n; ++e)
@@ -171,25 +171,6 @@ class WgmmaStaging {
 
   HOTGEMM_DEVICE bool has_vector(int cols, int pass) const {
     return pass < passes(cols) && (!is_uneven(cols) || vector(cols, pass).row < kRows);
-  }
-
-  HOTGEMM_DEVICE static ptx::Vec4 load_vector(u32 shared) {
-    if constexpr (kVector == 8) {
-      return ptx::ld_shared_v4_b32(shared);
-    } else if constexpr (kVector == 2) {
-      return {ptx::ld_shared_b32(shared), 0, 0, 0};
-    } else {
-      return {ptx::ld_shared_b16(shared), 0, 0, 0};
-    }
-  }
-  HOTGEMM_DEVICE static void store_vector(u64 d, const ptx::Vec4& value) {
-    if constexpr (kVector == 8) {
-      ptx::st_global_v4_b32(d, value);
-    } else if constexpr (kVector == 2) {
-      ptx::st_global_b32(d, value.x);
-    } else {
-      ptx::st_global_b16(d, static_cast<u16>(value.x));
-    }
   }
 
   const GemmArgs& args_;

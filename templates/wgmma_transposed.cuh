@@ -113,6 +113,7 @@ class TransposedEpilogue {
                                          .cols = kWgmmaM,
                                          .stored = 0,
                                          .rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,
+                                         .begin = beside * kWgmmaM,
                                          .row = row + Staging::first_row(i),
                                          .col = col + beside * kWgmmaM});
     }

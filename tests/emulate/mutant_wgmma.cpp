@@ -27,6 +27,7 @@ constexpr WgmmaConfig kFewRows{.block_m = 24, .block_n = 64, .block_k = 64, .con
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
 constexpr WgmmaConfig kSplitWide{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2, .cluster_n = 2, .split_k = true};
 constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
+constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -45,8 +46,10 @@ const GemmKernel kKernels[] = {
     kernel<kWide, kBeside>(),
     kernel<kReadsC, kManyRows>(),
     kernel<kKMajor, kFewRows>(),
+    kernel<kWide, kFewRows>(),
     kernel<kTransposed, kSplit>(),
     kernel<kKMajor, kSplitWide>(),
+    kernel<kKMajor, kWidePart>(),
     kernel<kRagged, kLoads>(),
     kernel<kRaggedB, kLoads>(),
     kernel<kRaggedWide, kLoads>(),

@@ -228,6 +228,18 @@ MUTANTS = {
         "wgmma_staging.cuh", "row + at.row >= args_.m ||", "row + at.row > args_.m ||"),
     "wgmma_columns_off_by_one": (
         "wgmma_staging.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
+    # ---- family wgmma: rows of D that begin at odd elements ----
+    "wgmma_words_not_shifted": ("wgmma_words.cuh", "kElementBits = 8 * kElementBytes", "kElementBits = 0 * kElementBytes"),
+    "wgmma_word_before_the_tile_stored": ("wgmma_words.cuh", "(!begins || 2 * word >= offset) &&", "true &&"),
+    "wgmma_word_beyond_the_edge_stored": (
+        "wgmma_words.cuh", "2 * word - offset + 2 <= end;", "2 * word - offset + 1 <= end;"),
+    "wgmma_word_of_two_pieces_from_one": ("wgmma_words.cuh", "if (!begins && word < offset) low", "if (false) low"),
+    "wgmma_left_buffer_overwritten_too_early": ("wgmma_sink.cuh", "|| reads_c || kJoinsPieces)", "|| reads_c)"),
+    "wgmma_last_element_left_out": ("wgmma_words.cuh", "(end + offset) % 2 != 0", "(end + offset) % 2 == 2"),
+    "wgmma_words_of_rows_of_the_next_tile": (
+        "wgmma_words.cuh", "kConfig.transposed ? min_of(piece.rows, kRows) : kRows", "kRows"),
+    "wgmma_words_of_rows_below_the_matrix": (
+        "wgmma_words.cuh", ", args_.m - piece.row);", ", args_.m - piece.row + 1);"),
     # ---- family wgmma: transposed products ----
     "wgmma_operands_of_the_transposed_exchanged": (
         "wgmma.cuh", "kConfig.transposed ? first_b : first_a,", "first_a,"),

@@ -70,18 +70,40 @@ TEST_F(WgmmaCompile, EveryAnchor) {
   RecordProperty("median_ms", static_cast<int>(median_ms()));
 }
 
+/// Of each kind in the menu, the config with the most accumulators.
+std::vector<WgmmaConfig> largest_of_each_kind(const GemmTraits& traits) {
+  std::map<std::array<int, 7>, WgmmaConfig> largest;
+  for (const WgmmaConfig& config : wgmma_menu(traits)) {
+    WgmmaConfig& most = largest.try_emplace(kind_of(config), config).first->second;
+    if (config.accumulator_registers(traits) > most.accumulator_registers(traits)) most = config;
+  }
+  std::vector<WgmmaConfig> configs;
+  for (const auto& [kind, config] : largest) configs.push_back(config);
+  return configs;
+}
+
 TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
   std::vector<MatrixCase> cases;
   for (const Layout& layout : kLayouts) {
     for (const bool reads_c : {false, true}) {
       const GemmTraits traits = make_traits({DType::bf16, DType::f32}, layout, reads_c);
-      std::map<std::array<int, 7>, WgmmaConfig> largest;
-      for (const WgmmaConfig& config : wgmma_menu(traits)) {
-        WgmmaConfig& most = largest.try_emplace(kind_of(config), config).first->second;
-        if (config.accumulator_registers(traits) > most.accumulator_registers(traits)) most = config;
-      }
+      const std::vector<WgmmaConfig> largest = largest_of_each_kind(traits);
       ASSERT_GE(largest.size(), 10U);
-      for (const auto& [kind, config] : largest) cases.push_back(wgmma_case(config, traits));
+      for (const WgmmaConfig& config : largest) cases.push_back(wgmma_case(config, traits));
+    }
+  }
+  compile(cases);
+}
+
+TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
+  std::vector<MatrixCase> cases;
+  for (std::size_t turn = 0; turn < 4; ++turn) {
+    for (const int vec_d : {1, 2}) {
+      GemmTraits traits = traits_in_turn(turn, false);
+      traits.vec_d = vec_d;
+      const std::vector<WgmmaConfig> largest = largest_of_each_kind(traits);
+      ASSERT_GE(largest.size(), 10U);
+      for (const WgmmaConfig& config : largest) cases.push_back(wgmma_case(config, traits));
     }
   }
   compile(cases);
