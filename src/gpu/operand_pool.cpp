@@ -8,6 +8,7 @@ namespace hotgemm {
 namespace {
 
 constexpr std::int64_t kMatrixAlignment = 256;
+constexpr std::int64_t kRowAlignment = 16;  // the best that a class tells
 constexpr std::int64_t kMostSets = 64;
 constexpr unsigned char kPattern = 0xa5;  // byte that fills guards and padding
 // A limit for the bytes of a matrix: larger than any memory, and small enough that the sum over all operands does not
@@ -20,15 +21,18 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 struct Matrix {
   std::int64_t ld = 0;
-  std::int64_t bytes = 0;  // padded to kMatrixAlignment
+  std::int64_t offset = 0;  // of its first element from a multiple of kMatrixAlignment, in bytes
+  std::int64_t bytes = 0;   // offset included, padded to kMatrixAlignment
 };
 
 Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype) {
   const std::int64_t element = size_bytes(dtype);
   const std::int64_t ld = round_up(std::max<std::int64_t>(cols, 1) * element, align_bytes) / element;
   const std::int64_t row_bytes = ld * element;
-  if (rows > kMostBytes / row_bytes) return {ld, kMostBytes};
-  return {ld, round_up(std::max<std::int64_t>(rows, 1) * row_bytes, kMatrixAlignment)};
+  // If rows are better aligned than the class says, the address is what is not.
+  const std::int64_t offset = align_bytes < kRowAlignment && row_bytes % (2 * align_bytes) == 0 ? align_bytes : 0;
+  if (rows > kMostBytes / row_bytes) return {ld, offset, kMostBytes};
+  return {ld, offset, round_up(std::max<std::int64_t>(rows, 1) * row_bytes + offset, kMatrixAlignment)};
 }
 
 }  // namespace
@@ -57,16 +61,16 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
   stream.synchronize();
   for (std::int64_t i = 0; i < count; ++i) {
     CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
-    const auto take = [&](std::int64_t bytes) {
-      const CUdeviceptr taken = at;
-      at += static_cast<CUdeviceptr>(bytes + kGuardBytes);
+    const auto take = [&](const Matrix& matrix) {
+      const CUdeviceptr taken = at + static_cast<CUdeviceptr>(matrix.offset);
+      at += static_cast<CUdeviceptr>(matrix.bytes + kGuardBytes);
       return taken;
     };
     OperandSet set{.lda = a.ld, .ldb = b.ld, .ldc = p.hints.beta_is_zero ? d.ld : c.ld, .ldd = d.ld};
-    set.a = take(a.bytes);
-    set.b = take(b.bytes);
-    set.d = take(d.bytes);
-    if (!p.hints.beta_is_zero) set.c = take(c.bytes);
+    set.a = take(a);
+    set.b = take(b);
+    set.d = take(d);
+    if (!p.hints.beta_is_zero) set.c = take(c);
     sets_.push_back(set);
   }
 }

@@ -13,7 +13,7 @@ namespace hotgemm {
 
 /// Operands of a problem in device memory that the pool owns. There are enough sets that no launch finds its operands
 /// in L2: together they are at least twice as large as L2. Leading dimensions are the smallest that the alignment
-/// classes allow.
+/// classes allow, and addresses or rows are no better aligned than the classes say.
 ///
 /// Guard zones lie between matrices; longer ones lie at both ends of the memory. A kernel that writes slightly outside
 /// its matrix then changes a guard zone (CheckKernels::digest) instead of other data.

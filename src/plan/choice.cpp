@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
+constexpr double kMostDecline = 1.15;
 
 /// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
 /// kernel ahead, and costs nothing where the kernel ahead gives no early start.
@@ -36,6 +37,18 @@ std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const
   return choices;
 }
 
+/// The time that the model expects of `config`, relative to the best anchor.
+double standing(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  const std::vector<Prediction> rivals = predict(anchors(problem, arch_limits(device.arch)), problem, device);
+  return predict_us(config, problem, device) / rivals.front().us;
+}
+
+/// True if the model expects the pick of `record` to do about as well on `problem` as on its own. The model may
+/// underrate a config on both, but it knows where tiles leave a wave half empty on one of them.
+bool holds_for(const TuningRecord& record, const Workload& problem, const DeviceInfo& device) {
+  return standing(record.config, problem, device) <= kMostDecline * standing(record.config, record.problem, device);
+}
+
 /// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest.
 std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
                                     const GpuQuery& query) {
@@ -44,6 +57,7 @@ std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& d
     const TuningRecord& record = neighbour.found.record;
     if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
+    if (!holds_for(record, problem, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, record.config, problem);
     launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
     choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});

@@ -4,6 +4,9 @@
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace hotgemm::standin {
 namespace {
 
@@ -26,9 +29,26 @@ class CheckKernelsTest : public RuntimeTest {
   }
 };
 
+TEST_F(CheckKernelsTest, OperandsAreNoBetterAlignedThanTheirClassSays) {
+  for (const std::int64_t size : {33, 64}) {
+    for (const int align : {2, 4, 8, 16}) {
+      const Workload problem{{.m = size, .n = size, .k = size}, {.align_a = align, .align_b = align, .align_d = align}};
+      const OperandPool pool(driver_, problem, 1, 1 << 20);
+      const OperandSet& set = pool.sets().front();
+      for (const auto& [address, ld] : {std::pair(set.a, set.lda), {set.b, set.ldb}, {set.d, set.ldd}}) {
+        const auto both = static_cast<std::int64_t>(address) | ld * 2;
+        EXPECT_EQ(std::min<std::int64_t>(both & -both, 16), align) << size;
+      }
+    }
+  }
+}
+
 TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
-  for (const DType dtype : {DType::f16, DType::f32}) {
-    const Workload problem = padded(dtype);
+  Workload at_odd_address = padded(DType::f16);
+  at_odd_address.n = 16;
+  at_odd_address.hints.align_d = 2;
+  for (const Workload& problem : {padded(DType::f16), padded(DType::f32), at_odd_address}) {
+    const DType dtype = problem.types.d;
     const OperandPool pool(driver_, problem, 1, 1 << 20);
     const OperandSet& set = pool.sets().front();
     kernels().fill_check(problem, set, 3, stream());
