@@ -143,11 +143,11 @@ class CompileMatrix : public NvrtcTest {
     times_.push_back(cubin.compile_ms);
   }
 
-  /// Returns `ms`; if that is too long, the least of three times, because other work on the core's second thread can
+  /// Returns `ms`; if that is too long, the least of five times, because other work on the core's second thread can
   /// double it.
   double least_ms(const MatrixCase& one, double ms) const {
     std::string log;
-    for (int again = 0; again < 2 && ms > most_ms_; ++again) {
+    for (int again = 0; again < 4 && ms > most_ms_; ++again) {
       ms = std::min(ms, Nvrtc::get().compile(one.source, bundle_, &log).compile_ms);
     }
     return ms;

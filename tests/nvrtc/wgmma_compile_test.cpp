@@ -97,7 +97,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
 
 TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
   std::vector<MatrixCase> cases;
-  for (std::size_t turn = 0; turn < 4; ++turn) {
+  for (std::size_t turn = 0; turn < 2; ++turn) {
     for (const int vec_d : {1, 2}) {
       GemmTraits traits = traits_in_turn(turn, false);
       traits.vec_d = vec_d;
