@@ -12,6 +12,7 @@
 
 #include "funnel.cuh"
 #include "ptx/memory.hpp"
+#include "shared/fragment.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_piece.cuh"

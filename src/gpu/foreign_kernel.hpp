@@ -6,8 +6,8 @@
 
 namespace hotgemm {
 
-/// A kernel that stands for the one that precedes a GEMM in a program. It takes about 1.5 µs on all SMs, reads and writes
-/// memory of its own, and lets no programmatic launch begin before its end.
+/// A kernel that stands for the one that precedes a GEMM in a program. It takes about 1.5 µs on all SMs, reads and
+/// writes memory of its own, and lets no programmatic launch begin before its end.
 class ForeignKernel {
  public:
   /// Enqueues the clearing of its memory on `stream`, on which it is to be launched. `kernels` must outlive this
