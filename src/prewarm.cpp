@@ -71,8 +71,9 @@ class Prewarm {
     }
   }
 
+  /// A problem that no kernel keeps within its SM limit on this GPU has no candidates.
   void add_candidates(const Workload& problem, const std::string& arch) {
-    for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
+    for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
       extra_.push_back(render(c.config, traits_of(problem, c.launch), arch, engine_.bundle));
       if (repacks(c.launch)) extra_.push_back(render_repack(arch, engine_.bundle));
     }

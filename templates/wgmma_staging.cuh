@@ -20,8 +20,8 @@ class WgmmaStaging {
   static constexpr int kRows = WgmmaConfig::kStoreRows;
   static constexpr int kElementBytes = size_bytes(kTraits.element);
   static_assert(2 * kElementBytes == sizeof(u32), "stmatrix and ldmatrix move pairs of 16-bit elements");
-  /// Elements that a lane moves at once between a buffer and D, or C. D has 16-byte rows then: WgmmaWords stores
-  /// others.
+  /// Elements that a lane moves at once: of C to a buffer, or of a buffer to D whose rows begin at 16 bytes. WgmmaWords
+  /// stores any other D.
   static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
 
  public:
@@ -64,8 +64,8 @@ class WgmmaStaging {
 
   /// Stores the part of a piece that lies inside D, whose rows may begin at any element.
   HOTGEMM_DEVICE void store_words(const WgmmaPiece& piece) const {
-    WgmmaWords<kTraits, kConfig>(args_, lane_)
-        .store(piece, buffer(piece.number + 1));  // the left one's, if there are two
+    const u32 left = buffer(piece.number + 1);  // of the piece on the left, if there are two buffers
+    WgmmaWords<kTraits, kConfig>(args_, lane_).store(piece, left);
   }
 
   /// Stores a piece that lies inside D, whose rows begin at 16 bytes, from its buffer, by all lanes.

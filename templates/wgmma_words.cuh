@@ -28,9 +28,8 @@ class WgmmaWords {
   /// True if rows may begin at odd elements.
   static constexpr bool kOdd = kTraits.vec_d == 1;
   static constexpr bool kHasFewRegisters = kConfig.accumulator_registers(kTraits) + 44 > kConfig.consumer_registers();
-  /// Rows that a lane stores one after the other have the same offset. So if rows may be odd, a lane stores every other
-  /// row, or group of rows, of those that the lanes store at once. If registers are few, a loop over two classes keeps
-  /// fewer addresses in registers.
+  /// All rows of a lane must have one offset. If rows may be odd, two classes take rows, or groups of rows, in turn.
+  /// Where registers are few, a loop over two classes keeps fewer addresses.
   static constexpr int kClasses = kOdd || kHasFewRegisters ? 2 : 1;
   static_assert(2 * kElementBytes == sizeof(u32), "a word has two elements");
 

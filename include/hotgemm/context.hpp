@@ -16,7 +16,7 @@ namespace hotgemm {
 /// The actions that are allowed for a problem class that has not been planned yet.
 enum class Policy {
   cached_only,  ///< pick as `estimate` does, but compile nothing: Error{not_prepared} if the kernel is not in the cache
-  estimate,     ///< never measure: use an exact record, else the nearest record by the model, else the model alone
+  estimate,     ///< never measure: use an exact record, else a near one that the model expects to hold, else the model
   tune,         ///< measure unseen classes within a budget, and record the result
 };
 HOTGEMM_API std::string_view to_string(Policy policy);

@@ -15,7 +15,7 @@ std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& 
   return shape.blocks(m, n, std::numeric_limits<int>::max(), launch.splits, problem.sm_limit);
 }
 
-bool holds_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count) {
+bool keeps_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count) {
   if (!leaves_out_sms(problem.sm_limit, sm_count)) return true;
   return !launch.programmatic && blocks_under_limit(config, launch, problem) <= problem.sm_limit;
 }
@@ -23,7 +23,7 @@ bool holds_sm_limit(const KernelConfig& config, const LaunchConfig& launch, cons
 bool is_permitted(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem,
                   const RuledGpu& gpu) {
   return keeps_order(problem.order, problem.types, config, launch, gpu.arch) &&
-         holds_sm_limit(config, launch, problem, gpu.sm_count);
+         keeps_sm_limit(config, launch, problem, gpu.sm_count);
 }
 
 }  // namespace hotgemm

@@ -16,12 +16,13 @@ struct RuledGpu {
 };
 
 /// The number of blocks of `launch` for the largest m of the class of `problem`, if persistent blocks stay within its
-/// SM limit, which is not 0.
+/// SM limit; all blocks if that is 0.
 std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem);
 
 /// True if the kernels of `launch` occupy at most as many SMs as the limit of `problem` allows on a GPU with `sm_count`
-/// SMs, for each m of the problem's class. A programmatic launch does not: it lies beside the kernel ahead of it.
-bool holds_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count);
+/// SMs, for each m of the problem's class. A programmatic launch breaks the limit: it runs beside the kernel ahead of
+/// it.
+bool keeps_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count);
 
 /// True if `launch` of `config` obeys what `problem` demands of its sums and of its SMs. The rules for plans,
 /// candidates and records are this one.

@@ -36,6 +36,12 @@ struct SumSequence {
 /// lists the fields that do not.
 SumSequence sum_sequence(const KernelConfig& config, const LaunchConfig& launch);
 
+/// `problem` with sums in any order.
+inline Workload in_any_order(Workload problem) {
+  problem.order = SumOrder::any;
+  return problem;
+}
+
 /// The one order that all batch-invariant kernels for `types` on `arch` have. It depends neither on m nor on alignment,
 /// which may follow m.
 SumSequence invariant_sequence(const Types& types, const ArchLimits& arch);

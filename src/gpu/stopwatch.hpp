@@ -42,7 +42,7 @@ struct RaceOptions {
   std::uint64_t seed = 1;    ///< seed of the shuffled order within rounds
   double abandon_ratio = 0;  ///< if positive, contenders slower than this times the best median so far are dropped
   /// If set, this launch precedes every launch of a contender, and its time is taken off: it is timed in every round
-  /// too. So a programmatic launch does not gain by what only its own kernel does, which lets the next one begin early.
+  /// too. So a programmatic launch gains nothing from the early trigger of its own kernel in the launch before it.
   /// Has no effect with `blocks`.
   Launch ahead;
   /// If set, each contender runs alone in blocks of these lengths, and rounds are passes over them (gpu/sustained.hpp).

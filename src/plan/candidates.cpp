@@ -283,11 +283,11 @@ std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workloa
 
 }  // namespace
 
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, int sm_count,
+                                  double predicted_us) {
   std::vector<LaunchConfig> launches = free_rasters(config, problem, predicted_us);
-  std::erase_if(launches, [&](const LaunchConfig& launch) {
-    return !holds_sm_limit(config, launch, problem, std::numeric_limits<int>::max());
-  });
+  std::erase_if(launches,
+                [&](const LaunchConfig& launch) { return !keeps_sm_limit(config, launch, problem, sm_count); });
   return launches;
 }
 

@@ -26,8 +26,10 @@ std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arc
 
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
-/// enough for that to matter. Under an SM limit, only those that stay within it. May be empty.
-std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, double predicted_us);
+/// enough for that to matter. Under an SM limit below `sm_count`, the number of SMs of the GPU, only those that stay
+/// within it. May be empty.
+std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, int sm_count,
+                                  double predicted_us);
 
 /// The config that produces reference results: slow, simple, for any shape and any architecture. Accumulates in f32.
 KernelConfig reference_config();

@@ -6,6 +6,7 @@
 #include "config/permitted.hpp"
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
+#include "config/sum_order.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 
@@ -23,7 +24,7 @@ constexpr double kFarthest = 2.0;  // a factor of four in one size; for more dis
 constexpr double kMostDecline = 1.15;
 
 /// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
-/// kernel ahead, and costs nothing where the kernel ahead gives no early start.
+/// kernel ahead. Behind a kernel that gives no early start it costs up to 0.2 µs (docs/notebook/search.md, 7).
 constexpr double kShortUs = 20;
 
 std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Workload& problem,
@@ -37,27 +38,33 @@ std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const
   return choices;
 }
 
-/// The time that the model expects of `config`, relative to the best anchor.
-double standing(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
-  const std::vector<Prediction> rivals = predict(anchors(problem, arch_limits(device.arch)), problem, device);
-  return predict_us(config, problem, device) / rivals.front().us;
+/// The time that the model expects of the best anchor; infinite if there is none.
+double least_us(const Workload& problem, const DeviceInfo& device) {
+  const std::vector<Prediction> predictions = predict(anchors(problem, arch_limits(device.arch)), problem, device);
+  return predictions.empty() ? std::numeric_limits<double>::infinity() : predictions.front().us;
 }
 
-/// True if the model expects the pick of `record` to do about as well on `problem` as on its own. The model may
-/// underrate a config on both, but it knows where tiles leave a wave half empty on one of them.
-bool holds_for(const TuningRecord& record, const Workload& problem, const DeviceInfo& device) {
-  return standing(record.config, problem, device) <= kMostDecline * standing(record.config, record.problem, device);
+/// True if the model expects the pick of `record` to do about as well on `problem`, whose best anchor takes
+/// `problem_us`, as on its own. The model may underrate a config on both, but it knows where tiles leave a wave half
+/// empty on one of them.
+bool holds_for(const TuningRecord& record, const Workload& problem, double problem_us, const DeviceInfo& device) {
+  const double here = predict_us(record.config, problem, device) / problem_us;
+  const double there = predict_us(record.config, record.problem, device) / least_us(record.problem, device);
+  return here <= kMostDecline * there;
 }
 
-/// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest.
+/// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest
+/// record that holds.
 std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
                                     const GpuQuery& query) {
   std::vector<Choice> choices;
-  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
+  const std::vector<Neighbour> neighbours = database.nearest(problem, query, kNeighbours);
+  const double problem_us = neighbours.empty() ? 0 : least_us(problem, device);
+  for (const Neighbour& neighbour : neighbours) {
     const TuningRecord& record = neighbour.found.record;
     if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
-    if (!holds_for(record, problem, device)) continue;
+    if (!holds_for(record, problem, problem_us, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, record.config, problem);
     launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
     choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});
@@ -70,15 +77,14 @@ int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
   return query.environment.sm_count > 0 ? query.environment.sm_count : nominal.sm_count;
 }
 
-Workload in_any_order(Workload problem) {
-  problem.order = SumOrder::any;
-  return problem;
-}
-
 /// `choices` without those that break a rule of `problem`. Throws the reason if none is left.
 std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& problem, const RuledGpu& gpu) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const Choice& c : choices) least = std::min(least, blocks_under_limit(c.config, c.launch, problem));
+  for (const Choice& c : choices) {
+    const bool counts =
+        keeps_order(problem.order, problem.types, c.config, c.launch, gpu.arch) && !c.launch.programmatic;
+    if (counts) least = std::min(least, blocks_under_limit(c.config, c.launch, problem));
+  }
   std::erase_if(choices, [&](const Choice& c) { return !is_permitted(c.config, c.launch, problem, gpu); });
   if (!choices.empty()) return choices;
   throw Error(ErrorCode::not_supported, "no kernel for " + to_string(problem) + " stays within the limit of " +

@@ -31,11 +31,12 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
                                  const GpuQuery& query);
 
 /// The choices without measuring, best first; never empty. The first one is used; the next ones replace it if its
-/// kernel spills. If a record of the class exists, it comes first; if not, the configs of the nearest records come
-/// first, ranked by the model. The anchors follow, ranked by the model. All choices obey the problem's order of sums
-/// and its SM limit. The result depends on `arch` and the records only, not on the number of SMs of the GPU, so that
-/// prewarm, without a GPU, gets the same result; but an SM limit that leaves out no SM of the GPU has no effect. Throws
-/// Error{not_supported} if no kernel computes the problem on `arch`, or none stays within the limit.
+/// kernel spills. If a record of the class exists, it comes first; if not, the configs of the near records come
+/// first whose picks the model expects to do as well here, ranked by the model. The anchors follow, ranked by the
+/// model. All choices obey the problem's order of sums and its SM limit. The result depends on `arch` and the records
+/// only, not on the number of SMs of the GPU, so that prewarm, without a GPU, gets the same result; but an SM limit
+/// that leaves out no SM of the GPU has no effect. Throws Error{not_supported} if no kernel computes the problem on
+/// `arch`, or none stays within the limit.
 std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 

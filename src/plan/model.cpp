@@ -192,7 +192,7 @@ double unhidden_share(const KernelConfig& config, const Workload& problem, const
                       double sum_us) {
   if (sum_us > 0) return 0.45;  // parts of a divided k are short
   constexpr double kLeast = 0.1;
-  if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // blocks stay, and load the next tile in time
+  if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // as fitted: most blocks stay, and load ahead
   // Blocks that start together load together, and store together: 65536×64×64 takes 9.4 µs on an H200.
   const LaunchShape shape = launch_shape(config, traits_of(problem));
   const double tiles =

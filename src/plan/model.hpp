@@ -11,8 +11,8 @@
 namespace hotgemm {
 
 /// The predicted duration, in microseconds, of `config` on `problem`: the slowest of tensor cores, shared memory, L2
-/// and DRAM, times waves. It is good for ranking configs, not as an absolute time. Under an SM limit the kernel has as
-/// many SMs, and all of the memory.
+/// and DRAM, times waves. It is good for ranking configs, not as an absolute time. Under an SM limit the kernel has
+/// only that many SMs, but all of the memory's bandwidth.
 double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device);
 
 /// The number of blocks of `config` that an SM holds at once, by shared memory, threads and estimated registers.

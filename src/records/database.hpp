@@ -42,7 +42,8 @@ enum class Freshness {
 };
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query);
-/// True if a programmatic launch was picked in chains of itself, as earlier versions did, where it looks too fast.
+/// True if a programmatic launch was picked in chains of itself, where it looks too fast: before such launches were
+/// timed behind a foreign kernel.
 bool is_picked_in_chain(const TuningRecord& record);
 /// The changes that make the record stale, for people: "driver, power limit 700 W, now 600 W". Empty for a current
 /// record.

@@ -54,14 +54,15 @@ class Fastest {
   }
 
  private:
-  /// A total order, so that the order of adding does not matter.
-  /// Times by different measures cannot be compared: blocks, which run where rounds mislead, go before rounds.
-  static std::tuple<bool, bool, bool, double, std::string, std::string> order(const StoredRecord& stored) {
+  /// A total order, so that the order of adding does not matter. Times by different measures cannot be compared, so the
+  /// measure decides first: blocks, then rounds behind a kernel, then rounds.
+  static std::tuple<bool, bool, int, double, std::string, std::string> order(const StoredRecord& stored) {
     StoredRecord without_time = stored;
     without_time.time = 0;
-    return {
-        stored.record.is_provisional,   is_picked_in_chain(stored.record), stored.record.measure != Measure::sustained,
-        stored.record.timing.median_us, to_string(stored.record.config),   to_line(without_time)};
+    const TuningRecord& r = stored.record;
+    const int place = r.measure == Measure::sustained ? 0 : r.measure == Measure::behind ? 1 : 2;
+    return {r.is_provisional,   is_picked_in_chain(r), place,
+            r.timing.median_us, to_string(r.config),   to_line(without_time)};
   }
 
   std::map<std::string, StoredRecord> records_;

@@ -6,6 +6,7 @@
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
+#include "config/sum_order.hpp"
 #include "gpu/code_digest.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -37,9 +38,7 @@ std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database
   };
   add(problem);
   if (problem.order == SumOrder::any) return configs;
-  Workload any = problem;
-  any.order = SumOrder::any;
-  add(any);  // the caller drops those of another order
+  add(in_any_order(problem));  // the caller drops those of another order
   return configs;
 }
 
@@ -168,6 +167,15 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
   add(frugal(all, problem, device, count / 6), static_cast<int>(std::ssize(chosen)) + count / 6);
   add(shortlist(all, problem, device, count), count);
   return rows_of(rank(std::move(chosen), problem, device), problem, device);
+}
+
+std::vector<Candidate> candidates_if_any(const Workload& problem, const DeviceInfo& device, int count) {
+  try {
+    return pick_candidates(problem, device, count);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_supported) throw;
+    return {};
+  }
 }
 
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device) {

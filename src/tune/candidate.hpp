@@ -69,6 +69,8 @@ IsAffordable affordable_by(const Engine& engine, const Workload& problem);
 std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
                                        const Database* database = nullptr, const GpuQuery& query = {},
                                        const IsAffordable& is_affordable = {});
+/// The same, but nothing where pick_candidates throws not_supported.
+std::vector<Candidate> candidates_if_any(const Workload& problem, const DeviceInfo& device, int count);
 
 /// Every config that is legal for `problem` on `device` and obeys its rules, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device);

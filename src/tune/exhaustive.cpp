@@ -179,7 +179,8 @@ class Exhaustive {
   std::vector<RowLaunch> raster_finalists() const {
     std::vector<RowLaunch> entries;
     for (const std::size_t row : best_rows(kRasterFinalists)) {
-      for (const LaunchConfig& launch : rasters(rows_[row].config, problem_, rows_[row].predicted_us)) {
+      const Candidate& c = rows_[row];
+      for (const LaunchConfig& launch : rasters(c.config, problem_, measurer_.gpu().info.sm_count, c.predicted_us)) {
         const RowLaunch entry{row, launch};
         if (lacks_rounds(entry)) entries.push_back(entry);
       }

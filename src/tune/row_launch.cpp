@@ -27,11 +27,11 @@ std::size_t pick_among_tied(std::span<const Candidate> candidates, std::span<con
 }
 
 std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
-                                    const Workload& problem) {
+                                    const Workload& problem, int sm_count) {
   std::vector<RowLaunch> all(entries.begin(), entries.end());
   for (const RowLaunch& entry : entries) {
     const Candidate& c = candidates[entry.candidate];
-    for (const LaunchConfig& launch : rasters(c.config, problem, c.predicted_us)) {
+    for (const LaunchConfig& launch : rasters(c.config, problem, sm_count, c.predicted_us)) {
       if (launch != entry.launch) all.push_back({entry.candidate, launch});
     }
   }

@@ -27,9 +27,10 @@ std::vector<RowLaunch> in_order(std::span<const RowLaunch> entries, std::span<co
 std::size_t pick_among_tied(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
                             std::span<const RankedContender> tied);
 
-/// The entries, best first, followed by each of them with every other raster that may change its time.
+/// The entries, best first, followed by each of them with every other raster that may change its time on a GPU with
+/// `sm_count` SMs.
 std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
-                                    const Workload& problem);
+                                    const Workload& problem, int sm_count);
 
 /// Up to `count` entries for a final over blocks. Half of them are `leaders`, the fastest in rounds, and then the
 /// fastest of `timed`; the others are those of `timed` that a model of the power cap expects to be fast. Each candidate

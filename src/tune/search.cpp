@@ -93,6 +93,8 @@ class Search {
     remember(engine_, rows(), c, problem_, environment());
   }
 
+  int sm_count() const { return measurer_.gpu().info.sm_count; }
+
   Environment environment() const {
     Environment environment = measurer_.gpu().environment;
     if (!options_.toolchain.empty()) environment.toolchain = options_.toolchain;
@@ -121,7 +123,8 @@ class Search {
       entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count);
     } else if (!is_cancelled()) {
       const std::size_t leaders = entries.size();
-      entries = halve(with_rasters(rows(), entries, problem_), leaders, kRasterRounds, after(0.75), kRasterRounds);
+      entries = halve(with_rasters(rows(), entries, problem_, sm_count()), leaders, kRasterRounds, after(0.75),
+                      kRasterRounds);
     }
     decide(std::move(entries));
   }
@@ -338,7 +341,7 @@ class Search {
   /// The fastest in rounds of the rasters of `leader`'s config, apart from its own; nothing if there were too few
   /// rounds.
   std::optional<RowLaunch> best_other_raster(const RowLaunch& leader) {
-    const std::vector<RowLaunch> entries = with_rasters(rows(), std::span(&leader, 1), problem_);
+    const std::vector<RowLaunch> entries = with_rasters(rows(), std::span(&leader, 1), problem_, sm_count());
     if (entries.size() < 2 || is_cancelled()) return std::nullopt;
     const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kRasterRaceS));
     const RaceResult result = race(entries, race_options(options_.rounds, Clock::now() + limit), false);

@@ -63,7 +63,7 @@ struct TuneOutcome {
 
 /// Checks and times candidates that have been built, and records the fastest. It uses successive halving: in each round
 /// all remaining candidates run interleaved, in shuffled order. The measure is the ratio to the incumbent within a
-/// round. A difference below half a percent is a tie, which the earlier name wins.
+/// round. A difference below half a percent is a tie, which a programmatic launch wins, then the earlier name.
 ///
 /// Rounds mislead where the power cap binds (docs/measuring.md). With `with_blocks`, the final is then by blocks, among
 /// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone.

@@ -109,7 +109,7 @@ TEST(Rasters, OfAKernelThatDividesKDifferInItsParts) {
   const Workload problem({.m = 64, .n = 64, .k = 131072, .op_b = Op::t});
   std::set<int> splits;
   bool is_programmatic = false;
-  for (const LaunchConfig& launch : rasters(config, problem, 20)) {
+  for (const LaunchConfig& launch : rasters(config, problem, 132, 20)) {
     splits.insert(launch.splits);
     is_programmatic = is_programmatic || launch.programmatic;
   }

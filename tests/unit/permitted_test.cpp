@@ -62,17 +62,17 @@ TEST(SmLimit, LeavesPersistentBlocksAnSmEach) {
 TEST(SmLimit, IsHeldByFewBlocksAndNoProgrammaticLaunch) {
   const Workload problem = limited("1024 1024 1024 nt f16", 64);
   const WgmmaConfig alone{.block_m = 128, .block_n = 128, .one_tile = true};
-  EXPECT_TRUE(holds_sm_limit(WgmmaConfig{}, {}, problem, 132));
-  EXPECT_FALSE(holds_sm_limit(WgmmaConfig{}, {.programmatic = true}, problem, 132));
-  EXPECT_TRUE(holds_sm_limit(WgmmaConfig{}, {.programmatic = true}, problem, 64));
-  EXPECT_TRUE(holds_sm_limit(alone, {}, problem, 132)) << "64 tiles";
-  EXPECT_FALSE(holds_sm_limit(alone, {}, limited("1025 1024 1024 nt f16", 64), 132));
-  EXPECT_FALSE(holds_sm_limit(alone, {}, limited("1000 1032 1024 nt f16", 64), 132));
-  EXPECT_FALSE(holds_sm_limit(alone, {}, limited("897 1024 1024 nt f16", 63), 132)) << "m = 1024 is of the same class";
-  EXPECT_FALSE(holds_sm_limit(WgmmaConfig{.cluster_m = 2}, {}, limited("1024 1024 64 nt f16", 1), 132));
+  EXPECT_TRUE(keeps_sm_limit(WgmmaConfig{}, {}, problem, 132));
+  EXPECT_FALSE(keeps_sm_limit(WgmmaConfig{}, {.programmatic = true}, problem, 132));
+  EXPECT_TRUE(keeps_sm_limit(WgmmaConfig{}, {.programmatic = true}, problem, 64));
+  EXPECT_TRUE(keeps_sm_limit(alone, {}, problem, 132)) << "64 tiles";
+  EXPECT_FALSE(keeps_sm_limit(alone, {}, limited("1025 1024 1024 nt f16", 64), 132));
+  EXPECT_FALSE(keeps_sm_limit(alone, {}, limited("1000 1032 1024 nt f16", 64), 132));
+  EXPECT_FALSE(keeps_sm_limit(alone, {}, limited("897 1024 1024 nt f16", 63), 132)) << "m = 1024 is of the same class";
+  EXPECT_FALSE(keeps_sm_limit(WgmmaConfig{.cluster_m = 2}, {}, limited("1024 1024 64 nt f16", 1), 132));
   const WgmmaConfig split{.block_m = 128, .block_n = 128, .one_tile = true, .split_k = true};
-  EXPECT_TRUE(holds_sm_limit(split, {.splits = 16}, limited("256 256 8192 nt f16", 64), 132));
-  EXPECT_FALSE(holds_sm_limit(split, {.splits = 17}, limited("256 256 8192 nt f16", 64), 132));
+  EXPECT_TRUE(keeps_sm_limit(split, {.splits = 16}, limited("256 256 8192 nt f16", 64), 132));
+  EXPECT_FALSE(keeps_sm_limit(split, {.splits = 17}, limited("256 256 8192 nt f16", 64), 132));
 }
 
 TEST(SmLimit, IsHeldByEveryChoiceAndEveryCandidate) {
@@ -90,8 +90,8 @@ TEST(SmLimit, IsHeldByEveryChoiceAndEveryCandidate) {
       if (problem.m == 0) continue;
       for (const Candidate& c : pick_candidates(problem, nominal_device(kArch), 24)) {
         EXPECT_LE(blocks_of(c.config, c.launch, problem, 132), sm_limit) << to_string(c.config) << " " << text;
-        for (const LaunchConfig& launch : rasters(c.config, problem, c.predicted_us)) {
-          EXPECT_TRUE(holds_sm_limit(c.config, launch, problem, 132)) << to_string(c.config) << to_string(launch);
+        for (const LaunchConfig& launch : rasters(c.config, problem, 132, c.predicted_us)) {
+          EXPECT_TRUE(keeps_sm_limit(c.config, launch, problem, 132)) << to_string(c.config) << to_string(launch);
         }
       }
     }

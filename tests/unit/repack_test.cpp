@@ -205,10 +205,10 @@ TEST(Repack, RastersAndChoicesRepack) {
   const Workload problem = workload("4095 4095 4095 nn f16 align=16,2,16");
   const WgmmaConfig config{};
   EXPECT_TRUE(to_string(default_launch(config, problem, device)).ends_with("m_xb"));
-  const auto launches = rasters(config, problem, 10);
+  const auto launches = rasters(config, problem, 132, 10);
   EXPECT_GT(launches.size(), 10u);
   for (const LaunchConfig& launch : launches) EXPECT_TRUE(launch.repack_b && !launch.repack_a) << to_string(launch);
-  const auto one_tile = rasters(config, workload("8 8 64 nn f16 align=2"), 10);
+  const auto one_tile = rasters(config, workload("8 8 64 nn f16 align=2"), 132, 10);
   ASSERT_EQ(one_tile.size(), 1u);
   EXPECT_EQ(to_string(one_tile.front()), "r1mp_xab");
   for (const Candidate& candidate : pick_candidates(problem, device, 40)) {

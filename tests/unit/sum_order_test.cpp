@@ -162,7 +162,7 @@ TEST(SumOrder, TheSearchTriesNoOtherOrder) {
       EXPECT_GE(picked.size(), 4U) << text << " on " << arch;
       for (const Candidate& c : picked) {
         EXPECT_EQ(sum_sequence(c.config, c.launch), wanted) << to_string(c.config) << " for " << text;
-        for (const LaunchConfig& launch : rasters(c.config, problem, c.predicted_us)) {
+        for (const LaunchConfig& launch : rasters(c.config, problem, 132, c.predicted_us)) {
           EXPECT_EQ(sum_sequence(c.config, launch), wanted) << to_string(c.config) << " " << to_string(launch);
         }
       }

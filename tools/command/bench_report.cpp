@@ -167,9 +167,13 @@ std::vector<std::string> lines_below(const BenchReport& report) {
       lines.push_back("NVML does not say whether the power cap limits the clock, so rounds decide");
     }
   }
-  if (std::ranges::any_of(report.results, [](const BenchResult& r) { return r.measure == Measure::behind; })) {
+  const auto is_behind = [](const BenchResult& r) {
+    return r.measure == Measure::behind || (r.other && r.other->measure == Measure::behind);
+  };
+  if (std::ranges::any_of(report.results, is_behind)) {
     lines.push_back(
-        "rounds behind a kernel: every launch of all sides follows a pointwise kernel, whose time is taken off");
+        "rounds behind a kernel: every launch of all sides follows a foreign kernel, whose time is taken off");
+    if (!report.ceilings.empty()) lines.push_back("of ceiling: in chains of each side alone");
   }
   if (has_blocks(report)) {
     const BlockLengths block;

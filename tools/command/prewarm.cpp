@@ -153,7 +153,7 @@ class Listing {
       if (repacks(choice->launch) && seen.insert("repack").second) repack(problem, arch);
     }
     if (!with_candidates) return;
-    for (const Candidate& c : pick_candidates(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
+    for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
       if (seen.insert(to_string(c.config)).second) row(problem, arch, c.config, "candidate");
     }
   }
