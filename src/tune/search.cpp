@@ -94,7 +94,6 @@ class Search {
   }
 
   int sm_count() const { return measurer_.gpu().info.sm_count; }
-
   Environment environment() const {
     Environment environment = measurer_.gpu().environment;
     if (!options_.toolchain.empty()) environment.toolchain = options_.toolchain;
