@@ -29,7 +29,7 @@ class WgmmaWords {
   static constexpr bool kOdd = kTraits.vec_d == 1;
   static constexpr bool kHasFewRegisters = kConfig.accumulator_registers(kTraits) + 44 > kConfig.consumer_registers();
   /// All rows of a lane must have one offset. If rows may be odd, two classes take rows, or groups of rows, in turn.
-  /// Where registers are few, a loop over two classes keeps fewer addresses.
+  /// A loop over two classes keeps fewer addresses, which kernels with few registers need too.
   static constexpr int kClasses = kOdd || kHasFewRegisters ? 2 : 1;
   static_assert(2 * kElementBytes == sizeof(u32), "a word has two elements");
 

@@ -24,8 +24,8 @@ std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& 
 /// it.
 bool keeps_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count);
 
-/// True if `launch` of `config` obeys what `problem` demands of its sums and of its SMs. The rules for plans,
-/// candidates and records are this one.
+/// True if `launch` of `config` keeps the order of sums and the SM limit of `problem`. Plans, candidates and records
+/// all follow this rule.
 bool is_permitted(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, const RuledGpu& gpu);
 
 }  // namespace hotgemm

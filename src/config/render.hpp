@@ -14,8 +14,8 @@ namespace hotgemm {
 KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
                     const TemplateBundle& bundle);
 
-/// The unit with the kernels that fill and check data (templates/check.cuh): hotgemm_fill, hotgemm_check,
-/// hotgemm_digest; and hotgemm_pointwise, which others are timed behind.
+/// The unit with the kernels that fill and check data (templates/check.cuh): hotgemm_fill, hotgemm_check and
+/// hotgemm_digest. It also has hotgemm_pointwise, the foreign kernel that programmatic launches are timed behind.
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle);
 
 /// The unit with the kernel that repacks operands (templates/repack.cuh), which all problems share: hotgemm_repack. For

@@ -11,9 +11,9 @@ namespace hotgemm {
 /// The units that multiply and add. Each rounds its sums in its own way.
 enum class SumUnit : unsigned char {
   cuda_cores,  ///< one product after another
-  wmma,        ///< 16 products at a time, by the instruction of the same name; so are the next two
-  mma,
-  wgmma,
+  wmma,        ///< 16 products at a time, by the instruction of this name
+  mma,         ///< the same by `mma`
+  wgmma,       ///< the same by `wgmma`
 };
 
 /// The order in which a launch adds the products of an element of D. Launches with equal orders give the same bits:
@@ -24,7 +24,7 @@ struct SumSequence {
   /// The length of k-tiles where it matters: k is divided at multiples of it. On CUDA cores zeros are appended up to a
   /// multiple of it, and a zero that is added to a sum of negative zero makes it positive. 0 where it does not matter.
   int step_k = 0;
-  // Of a divided k: the tile and its warps decide which parts a warp adds before the sums of warps are added.
+  // The tile and its warps, if k is divided: they decide which parts a warp adds before the sums of warps are added.
   int block_m = 0;
   int block_n = 0;
   int consumers = 0;

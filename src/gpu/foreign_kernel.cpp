@@ -3,8 +3,8 @@
 namespace hotgemm {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{2}
-                               << 20;  // 16 for each thread of 512 blocks: all SMs have some, L2 holds it
+/// 16 bytes for each thread of 512 blocks. All SMs have some of the blocks, and L2 holds the bytes.
+constexpr std::size_t kBytes = std::size_t{2} << 20;
 
 }  // namespace
 

@@ -29,7 +29,7 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype
   const std::int64_t element = size_bytes(dtype);
   const std::int64_t ld = round_up(std::max<std::int64_t>(cols, 1) * element, align_bytes) / element;
   const std::int64_t row_bytes = ld * element;
-  // If rows are better aligned than the class says, the address is what is not.
+  // The address has the alignment of the class if the rows have a better one.
   const std::int64_t offset = align_bytes < kRowAlignment && row_bytes % (2 * align_bytes) == 0 ? align_bytes : 0;
   if (rows > kMostBytes / row_bytes) return {ld, offset, kMostBytes};
   return {ld, offset, round_up(std::max<std::int64_t>(rows, 1) * row_bytes + offset, kMatrixAlignment)};

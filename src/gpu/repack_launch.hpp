@@ -15,8 +15,8 @@ struct RepackKernel {
 /// The part of the kernel's arguments for the copy of a matrix of `shape`, stored at `from` with rows `ld` apart.
 RepackMatrix repack_matrix(const StoredShape& shape, const void* from, long long ld, unsigned long long to) noexcept;
 
-/// Enqueues the kernel on `stream`, with at most `sm_limit` blocks if that is below the number of SMs and
-/// not 0, and returns the driver's result.
+/// Enqueues the kernel on `stream` and returns the driver's result. An `sm_limit` below the number of SMs, if it is not
+/// 0, limits the number of blocks.
 CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackArgs args, bool programmatic,
                        CUstream stream, int sm_limit = 0) noexcept;
 

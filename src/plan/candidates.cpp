@@ -188,8 +188,7 @@ std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimit
   return all;
 }
 
-/// `configs` without those that do not add in the order that `problem` demands. They are configs for each launch of
-/// which that is so, or for none.
+/// The configs that add in the order that `problem` demands. All launches of a config do, or none does.
 std::vector<KernelConfig> keep_ordered(std::vector<KernelConfig> configs, const Workload& problem,
                                        const ArchLimits& arch) {
   std::erase_if(configs, [&](const KernelConfig& config) {
@@ -248,7 +247,7 @@ std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Worklo
   return launches;
 }
 
-/// The result of rasters, whether or not the launches stay within an SM limit.
+/// The result of rasters() without an SM limit.
 std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
   const LaunchConfig base = with_repacks({}, config, problem);
   const LaunchShape shape = launch_shape(config, traits_of(problem, base));

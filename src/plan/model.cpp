@@ -228,7 +228,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
          repack_us(config, asked, device);
 }
 
-/// default_launch for the same.
+/// default_launch for such a GPU.
 LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
                             int resident) {
   LaunchConfig launch = with_repacks({}, config, problem);

@@ -115,7 +115,7 @@ struct PointwiseArgs {
 
 inline constexpr unsigned kPointwiseChunkBytes = 16;
 
-/// What becomes of a number. However often, it stays finite.
+/// The number that replaces `x`. Repeated replacement keeps numbers finite.
 constexpr float pointwise_of(float x) { return 0.5f * x + 1.0f; }
 
 /// True if the `bytes` at `address` are elements of one row of the matrix.

@@ -70,7 +70,7 @@ TEST_F(WgmmaCompile, EveryAnchor) {
   RecordProperty("median_ms", static_cast<int>(median_ms()));
 }
 
-/// Of each kind in the menu, the config with the most accumulators.
+/// The config with the most accumulators of each kind in the menu.
 std::vector<WgmmaConfig> largest_of_each_kind(const GemmTraits& traits) {
   std::map<std::array<int, 7>, WgmmaConfig> largest;
   for (const WgmmaConfig& config : wgmma_menu(traits)) {
