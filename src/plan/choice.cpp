@@ -21,16 +21,16 @@ namespace {
 
 constexpr int kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
-constexpr double kMostDecline = 1.15;
+constexpr double kMostDecline = 1.15;  // of a near record's pick, from its own problem to another
 
 /// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
 /// kernel ahead. Behind a kernel that gives no early start it costs up to 0.2 µs (docs/notebook/search.md, 7).
 constexpr double kShortUs = 20;
 
-std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const Workload& problem,
-                                 const DeviceInfo& device) {
+std::vector<Choice> from_predictions(const std::vector<Prediction>& predictions, const Workload& problem,
+                                     const DeviceInfo& device) {
   std::vector<Choice> choices;
-  for (const auto& [config, us] : predict(configs, problem, device)) {
+  for (const auto& [config, us] : predictions) {
     LaunchConfig launch = default_launch(config, problem, device);
     launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs && problem.sm_limit == 0;
     choices.push_back({.config = config, .launch = launch});
@@ -38,9 +38,12 @@ std::vector<Choice> from_configs(const std::vector<KernelConfig>& configs, const
   return choices;
 }
 
-/// The time that the model expects of the best anchor; infinite if there is none.
-double least_us(const Workload& problem, const DeviceInfo& device) {
-  const std::vector<Prediction> predictions = predict(anchors(problem, arch_limits(device.arch)), problem, device);
+std::vector<Prediction> predicted_anchors(const Workload& problem, const DeviceInfo& device) {
+  return predict(anchors(problem, arch_limits(device.arch)), problem, device);
+}
+
+/// The least time of `predictions`; infinite if there are none.
+double least_us(const std::vector<Prediction>& predictions) {
   return predictions.empty() ? std::numeric_limits<double>::infinity() : predictions.front().us;
 }
 
@@ -49,18 +52,17 @@ double least_us(const Workload& problem, const DeviceInfo& device) {
 /// empty on one of them.
 bool holds_for(const TuningRecord& record, const Workload& problem, double problem_us, const DeviceInfo& device) {
   const double here = predict_us(record.config, problem, device) / problem_us;
-  const double there = predict_us(record.config, record.problem, device) / least_us(record.problem, device);
+  const double there =
+      predict_us(record.config, record.problem, device) / least_us(predicted_anchors(record.problem, device));
   return here <= kMostDecline * there;
 }
 
 /// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest
-/// record that holds.
-std::vector<Choice> from_neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
-                                    const GpuQuery& query) {
+/// record that holds. `problem_us` is the time of the best anchor.
+std::vector<Choice> from_neighbours(const Workload& problem, double problem_us, const DeviceInfo& device,
+                                    const Database& database, const GpuQuery& query) {
   std::vector<Choice> choices;
-  const std::vector<Neighbour> neighbours = database.nearest(problem, query, kNeighbours);
-  const double problem_us = neighbours.empty() ? 0 : least_us(problem, device);
-  for (const Neighbour& neighbour : neighbours) {
+  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
     const TuningRecord& record = neighbour.found.record;
     if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
@@ -135,16 +137,18 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   const int sm_count = sm_count_of(query, device);
   Workload problem = without_idle_limit(asked, sm_count);
   problem.m = class_m(asked.m);  // all problems of a class get the same answer
+  const std::vector<Prediction> predictions = predicted_anchors(problem, device);
   std::vector<Choice> choices;
   if (const auto found = find_record(asked, arch, database, query)) {
     choices.push_back({found->record.config, found->record.launch, Origin::tuned, 0});
   } else {
-    choices = from_neighbours(problem, device, database, query);
+    choices = from_neighbours(problem, least_us(predictions), device, database, query);
     if (choices.empty() && problem.order != SumOrder::any) {
-      choices = from_neighbours(in_any_order(problem), device, database, query);
+      const Workload any = in_any_order(problem);
+      choices = from_neighbours(any, least_us(predicted_anchors(any, device)), device, database, query);
     }
   }
-  for (Choice& choice : from_configs(anchors(problem, arch_limits(arch)), problem, device)) {
+  for (Choice& choice : from_predictions(predictions, problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
       choices.push_back(std::move(choice));
     }

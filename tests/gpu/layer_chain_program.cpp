@@ -6,10 +6,8 @@
 // measure. Prints all times, the ratio of the chains, and the ratio that the single times predict.
 
 #include "base/statistics.hpp"
-#include "config/render.hpp"
 #include "context_impl.hpp"
-#include "gpu/enqueue.hpp"
-#include "gpu/nvrtc.hpp"
+#include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
 #include "gpu/stream.hpp"
 #include "tune/bench.hpp"
@@ -26,51 +24,26 @@ namespace hotgemm {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{8} << 30;
-constexpr unsigned kThreads = 512;
-
-constexpr std::string_view kNegate = R"(
-#include "ptx/index.hpp"
-#include "ptx/memory.hpp"
-using namespace hotgemm;
-extern "C" __global__ void hotgemm_negate(u64 from, u64 to, u64 chunks) {
-  constexpr u32 kSigns = 0x80008000u;
-  const u64 step = static_cast<u64>(ptx::grid_size()) * 512;
-  for (u64 i = static_cast<u64>(ptx::block_index()) * 512 + ptx::thread_index(); i < chunks; i += step) {
-    const ptx::Vec4 v = ptx::ld_global_v4_b32(from + i * 16);
-    ptx::st_global_v4_b32(to + i * 16, {v.x ^ kSigns, v.y ^ kSigns, v.z ^ kSigns, v.w ^ kSigns});
-  }
-})";
-
-LoadedKernel build_negate(const Driver& driver, const std::string& arch) {
-  const TemplateBundle bundle = TemplateBundle::from_environment();
-  KernelSource source = render_check(arch, bundle);  // for its options
-  source.symbol = "hotgemm_negate";
-  source.text = kNegate;
-  return {driver, Nvrtc::get().compile(source, bundle), 0};
-}
 
 struct Product {
-  std::string name;
   std::int64_t n;
   std::int64_t k;
 };
-const Product kLayer[] = {
-    {"qkv", 6144, 4096}, {"attention out", 4096, 4096}, {"gate and up", 28672, 4096}, {"down", 4096, 14336}};
+/// Queries, keys and values; the output of attention; gate and up; down.
+constexpr Product kLayer[] = {{6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}};
 
 /// A product with its operands, and the kernel behind it.
 class Step {
  public:
-  Step(Context& context, DeviceState& state, CublasBaseline& cublas, const LoadedKernel& negate, CUstream stream,
-       const Product& product, std::int64_t m)
+  Step(Context& context, DeviceState& state, CublasBaseline& cublas, CUstream stream, const Product& product,
+       std::int64_t m)
       : context_(context),
-        driver_(Driver::get()),
-        negate_(negate),
-        sms_(static_cast<unsigned>(state.info().sm_count)),
+        check_(state.check_kernels()),
         problem_{{.m = m, .n = product.n, .k = product.k, .op_b = Op::t, .types = kBf16}},
-        pool_(driver_, problem_, state.info().l2_bytes, kMaxBytes),
-        result_(driver_, static_cast<std::size_t>(m * product.n) * 2) {
-    for (const OperandSet& set : pool_.sets()) state.check_kernels().fill_normal(problem_, set, 1, stream);
-    baseline_ = fastest_baseline(driver_, stream, pool_.sets(), problem_, cublas, {.mode = TimingMode::eager});
+        pool_(Driver::get(), problem_, state.info().l2_bytes, kMaxBytes),
+        result_bytes_(static_cast<std::size_t>(m * product.n) * 2) {
+    for (const OperandSet& set : pool_.sets()) check_.fill_normal(problem_, set, 1, stream);
+    baseline_ = fastest_baseline(Driver::get(), stream, pool_.sets(), problem_, cublas, {.mode = TimingMode::eager});
   }
 
   const Workload& problem() const { return problem_; }
@@ -79,24 +52,17 @@ class Step {
   }
   void baseline(CUstream stream, int turn) const { baseline_.launch(stream, static_cast<int>(set(turn))); }
   void pointwise(CUstream stream, int turn) const {
-    unsigned long long from = pool_.sets()[set(turn)].d, to = result_.get(), chunks = result_.bytes() / 16;
-    void* parameters[] = {&from, &to, &chunks};
-    driver_.check(
-        enqueue(driver_, negate_.function(),
-                {.blocks = 4 * sms_, .threads = kThreads, .smem_bytes = 0, .programmatic = false}, parameters, stream),
-        "negate");
+    check_.pointwise(pool_.sets()[set(turn)].d, result_bytes_, stream);
   }
 
  private:
   std::size_t set(int turn) const { return static_cast<std::size_t>(turn) % pool_.sets().size(); }
 
   Context& context_;
-  const Driver& driver_;
-  const LoadedKernel& negate_;
-  unsigned sms_;
+  const CheckKernels& check_;
   Workload problem_;
   OperandPool pool_;
-  DeviceBuffer result_;
+  std::size_t result_bytes_;
   Contender baseline_;
 };
 
@@ -130,11 +96,10 @@ int run(std::int64_t m, int passes) {
   Context context(options);
   DeviceState& state = impl_of(context).current();
   const OwnedStream stream(driver);
-  const LoadedKernel negate = build_negate(driver, state.info().arch);
   CublasBaseline cublas(driver);
   Steps steps;
   for (const Product& product : kLayer)
-    steps.push_back(std::make_unique<Step>(context, state, cublas, negate, stream.get(), product, m));
+    steps.push_back(std::make_unique<Step>(context, state, cublas, stream.get(), product, m));
 
   const std::vector<Contender> contenders = contenders_of(steps);
   const RaceResult raced = race(driver, stream.get(), contenders,
