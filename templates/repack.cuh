@@ -124,11 +124,18 @@ HOTGEMM_DEVICE void prefetch(const RepackMatrix& matrix) {
   if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(matrix.aligned_begin() + share.first, share.count);
 }
 
-HOTGEMM_DEVICE void repack(const RepackArgs& args) {
+/// The start of a kernel that may begin before the preceding one has ended.
+HOTGEMM_DEVICE void await_preceding(const RepackArgs& args) {
   if (args.prefetches != 0 && ptx::thread_index() == 0) prefetch(args.first);
   if (args.prefetches != 0 && ptx::thread_index() == kRepackLanes) prefetch(args.second);
   ptx::griddepcontrol_wait();  // what precedes may write the operands, or still read the copy of a launch before
   ptx::griddepcontrol_launch_dependents();
+}
+
+HOTGEMM_DEVICE void repack(const RepackArgs& args) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // older architectures have no such launches
+  await_preceding(args);
+#endif
   constexpr int kWarps = kRepackThreads / kRepackLanes;
   const auto warp = static_cast<u64>(ptx::thread_index() / kRepackLanes);
   const u64 part = warp * ptx::grid_size() + ptx::block_index();  // few parts use all SMs

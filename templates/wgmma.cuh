@@ -111,15 +111,21 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void run() {
     if (thread_ == 0) make_barriers();
+    // The fence in make_barriers orders the barriers before the arrival, which orders nothing by itself.
+    if constexpr (kCluster > 1) ptx::barrier_cluster_arrive_relaxed();
     if (thread_ == kWarpSize) prefetch(args_.gemm.a, args_.prefetch.a);
     if (thread_ == 2 * kWarpSize) prefetch(args_.gemm.b, args_.prefetch.b);
     ptx::griddepcontrol_launch_dependents();
-    meet();
+    if constexpr (kCluster > 1) {
+      ptx::barrier_cluster_wait();
+    } else {
+      ptx::bar_sync();
+    }
     ptx::griddepcontrol_wait();  // from here on global memory may be read and written
-    // The shuffle tells the compiler that the value is the same in all lanes, so that descriptors are computed once per
-    // warp.
-    const auto warpgroup =
-        static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpgroupThreads), 0, 31, ~0u));
+    // The shuffle tells the compiler that the value is the same in all lanes, so that it computes descriptors, and the
+    // operands of copies, once per warp.
+    const auto warp = static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u));
+    const int warpgroup = warp / (kWarpgroupThreads / kWarpSize);
     if constexpr (kConfig.one_tile) {
       consume(warpgroup);
     } else if (warpgroup < kConfig.producers()) {  // one if with both roles, or the compiler ignores setmaxnreg
@@ -127,15 +133,15 @@ class WgmmaGemm {
       if constexpr (kConfig.loaders > 0) {
         load();
       } else {
-        if (thread_ < kWarpSize && ptx::elect_sync()) produce();
+        if (warp == 0) produce();
       }
     } else {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
       consume(warpgroup - kConfig.producers());
     }
     Sink::drain();  // by all threads
-    // A block may end only when its neighbours have received all that it sends, and it has received all that they send.
-    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();
+    // A block may end only when it has received all that its neighbours send. A producer waits for that itself
+    // (await_neighbours); without one, all threads wait here.
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_wait();
   }
 
@@ -144,7 +150,7 @@ class WgmmaGemm {
       : args_(args),
         thread_(thread),
         workspace_(workspace),
-        shared_(ptx::dynamic_shared_base()),
+        shared_(ptx::shfl_sync_idx_b32(ptx::dynamic_shared_base(), 0, 31, ~0u)),
         load_a_(args, rank),
         load_b_(args, rank),
         schedule_(args.gemm, rank) {}
@@ -174,16 +180,6 @@ class WgmmaGemm {
     Sink::prefetch_maps(args_);
   }
 
-  /// Waits for all threads of the cluster, or of the block if there are no clusters.
-  static HOTGEMM_DEVICE void meet() {
-    if constexpr (kCluster > 1) {
-      ptx::barrier_cluster_arrive();
-      ptx::barrier_cluster_wait();
-    } else {
-      ptx::bar_sync();
-    }
-  }
-
   /// Waits for the end of the phase. If it does not end within seconds, ends the grid with an error, so that the GPU
   /// does not hang.
   static HOTGEMM_DEVICE void await(u32 barrier, u32 parity) {
@@ -199,31 +195,54 @@ class WgmmaGemm {
   /// Prefetches this block's share of an operand's first `bytes`. A prefetch reads no values, so it may run before the
   /// preceding kernel has written them.
   static HOTGEMM_DEVICE void prefetch(u64 operand, u32 bytes) {
+    if (bytes == 0) return;  // the division would delay the first copy
     const ByteShare share = byte_share(bytes, ptx::grid_size(), ptx::block_index());
     if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);
   }
 
   // ---- copies ----
 
+  /// Called by a whole warp, of which one thread copies. If only that thread took part, the compiler would compute the
+  /// operands of copies in registers of its own and move them, which takes longer than the copies of a small tile.
   HOTGEMM_DEVICE void produce() const {
     Cursor cursor;
     schedule_.for_each_item([&](const WorkItem& item) {
+      const Copies copies = copies_of(item);
       for (int tile = 0; tile < item.k_tiles; ++tile) {
         await_empty(cursor);
-        copy_stage(cursor.stage, item, tile);
+        if (ptx::elect_sync()) copy_stage(cursor.stage, copies, tile);
         cursor.advance();
       }
     });
+    if constexpr (kCluster > 1) await_neighbours(cursor);
   }
 
+  /// Waits until all blocks of the cluster have read the last k-tile in each stage. The arrivals that say so are the
+  /// last that the neighbours send to this block. The neighbours' copies came before, because this block's consumers
+  /// have read them.
+  HOTGEMM_DEVICE void await_neighbours(Cursor& cursor) const {
+    for (int stage = 0; stage < kStages; ++stage) {
+      await_empty(cursor);
+      cursor.advance();
+    }
+  }
+
+  /// The copies of an item's k-tiles, but for k.
+  struct Copies {
+    typename LoadA::Part a;
+    typename LoadB::Part b;
+    int first_k;
+  };
+  HOTGEMM_DEVICE Copies copies_of(const WorkItem& item) const {
+    return {load_a_.part(item.m), load_b_.part(item.n), first_k(item, 0)};
+  }
   /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
-  HOTGEMM_DEVICE void copy_stage(u32 stage, const WorkItem& item, int tile) const {
-    const u32 barrier = full(stage);
-    ptx::mbarrier_arrive_expect_tx(barrier, load_a_.bytes(item.m) + load_b_.bytes(item.n));
-    const u32 shared = shared_ + stage * kStageBytes;
-    const int k = first_k(item, tile);
-    load_a_.copy(shared, item.m, k, barrier);
-    load_b_.copy(shared + kTileA.bytes(), item.n, k, barrier);
+  HOTGEMM_DEVICE void copy_stage(u32 stage, const Copies& copies, int tile) const {
+    const u32 barrier = full(stage), shared = shared_ + stage * kStageBytes;
+    const int k = copies.first_k + tile * kConfig.block_k;
+    ptx::mbarrier_arrive_expect_tx(barrier, copies.a.bytes + copies.b.bytes);
+    load_a_.copy(shared, copies.a, k, barrier);
+    load_b_.copy(shared + kTileA.bytes(), copies.b, k, barrier);
   }
   static HOTGEMM_DEVICE int first_k(const WorkItem& item, int tile) {
     return (item.first_k_tile + tile) * kConfig.block_k;
@@ -238,12 +257,13 @@ class WgmmaGemm {
     typename LoadB::Pieces b;
     schedule_.for_each_item([&](const WorkItem& item) {
       if (item.k_tiles == 0) return;
+      const Copies copies = copies_of(item);
       load_a_.fetch(a, item.m, first_k(item, 0));
       load_b_.fetch(b, item.n, first_k(item, 0));
       for (int tile = 0; tile < item.k_tiles; ++tile) {
         await_empty(cursor);
         if constexpr (kCopies) {
-          if (thread_ < kWarpSize && ptx::elect_sync()) copy_stage(cursor.stage, item, tile);
+          if (thread_ < kWarpSize && ptx::elect_sync()) copy_stage(cursor.stage, copies, tile);
         }
         const u32 shared = shared_ + cursor.stage * kStageBytes;
         replace(load_a_, a, shared, item.m, item, tile);
@@ -323,11 +343,12 @@ class WgmmaGemm {
     const u64 first_row = kConfig.transposed ? first_b : first_a, first_column = kConfig.transposed ? first_a : first_b;
     // True in the first warp. Two measures keep the compiler from serialising the products: all lanes of the warp take
     // the same branches, and `pin` hides that the accumulators are zeros.
-    const bool copies =
+    const bool is_producer =
         kConfig.one_tile && ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u) == 0;
     if constexpr (kConfig.one_tile) pin(accumulators);
-    if (copies && ptx::elect_sync()) {
-      for (int tile = 0; tile < min_of(kStages, item.k_tiles); ++tile) copy_stage(static_cast<u32>(tile), item, tile);
+    const Copies copies = copies_of(item);
+    if (is_producer && ptx::elect_sync()) {
+      for (int tile = 0; tile < min_of(kStages, item.k_tiles); ++tile) copy_stage(static_cast<u32>(tile), copies, tile);
     }
     Cursor previous;
     for (int tile = 0; tile < item.k_tiles; ++tile) {
@@ -347,9 +368,9 @@ class WgmmaGemm {
       ptx::wgmma_wait_group<1>();
       if (tile > 0 && is_given_back(item, tile - 1)) {
         release(previous.stage);
-        if (copies) {
+        if (is_producer) {
           await(empty(previous.stage), previous.parity);
-          if (ptx::elect_sync()) copy_stage(previous.stage, item, tile - 1 + kStages);
+          if (ptx::elect_sync()) copy_stage(previous.stage, copies, tile - 1 + kStages);
         }
       }
       previous = cursor;

@@ -2,10 +2,10 @@
 
 // The loads of family `wgmma`, which bring the tiles of an operand into the stages.
 //
-// A load is a class with the members of TensorLoad. The pipeline calls `bytes` and `copy` from one thread, which does
-// nothing for an operand that threads load (wgmma_thread_load.cuh). It calls `fetch`, `exchange` and `store` from all
-// threads of the loaders, which does nothing for an operand that the copy engine loads. The pipeline itself knows only
-// the tile of an operand.
+// A load is a class with the members of TensorLoad. The pipeline calls `part` once for each item. It calls `copy` for
+// each k-tile, from one thread; that does nothing for an operand that threads load (wgmma_thread_load.cuh). It calls
+// `fetch`, `exchange` and `store` from all threads of the loaders; they do nothing for an operand that the copy engine
+// loads. The pipeline itself knows only the tile of an operand.
 
 #include "ptx/bulk_copy.hpp"
 #include "shared/wgmma_config.hpp"
@@ -35,22 +35,25 @@ class TensorLoad {
     if (kTile.k_major && extent % kRows != 0) ptx::prefetch_tensormap(rest);
   }
 
-  /// The bytes that arrive for the tile at `outer`, from all blocks that share it. The copy engine takes longer for a
-  /// row outside the matrix than for a row inside. In a k-major tile such rows are left out: the old values in their
-  /// place only change rows or columns that are not part of D. In another tile the rows run along k, and those outside
-  /// the matrix must be zeros.
-  HOTGEMM_DEVICE u32 bytes(int outer) const {
-    if constexpr (!kTile.k_major) return kTile.bytes();
-    const int rows = min_of(extent() - outer, kTile.rows());
-    return static_cast<u32>(max_of(rows, 0) * kTile.slabs() * kTile.swizzle_bytes);
+  /// This block's part of the tiles of an item, the same for all of their k.
+  struct Part {
+    int outer;  ///< where the tiles begin along m (or n)
+    int row;    ///< the part's first row in them
+    int left;   ///< rows of the matrix from there on, if rows run along m (or n)
+    u32 bytes;  ///< of a whole tile that arrive, from all blocks that share it
+  };
+  /// The copy engine takes longer for a row outside the matrix than for a row inside. In a k-major tile such rows are
+  /// left out: the old values in their place only change rows or columns that are not part of D. In another tile the
+  /// rows run along k, and those outside the matrix must be zeros.
+  HOTGEMM_DEVICE Part part(int outer) const {
+    const int row = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows, left = extent() - outer;
+    const int rows = kTile.k_major ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
+    return {outer, row, left - row, static_cast<u32>(rows * kTile.slabs() * kTile.swizzle_bytes)};
   }
 
-  /// Copies this block's part of the tile that begins at `outer`, `k`, slab by slab, to address `shared` in the stage.
-  /// `barrier` counts the bytes.
-  HOTGEMM_DEVICE void copy(u32 shared, int outer, int k, u32 barrier) const {
+  /// Copies the part of the tile at `k`, slab by slab, to address `shared` in the stage. `barrier` counts the bytes.
+  HOTGEMM_DEVICE void copy(u32 shared, const Part& part, int k, u32 barrier) const {
     const TensorMap &whole = this->whole(), &rest = this->rest();
-    const int extent = this->extent();
-    const int first = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows;
     // With full unrolling, the few registers of the producer would spill. [[maybe_unused]]: host compilers ignore the
     // pragma.
     [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;
@@ -58,12 +61,12 @@ class TensorLoad {
     for (int slab = 0; slab < kTile.slabs(); ++slab) {
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
-        const int row = first + i * kRows, column = slab * kTile.slab_elements();
-        const int left = kTile.k_major ? extent - outer - row : kRows;
+        const int row = part.row + i * kRows, column = slab * kTile.slab_elements();
+        const int left = kTile.k_major ? part.left - i * kRows : kRows;
         if (left <= 0) continue;
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
-                 kTile.k_major ? k + column : outer + column, kTile.k_major ? outer + row : k + row, barrier);
+                 kTile.k_major ? k + column : part.outer + column, kTile.k_major ? part.outer + row : k + row, barrier);
       }
     }
   }

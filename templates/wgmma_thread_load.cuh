@@ -52,8 +52,11 @@ class ThreadLoad {
 
   // The copy engine has no part in it.
   HOTGEMM_DEVICE void prefetch_maps() const {}
-  HOTGEMM_DEVICE u32 bytes(int) const { return 0; }
-  HOTGEMM_DEVICE void copy(u32, int, int, u32) const {}
+  struct Part {
+    u32 bytes = 0;
+  };
+  HOTGEMM_DEVICE Part part(int) const { return {}; }
+  HOTGEMM_DEVICE void copy(u32, const Part&, int, u32) const {}
 
   /// Loads this lane's pieces of the tile that begins at `outer`, `k`.
   HOTGEMM_DEVICE void fetch(Pieces& pieces, int outer, int k) const {

@@ -70,6 +70,7 @@ Cluster::Cluster(Grid& grid, std::uint32_t first_block) : grid_(grid), barrier_(
     Block& block = blocks_.emplace_back(*this, grid, first_block + i);
     for (Thread& thread : block.threads()) {
       thread.view = nothing_seen_;
+      thread.known_barriers = nothing_seen_.seen;
       thread.fiber.start(grid.stacks, run_thread, &thread);
       wake(thread);
     }

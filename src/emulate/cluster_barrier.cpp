@@ -13,8 +13,13 @@ void ClusterBarrier::arrive(Thread& thread, Instruction instruction) {
     return;
   }
   ++thread.cluster_arrivals;
-  const bool is_relaxed = instruction == Instruction::barrier_cluster_arrive_relaxed;
-  arrivals_.push_back(is_relaxed ? Arrival{thread.block->cluster().nothing_seen(), thread.id, 0} : thread.arrive());
+  if (instruction == Instruction::barrier_cluster_arrive_relaxed) {
+    View barriers = thread.block->cluster().nothing_seen();
+    barriers.seen = thread.known_barriers;
+    arrivals_.push_back({barriers, thread.id, 0});
+  } else {
+    arrivals_.push_back(thread.arrive());
+  }
   --missing_;
   end_phase_if_complete(thread);
 }

@@ -12,7 +12,8 @@ class ClusterBarrier {
  public:
   explicit ClusterBarrier(std::size_t threads) : living_(threads), missing_(threads) {}
 
-  /// barrier.cluster.arrive, or the relaxed form, which does not tell other threads what this thread has seen.
+  /// barrier.cluster.arrive, or the relaxed form, which tells other threads only of the mbarriers that this thread has
+  /// fenced.
   void arrive(Thread& thread, Instruction instruction);
   /// Suspends the thread until all threads have arrived.
   void wait(Thread& thread);

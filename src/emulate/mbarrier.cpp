@@ -20,6 +20,7 @@ Mbarrier::Mbarrier(Thread& maker, std::uint32_t address, std::uint32_t arrivals)
     : block_(*maker.block),
       address_(address),
       agent_(block_.cluster().add_agent(fmt::format("mbarrier {:#x} of block {}", address, block_.index()))),
+      init_agent_(block_.cluster().add_agent(fmt::format("fence of mbarrier {:#x}", address))),
       made_(maker.access(Instruction::mbarrier_init)),
       expected_(arrivals),
       pending_(arrivals),
@@ -79,6 +80,15 @@ void fence_made_mbarriers(Thread& thread) {
   }
 }
 
+void release_made_mbarriers(Thread& thread) {
+  for (auto& [_, barrier] : thread.block->mbarriers()) {
+    const Access fence = barrier.init_fence();
+    if (barrier.made().thread == thread.id) {
+      thread.known_barriers = advanced(*thread.known_barriers, fence.thread, fence.epoch);
+    }
+  }
+}
+
 Mbarrier* find_mbarrier(Thread& thread, Instruction instruction, Block& block, std::uint32_t address) {
   const auto found = block.mbarriers().find(address);
   if (found == block.mbarriers().end()) {
@@ -88,7 +98,7 @@ Mbarrier* find_mbarrier(Thread& thread, Instruction instruction, Block& block, s
   }
   Mbarrier& barrier = found->second;
   const Access writer = block.shared().writer_of(address);
-  if (!thread.has_seen(barrier.made())) {
+  if (!thread.has_seen(barrier.made()) && !thread.has_seen(barrier.init_fence())) {
     report(thread, {.hazard = Hazard::conflict,
                     .instruction = instruction,
                     .place = "shared",

@@ -19,6 +19,8 @@ class Mbarrier {
   const Access& made() const { return made_; }
   bool is_fenced() const { return is_fenced_; }
   void fence() { is_fenced_ = true; }
+  /// The fence that makes the initialisation known to whoever waits for a later arrival, relaxed ones included.
+  Access init_fence() const { return {1, init_agent_, Instruction::fence_mbarrier_init}; }
 
   /// The access of the agent for a copy that completes now.
   Access landing(Instruction instruction) const { return {phase_ + 1, agent_, instruction}; }
@@ -38,7 +40,7 @@ class Mbarrier {
 
   Block& block_;
   std::uint32_t address_;
-  std::uint16_t agent_;
+  std::uint16_t agent_, init_agent_;
   Access made_;
   bool is_fenced_ = false;            // true if the async proxy sees the initialisation
   std::uint32_t expected_, pending_;  // arrivals of a phase
@@ -56,6 +58,8 @@ void mbarrier_init(std::uint32_t address, std::uint32_t arrivals);
 /// Part of fence.mbarrier_init and fence.proxy.async: from now on copies may count at the barriers of the block whose
 /// initialisation `thread` has seen.
 void fence_made_mbarriers(Thread& thread);
+/// The other part of fence.mbarrier_init: later arrivals of `thread` make known the barriers that it has initialised.
+void release_made_mbarriers(Thread& thread);
 void mbarrier_arrive(Instruction instruction, std::uint32_t address, std::uint32_t expected_bytes);
 /// mbarrier.try_wait.parity without a time limit: suspends the thread until the phase of `parity` has ended.
 void mbarrier_await(std::uint32_t address, std::uint32_t parity);

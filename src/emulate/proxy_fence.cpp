@@ -16,6 +16,7 @@ void fence_mbarrier_init() {
   Thread& thread = this_thread();
   count(thread, Instruction::fence_mbarrier_init);
   fence_made_mbarriers(thread);
+  release_made_mbarriers(thread);
 }
 
 }  // namespace hotgemm::emulate

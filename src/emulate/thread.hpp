@@ -27,6 +27,7 @@ struct Thread {
   Instruction waits_in = Instruction::none;  ///< the instruction in which it is suspended
 
   View view;
+  ClockPtr known_barriers;  ///< mbarriers that this thread has initialised and fenced
   std::uint32_t epoch = 1;
   CopyQueue copies;
   std::shared_ptr<BulkStores> bulk_stores;  ///< set at the first bulk store

@@ -16,30 +16,30 @@ namespace {
 // the figures come from.
 constexpr double kSustained = 0.85;  // share of the nominal tensor-core rate that the power limit leaves on random data
 constexpr double kSharedBytes = 128;
-constexpr double kWriteShare = 0.5;      // cost of a byte that a copy writes to shared memory, relative to a byte read
-constexpr double kCopyBytes = 78;        // rate of the copy engine
-constexpr double kRowCycles = 1.05;      // least time for a row of a box
-constexpr double kLineCycles = 1;        // extra time for a row that crosses into another line
-constexpr double kSectorCycles = 1;      // extra time for a row that begins inside a sector
-constexpr double kL2TotalBytes = 9000;   // for all SMs together: L2 merges requests of neighbours for the same data
-constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data, from DRAM
-constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
-constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-constexpr double kOneTileCycles = 270;   // least time for a k-tile if the multiplying warps also copy
-constexpr double kOddLoads = 5.3;        // cycles of the load-store units for 128 bytes of odd rows that threads move
-constexpr double kEvenLoads = 3.9;       // the same for rows at multiples of 4 bytes
-constexpr double kThreadCycles = 700;    // from the loads of a k-tile by threads to its stores
-constexpr double kUnboundShare = 0.02;   // share of all units' time added to the slowest unit's: contention, power
-constexpr double kBlockCycles = 300;     // start of a block, in addition to its first copies
-constexpr double kPersistentCycles = 500;  // the same for a block with a producer
-constexpr double kTurnoverCycles = 1500;   // from the end of a block to the start of the next one on its SM
-constexpr double kTileCycles = 300;        // from one tile to the next, until all consumers have changed over
-constexpr double kClusterSaves = 0.5;      // share of the bytes copied for a neighbour too that the engine and L2 save
-constexpr double kClusterCycles = 600;     // blocks of a cluster wait for each other at their start
-constexpr double kClusterShare = 0.02;     // pipelines of the blocks of a cluster wait for each other
-constexpr double kStoreBytes = 64;         // rate of storing D and loading C, by two warpgroups
-constexpr double kEpilogueCycles = 100;    // from the last product to the first store
-constexpr double kExchangeCycles = 150;    // the same, in addition, if the warps of a consumer exchange elements
+constexpr double kWriteShare = 0.5;       // cost of a byte that a copy writes to shared memory, relative to a byte read
+constexpr double kCopyBytes = 78;         // rate of the copy engine
+constexpr double kRowCycles = 1.05;       // least time for a row of a box
+constexpr double kLineCycles = 1;         // extra time for a row that crosses into another line
+constexpr double kSectorCycles = 1;       // extra time for a row that begins inside a sector
+constexpr double kL2TotalBytes = 9000;    // for all SMs together: L2 merges requests of neighbours for the same data
+constexpr double kLatencyCycles = 1200;   // from the issue of a copy to its data, from DRAM
+constexpr double kHeldStages = 0.8;       // stages that are being read, so that no copy into them is in flight
+constexpr double kWaitCycles = 10;        // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+constexpr double kOneTileCycles = 270;    // least time for a k-tile if the multiplying warps also copy
+constexpr double kOddLoads = 5.3;         // cycles of the load-store units for 128 bytes of odd rows that threads move
+constexpr double kEvenLoads = 3.9;        // the same for rows at multiples of 4 bytes
+constexpr double kThreadCycles = 700;     // from the loads of a k-tile by threads to its stores
+constexpr double kUnboundShare = 0.02;    // share of all units' time added to the slowest unit's: contention, power
+constexpr double kBlockCycles = 300;      // start of a block, in addition to its first copies
+constexpr double kLoaderCycles = 500;     // the same for a block whose threads load
+constexpr double kTurnoverCycles = 1500;  // from the end of a block to the start of the next one on its SM
+constexpr double kTileCycles = 300;       // from one tile to the next, until all consumers have changed over
+constexpr double kClusterSaves = 0.5;     // share of the bytes copied for a neighbour too that the engine and L2 save
+constexpr double kClusterCycles = 600;    // blocks of a cluster wait for each other at their start
+constexpr double kClusterShare = 0.02;    // pipelines of the blocks of a cluster wait for each other
+constexpr double kStoreBytes = 64;        // rate of storing D and loading C, by two warpgroups
+constexpr double kEpilogueCycles = 100;   // from the last product to the first store
+constexpr double kExchangeCycles = 150;   // the same, in addition, if the warps of a consumer exchange elements
 
 // The sum of the parts of a divided k (templates/wgmma_split.cuh).
 constexpr double kSlotBytes = 24;         // rate of writing a slot, and of reading as much
@@ -146,7 +146,8 @@ double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const Dev
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
   const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles);
-  const double start = (c.one_tile ? kBlockCycles : kPersistentCycles) + (c.cluster() > 1 ? kClusterCycles : 0);
+  const double block = c.loaders > 0 ? kLoaderCycles : kBlockCycles;
+  const double start = block + (c.cluster() > 1 ? kClusterCycles : 0);
   double cycles = 0;
   const double epilogue = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers()) / waves.concurrent;
   if (c.ping_pong) {

@@ -221,6 +221,25 @@ TEST_F(Clusters, BarriersAreMadeBeforeOthersArrive) {
       kPair);
 }
 
+TEST_F(Clusters, AFenceMakesBarriersKnownToARelaxedMeeting) {
+  const auto kernel = [](int fencer) {
+    return [=] {
+      if (thread_index() == 0) ptx::mbarrier_init(kBarrier, 1);
+      bar_sync();
+      if (thread_index() == fencer) ptx::fence_mbarrier_init();
+      ptx::barrier_cluster_arrive_relaxed();
+      ptx::barrier_cluster_wait();
+      if (thread_index() == 0) {
+        ptx::mbarrier_arrive_cluster(ptx::mapa(kBarrier, ptx::cluster_ctarank() ^ 1));
+        await(kBarrier, 0);
+      }
+    };
+  };
+  expect_good(kernel(0), kPair);
+  expect_found(Hazard::conflict, Instruction::mbarrier_arrive_cluster, kernel(-1), kPair);
+  expect_found(Hazard::conflict, Instruction::mbarrier_arrive_cluster, kernel(1), kPair);  // another thread's fence
+}
+
 TEST_F(Clusters, LocalInstructionsTakeLocalAddresses) {
   expect_found(
       Hazard::bad_operand, Instruction::mbarrier_arrive,

@@ -150,10 +150,13 @@ MUTANTS = {
     "wgmma_stage_released_a_step_early": (
         "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
     "wgmma_wrong_number_of_bytes": (
-        "wgmma.cuh", " + load_b_.bytes(item.n));", ");"),
+        "wgmma.cuh", "copies.a.bytes + copies.b.bytes", "copies.a.bytes"),
+    "wgmma_whole_warp_copies": (
+        "wgmma.cuh", "if (ptx::elect_sync()) copy_stage(cursor.stage, copies, tile);\n        cursor",
+        "copy_stage(cursor.stage, copies, tile);\n        cursor"),
     "wgmma_last_rows_by_whole_boxes": ("wgmma_load.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
     "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
-    "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(rows, 0) *", "rows *"),
+    "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(min_of(left, kTile.rows()), 0)", "min_of(left, kTile.rows())"),
     "wgmma_prefetches_a_map_that_is_not_there": (
         "wgmma_load.cuh", "if (kTile.k_major && extent % kRows != 0)", "if (kTile.k_major)"),
     "wgmma_first_consumer_frees_a_stage": (
@@ -161,7 +164,9 @@ MUTANTS = {
         "ptx::mbarrier_init(empty(stage), kCluster);"),
     "wgmma_no_fence_of_barriers": ("wgmma.cuh", "    ptx::fence_mbarrier_init();\n", ""),
     "wgmma_no_meeting_at_start": (
-        "wgmma.cuh", "    meet();\n    ptx::griddepcontrol_wait();", "    ptx::griddepcontrol_wait();"),
+        "wgmma.cuh", "      ptx::bar_sync();\n", ""),
+    "wgmma_cluster_does_not_meet_at_start": (
+        "wgmma.cuh", "      ptx::barrier_cluster_wait();\n    } else", "    } else"),
     "wgmma_producer_does_not_await_kernel_ahead": (
         "wgmma.cuh", "    ptx::griddepcontrol_wait();  //",
         "    if (thread_ >= kWarpgroupThreads) ptx::griddepcontrol_wait();  //"),
@@ -188,10 +193,10 @@ MUTANTS = {
         "shared/wgmma_config.hpp", "return split_n ? consumer * consumer_n() : 0;", "return split_n ? consumer * 8 : 0;"),
     # ---- family wgmma: clusters ----
     "wgmma_mask_without_first_block": ("wgmma_load.cuh", "(1 << kSharers) - 1", "(1 << kSharers) - 2"),
-    "wgmma_both_blocks_copy_the_same_part": ("wgmma_load.cuh", "static_cast<int>(rank_) * kBoxes * kRows;", "0;"),
+    "wgmma_both_blocks_copy_the_same_part": ("wgmma_load.cuh", "static_cast<int>(rank_) * kBoxes * kRows,", "0,"),
     "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster)", "if (block < 1)"),
-    "wgmma_no_meeting_at_end": (
-        "wgmma.cuh", "    if constexpr (kCluster > 1 && !kConfig.one_tile) meet();\n", ""),
+    "wgmma_producer_does_not_await_neighbours": (
+        "wgmma.cuh", "    if constexpr (kCluster > 1) await_neighbours(cursor);\n", ""),
     "wgmma_prefetches_beyond_operand": (
         "shared/byte_share.hpp", "left < share ? left : share};", "share};"),
     "wgmma_arrives_at_block_that_may_have_ended": (

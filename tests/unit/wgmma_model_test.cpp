@@ -112,9 +112,10 @@ TEST(WgmmaModel, PingPongHidesTheEpilogueWhereKIsShort) {
   EXPECT_GT(long_gain, 0.97);
 }
 
-TEST(WgmmaModel, APersistentBlockPaysFromTheThirdTileOn) {
+TEST(WgmmaModel, APersistentBlockPaysFromTheSecondTileOn) {
   const std::int64_t sms = h200().sm_count;
-  EXPECT_LT(us(kOneTile, sized(sms * 128, 128, 1024)), us(kCooperative, sized(sms * 128, 128, 1024)));
+  const double alone = us(kCooperative, sized(sms * 128, 128, 1024));
+  EXPECT_NEAR(us(kOneTile, sized(sms * 128, 128, 1024)), alone, 0.01 * alone);
   EXPECT_GT(us(kOneTile, sized(4 * sms * 128, 128, 1024)), us(kCooperative, sized(4 * sms * 128, 128, 1024)));
 }
 
@@ -123,7 +124,7 @@ TEST(WgmmaModel, AProducerPaysWhereManyKTilesAreSmall) {
   WgmmaConfig fed = alone;
   fed.one_tile = false;
   EXPECT_LT(us(fed, sized(64, 1280, 8192)), us(alone, sized(64, 1280, 8192)));
-  EXPECT_GT(us(fed, sized(64, 1280, 256)), us(alone, sized(64, 1280, 256)));
+  EXPECT_NEAR(us(fed, sized(64, 1280, 256)), us(alone, sized(64, 1280, 256)), 0.01);  // both start equally soon
 }
 
 TEST(WgmmaModel, NarrowInstructionsAreSlow) {
