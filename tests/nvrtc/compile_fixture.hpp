@@ -70,6 +70,7 @@ struct MatrixCase {
   std::string arch;
   int threads = 0;
   int blocks_per_sm = 1;  ///< number of blocks that must be resident together
+  std::string kind{};     ///< see SampledKernel
 };
 
 inline MatrixCase gemm_case(const KernelConfig& config, const GemmTraits& traits, const std::string& arch,
@@ -98,10 +99,13 @@ class CompileMatrix : public NvrtcTest {
   }
 
   /// The cases that this run compiles; see sample_kernels.
-  static std::vector<MatrixCase> sample(const std::vector<MatrixCase>& cases) {
-    const SampleOptions options = SampleOptions::from_environment();
+  static std::vector<MatrixCase> sample(const std::vector<MatrixCase>& cases, const SampleShare& share = {}) {
+    SampleOptions options = SampleOptions::from_environment();
+    options.share = share;
     std::vector<SampledKernel> kernels;
-    for (const MatrixCase& one : cases) kernels.push_back({one.source.symbol, one.arch});
+    for (const MatrixCase& one : cases) {
+      kernels.push_back({one.source.symbol, one.arch, one.kind});
+    }
     std::vector<MatrixCase> sample;
     for (const std::size_t i : sample_kernels(kernels, options)) sample.push_back(cases[i]);
     std::cout << sample.size() << " of " << cases.size() << " kernels; HOTGEMM_TEST_SEED=" << options.seed
@@ -109,8 +113,8 @@ class CompileMatrix : public NvrtcTest {
     return sample;
   }
 
-  void compile(const std::vector<MatrixCase>& all) {
-    const std::vector<MatrixCase> cases = sample(all);
+  void compile(const std::vector<MatrixCase>& all, const SampleShare& share = {}) {
+    const std::vector<MatrixCase> cases = sample(all, share);
     std::vector<KernelSource> sources;
     for (const MatrixCase& one : cases) sources.push_back(one.source);
     const auto results = builder_->build_all(sources, default_compile_jobs());

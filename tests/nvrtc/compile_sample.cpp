@@ -1,6 +1,7 @@
 #include "nvrtc/compile_sample.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
@@ -8,6 +9,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -53,21 +55,22 @@ std::vector<std::size_t> sample_kernels(const std::vector<SampledKernel>& kernel
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
 
   const std::set<std::string> changed = changed_families(options.changed);
+  const auto is_changed = [&](std::size_t i) { return changed.contains(family_of_symbol(kernels[i].symbol)); };
+  const auto of_changed = std::stable_partition(order.begin(), order.end(), is_changed);
   std::set<std::size_t> chosen;
   std::set<std::string> archs;
-  const auto choose = [&](std::size_t i) {
-    chosen.insert(i);
-    archs.insert(kernels[i].arch);
-  };
+  std::set<std::pair<std::string, std::string>> kinds;
   for (const std::size_t i : order) {
-    const bool is_golden = std::filesystem::exists(HOTGEMM_SOURCE_DIR "/tests/golden/" + kernels[i].symbol + ".cu");
-    if (is_golden || changed.contains(family_of_symbol(kernels[i].symbol))) choose(i);
+    const SampledKernel& kernel = kernels[i];
+    const bool is_golden = std::filesystem::exists(HOTGEMM_SOURCE_DIR "/tests/golden/" + kernel.symbol + ".cu");
+    const bool is_new_arch = archs.insert(kernel.arch).second;
+    const bool is_new_kind = kinds.emplace(family_of_symbol(kernel.symbol), kernel.kind).second;
+    if (is_golden || is_new_arch || is_new_kind) chosen.insert(i);
   }
-  for (const std::size_t i : order) {
-    if (!archs.contains(kernels[i].arch)) choose(i);
-  }
-  const std::size_t count = std::min(kernels.size(), std::max<std::size_t>(12, (kernels.size() + 2) / 3));
-  for (std::size_t i = 0; i < order.size() && chosen.size() < count; ++i) choose(order[i]);
+  const double share = of_changed == order.begin() ? options.share.usual : options.share.changed;
+  const auto count = static_cast<std::size_t>(std::ceil(share * static_cast<double>(kernels.size())));
+  const std::size_t most = std::min(kernels.size(), std::max<std::size_t>(12, count));
+  for (std::size_t i = 0; i < order.size() && chosen.size() < most; ++i) chosen.insert(order[i]);
   return {chosen.begin(), chosen.end()};
 }
 

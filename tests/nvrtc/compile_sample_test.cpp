@@ -53,13 +53,38 @@ TEST(CompileSample, HasGoldenKernelsAndEveryArchitecture) {
   }
 }
 
-TEST(CompileSample, HasAllOfAFamilyWhoseTemplateChanged) {
+TEST(CompileSample, HasMoreOfAFamilyWhoseTemplateChanged) {
   for (const char* changed : {"wgmma.cuh", "shared/gemm_types.hpp shared/wgmma_config.hpp"}) {
     std::size_t count = 0;
-    for (const std::size_t i : sample_kernels(kernels(), {.changed = changed})) {
-      count += kernels()[i].symbol.starts_with("hotgemm_wgmma") ? 1 : 0;
+    const auto sample = sample_kernels(kernels(), {.changed = changed});
+    for (const std::size_t i : sample) count += kernels()[i].symbol.starts_with("hotgemm_wgmma") ? 1 : 0;
+    EXPECT_EQ(sample.size(), 48U) << changed;
+    EXPECT_GE(count, 36U) << changed;
+  }
+}
+
+TEST(CompileSample, OfAChangedFamilyIsBoundedAndItsSeedsReachEveryKernel) {
+  std::vector<SampledKernel> all;
+  for (int i = 0; i < 100; ++i) all.push_back({"hotgemm_wgmma_m" + std::to_string(i), "sm_90a"});
+  std::set<std::size_t> reached;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const auto sample = sample_kernels(all, {.seed = seed, .changed = "wgmma.cuh"});
+    EXPECT_EQ(sample.size(), 40U);
+    reached.insert(sample.begin(), sample.end());
+  }
+  EXPECT_EQ(reached.size(), all.size());
+}
+
+TEST(CompileSample, HasEveryKindOfEveryFamily) {
+  std::vector<SampledKernel> all = kernels();
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].kind = std::to_string(i / 3 % 8);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (const char* changed : {"", "wgmma.cuh"}) {
+      std::set<std::string> kinds;
+      const SampleOptions options{.seed = seed, .changed = changed, .share = {.usual = 0.1, .changed = 0.1}};
+      for (const std::size_t i : sample_kernels(all, options)) kinds.insert(all[i].symbol.substr(0, 12) + all[i].kind);
+      EXPECT_EQ(kinds.size(), 24U) << seed;
     }
-    EXPECT_EQ(count, 40U) << changed;
   }
 }
 

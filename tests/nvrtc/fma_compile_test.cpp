@@ -35,6 +35,7 @@ TEST_F(FmaCompile, AnchorsOnEveryArch) {
       config.access = std::min(traits.vec_a, 4);
       if (!is_legal(config, traits, arch_limits(arch)) || (turn + ++legal) % 2 != 0) continue;
       cases.push_back(gemm_case(config, traits, arch, bundle_));
+      cases.back().kind = to_string(KernelConfig(anchor));
     }
   }
   ASSERT_GE(cases.size(), 2 * known_archs().size());

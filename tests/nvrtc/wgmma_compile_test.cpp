@@ -17,6 +17,15 @@
 namespace hotgemm {
 namespace {
 
+/// The fields that determine how registers are divided.
+std::array<int, 7> kind_of(const WgmmaConfig& c) {
+  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm, c.transposed, c.loaders};
+}
+
+/// The largest kernels take the longest to compile: each run has some of each kind, and the seeds of a few commits
+/// reach all of them.
+constexpr SampleShare kShareOfLargest{.usual = 0.15, .changed = 0.25};
+
 class WgmmaCompile : public CompileMatrix {
  protected:
   WgmmaCompile() {
@@ -28,7 +37,9 @@ class WgmmaCompile : public CompileMatrix {
   }
 
   MatrixCase wgmma_case(const WgmmaConfig& config, const GemmTraits& traits) {
-    return gemm_case(config, traits, "sm_90a", bundle_);
+    MatrixCase one = gemm_case(config, traits, "sm_90a", bundle_);
+    for (const int field : kind_of(config)) one.kind += std::to_string(field) + " ";
+    return one;
   }
 };
 
@@ -46,11 +57,6 @@ GemmTraits ragged_traits_in_turn(std::size_t turn, bool reads_c) {
   return traits;
 }
 
-/// The fields that determine how registers are divided.
-std::array<int, 7> kind_of(const WgmmaConfig& c) {
-  return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm, c.transposed, c.loaders};
-}
-
 TEST_F(WgmmaCompile, EveryAnchor) {
   std::vector<MatrixCase> cases;
   std::size_t turn = 0;
@@ -61,12 +67,14 @@ TEST_F(WgmmaCompile, EveryAnchor) {
           anchor.loaders > 0 ? ragged_traits_in_turn(turn, reads_c) : traits_in_turn(turn, reads_c);
       ++turn;
       if (anchor.loaders > 0 && !is_legal(anchor, traits, arch_limits("sm_90a"))) continue;  // too many registers
-      if (anchor.split_k && traits.accumulator != DType::f32) continue;  // such sums are not divided
+      // ptxas would serialize the products of these.
+      if ((anchor.split_k || anchor.one_tile) && traits.accumulator != DType::f32) continue;
       ASSERT_TRUE(is_legal(anchor, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(anchor));
       cases.push_back(wgmma_case(anchor, traits));
+      cases.back().kind = to_string(KernelConfig(anchor));
     }
   }
-  compile(cases);
+  compile(cases, kShareOfLargest);  // each anchor in one layout at least
   RecordProperty("median_ms", static_cast<int>(median_ms()));
 }
 
@@ -92,7 +100,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
       for (const WgmmaConfig& config : largest) cases.push_back(wgmma_case(config, traits));
     }
   }
-  compile(cases);
+  compile(cases, kShareOfLargest);
 }
 
 TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
@@ -106,7 +114,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
       for (const WgmmaConfig& config : largest) cases.push_back(wgmma_case(config, traits));
     }
   }
-  compile(cases);
+  compile(cases, kShareOfLargest);
 }
 
 TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
@@ -136,7 +144,7 @@ TEST_F(WgmmaCompile, TheMostRegistersOfThreadsThatLoad) {
     ASSERT_GE(fullest.size(), 6U);
     for (const auto& [kind, config] : fullest) cases.push_back(wgmma_case(config, traits));
   }
-  compile(cases);
+  compile(cases, kShareOfLargest);
 }
 
 TEST_F(WgmmaCompile, ProductsThatAreSerializedAreReported) {

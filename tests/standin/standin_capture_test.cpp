@@ -8,8 +8,8 @@
 namespace hotgemm::standin {
 namespace {
 
-constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-                                          CU_STREAM_CAPTURE_MODE_RELAXED};
+constexpr CUstreamCaptureMode kCaptureModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                                 CU_STREAM_CAPTURE_MODE_RELAXED};
 
 class StandinCaptureTest : public StandinTest {
  protected:
@@ -103,7 +103,7 @@ TEST_F(StandinCaptureTest, UnsafeCallsInvalidateUnlessRelaxed) {
   driver_.cuStreamCreate(&other, CU_STREAM_NON_BLOCKING);
   driver_.cuEventCreate(&outside, 0);
   driver_.cuEventRecord(outside, other);
-  for (const CUstreamCaptureMode mode : kModes) {
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Seen expected = mode == CU_STREAM_CAPTURE_MODE_RELAXED ? kGood : kUnsupported;
     EXPECT_EQ(during(mode, [&](CUstream) { return alloc(); }), expected);
     const CUdeviceptr address = allocate(16);
@@ -116,7 +116,7 @@ TEST_F(StandinCaptureTest, UnsafeCallsInvalidateUnlessRelaxed) {
 TEST_F(StandinCaptureTest, WaitingForTheCaptureItselfNeverWorks) {
   CUevent event = nullptr;
   driver_.cuEventCreate(&event, 0);
-  for (const CUstreamCaptureMode mode : kModes) {
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
     EXPECT_EQ(during(mode, [&](CUstream stream) { return driver_.cuStreamSynchronize(stream); }), kUnsupported);
     EXPECT_EQ(during(mode, [&](CUstream) { return driver_.cuCtxSynchronize(); }), kUnsupported);
     EXPECT_EQ(during(mode,
@@ -131,7 +131,7 @@ TEST_F(StandinCaptureTest, WaitingForTheCaptureItselfNeverWorks) {
 TEST_F(StandinCaptureTest, LoadingAndAsynchronousWorkAreLegal) {
   const CUdeviceptr memory = allocate(16);
   char host[16] = {};
-  for (const CUstreamCaptureMode mode : kModes) {
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
     EXPECT_EQ(during(mode,
                      [&](CUstream) {
                        CUmodule module = nullptr;
@@ -157,7 +157,7 @@ TEST_F(StandinCaptureTest, TheLegacyStreamConflictsWithBlockingStreams) {
   const auto copy = [&](CUstream) { return driver_.cuMemcpyHtoD(memory, &status, 4); };
   const auto fill = [&](CUstream) { return driver_.cuMemsetD8Async(memory, 0, 4, nullptr); };
   const auto ask = [&](CUstream) { return driver_.cuStreamIsCapturing(nullptr, &status); };
-  for (const CUstreamCaptureMode mode : kModes) {
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
     EXPECT_EQ(during(mode, CU_STREAM_DEFAULT, copy), kImplicit);
     EXPECT_EQ(during(mode, CU_STREAM_DEFAULT, fill), kImplicit);
     EXPECT_EQ(during(mode, fill), kGood);

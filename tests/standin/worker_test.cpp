@@ -250,7 +250,11 @@ class Killer {
 };
 
 TEST_F(WorkerTest, AKilledWorkerChangesNoResult) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kRuns = 50;  // workers start seven times as slowly here, and dev kills at all 150 moments
+#else
   constexpr int kRuns = 150;
+#endif
   set_slow_script(rule(0, "speed:500") + rule(1, "wrong") + rule(2, "nan"));
   auto start = Clock::now();
   IsolatedMeasurer worker(worker_options());
@@ -344,7 +348,7 @@ class KilledParentTest : public WorkerTest {
 
 TEST_F(KilledParentTest, LosesNothingThatItReportedAndLeavesNobodyBehind) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr unsigned kKills = 30;  // each kill takes ten times as long here
+  constexpr unsigned kKills = 20;  // each kill takes ten times as long here
 #else
   constexpr unsigned kKills = 110;
 #endif

@@ -88,7 +88,7 @@ TEST(CompilePoolTest, AProgramThatIsNoWorkerIsSaid) {
     EXPECT_EQ(thrown.code, ErrorCode::io_error);
     EXPECT_THAT(thrown.message, testing::AllOf(HasSubstr("/bin/sh"), HasSubstr(end)));
   }
-  CompilePool garbage(script("echo this is no frame of any kind; sleep 100"), bundle());
+  CompilePool garbage(script("echo this is no frame of any kind; exec sleep 100"), bundle());
   EXPECT_THAT(failure_of(garbage).message, HasSubstr("sent an invalid answer"));
   CompilePool missing({.program = "/nowhere/hotgemm"}, bundle());
   EXPECT_THAT(failure_of(missing).message, HasSubstr("/nowhere/hotgemm"));

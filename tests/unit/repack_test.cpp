@@ -18,7 +18,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr const char* kArch = "sm_90a";
+constexpr const char* kRepackArch = "sm_90a";
 
 bool is_wgmma(const KernelConfig& config) { return family_of(config).name == "wgmma"; }
 bool reads_aligned_rows(const KernelConfig& config) { return is_wgmma(config) && !loads_by_threads(config); }
@@ -162,7 +162,7 @@ TEST(Repack, WorkspaceHoldsTheCopies) {
 TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {
   for (const char* text : {"512 512 512 nn f16 align=2", "512 512 512 tt bf16 align=8,16,16"}) {
     for (const auto& configs :
-         {candidates(workload(text), arch_limits(kArch)), anchors(workload(text), arch_limits(kArch))}) {
+         {candidates(workload(text), arch_limits(kRepackArch)), anchors(workload(text), arch_limits(kRepackArch))}) {
       EXPECT_TRUE(std::ranges::any_of(configs, reads_aligned_rows)) << text;
       EXPECT_TRUE(std::ranges::any_of(configs, loads_by_threads)) << text;
       EXPECT_FALSE(std::ranges::all_of(configs, is_wgmma)) << text;
@@ -175,14 +175,14 @@ TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {
     EXPECT_TRUE(std::ranges::none_of(candidates(workload(text), arch_limits("sm_80")), is_wgmma)) << text;
   }
   const Workload aligned = workload("512 512 512 nn f16");
-  EXPECT_EQ(candidates(aligned, arch_limits(kArch)), candidates(traits_of(aligned), arch_limits(kArch)));
+  EXPECT_EQ(candidates(aligned, arch_limits(kRepackArch)), candidates(traits_of(aligned), arch_limits(kRepackArch)));
 }
 
 TEST(Repack, ModelPrefersItForLargeProducts) {
-  const DeviceInfo device = nominal_device(kArch);
+  const DeviceInfo device = nominal_device(kRepackArch);
   for (const char* text : {"4095 4095 4095 nn f16 align=2", "1023 1023 1023 nn f16 align=2"}) {
     const Workload problem = workload(text);
-    const KernelConfig first = rank(anchors(problem, arch_limits(kArch)), problem, device).front();
+    const KernelConfig first = rank(anchors(problem, arch_limits(kRepackArch)), problem, device).front();
     EXPECT_TRUE(is_wgmma(first)) << text << ": " << to_string(first);
     Workload aligned = problem;
     aligned.hints.align_a = aligned.hints.align_b = 16;
@@ -192,16 +192,16 @@ TEST(Repack, ModelPrefersItForLargeProducts) {
 }
 
 TEST(Repack, ModelPrefersThreadsWhereLoadsAreShort) {
-  const DeviceInfo device = nominal_device(kArch);
+  const DeviceInfo device = nominal_device(kRepackArch);
   const auto first = [&](const char* text) {
-    return rank(anchors(workload(text), arch_limits(kArch)), workload(text), device).front();
+    return rank(anchors(workload(text), arch_limits(kRepackArch)), workload(text), device).front();
   };
   EXPECT_TRUE(loads_by_threads(first("2048 512 13 nn f16 align=2,16,16"))) << "the copy takes as long as the product";
   EXPECT_TRUE(reads_aligned_rows(first("4095 4095 4095 nn f16 align=2"))) << "threads load too slowly";
 }
 
 TEST(Repack, RastersAndChoicesRepack) {
-  const DeviceInfo device = nominal_device(kArch);
+  const DeviceInfo device = nominal_device(kRepackArch);
   const Workload problem = workload("4095 4095 4095 nn f16 align=16,2,16");
   const WgmmaConfig config{};
   EXPECT_TRUE(to_string(default_launch(config, problem, device)).ends_with("m_xb"));
@@ -217,7 +217,7 @@ TEST(Repack, RastersAndChoicesRepack) {
 }
 
 TEST(Repack, SearchTriesEveryWay) {
-  const DeviceInfo device = nominal_device(kArch);
+  const DeviceInfo device = nominal_device(kRepackArch);
   for (const char* text : {"2048 512 13 nn f16 align=2", "4095 4095 4095 nn f16 align=2"}) {
     const std::vector<Candidate> rows = pick_candidates(workload(text), device, 24);
     const auto repacked = std::ranges::count_if(rows, [](const Candidate& c) { return repacks(c.launch); });
@@ -231,7 +231,7 @@ TEST(Repack, SearchTriesEveryWay) {
 TEST(Repack, SearchTriesNothingThatIsNotAffordable) {
   const auto none = [](const KernelConfig&, const LaunchConfig& launch) { return !repacks(launch); };
   const Workload problem = workload("4095 4095 4095 nn f16 align=2");
-  const std::vector<Candidate> rows = pick_candidates(problem, nominal_device(kArch), 24, nullptr, {}, none);
+  const std::vector<Candidate> rows = pick_candidates(problem, nominal_device(kRepackArch), 24, nullptr, {}, none);
   EXPECT_EQ(rows.size(), 24u);
   for (const Candidate& row : rows) EXPECT_FALSE(reads_aligned_rows(row.config)) << to_string(row.config);
   EXPECT_TRUE(std::ranges::any_of(rows, [](const Candidate& row) { return loads_by_threads(row.config); }));
