@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "config/problem_enums.hpp"
 
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
@@ -29,6 +30,9 @@ ContextOptions ContextOptions::from_environment() {
     options.policy = Policy::estimate;
   } else if (tune != "missing") {
     throw Error(ErrorCode::invalid_argument, "HOTGEMM_TUNE is \"" + std::string(tune) + "\"; it is never or missing");
+  }
+  if (const char* objective = secure_getenv("HOTGEMM_OBJECTIVE"); objective != nullptr) {
+    options.objective = parse_enum<Objective>(objective, "HOTGEMM_OBJECTIVE");
   }
   if (const char* bytes = secure_getenv("HOTGEMM_WORKSPACE_BYTES"); bytes != nullptr) {
     options.workspace_bytes = parse_workspace_bytes(bytes);

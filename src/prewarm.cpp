@@ -1,3 +1,4 @@
+#include "config/prepacked.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "context_impl.hpp"
@@ -94,7 +95,8 @@ class Prewarm {
     };
     for (const Order& order : pending_) {
       add(source_of(order));
-      if (repacks(order.choices[order.at].launch)) add(render_repack(order.arch, engine_.bundle));
+      const bool copies = repacks(order.choices[order.at].launch) || is_prepacked(order.problem);
+      if (copies) add(render_repack(order.arch, engine_.bundle));
     }
     for (KernelSource& source : extra_) add(std::move(source));
     extra_.clear();

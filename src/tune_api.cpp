@@ -32,8 +32,10 @@ TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOpti
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
   }
-  const auto found = device.engine().database.find(problem, device.query());
-  if (found && !retune && found->freshness == Freshness::current) {
+  GpuQuery query = device.query();
+  query.objective = Objective::speed;  // a record for energy is no answer
+  const auto found = device.engine().database.find(problem, query);
+  if (found && !retune && found->freshness == Freshness::current && found->record.objective == Objective::speed) {
     result.was_recorded = true;
     fill_from_record(found->record, result);
   } else {

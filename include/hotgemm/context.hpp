@@ -1,7 +1,9 @@
 #pragma once
 
 #include <hotgemm/export.hpp>
+#include <hotgemm/objective.hpp>
 #include <hotgemm/plan.hpp>
+#include <hotgemm/prepacked.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -33,6 +35,9 @@ struct TuneOptions {
 struct ContextOptions {
   Policy policy = Policy::tune;
   TuneOptions tuning;
+  /// The records that are used: those of this objective, and those of the other one where it has none. Tuning within a
+  /// call, and Context::tune, are always for speed; `hotgemm tune --objective energy` makes the others.
+  Objective objective = Objective::speed;
   /// The most device memory that the library keeps for kernels' workspace, in all CUDA contexts together. A class whose
   /// best kernel needs more gets another kernel. 0: only kernels that need none.
   std::int64_t workspace_bytes = std::int64_t{1} << 30;
@@ -43,8 +48,9 @@ struct ContextOptions {
   std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
 
-  /// The defaults, changed by two variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune) and
-  /// HOTGEMM_WORKSPACE_BYTES ("512M"). Throws Error{invalid_argument} for any other value of these.
+  /// The defaults, changed by three variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune),
+  /// HOTGEMM_OBJECTIVE (speed or energy) and HOTGEMM_WORKSPACE_BYTES ("512M"). Throws Error{invalid_argument} for any
+  /// other value of these.
   HOTGEMM_API static ContextOptions from_environment();
 };
 
@@ -131,6 +137,22 @@ class Context {
   /// If k or alpha is zero, the result is beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; in
   /// that case no kernel has been enqueued, and D keeps its values. The workspace in `operands` may have been cleared.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
+
+  /// Enqueues on `stream` a copy of `operand` of `problem` into its prepacked form, for weights that many calls read.
+  ///
+  /// The operand is stored at `from`, with rows `ld` elements apart. Its copy takes prepacked_size(…).bytes at `to`:
+  /// device memory of the caller, at a multiple of 16 bytes. The calls that read the copy pass `to` and
+  /// PrepackedSize::ld, in a problem whose prepacked_a or prepacked_b is true. They may follow on the same stream at
+  /// once, and need no workspace for this operand. If the weights change, pack them again. An operand without elements
+  /// is not read.
+  ///
+  /// Launches one kernel: nothing is allocated or waited for, and the call is legal during stream capture. The first
+  /// call in a CUDA context loads the kernel. If it is not in the cache, it is compiled, or under
+  /// Policy::cached_only the call throws Error{not_prepared}. Prewarming a problem whose prepacked_a or prepacked_b is
+  /// true puts it there. Throws Error{invalid_argument, not_supported, not_prepared, …}; in that case nothing has been
+  /// enqueued.
+  HOTGEMM_API void pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld,
+                        void* to);
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns. The hints of a workload
   /// come from `describe`; `Workload(problem)` has those of packed operands. If `stream` is being captured, planning

@@ -113,8 +113,8 @@ struct Epilogue {
 /// of B and A.
 ///
 /// In the kernels of this version A, B, C and D have one type: f16, bf16 or f32. Sums are f32; sums of f16 may be f16.
-/// Every order of sums is supported, and SM limits as far as `sm_limit` says. All other values of these fields are
-/// refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, and prepacked operands of f16 and bf16. All
+/// other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -133,8 +133,8 @@ struct Problem {
   GroupKind group_kind = GroupKind::none;
   std::int64_t groups = 0;  ///< zero if and only if group_kind is none
   Epilogue epilogue;
-  bool prepacked_a = false;  ///< A (or B) is in the layout into which the library packed it
-  bool prepacked_b = false;
+  bool prepacked_a = false;  ///< A is passed in the form that Context::pack gives it, and with its leading dimension
+  bool prepacked_b = false;  ///< B, likewise
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -161,8 +161,8 @@ struct Hints {
   friend bool operator==(const Hints&, const Hints&) = default;
 };
 
-/// The hints of packed operands: each leading dimension is the length of a row as stored, addresses are multiples of 16
-/// bytes as every allocator gives them, and C is not read. hotgemm assumes these hints where no others are given.
+/// The hints of packed operands: rows as stored have no gaps, addresses are multiples of 16 bytes as every allocator
+/// gives them, C is not read, and prepacked operands are in class 16. hotgemm assumes these where no others are given.
 HOTGEMM_API Hints packed_hints(const Problem& problem);
 
 /// A problem with the hints of its operands. The library plans, tunes, records and prepares workloads.
@@ -177,7 +177,7 @@ struct Workload : Problem {
 
   /// A workload of size zero, with hints that promise nothing.
   HOTGEMM_API Workload();
-  /// Alignment classes below one element are raised to it.
+  /// Alignment classes below one element are raised to it, and those of prepacked operands to 16.
   HOTGEMM_API Workload(const Problem& problem, const Hints& known_hints);
   /// The workload of `problem` with packed operands.
   explicit Workload(const Problem& problem) : Workload(problem, packed_hints(problem)) {}
@@ -203,7 +203,7 @@ HOTGEMM_API std::int64_t class_m(std::int64_t m);
 //   group=8            "group=8,masked", "group=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
 //                      bias:row, aux, relu, gelu, gelu_erf, silu, gated, residual, amax, scale_d
-//   prepacked=b        "a", "b", "ab"
+//   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found
 //   beta=1             C is read

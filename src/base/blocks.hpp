@@ -92,7 +92,7 @@ constexpr BlockLengths choice_lengths(double time_constant_s = kClockTimeConstan
   return {.settle_s = 3 * time_constant_s};
 }
 
-/// How a final over blocks spends its time: each contender has a block, then the leaders have a block each again.
+/// The blocks of a final: each contender has one, then each leader has another one.
 struct BlockFinal {
   std::size_t contenders = 0;
   std::size_t leaders = 0;

@@ -39,8 +39,6 @@ ClassKey class_key(const Workload& w) noexcept {
           .group_kind = w.group_kind,
           .batch_bucket = count_bucket(w.batch),
           .group_bucket = count_bucket(w.groups),
-          .prepacked_a = w.prepacked_a,
-          .prepacked_b = w.prepacked_b,
           .align_a = static_cast<std::uint8_t>(w.hints.align_a),
           .align_b = static_cast<std::uint8_t>(w.hints.align_b),
           .align_d = static_cast<std::uint8_t>(w.hints.align_d),

@@ -8,7 +8,8 @@
 
 namespace hotgemm {
 
-/// A problem class, packed for comparison: one byte for each field, except for sizes and the SM limit.
+/// A problem class, packed for comparison: one byte for each field, except for sizes and the SM limit. Whether an
+/// operand is prepacked is not in it: such an operand is read as one of alignment class 16.
 struct ClassKey {
   std::int64_t class_m = 0;
   std::int64_t n = 0;
@@ -22,14 +23,12 @@ struct ClassKey {
   GroupKind group_kind = GroupKind::none;
   std::uint8_t batch_bucket = 0;  ///< see count_bucket
   std::uint8_t group_bucket = 0;
-  bool prepacked_a = false;
-  bool prepacked_b = false;
   std::uint8_t align_a = 0;
   std::uint8_t align_b = 0;
   std::uint8_t align_d = 0;
   bool beta_is_zero = true;
   WorkspaceClass workspace = WorkspaceClass::full;
-  std::uint8_t unused = 0;
+  std::uint8_t unused[3] = {};
   std::uint16_t sm_limit = 0;
 
   friend bool operator==(const ClassKey&, const ClassKey&) = default;

@@ -1,6 +1,7 @@
 #include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
 #include "config/max_size.hpp"
+#include "config/prepacked.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -14,25 +15,27 @@ int packed_class(std::int64_t elements, DType type) {
   return 1 << std::countr_zero(bytes | 16);
 }
 
-Hints of_whole_elements(Hints hints, const Types& types) {
-  hints.align_a = std::max(hints.align_a, size_bytes(types.a));
-  hints.align_b = std::max(hints.align_b, size_bytes(types.b));
-  hints.align_d = std::max({hints.align_d, size_bytes(types.c), size_bytes(types.d)});
+/// The classes that the operands of `p` have at least.
+Hints raised(Hints hints, const Problem& p) {
+  hints.align_a = std::max(hints.align_a, p.prepacked_a ? kPrepackedAlignment : size_bytes(p.types.a));
+  hints.align_b = std::max(hints.align_b, p.prepacked_b ? kPrepackedAlignment : size_bytes(p.types.b));
+  hints.align_d = std::max({hints.align_d, size_bytes(p.types.c), size_bytes(p.types.d)});
   return hints;
 }
 
 }  // namespace
 
 Hints packed_hints(const Problem& p) {
-  return {.align_a = packed_class(p.op_a == Op::n ? p.k : p.m, p.types.a),
-          .align_b = packed_class(p.op_b == Op::n ? p.n : p.k, p.types.b),
-          .align_d = std::min(packed_class(p.n, p.types.c), packed_class(p.n, p.types.d))};
+  const Hints packed{.align_a = packed_class(p.op_a == Op::n ? p.k : p.m, p.types.a),
+                     .align_b = packed_class(p.op_b == Op::n ? p.n : p.k, p.types.b),
+                     .align_d = std::min(packed_class(p.n, p.types.c), packed_class(p.n, p.types.d))};
+  return raised(packed, p);
 }
 
 Workload::Workload() : Workload(Problem{}, Hints{}) {}
 
 Workload::Workload(const Problem& problem, const Hints& known_hints)
-    : Problem(problem), hints(of_whole_elements(known_hints, problem.types)) {}
+    : Problem(problem), hints(raised(known_hints, problem)) {}
 
 std::int64_t class_m(std::int64_t m) {
   for (const std::int64_t bucket : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128}) {

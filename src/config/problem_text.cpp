@@ -215,14 +215,19 @@ constexpr Key kKeys[] = {
     {"us", KeyOf::list, [](Value v, Line& l) { l.us = parse_us(v); }},
 };
 
-const Key& key_of(std::string_view word, std::string_view name, KeyOf last) {
+std::string key_names(KeyOf last) {
   std::string names;
   for (const Key& key : kKeys) {
-    if (key.of > last) continue;
-    if (key.name == name) return key;
-    names += (names.empty() ? "" : ", ") + std::string(key.name);
+    if (key.of <= last) names += (names.empty() ? "" : ", ") + std::string(key.name);
   }
-  bad(in_quotes(word) + " is not key=value with a key of " + names);
+  return names;
+}
+
+const Key& key_of(std::string_view word, std::string_view name, KeyOf last) {
+  for (const Key& key : kKeys) {
+    if (key.of <= last && key.name == name) return key;
+  }
+  bad(in_quotes(word) + " is not key=value with a key of " + key_names(last));
 }
 
 void parse_keys(std::span<const std::string_view> words, KeyOf last, Line& line) {
@@ -256,6 +261,10 @@ Hints hints_of(const Line& line) {
   const Problem& p = line.problem;
   Hints hints = line.alignment.value_or(packed_hints(p));
   if (line.alignment && (line.lda || line.ldb || line.ldd)) bad("align and a leading dimension cannot both be given");
+  if ((line.lda && p.prepacked_a) || (line.ldb && p.prepacked_b)) {
+    bad("a prepacked operand has the leading dimension of its form: leave out " +
+        std::string(p.prepacked_a && line.lda ? "lda" : "ldb"));
+  }
   if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
   if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
   if (line.ldd) {  // of C and D alike
@@ -357,6 +366,8 @@ Types parse_types(std::string_view text) {
   return types_of(parse_dtype(text.substr(0, star)), parse_dtype(text.substr(star + 1, arrow - star - 1)),
                   parse_dtype(text.substr(arrow + 1)));
 }
+
+std::string problem_keys() { return key_names(KeyOf::hints); }
 
 std::string to_string(const Types& types) {
   const Preset* const preset = preset_of(types);

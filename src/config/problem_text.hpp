@@ -3,6 +3,7 @@
 #include <hotgemm/problem.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -40,5 +41,8 @@ struct Shape {
 /// The grammar of include/hotgemm/problem.hpp, with two more keys: "count=12" and "us=211.5". Throws
 /// Error{invalid_argument} that names the bad word.
 Shape parse_shape(std::string_view text);
+
+/// The keys of a problem and of its hints: "c, acc, order, …".
+std::string problem_keys();
 
 }  // namespace hotgemm

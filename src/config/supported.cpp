@@ -1,5 +1,6 @@
 #include "config/supported.hpp"
 
+#include "config/prepacked.hpp"
 #include "config/problem_enums.hpp"
 #include "config/sm_limit.hpp"
 
@@ -54,8 +55,8 @@ std::string unsupported_part(const Problem& p) {
   if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
   if (p.group_kind != GroupKind::none || p.groups != 0) return "division into " + std::to_string(p.groups) + " groups";
   if (p.epilogue != Epilogue{}) return "an epilogue";
-  if (p.prepacked_a) return "prepacked A";
-  if (p.prepacked_b) return "prepacked B";
+  if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
+  if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
   return "a field of the problem";
 }
 
@@ -70,10 +71,12 @@ bool is_supported(const Problem& p) noexcept {
                       .op_b = p.op_b,
                       .types = p.types,
                       .order = p.order,
-                      .sm_limit = p.sm_limit};
+                      .sm_limit = p.sm_limit,
+                      .prepacked_a = p.prepacked_a,
+                      .prepacked_b = p.prepacked_b};
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
                           p.sm_limit >= 0 && p.sm_limit <= kMostSms;
-  return has_values && are_supported(p.types) && p == plain;
+  return has_values && are_supported(p.types) && (!is_prepacked(p) || can_be_prepacked(p.types.a)) && p == plain;
 }
 
 void require_supported(const Problem& problem) {

@@ -7,25 +7,7 @@ namespace hotgemm {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(10);
-constexpr unsigned kSmClock = 1;          // NVML_CLOCK_SM
-constexpr unsigned kPowerInstant = 186;   // NVML_FI_DEV_POWER_INSTANT, in milliwatts
-constexpr unsigned kTypeUnsignedInt = 1;  // NVML_VALUE_TYPE_UNSIGNED_INT
-
-// nvmlFieldValue_t.
-struct FieldValue {
-  unsigned field = 0;
-  unsigned scope = 0;
-  long long timestamp_us = 0;
-  long long latency_us = 0;
-  unsigned type = 0;
-  int result = 0;
-  union {
-    double as_double;
-    unsigned as_unsigned;
-    unsigned long long as_unsigned_long_long;
-  } value{};
-};
-static_assert(sizeof(FieldValue) == 40);
+constexpr unsigned kSmClock = 1;  // NVML_CLOCK_SM
 
 }  // namespace
 
@@ -76,15 +58,7 @@ ClockSample ClockSampler::look() const {
       nvml_->call("nvmlDeviceGetCurrentClocksThrottleReasons", nvml_->device(), &reasons)) {
     sample.reasons = reasons;
   }
-  FieldValue power;
-  power.field = kPowerInstant;
-  unsigned milliwatts = 0;
-  if (nvml_->call("nvmlDeviceGetFieldValues", nvml_->device(), 1, &power) && power.result == 0 &&
-      power.type == kTypeUnsignedInt) {
-    sample.watts = power.value.as_unsigned / 1000.0;
-  } else if (nvml_->call("nvmlDeviceGetPowerUsage", nvml_->device(), &milliwatts)) {
-    sample.watts = milliwatts / 1000.0;  // averaged over a second on some GPUs
-  }
+  if (const std::optional<double> watts = nvml_->power_w()) sample.watts = *watts;
   return sample;
 }
 

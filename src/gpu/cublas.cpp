@@ -8,9 +8,11 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace hotgemm {
@@ -31,10 +33,10 @@ using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOpera
   F(cublasGetStatusName)
 #define HOTGEMM_CUBLASLT_FUNCTIONS(F)                                                              \
   F(cublasLtCreate) F(cublasLtDestroy) F(cublasLtMatmul) F(cublasLtMatmulAlgoGetHeuristic)         \
-  F(cublasLtMatmulAlgoConfigGetAttribute) F(cublasLtMatmulDescCreate) F(cublasLtMatmulDescDestroy) \
-  F(cublasLtMatmulDescSetAttribute) F(cublasLtMatrixLayoutCreate) F(cublasLtMatrixLayoutDestroy)   \
-  F(cublasLtMatmulPreferenceCreate) F(cublasLtMatmulPreferenceDestroy)                             \
-  F(cublasLtMatmulPreferenceSetAttribute)
+  F(cublasLtMatmulAlgoConfigGetAttribute) F(cublasLtMatmulAlgoCheck) F(cublasLtMatmulDescCreate)   \
+  F(cublasLtMatmulDescDestroy) F(cublasLtMatmulDescSetAttribute) F(cublasLtMatrixLayoutCreate)     \
+  F(cublasLtMatrixLayoutDestroy) F(cublasLtMatmulPreferenceCreate)                                 \
+  F(cublasLtMatmulPreferenceDestroy) F(cublasLtMatmulPreferenceSetAttribute)
 // clang-format on
 
 struct Functions {
@@ -155,11 +157,9 @@ struct CublasBaseline::Impl {
   }
 };
 
-namespace {
-
 /// The description of the problem for cuBLASLt: all arguments of a call except pointers, algorithm and stream.
-struct LtMatmul {
-  std::shared_ptr<CublasBaseline::Impl> baseline;
+struct CublasBaseline::Matmul {
+  std::shared_ptr<Impl> baseline;
   std::vector<OperandSet> sets;
   Scalars scalars;
   bool reads_c;
@@ -170,13 +170,12 @@ struct LtMatmul {
   cublasLtMatrixLayout_t d = nullptr;
   cublasLtMatmulPreference_t preference = nullptr;
 
-  LtMatmul(std::shared_ptr<CublasBaseline::Impl> impl, std::span<const OperandSet> operand_sets, const Scalars& scale,
-           bool beta_is_zero)
+  Matmul(std::shared_ptr<Impl> impl, std::span<const OperandSet> operand_sets, const Scalars& scale, bool beta_is_zero)
       : baseline(std::move(impl)),
         sets(operand_sets.begin(), operand_sets.end()),
         scalars(scale),
         reads_c(!beta_is_zero) {}
-  ~LtMatmul() {
+  ~Matmul() {
     const Functions& f = baseline->functions;
     if (preference != nullptr) f.cublasLtMatmulPreferenceDestroy(preference);
     for (cublasLtMatrixLayout_t layout : {first, second, c, d}) {
@@ -184,8 +183,8 @@ struct LtMatmul {
     }
     if (operation_desc != nullptr) f.cublasLtMatmulDescDestroy(operation_desc);
   }
-  LtMatmul(const LtMatmul&) = delete;
-  LtMatmul& operator=(const LtMatmul&) = delete;
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
 
   template <class T>
   void set_operation(cublasLtMatmulDescAttributes_t attribute, T value) {
@@ -244,6 +243,13 @@ struct LtMatmul {
     return results;
   }
 
+  bool accepts(const cublasLtMatmulAlgo_t& algorithm) const {
+    cublasLtMatmulHeuristicResult_t result{};
+    const cublasStatus_t status = baseline->functions.cublasLtMatmulAlgoCheck(baseline->lt, operation_desc, first,
+                                                                              second, c, d, &algorithm, &result);
+    return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspaceBytes;
+  }
+
   void launch(const cublasLtMatmulAlgo_t& algorithm, CUstream stream, int index) const {
     const Functions& f = baseline->functions;
     const OperandSet& set = sets[static_cast<std::size_t>(index)];
@@ -255,12 +261,42 @@ struct LtMatmul {
   }
 };
 
+namespace {
+
 /// A name such as "cublasLt[7] algo 66": the index in the list of heuristics and the library's id.
 std::string name_of(const Functions& f, std::size_t index, const cublasLtMatmulAlgo_t& algorithm) {
   int id = -1;
   std::size_t written = 0;
   f.cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
   return "cublasLt[" + std::to_string(index) + "] algo " + std::to_string(id);
+}
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+std::string to_hex(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string digits;
+  for (const std::byte byte : std::as_bytes(std::span(&algorithm, 1))) {
+    digits += kHexDigits[std::to_integer<std::size_t>(byte >> 4)];
+    digits += kHexDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
+  }
+  return digits;
+}
+
+std::optional<cublasLtMatmulAlgo_t> from_hex(const std::string& digits) {
+  cublasLtMatmulAlgo_t algorithm{};
+  const auto bytes = std::as_writable_bytes(std::span(&algorithm, 1));
+  if (digits.size() != 2 * bytes.size() || digits.find_first_not_of(kHexDigits) != std::string::npos) return {};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>(kHexDigits.find(digits[2 * i]) * 16 + kHexDigits.find(digits[2 * i + 1]));
+  }
+  return algorithm;
+}
+
+CublasContender contender_of(const std::shared_ptr<const CublasBaseline::Matmul>& matmul, std::string name,
+                             const cublasLtMatmulAlgo_t& algorithm) {
+  return {
+      {std::move(name), [matmul, algorithm](CUstream stream, int index) { matmul->launch(algorithm, stream, index); }},
+      to_hex(algorithm)};
 }
 
 }  // namespace
@@ -304,21 +340,36 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
   return {"cublasGemmEx", std::move(launch)};
 }
 
-std::vector<Contender> CublasBaseline::lt_heuristics(const Workload& problem, std::span<const OperandSet> sets,
-                                                     float alpha, float beta) {
+std::shared_ptr<const CublasBaseline::Matmul> CublasBaseline::describe(const Workload& problem,
+                                                                       std::span<const OperandSet> sets, float alpha,
+                                                                       float beta) const {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
   require_supported(problem);  // cuBLAS computes all that our kernels do
   if (sets.empty()) throw Error(ErrorCode::invalid_argument, "cublasLtMatmul needs at least one operand set");
   const Scalars scalars(problem.types.compute, alpha, problem.hints.beta_is_zero ? 0 : beta);
-  const auto matmul = std::make_shared<LtMatmul>(impl_, sets, scalars, problem.hints.beta_is_zero);
+  auto matmul = std::make_shared<Matmul>(impl_, sets, scalars, problem.hints.beta_is_zero);
   matmul->describe(problem);
-  std::vector<Contender> contenders;
+  return matmul;
+}
+
+std::vector<CublasContender> CublasBaseline::lt_heuristics(const Workload& problem, std::span<const OperandSet> sets,
+                                                           float alpha, float beta) {
+  const std::shared_ptr<const Matmul> matmul = describe(problem, sets, alpha, beta);
+  std::vector<CublasContender> contenders;
   for (const cublasLtMatmulHeuristicResult_t& result : matmul->heuristics()) {
-    contenders.push_back(
-        {name_of(impl_->functions, contenders.size(), result.algo),
-         [matmul, algorithm = result.algo](CUstream stream, int index) { matmul->launch(algorithm, stream, index); }});
+    contenders.push_back(contender_of(matmul, name_of(impl_->functions, contenders.size(), result.algo), result.algo));
   }
   return contenders;
+}
+
+std::optional<CublasContender> CublasBaseline::lt_algorithm(const Workload& problem, std::span<const OperandSet> sets,
+                                                            float alpha, float beta, const std::string& algorithm,
+                                                            const std::string& name) {
+  const std::optional<cublasLtMatmulAlgo_t> known = from_hex(algorithm);
+  if (!known) return std::nullopt;
+  const std::shared_ptr<const Matmul> matmul = describe(problem, sets, alpha, beta);
+  if (!matmul->accepts(*known)) return std::nullopt;
+  return contender_of(matmul, name, *known);
 }
 
 }  // namespace hotgemm

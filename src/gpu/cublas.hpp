@@ -6,11 +6,18 @@
 #include <hotgemm/types.hpp>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace hotgemm {
+
+/// A contender that is an algorithm of cuBLASLt, or cuBLAS's default.
+struct CublasContender {
+  Contender contender;
+  std::string algorithm;  ///< the opaque bytes of cublasLtMatmulAlgo_t as hexadecimal digits; empty for the default
+};
 
 /// The baseline that hotgemm is compared with: cuBLAS and cuBLASLt, loaded by dlopen (libcublas.so.13 or 12, and
 /// libcublasLt of the same version; HOTGEMM_LIBCUBLAS and HOTGEMM_LIBCUBLASLT name other files).
@@ -38,12 +45,21 @@ class CublasBaseline {
   /// All algorithms that cublasLtMatmulAlgoGetHeuristic returns for the problem with this workspace and the alignment
   /// of the operands, fastest first by its estimate; empty if there are none. The arithmetic is that of default_gemm,
   /// but C and D are separate. Throws as default_gemm does.
-  std::vector<Contender> lt_heuristics(const Workload& problem, std::span<const OperandSet> sets, float alpha,
-                                       float beta);
+  std::vector<CublasContender> lt_heuristics(const Workload& problem, std::span<const OperandSet> sets, float alpha,
+                                             float beta);
+
+  /// The algorithm that lt_heuristics once returned as `algorithm`, by the same version of cuBLAS, and under the name
+  /// that it had then. nullopt if cuBLASLt refuses it for the problem, or if it needs more workspace.
+  std::optional<CublasContender> lt_algorithm(const Workload& problem, std::span<const OperandSet> sets, float alpha,
+                                              float beta, const std::string& algorithm, const std::string& name);
 
   struct Impl;
+  struct Matmul;
 
  private:
+  std::shared_ptr<const Matmul> describe(const Workload& problem, std::span<const OperandSet> sets, float alpha,
+                                         float beta) const;
+
   std::shared_ptr<Impl> impl_;
   std::string why_not_;
 };

@@ -9,6 +9,25 @@
 namespace hotgemm {
 namespace {
 
+constexpr unsigned kPowerInstant = 186;   // NVML_FI_DEV_POWER_INSTANT, in milliwatts
+constexpr unsigned kTypeUnsignedInt = 1;  // NVML_VALUE_TYPE_UNSIGNED_INT
+
+// nvmlFieldValue_t.
+struct FieldValue {
+  unsigned field = 0;
+  unsigned scope = 0;
+  long long timestamp_us = 0;
+  long long latency_us = 0;
+  unsigned type = 0;
+  int result = 0;
+  union {
+    double as_double;
+    unsigned as_unsigned;
+    unsigned long long as_unsigned_long_long;
+  } value{};
+};
+static_assert(sizeof(FieldValue) == 40);
+
 // nvmlProcessInfo_t as version 2 and later of the functions use it.
 struct ProcessInfo {
   unsigned pid;
@@ -50,6 +69,19 @@ std::optional<double> Nvml::power_limit_w() const {
   unsigned milliwatts = 0;
   if (device_ == nullptr || !call("nvmlDeviceGetEnforcedPowerLimit", device_, &milliwatts)) return std::nullopt;
   return milliwatts / 1000.0;
+}
+
+std::optional<double> Nvml::power_w() const {
+  if (device_ == nullptr) return std::nullopt;
+  FieldValue power;
+  power.field = kPowerInstant;
+  unsigned milliwatts = 0;
+  if (call("nvmlDeviceGetFieldValues", device_, 1, &power) && power.result == 0 && power.type == kTypeUnsignedInt) {
+    return power.value.as_unsigned / 1000.0;
+  }
+  // Averaged over a second on some GPUs.
+  if (call("nvmlDeviceGetPowerUsage", device_, &milliwatts)) return milliwatts / 1000.0;
+  return std::nullopt;
 }
 
 std::optional<unsigned> Nvml::mps_clients() const {

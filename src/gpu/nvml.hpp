@@ -29,6 +29,9 @@ class Nvml {
   /// The power limit in force, in watts; nullopt if NVML does not report it.
   std::optional<double> power_limit_w() const;
 
+  /// The power that the GPU draws now, in watts; nullopt if NVML does not report it.
+  std::optional<double> power_w() const;
+
   /// The number of processes that use the GPU through MPS, including this one; nullopt if NVML does not report it.
   std::optional<unsigned> mps_clients() const;
 

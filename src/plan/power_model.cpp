@@ -23,6 +23,9 @@ constexpr double kVoltageSlope = 1.2;    // relative growth of joules by relativ
 constexpr double kMhzPerTflops = 2.12;   // of the kernel that needs the fewest clocks
 constexpr double kSharedOperand = 0.05;  // share of an operand's energy that a neighbour in a cluster saves
 
+// Not fitted: an H200 that multiplies draws about a fifth of its power whatever it does.
+constexpr double kStaticShare = 0.2;  // of kBaseJoules; grows with the time
+
 constexpr double kBusyShare = 0.35;  // of the nominal rate; kernels below this share do not reach the cap
 constexpr double kShortUs = 20;      // problems below this time are timed by graphs, and do not heat the GPU for long
 constexpr double kCandidateSpread = 1.3;  // slower kernels than the best by this factor are not worth a block
@@ -61,6 +64,10 @@ double capped_time(double relative_clocks, double bytes_per_flop) {
   return 1 / rate;
 }
 
+double free_joules(double relative_clocks, double bytes_per_flop) {
+  return kBaseJoules * (1 - kStaticShare + kStaticShare * relative_clocks) + kByteJoules * bytes_per_flop;
+}
+
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device) {
   if (!(us >= kShortUs)) return false;
   const double flops =
@@ -69,29 +76,31 @@ bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& d
   return flops / us >= kBusyShare * nominal * device.clock_mhz;
 }
 
-std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count) {
+std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count,
+                                              PowerCost cost) {
   double least_us = std::numeric_limits<double>::infinity();
   for (const PowerCandidate& c : candidates) least_us = std::min(least_us, c.us);
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const PowerCandidate& c = candidates[i];
-    if (c.us <= kCandidateSpread * least_us) order.emplace_back(capped_time(c.us / least_us, c.bytes_per_flop), i);
+    if (c.us <= kCandidateSpread * least_us) order.emplace_back(cost(c.us / least_us, c.bytes_per_flop), i);
   }
   std::ranges::sort(order);
   std::map<int, std::vector<double>> of_tile;
   std::vector<std::size_t> best;
-  for (const auto& [time, i] : order) {
+  for (const auto& [predicted, i] : order) {
     std::vector<double>& taken = of_tile[candidates[i].tile];
     // A prediction is the same for pipelines of different depths. The first one, the deepest, is enough.
-    const bool is_twin = !taken.empty() && taken.back() == time;
+    const bool is_twin = !taken.empty() && taken.back() == predicted;
     if (best.size() == count || taken.size() == kPerTile || is_twin) continue;
-    taken.push_back(time);
+    taken.push_back(predicted);
     best.push_back(i);
   }
   return best;
 }
 
-std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> candidates, std::size_t count) {
+std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> candidates, std::size_t count,
+                                              PowerCost cost) {
   std::vector<std::size_t> by_time(candidates.size());
   std::iota(by_time.begin(), by_time.end(), std::size_t{0});
   std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return candidates[i].us; });
@@ -102,7 +111,7 @@ std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> ca
     }
   };
   add(by_time, count / 2);
-  add(best_under_power_cap(candidates, count), count);
+  add(best_under_power_cap(candidates, count, cost), count);
   add(by_time, count);
   return chosen;
 }

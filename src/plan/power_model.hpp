@@ -22,6 +22,14 @@ double moved_bytes_per_flop(const KernelConfig& config, const Workload& problem)
 /// `relative_clocks` is the number of clocks that it needs, divided by that of the kernel that needs fewest.
 double capped_time(double relative_clocks, double bytes_per_flop);
 
+/// The joules of a kernel that runs alone at the highest clock, because it does not reach the power cap, relative to
+/// other results of this function. Under the cap every kernel draws the cap, so that its joules are proportional to
+/// capped_time.
+double free_joules(double relative_clocks, double bytes_per_flop);
+
+/// A model of what a kernel costs: capped_time or free_joules.
+using PowerCost = double (*)(double relative_clocks, double bytes_per_flop);
+
 /// True if a kernel that takes `us` on `problem` may reach the power cap of `device`: it keeps the units that multiply
 /// busy enough. Problems of less than 20 µs do not.
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device);
@@ -33,13 +41,15 @@ struct PowerCandidate {
   int tile = 0;  ///< kernels with the same number have the same tile
 };
 
-/// Up to `count` of `candidates` that may be the fastest under the power cap, best first: by capped_time, and at most
-/// two of a tile.
-std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count);
+/// Up to `count` of `candidates` that may be the fastest under the power cap, or cost least by another model, best
+/// first: at most two of a tile.
+std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count,
+                                              PowerCost cost = capped_time);
 
-/// Up to `count` of `candidates` for a final under the power cap: half of them the fastest, the others those of
+/// Up to `count` of `candidates` for a final over blocks: half of them the fastest, the others those of
 /// best_under_power_cap, and then again the fastest. In the order in which they were chosen.
-std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> candidates, std::size_t count);
+std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> candidates, std::size_t count,
+                                              PowerCost cost = capped_time);
 
 /// The candidate for `config` with the time `us`.
 PowerCandidate power_candidate(const KernelConfig& config, const Workload& problem, double us);

@@ -1,6 +1,7 @@
 #include "records/database.hpp"
 
 #include "config/max_size.hpp"
+#include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
 
 #include <hotgemm/error.hpp>
@@ -44,7 +45,8 @@ int gpu_match(const Environment& asked, const Environment& recorded) {
 bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
   return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem &&
          a.measure == b.measure && is_picked_in_chain(a) == is_picked_in_chain(b) &&
-         a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w;
+         a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w && a.objective == b.objective &&
+         a.cublas.version == b.cublas.version;
 }
 
 /// Computed in float: it orders thousands of classes, so only the order matters.
@@ -190,14 +192,14 @@ void Database::read_class(Class& entry, std::string& warning) const {
 }
 
 const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query) const {
-  // The first pass finds the latest record of the group with the best rank. The second pass finds the fastest record
-  // that may be compared with it.
-  using Rank = std::tuple<int, int, bool, bool>;
+  // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
+  // least cost that may be compared with it.
+  using Rank = std::tuple<bool, int, int, bool, bool>;
   const Line* latest = nullptr;
-  Rank best{std::numeric_limits<int>::min(), -1, false, false};
+  Rank best{false, std::numeric_limits<int>::min(), -1, false, false};
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
-    return Rank{-line.layer, gpu_match(query.environment, record.environment),
+    return Rank{record.objective == query.objective, -line.layer, gpu_match(query.environment, record.environment),
                 freshness(record, query) == Freshness::current, !record.is_provisional};
   };
   const auto for_each = [&](const auto& visit) {
@@ -213,12 +215,12 @@ const Database::Line* Database::best_of(const Class& entry, const GpuQuery& quer
     best = rank;
     latest = &line;
   });
-  const Line* fastest = latest;
+  const Line* least = latest;
   for_each([&](const Line& line) {
     if (line.layer != latest->layer || !same_conditions(line.stored->record, latest->stored->record)) return;
-    if (line.stored->record.timing.median_us < fastest->stored->record.timing.median_us) fastest = &line;
+    if (cost_of(line.stored->record) < cost_of(least->stored->record)) least = &line;
   });
-  return fastest;
+  return least;
 }
 
 Found Database::found(const Line& line, const GpuQuery& query) const {
@@ -282,6 +284,7 @@ std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery
 
 void Database::add(const TuningRecord& record) {
   StoredRecord stored{record, std::max<std::int64_t>(0, static_cast<std::int64_t>(std::time(nullptr)))};
+  stored.record.problem = as_aligned(record.problem);  // of the class, which has no prepacked operands
   const std::string text = to_line(stored);
   std::string warning;
   {

@@ -32,6 +32,7 @@ struct GpuQuery {
   /// Returns the digest of the current templates of the family of a config.
   std::function<std::string(const KernelConfig&)> template_digest;
   double power_limit_w = 0;  ///< of the GPU of this environment, now; 0 if it is unknown, and then not compared
+  Objective objective = Objective::speed;  ///< whose records are preferred
 };
 
 enum class Freshness {
@@ -70,10 +71,11 @@ class Database {
  public:
   explicit Database(DatabaseOptions options);
 
-  /// The record for the class of `problem` on this architecture. Records are preferred in this order: an upper layer to
-  /// a lower one; within a layer, the same GPU model to the same number of SMs to any other; then a current record to a
-  /// stale one; then a final one to a provisional one; then the latest measurement. Of the records with the same
-  /// conditions as the latest one (same m, environment, templates and measure) the fastest is returned.
+  /// The record for the class of `problem` on this architecture. Records are preferred in this order: the objective of
+  /// the query to the other one; an upper layer to a lower one; within a layer, the same GPU model to the same number
+  /// of SMs to any other; then a current record to a stale one; then a final one to a provisional one; then the latest
+  /// measurement. Of the records with the same conditions as the latest one (same m, environment, templates, measure,
+  /// objective, cuBLAS) the one with the least cost (cost_of) is returned.
   std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
   /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest

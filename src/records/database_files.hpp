@@ -23,6 +23,7 @@ inline constexpr std::size_t kMaxDatabaseFileBytes = std::size_t{64} << 20;
 inline constexpr const char* kTuningRecords = "db";
 inline constexpr const char* kRejections = "rejected";
 inline constexpr const char* kTuneJournals = "tune";
+inline constexpr const char* kCublasChoices = "cublas";
 inline constexpr const char* kExhaustiveTraces = "exhaustive";
 
 using Report = std::function<void(const std::string&)>;

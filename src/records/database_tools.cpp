@@ -24,17 +24,17 @@ namespace {
 std::string conditions(const TuningRecord& record) {
   std::string key = to_string(record.problem);
   const Environment& e = record.environment;
-  for (const std::string& part :
-       {e.gpu, e.arch, std::to_string(e.sm_count), e.driver, e.toolchain, record.template_digest}) {
+  for (const std::string& part : {e.gpu, e.arch, std::to_string(e.sm_count), e.driver, e.toolchain,
+                                  record.template_digest, std::string(to_string(record.objective))}) {
     key += '\0';
     key += part;
   }
   return key;
 }
 
-/// Keeps the fastest record for each set of conditions, with the time of the latest one. A database prefers the
-/// environment of the latest record; this must not change when the latest record was not the fastest.
-class Fastest {
+/// Keeps the record with the least cost (cost_of) for each set of conditions, with the time of the latest one. A
+/// database prefers the environment of the latest record; this must not change when the latest record was not the best.
+class Best {
  public:
   void add(StoredRecord stored) {
     const auto [place, is_new] = records_.try_emplace(conditions(stored.record), stored);
@@ -55,14 +55,15 @@ class Fastest {
 
  private:
   /// A total order, so that the order of adding does not matter. Times by different measures cannot be compared, so the
-  /// measure decides first: blocks, then rounds behind a kernel, then rounds.
-  static std::tuple<bool, bool, int, double, std::string, std::string> order(const StoredRecord& stored) {
+  /// measure decides first: blocks, then rounds behind a kernel, then rounds. A comparison with cuBLAS is worth more
+  /// than a slightly lower cost.
+  static std::tuple<bool, bool, int, bool, double, std::string, std::string> order(const StoredRecord& stored) {
     StoredRecord without_time = stored;
     without_time.time = 0;
     const TuningRecord& r = stored.record;
     const int place = r.measure == Measure::sustained ? 0 : r.measure == Measure::behind ? 1 : 2;
-    return {r.is_provisional,   is_picked_in_chain(r), place,
-            r.timing.median_us, to_string(r.config),   to_line(without_time)};
+    return {r.is_provisional,    is_picked_in_chain(r), place, r.cublas.version.empty(), cost_of(r),
+            to_string(r.config), to_line(without_time)};
   }
 
   std::map<std::string, StoredRecord> records_;
@@ -96,13 +97,13 @@ std::vector<LintFinding> lint(const std::filesystem::path& path) {
 
 MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
   MergeReport report;
-  Fastest fastest;
+  Best best;
   for (const std::filesystem::path& input : inputs) {
     for (const DatabaseFile& file : read_named(input)) {
       for_each_line(file.text(), [&](std::string_view line, int, bool) {
         ParsedLine parsed = parse_line(line);
         if (parsed.stored) {
-          fastest.add(std::move(*parsed.stored));
+          best.add(std::move(*parsed.stored));
         } else {
           ++report.ignored;
         }
@@ -110,11 +111,11 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
     }
   }
   std::string text;
-  for (const std::string& line : fastest.lines()) {
+  for (const std::string& line : best.lines()) {
     text.append(line).append("\n");
     ++report.kept;
   }
-  report.superseded = fastest.superseded();
+  report.superseded = best.superseded();
   if (text.size() > kMaxDatabaseFileBytes) {
     throw Error(ErrorCode::io_error, "cannot merge into " + output.string() + ": it would exceed 64 MiB");
   }
@@ -131,7 +132,7 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
   if (!directory) return report;
   std::vector<LockedSegment> segments;
   std::vector<std::string> lines;
-  Fastest fastest;
+  Best best;
   for (const std::string& name : segment_names(directory.get())) {
     std::optional<LockedSegment> segment = lock_segment(directory.get(), name);
     if (!segment) {
@@ -148,13 +149,13 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
       } else if (drop(parsed.stored->record)) {
         ++report.dropped;
       } else {
-        fastest.add(std::move(*parsed.stored));
+        best.add(std::move(*parsed.stored));
       }
     });
     segments.push_back(std::move(*segment));
   }
-  report.superseded = fastest.superseded();
-  for (std::string& line : fastest.lines()) lines.push_back(std::move(line));
+  report.superseded = best.superseded();
+  for (std::string& line : best.lines()) lines.push_back(std::move(line));
   report.kept = lines.size();
   publish_segments(directory.get(), lines);
   for (const LockedSegment& segment : segments) ::unlinkat(directory.get(), segment.name.c_str(), 0);

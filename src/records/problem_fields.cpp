@@ -2,6 +2,7 @@
 
 #include "config/class_key.hpp"
 #include "config/max_size.hpp"
+#include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
 #include "records/sealed_line.hpp"
 
@@ -27,7 +28,7 @@ constexpr MeasuredSize kMeasuredSizes[] = {
 }  // namespace
 
 Workload class_of(const Workload& problem) {
-  Workload result = problem;
+  Workload result = as_aligned(problem);
   result.m = class_m(problem.m);
   result.batch = std::min(class_count(problem.batch), kMaxSize);
   result.groups = std::min(class_count(problem.groups), kMaxSize);

@@ -21,6 +21,19 @@ constexpr std::string_view kClassPrefix = "{\"class\":\"";
 
 // ---- record to text
 
+std::string objective_text(const TuningRecord& r) {
+  std::string text;
+  if (r.objective != Objective::speed) text += ",\"objective\":" + json_string(to_string(r.objective));
+  if (r.joules > 0) text += ",\"joules\":" + json_number(r.joules);
+  return text;
+}
+
+std::string cublas_text(const CublasComparison& c) {
+  if (c.version.empty()) return {};
+  return ",\"cublas\":" + json_string(c.version) + ",\"cublas_algorithm\":" + json_string(c.algorithm) +
+         ",\"cublas_ratio\":" + json_number(c.ratio) + ",\"cublas_default_ratio\":" + json_number(c.default_ratio);
+}
+
 std::string encode(const StoredRecord& stored) {
   const TuningRecord& r = stored.record;
   std::string line(kClassPrefix);
@@ -38,6 +51,7 @@ std::string encode(const StoredRecord& stored) {
   if (r.measure != Measure::rounds) line += ",\"measure\":" + json_string(to_string(r.measure));
   if (r.is_provisional) line += ",\"provisional\":1";
   if (r.power_limit_w > 0) line += ",\"power_limit_w\":" + std::to_string(r.power_limit_w);
+  line += objective_text(r) + cublas_text(r.cublas);
   line += ",\"time\":" + std::to_string(stored.time);
   return sealed(std::move(line));
 }
@@ -84,6 +98,25 @@ void measure_fields(const Json& json, TuningRecord& record) {
   }
 }
 
+void objective_fields(const Json& json, TuningRecord& record) {
+  if (json.contains("joules")) record.joules = number_field(json, "joules");
+  if (!json.contains("objective")) return;
+  const std::string objective = string_field(json, "objective");
+  if (objective != to_string(Objective::energy)) throw Reject{"objective " + in_quotes(objective) + " is unknown"};
+  record.objective = Objective::energy;
+  if (record.measure != Measure::sustained || !(record.joules > 0)) {
+    throw Reject{"a record of the objective energy needs \"joules\" by the sustained measure"};
+  }
+}
+
+void cublas_fields(const Json& json, CublasComparison& cublas) {
+  if (!json.contains("cublas")) return;
+  cublas.version = string_field(json, "cublas");
+  cublas.algorithm = string_field(json, "cublas_algorithm");
+  cublas.ratio = number_field(json, "cublas_ratio");
+  cublas.default_ratio = number_field(json, "cublas_default_ratio");
+}
+
 StoredRecord decode(std::string_view line) {
   const Json json = parse_object(line);
   constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
@@ -97,6 +130,8 @@ StoredRecord decode(std::string_view line) {
   record.environment = environment_fields(json);
   record.template_digest = digest_field(json, "templates");
   measure_fields(json, record);
+  objective_fields(json, record);
+  cublas_fields(json, record.cublas);
   stored.time = integer_field(json, "time", std::numeric_limits<std::int64_t>::max());
   config_fields(json, record);
   return stored;

@@ -16,7 +16,8 @@
 //    "driver":"580.159","toolchain":"nvrtc-13.0-…","templates":"<64 hex digits>","time":1767225600,"crc":"89abcdef"}
 //
 // A pick by blocks has "measure":"sustained" and, if it is known, "power_limit_w" after "templates"; a provisional pick
-// has "provisional":1 there.
+// has "provisional":1 there. Then follow, where they are known, "objective":"energy", the "joules" of a launch, and
+// what cuBLAS did: "cublas" (its version), "cublas_algorithm", "cublas_ratio", "cublas_default_ratio".
 //
 // A problem with a batch or groups also has its "batch" and "groups" after "m", where they differ from the class's.
 //

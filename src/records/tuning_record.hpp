@@ -4,6 +4,7 @@
 #include "config/device_info.hpp"
 #include "config/kernel_config.hpp"
 
+#include <hotgemm/objective.hpp>
 #include <hotgemm/types.hpp>
 
 #include <string>
@@ -28,6 +29,15 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
+/// cuBLAS beside a pick, by the measure of the record.
+struct CublasComparison {
+  std::string version;       ///< "13.1.0"; empty if cuBLAS was not measured
+  std::string algorithm;     ///< the best: cuBLASLt's algorithm as hexadecimal digits; empty for cuBLAS's default
+  double ratio = 0;          ///< the best's cost / the pick's, as the objective counts it; above 1, the pick is better
+  double default_ratio = 0;  ///< the same of cuBLAS's default; 0 if it could not run
+  friend bool operator==(const CublasComparison&, const CublasComparison&) = default;
+};
+
 /// The tuner's answer for one problem class on one GPU model.
 struct TuningRecord {
   Workload problem;  ///< as measured; class_of (problem_fields.hpp) rounds its sizes
@@ -40,7 +50,15 @@ struct TuningRecord {
   /// Picked by rounds, where the power cap may bind and blocks would have taken too long. A tuning run replaces it.
   bool is_provisional = false;
   int power_limit_w = 0;  ///< in force during the blocks; 0 if blocks did not decide, or if it is unknown
+  Objective objective = Objective::speed;  ///< energy: the pick needs the least joules, not the least time
+  double joules = 0;                       ///< of a launch, in the blocks that decided; 0 if unknown
+  CublasComparison cublas;
   friend bool operator==(const TuningRecord&, const TuningRecord&) = default;
 };
+
+/// The quantity that the record's objective makes small: joules or microseconds of a launch.
+inline double cost_of(const TuningRecord& record) {
+  return record.objective == Objective::energy ? record.joules : record.timing.median_us;
+}
 
 }  // namespace hotgemm

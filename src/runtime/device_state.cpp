@@ -3,7 +3,10 @@
 #include "config/render.hpp"
 #include "gpu/nvrtc.hpp"
 
+#include <hotgemm/error.hpp>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace hotgemm {
@@ -72,8 +75,22 @@ std::shared_ptr<const RepackKernel> DeviceState::load_repack(const Cubin& cubin)
   return repack_kernel_;
 }
 
-std::shared_ptr<const RepackKernel> DeviceState::repack_kernel() {
-  return load_repack(*engine_.builder.build(render_repack(info_.arch, engine_.bundle)).cubin);
+std::shared_ptr<const RepackKernel> DeviceState::repack_kernel(bool may_compile) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (repack_kernel_) return repack_kernel_;
+  }
+  const KernelSource source = render_repack(info_.arch, engine_.bundle);
+  std::optional<Cubin> cubin = engine_.builder.find(source);
+  if (!cubin && !may_compile) {
+    throw Error(ErrorCode::not_prepared, "no cubin in the cache of the kernel that packs operands on " + info_.arch +
+                                             "; run: hotgemm prewarm, for a problem with prepacked=");
+  }
+  if (!cubin) {
+    cubin = engine_.builder.build(source).cubin;
+    ++engine_.compiled;
+  }
+  return load_repack(*cubin);
 }
 
 const CheckKernels& DeviceState::check_kernels() {

@@ -45,8 +45,9 @@ class DeviceState {
   std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
   /// The kernel that repacks operands, loaded from `cubin` once per context.
   std::shared_ptr<const RepackKernel> load_repack(const Cubin& cubin);
-  /// The same, built on first use.
-  std::shared_ptr<const RepackKernel> repack_kernel();
+  /// The same, from the cache on first use. If it is not there, it is compiled, or `may_compile` is false and the
+  /// function throws Error{not_prepared}.
+  std::shared_ptr<const RepackKernel> repack_kernel(bool may_compile = true);
   /// The check kernels, built and loaded on first use.
   const CheckKernels& check_kernels();
 

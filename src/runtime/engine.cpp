@@ -66,10 +66,12 @@ std::size_t workspace_cap(const ContextOptions& options) {
 }  // namespace
 
 Engine::Engine(const ContextOptions& options, Records records)
-    : bundle(bundle_of(options)),
+    : objective(options.objective),
+      bundle(bundle_of(options)),
       cache(cache_options(options)),
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
       rejections(user_layer_options<RejectionLogOptions>(options)),
+      cublas_choices(user_layer_options<LayerOptions>(options)),
       builder(cache, bundle),
       workspace(workspace_cap(options)) {}
 
@@ -78,7 +80,9 @@ std::string Engine::template_digest(const KernelConfig& config) const {
 }
 
 GpuQuery Engine::query(const Environment& environment) const {
-  return {environment, [this](const KernelConfig& config) { return template_digest(config); }};
+  return {.environment = environment,
+          .template_digest = [this](const KernelConfig& config) { return template_digest(config); },
+          .objective = objective};
 }
 
 TuneJournalOptions journal_options(const ContextOptions& options) {

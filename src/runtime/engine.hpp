@@ -4,6 +4,7 @@
 #include "config/template_bundle.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "plan/affordable.hpp"
+#include "records/cublas_choices.hpp"
 #include "records/database.hpp"
 #include "records/rejection_log.hpp"
 #include "records/tune_journal.hpp"
@@ -25,14 +26,16 @@ struct Engine {
   /// Throws Error for invalid values in the environment and unreadable template directories.
   explicit Engine(const ContextOptions& options, Records records = Records::layers);
 
-  /// A query for `environment`, with the digests of the templates of this object.
+  /// A query for `environment`, with the objective and the digests of the templates of this object.
   GpuQuery query(const Environment& environment) const;
   std::string template_digest(const KernelConfig& config) const;
 
+  const Objective objective;
   TemplateBundle bundle;
   BinaryCache cache;
   Database database;
   RejectionLog rejections;
+  CublasChoices cublas_choices;
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
   WorkspaceBudget workspace;

@@ -1,6 +1,7 @@
 #include "runtime/validate.hpp"
 
 #include "config/max_size.hpp"
+#include "config/prepacked.hpp"
 #include "config/problem_enums.hpp"
 #include "config/sm_limit.hpp"
 #include "config/supported.hpp"
@@ -66,6 +67,12 @@ void validate_alignment(const char* name, int bytes, DType dtype) {
   }
 }
 
+void validate_prepacked_alignment(const char* name, int bytes) {
+  if (bytes == kPrepackedAlignment) return;
+  bad("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) + " bytes; that of a prepacked " +
+      "operand is " + std::to_string(kPrepackedAlignment));
+}
+
 /// A matrix of an operation, as stored.
 struct Extent {
   std::int64_t rows;
@@ -108,6 +115,19 @@ void validate_matrix(const char* name, const void* pointer, std::int64_t ld, Ext
 void validate_element_alignment(const char* name, const void* pointer, DType dtype) {
   if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<unsigned>(size_bytes(dtype)) != 0) {
     bad(std::string(name) + " is not aligned to its element type");
+  }
+}
+
+/// Throws if the operand is not as Context::pack makes it. Its contents cannot be checked.
+void validate_prepacked(const char* name, const void* pointer, std::int64_t ld, const StoredShape& shape) {
+  const std::int64_t right = prepacked_size(shape).ld;
+  if (ld != right) {
+    bad("ld" + std::string(name) + " is " + std::to_string(ld) + "; prepacked rows of " + std::to_string(shape.cols) +
+        " elements are " + std::to_string(right) + " apart: see prepacked_size");
+  }
+  if (reinterpret_cast<std::uintptr_t>(pointer) % kPrepackedAlignment != 0) {
+    bad(std::string(name) + " is prepacked and not at a multiple of " + std::to_string(kPrepackedAlignment) +
+        " bytes: see Context::pack");
   }
 }
 
@@ -171,10 +191,14 @@ void validate(const Workload& w) {
   validate_alignment("B", w.hints.align_b, w.types.b);
   validate_alignment("C", w.hints.align_d, w.types.c);
   validate_alignment("D", w.hints.align_d, w.types.d);
+  if (w.prepacked_a) validate_prepacked_alignment("A", w.hints.align_a);
+  if (w.prepacked_b) validate_prepacked_alignment("B", w.hints.align_b);
   validate_enum("the workspace class", w.hints.workspace);
 }
 
 void validate(const Problem& p, const Operands& o) {
+  if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
+  if (p.prepacked_b) validate_prepacked("b", o.b, o.ldb, stored_shape(p, Operand::b));
   const Extent of_d = extent_of_d(p);
   const bool is_plain_c = !reads_c(o) || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
   const bool is_plain_call = is_plain(o.a, o.lda, extent_of_a(p), p.types.a) &&
@@ -199,6 +223,40 @@ void validate(const Problem& p, const Operands& o) {
   if (reads_c(o) && o.c == o.d && o.ldc != o.ldd) {
     bad("C and D are the same matrix with different leading dimensions: ldc " + std::to_string(o.ldc) + ", ldd " +
         std::to_string(o.ldd));
+  }
+}
+
+void validate_operand(const Problem& asked, Operand operand) {
+  if (operand > Operand::b)
+    bad("the operand is " + std::to_string(static_cast<int>(operand)) + ", which is not an enumerator");
+  Problem packed = asked;
+  packed.prepacked_a = operand == Operand::a;
+  packed.prepacked_b = operand == Operand::b;
+  validate(packed);
+}
+
+void validate_packing(const Problem& p, Operand operand, const void* from, std::int64_t ld, const void* to) {
+  validate_operand(p, operand);
+  const bool is_a = operand == Operand::a;
+  const char* name = is_a ? "a" : "b";
+  const DType type = is_a ? p.types.a : p.types.b;
+  const Extent extent = is_a ? extent_of_a(p) : extent_of_b(p);
+  const bool is_empty = extent.rows == 0 || extent.cols == 0;
+  validate_matrix(name, from, ld, extent, type, !is_empty);
+  validate_element_alignment(name, from, type);
+  if (is_empty) return;
+  const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
+  if (to == nullptr) bad("the memory for prepacked " + std::string(name) + " is null");
+  if (target % kPrepackedAlignment != 0) {
+    bad("the memory for prepacked " + std::string(name) + " is not at a multiple of " +
+        std::to_string(kPrepackedAlignment) + " bytes");
+  }
+  const std::size_t bytes = prepacked_size(stored_shape(p, operand)).bytes;
+  if (target > std::numeric_limits<std::uintptr_t>::max() - bytes)
+    bad("the end of prepacked " + std::string(name) + " is beyond the last address");
+  const auto source_bytes = static_cast<std::uint64_t>(((extent.rows - 1) * ld + extent.cols) * size_bytes(type));
+  if (source < target + bytes && target < source + source_bytes) {
+    bad("the memory for prepacked " + std::string(name) + " overlaps " + name);
   }
 }
 

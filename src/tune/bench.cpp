@@ -1,13 +1,13 @@
 #include "tune/bench.hpp"
 
 #include "plan/power_model.hpp"
-#include "tune/baseline.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <utility>
 
 namespace hotgemm {
@@ -56,7 +56,7 @@ void measure(const Driver& driver, CUstream stream, const Contender& ours, const
   std::vector<Place> places;
   if (baseline.cublas_default) places.push_back({&result.cublas_default, &*baseline.cublas_default});
   places.push_back({&result.ours, &ours});
-  if (baseline.best_lt) places.push_back({&result.best_lt, &*baseline.best_lt});
+  if (baseline.best_lt) places.push_back({&result.best_lt, &baseline.best_lt->contender});
   std::vector<Contender> contenders;
   for (const Place& place : places) contenders.push_back(*place.contender);
   const RaceResult raced = race(driver, stream, contenders, options);
@@ -72,6 +72,8 @@ void measure(const Driver& driver, CUstream stream, const Contender& ours, const
   result.measure = options.blocks ? Measure::sustained : options.ahead ? Measure::behind : Measure::rounds;
   result.power_limit_w = raced.power_limit_w;
   result.baseline = contenders[baseline_at].name;
+  result.best_lt_algorithm = baseline.best_lt ? baseline.best_lt->algorithm : "";
+  result.choice_kept_since = baseline.kept_since;
   const std::vector<double> ratios = paired_ratios(raced.us[baseline_at], raced.us[ours_at]);
   result.ratio = median(ratios);
   result.ci = median_interval(ratios);
@@ -111,31 +113,41 @@ void choose_measure(const Driver& driver, CUstream stream, const Contender& ours
   if (result.power == PowerVerdict::binds) result.measure = Measure::sustained;
 }
 
-/// The ratio in chains of each contender alone. It is shown beside the one behind a foreign kernel.
-OtherMeasure measure_in_chains(const Driver& driver, CUstream stream, const Contender& ours,
-                               const std::vector<Contender>& all, const std::vector<std::size_t>& finalists,
-                               RaceOptions options, BenchResult result) {
-  options.ahead = {};
-  measure(driver, stream, ours, baseline_by_rounds(driver, stream, all, finalists, options), options, result);
-  return {result.measure, result.ratio, result.ci, result.baseline};
+/// Measures against the baseline that `choose` returns. If it is a kept choice and cannot run, measures again against
+/// one that is chosen now.
+void measure_against(const Driver& driver, CUstream stream, const Contender& ours, BaselineChooser& chooser,
+                     const std::function<Baseline()>& choose, const RaceOptions& options, BenchResult& result) {
+  const Baseline baseline = choose();
+  try {
+    measure(driver, stream, ours, baseline, options, result);
+    return;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost || baseline.kept_since == 0) throw;
+  }
+  chooser.distrust_kept();
+  measure(driver, stream, ours, choose(), options, result);
 }
 
 /// Measures by rounds and, if blocks decide, by blocks. The other measure's ratio is then beside the deciding one.
-void measure_both(const Driver& driver, CUstream stream, const Contender& ours, const std::vector<Contender>& all,
+void measure_both(const Driver& driver, CUstream stream, const Contender& ours, BaselineChooser& chooser,
                   const BenchOptions& options, RaceOptions race_options, BenchResult& result) {
   const bool by_blocks = result.measure == Measure::sustained;
-  const std::vector<std::size_t> finalists = screen(driver, stream, all, race_options);
-  measure(driver, stream, ours, baseline_by_rounds(driver, stream, all, finalists, race_options), race_options, result);
-  if (!by_blocks) {
-    if (race_options.ahead)
-      result.other = measure_in_chains(driver, stream, ours, all, finalists, race_options, result);
-    return;
+  const RaceOptions rounds = race_options;
+  const auto by_rounds = [&] { return chooser.by_rounds(race_options); };
+  const auto other_of = [](const BenchResult& r) { return OtherMeasure{r.measure, r.ratio, r.ci, r.baseline}; };
+  measure_against(driver, stream, ours, chooser, by_rounds, race_options, result);
+  if (by_blocks) {
+    result.other = other_of(result);
+    race_options.rounds = options.pairs;
+    race_options.blocks = BlockLengths{.load_s = kReloadS};
+    const auto choose = [&] { return chooser.by_blocks(rounds, kLoadS); };
+    measure_against(driver, stream, ours, chooser, choose, race_options, result);
+  } else if (race_options.ahead) {  // the ratio in chains of each contender alone is shown beside it
+    race_options.ahead = {};
+    BenchResult in_chains = result;
+    measure_against(driver, stream, ours, chooser, by_rounds, race_options, in_chains);
+    result.other = other_of(in_chains);
   }
-  result.other = OtherMeasure{result.measure, result.ratio, result.ci, result.baseline};
-  const Baseline baseline = baseline_by_blocks(driver, stream, all, finalists, race_options, kLoadS);
-  race_options.rounds = options.pairs;
-  race_options.blocks = BlockLengths{.load_s = kReloadS};
-  measure(driver, stream, ours, baseline, race_options, result);
 }
 
 /// NaN and zero become null.
@@ -159,8 +171,8 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
                            const Workload& problem, CublasBaseline& cublas, const BenchOptions& options) {
   RaceOptions quick = race_options(options, options.mode.value_or(TimingMode::eager), sets);
   quick.round_us = kScreenRoundUs;
-  const std::vector<Contender> all = all_of_cublas(cublas, problem, sets, options.alpha, options.beta);
-  return baseline_by_rounds(driver, stream, all, screen(driver, stream, all, quick), quick).faster();
+  BaselineChooser chooser(driver, stream, cublas, problem, sets, options.alpha, options.beta, options.kept);
+  return chooser.by_rounds(quick).faster();
 }
 
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
@@ -175,15 +187,34 @@ BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender
     return result;
   }
   try {
-    const std::vector<Contender> all = all_of_cublas(cublas, problem, sets, options.alpha, options.beta);
-    result.lt_algorithms = static_cast<int>(all.size()) - 1;
-    choose_measure(driver, stream, ours, all.front(), sets, options, result);
-    measure_both(driver, stream, ours, all, options, race_options(options, result.mode, sets), result);
+    BaselineChooser chooser(driver, stream, cublas, problem, sets, options.alpha, options.beta, options.kept);
+    choose_measure(driver, stream, ours, chooser.cublas_default(), sets, options, result);
+    measure_both(driver, stream, ours, chooser, options, race_options(options, result.mode, sets), result);
+    result.lt_algorithms = chooser.tried();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     result.failure = error.what();
   }
   return result;
+}
+
+CublasComparison comparison_of(const BenchResult& result, Objective objective, const std::string& version) {
+  const auto cost = [&](const BenchSide& side) {
+    if (objective == Objective::speed) return side.median_us;
+    return side.blocks ? side.median_us * side.blocks->clock.watts : std::numeric_limits<double>::quiet_NaN();
+  };
+  const double ours = cost(result.ours), by_default = cost(result.cublas_default), by_lt = cost(result.best_lt);
+  const bool lt_is_best =
+      objective == Objective::energy ? std::fmin(by_default, by_lt) == by_lt : result.baseline == result.best_lt.name;
+  CublasComparison comparison{.version = version};
+  if (lt_is_best) comparison.algorithm = result.best_lt_algorithm;
+  const double paired = objective == Objective::speed ? result.ratio : (lt_is_best ? by_lt : by_default) / ours;
+  if (!(paired > 0))
+    throw Error(ErrorCode::not_supported, objective == Objective::energy ? "the power that the GPU draws is unknown"
+                                                                         : "no pair of samples was timed");
+  comparison.ratio = paired;
+  if (by_default > 0) comparison.default_ratio = by_default / ours;
+  return comparison;
 }
 
 std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream stream, const Contender& ours,
@@ -203,23 +234,26 @@ std::vector<BenchResult> bench_in_all_modes(const Driver& driver, CUstream strea
 }
 
 nlohmann::json to_json(const BenchResult& result) {
-  nlohmann::json json{{"problem", to_string(result.problem)},
-                      {"mode", to_string(result.mode)},
-                      {"measure", to_string(result.measure)},
-                      {"power", to_string(result.power)},
-                      {"power_limit_w", known(result.power_limit_w)},
-                      {"ours", side_json(result.ours)},
-                      {"origin", result.origin},
-                      {"cublas_default", side_json(result.cublas_default)},
-                      {"best_lt", side_json(result.best_lt)},
-                      {"lt_algorithms", result.lt_algorithms},
-                      {"baseline", result.baseline},
-                      {"ratio", result.ratio},
-                      {"ci", {result.ci.low, result.ci.high}},
-                      {"tie", result.tie},
-                      {"ceiling_tflops", result.ceiling_tflops},
-                      {"of_ceiling", result.of_ceiling},
-                      {"of_ceiling_ci", {result.of_ceiling_ci.low, result.of_ceiling_ci.high}}};
+  nlohmann::json json{
+      {"problem", to_string(result.problem)},
+      {"mode", to_string(result.mode)},
+      {"measure", to_string(result.measure)},
+      {"power", to_string(result.power)},
+      {"power_limit_w", known(result.power_limit_w)},
+      {"ours", side_json(result.ours)},
+      {"origin", result.origin},
+      {"cublas_default", side_json(result.cublas_default)},
+      {"best_lt", side_json(result.best_lt)},
+      {"lt_algorithms", result.lt_algorithms},
+      {"best_lt_algorithm", result.best_lt_algorithm},
+      {"choice_kept_since", result.choice_kept_since > 0 ? nlohmann::json(result.choice_kept_since) : nlohmann::json()},
+      {"baseline", result.baseline},
+      {"ratio", result.ratio},
+      {"ci", {result.ci.low, result.ci.high}},
+      {"tie", result.tie},
+      {"ceiling_tflops", result.ceiling_tflops},
+      {"of_ceiling", result.of_ceiling},
+      {"of_ceiling_ci", {result.of_ceiling_ci.low, result.of_ceiling_ci.high}}};
   if (result.other) {
     const OtherMeasure& other = *result.other;
     json["other_measure"] = {{"measure", to_string(other.measure)},

@@ -4,6 +4,8 @@
 #include "config/device_info.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/stopwatch.hpp"
+#include "records/tuning_record.hpp"
+#include "tune/baseline.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -38,6 +40,7 @@ struct BenchOptions {
   std::uint64_t seed = 1;
   float alpha = 1;  ///< as given to our kernel; beta counts as 0 if the problem says so
   float beta = 0;
+  KeptChoices kept;  ///< of cuBLAS's algorithms
 };
 
 /// The statistics of one side's samples. NaN if the side could not be timed.
@@ -70,9 +73,11 @@ struct BenchResult {
   BenchSide ours;
   std::string origin;  ///< where our kernel came from; set by the caller
   BenchSide cublas_default;
-  BenchSide best_lt;      ///< the fastest of cuBLASLt's heuristics; empty if it returned none
-  int lt_algorithms = 0;  ///< number of algorithms tried
-  std::string baseline;   ///< name of cublas_default or best_lt: the faster one when the baseline was chosen
+  BenchSide best_lt;                   ///< the fastest of cuBLASLt's heuristics; empty if it returned none
+  std::string best_lt_algorithm;       ///< its opaque bytes (CublasContender)
+  int lt_algorithms = 0;               ///< number of algorithms tried; 0 if the choice was kept
+  std::int64_t choice_kept_since = 0;  ///< when the choice of the baseline was made, in seconds since 1970; 0: now
+  std::string baseline;  ///< name of cublas_default or best_lt: the faster one when the baseline was chosen
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< median over rounds of the baseline's time / ours
   Interval ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %, of ratio
   bool tie = false;                                                                                 ///< ci contains 1
@@ -89,15 +94,19 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
                            const Workload& problem, CublasBaseline& cublas, const BenchOptions& options);
 
 /// Measures `ours`, whose result the caller has checked, against the fastest of cuBLAS's default and all algorithms
-/// that cuBLASLt's heuristics return. Separate races choose the baseline, by the same measure and mode. The
-/// numbers come from fresh samples, in which ours, cuBLAS's default and the best of cuBLASLt run interleaved over
-/// `sets`. If the power cap binds, blocks decide (gpu/sustained.hpp), and rounds are beside them.
+/// that cuBLASLt's heuristics return. Separate races choose the baseline, by the same measure and mode, or it is a
+/// choice that was kept. The numbers come from fresh samples, in which ours, cuBLAS's default and the best of cuBLASLt
+/// run interleaved over `sets`. If the power cap binds, blocks decide (gpu/sustained.hpp), and rounds are beside them.
 ///
 /// If a problem cannot be measured, `failure` says why. Only Error{context_lost} and driver errors that belong to
 /// neither side are thrown.
 BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender& ours,
                           std::span<const OperandSet> sets, const Workload& problem, CublasBaseline& cublas,
                           const BenchOptions& options);
+
+/// A result with a baseline in the form that a record keeps. For energy the ratios are of joules, and the best of
+/// cuBLAS is the side with the fewer. Throws Error{not_supported} if joules are unknown.
+CublasComparison comparison_of(const BenchResult& result, Objective objective, const std::string& version);
 
 /// Calls bench_problem in every mode that the protocol asks for: eager, and also graph below kGraphBelowUs. If
 /// options.mode is set, only in that mode.

@@ -1,6 +1,7 @@
 #include "tune/device_measurer.hpp"
 
 #include "base/log.hpp"
+#include "config/prepacked.hpp"
 #include "config/repack.hpp"
 #include "config/workspace.hpp"
 #include "gpu/foreign_kernel.hpp"
@@ -125,11 +126,13 @@ DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step) : device_(de
 
 DeviceMeasurer::~DeviceMeasurer() = default;
 
-void DeviceMeasurer::find_power_limit() {
+void DeviceMeasurer::ask_nvml() {
   const Driver& driver = device_.driver();
   CUdevice device = 0;
   driver.check(driver.cuCtxGetDevice(&device), "read the current context's GPU");
-  gpu_.power_limit_w = Nvml(driver, device).power_limit_w().value_or(0);
+  const Nvml nvml(driver, device);
+  gpu_.power_limit_w = nvml.power_limit_w().value_or(0);
+  gpu_.reports_power = nvml.power_w().has_value();
 }
 
 void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
@@ -170,12 +173,7 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
     if (on_step_) on_step_(i < trials.size() ? i : kNoTrial);
   };
   std::vector<Contender> contenders;
-  for (const Trial& trial : trials) {
-    const GemmKernel& kernel = session.load(trial);
-    contenders.push_back({to_string(trial.config), [&session, &kernel, &trial](CUstream on, int set) {
-                            session.launch(kernel, trial, on, set);
-                          }});
-  }
+  for (const Trial& trial : trials) contenders.push_back(contender(trial));
   if (with_baseline && session.options.with_baseline) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point before = Clock::now();
@@ -191,11 +189,10 @@ const std::optional<Contender>& DeviceMeasurer::baseline(const RaceOptions& race
   const auto [slot, is_new] = session.baselines.try_emplace(race.mode);
   if (!is_new) return slot->second;
   if (on_step_) on_step_(kNoTrial);
-  if (!cublas_) cublas_ = std::make_unique<CublasBaseline>(session.driver());
-  if (!cublas_->available()) return slot->second;
+  if (!cublas().available()) return slot->second;
   try {
     slot->second = fastest_baseline(
-        session.driver(), session.stream.get(), session.pool.sets(), session.problem, *cublas_,
+        session.driver(), session.stream.get(), session.pool.sets(), session.problem, cublas(),
         {.mode = race.mode, .ahead = race.ahead, .seed = session.options.seed, .beta = session.beta()});
     session.baseline = slot->second->name;
   } catch (const Error& error) {
@@ -203,6 +200,38 @@ const std::optional<Contender>& DeviceMeasurer::baseline(const RaceOptions& race
     log(LogLevel::info, std::string("no baseline: ") + error.what());
   }
   return slot->second;
+}
+
+Contender DeviceMeasurer::contender(const Trial& trial) {
+  Session& session = *session_;
+  const GemmKernel& kernel = session.load(trial);
+  return {to_string(trial.config),
+          [&session, &kernel, &trial](CUstream on, int set) { session.launch(kernel, trial, on, set); }};
+}
+
+CublasBaseline& DeviceMeasurer::cublas() {
+  if (!cublas_) cublas_ = std::make_unique<CublasBaseline>(device_.driver());
+  return *cublas_;
+}
+
+CublasComparison DeviceMeasurer::compare_with_cublas(const Trial& pick, const CublasQuestion& question) {
+  constexpr int kPairs = 3;
+  Session& session = *session_;
+  session.fill_normal();
+  if (on_step_) on_step_(kNoTrial);
+  const bool by_blocks = question.measure == Measure::sustained;
+  BenchOptions options{.mode = question.mode,
+                       .measure = by_blocks ? Measure::sustained : Measure::rounds,
+                       .pairs = kPairs,
+                       .seed = session.options.seed + 1,
+                       .beta = session.beta(),
+                       .kept = {&device_.engine().cublas_choices, gpu_.environment.gpu}};
+  if (pick.launch.programmatic) options.ahead = session.foreign_launch();
+  const Workload problem = as_aligned(session.problem);  // the operands' rows are, and a kept choice is one for these
+  const BenchResult result = bench_problem(session.driver(), session.stream.get(), contender(pick), session.pool.sets(),
+                                           problem, cublas(), options);
+  if (!result.failure.empty()) throw Error(ErrorCode::not_supported, result.failure);
+  return comparison_of(result, question.objective, cublas().version());
 }
 
 }  // namespace hotgemm

@@ -29,12 +29,13 @@ class DeviceMeasurer final : public Measurer {
   ~DeviceMeasurer() override;
 
   const GpuFacts& gpu() const override { return gpu_; }
-  /// Adds the power limit to the facts about the GPU. Not done at once, because a program that tunes within a call
-  /// should not load NVML for it.
-  void find_power_limit();
+  /// Adds what NVML says about power to the facts about the GPU. Not done at once, because a program that tunes within
+  /// a call should not load NVML for it.
+  void ask_nvml();
   void begin(const Workload& problem, const MeasureOptions& options) override;
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override;
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override;
+  CublasComparison compare_with_cublas(const Trial& pick, const CublasQuestion& question) override;
   void end() override;
   std::string baseline() const override;
 
@@ -44,6 +45,9 @@ class DeviceMeasurer final : public Measurer {
   /// The fastest algorithm of cuBLAS in the mode of `race`, found as that race times it at the first call; nullopt if
   /// cuBLAS cannot run.
   const std::optional<Contender>& baseline(const RaceOptions& race);
+
+  CublasBaseline& cublas();
+  Contender contender(const Trial& trial);
 
   DeviceState& device_;
   OnStep on_step_;

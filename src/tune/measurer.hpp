@@ -43,13 +43,21 @@ struct GpuFacts {
   DeviceInfo info;          ///< with the clock rates that the driver reports
   Environment environment;  ///< without a toolchain if the measuring process has not loaded NVRTC
   std::int64_t free_bytes = 0;
-  double power_limit_w = 0;  ///< in force; 0 if it is unknown
+  double power_limit_w = 0;    ///< in force; 0 if it is unknown
+  bool reports_power = false;  ///< NVML tells the power that the GPU draws
 };
 
 struct MeasureOptions {
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
   std::uint64_t seed = 1;                                ///< for the data
   bool with_baseline = false;                            ///< prepare cuBLAS's fastest algorithm too, if there is one
+};
+
+/// The conditions of a comparison with cuBLAS. They are those under which the kernel was picked.
+struct CublasQuestion {
+  TimingMode mode = TimingMode::eager;
+  Measure measure = Measure::rounds;
+  Objective objective = Objective::speed;
 };
 
 /// Runs trials of one problem after the other on one GPU. DeviceMeasurer runs them in this process; IsolatedMeasurer
@@ -69,10 +77,13 @@ class Measurer {
   virtual std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) = 0;
 
   /// Races trials that check has found sound, on N(0,1) data; options.sets is ignored, and is_timed_behind says whether
-  /// a foreign kernel is ahead. With `with_baseline`, cuBLAS's
-  /// fastest algorithm takes part, and its row is the last one. The row is missing if begin did not prepare a baseline
-  /// or cuBLAS could not run.
+  /// a foreign kernel is ahead. With `with_baseline`, cuBLAS's fastest algorithm takes part, and its row is the last
+  /// one. The row is missing if begin did not prepare a baseline or cuBLAS could not run.
   virtual RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) = 0;
+
+  /// Measures `pick`, a trial that was raced, against cuBLAS's default and its best algorithm, on fresh samples.
+  /// Throws Error{not_supported} if cuBLAS cannot run.
+  virtual CublasComparison compare_with_cublas(const Trial& pick, const CublasQuestion& question) = 0;
 
   /// Frees the operands of the problem.
   virtual void end() = 0;

@@ -1,7 +1,6 @@
 #include "tune/row_launch.hpp"
 
 #include "plan/candidates.hpp"
-#include "plan/power_model.hpp"
 
 #include <algorithm>
 #include <string>
@@ -40,7 +39,7 @@ std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::
 
 std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
-                                          const Workload& problem, std::size_t count) {
+                                          const Workload& problem, std::size_t count, PowerCost cost) {
   std::vector<RowLaunch> chosen;
   const auto add = [&](const RowLaunch& entry, std::size_t most) {
     const bool is_new = std::ranges::find(chosen, entry.candidate, &RowLaunch::candidate) == chosen.end();
@@ -51,7 +50,8 @@ std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates,
   for (const RowLaunch& e : timed) {
     known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
   }
-  const std::vector<std::size_t> picks = pick_for_power_final(known, count);  // the fastest half, the model's half
+  const std::vector<std::size_t> picks =
+      pick_for_power_final(known, count, cost);  // the fastest half, the model's half
   const std::size_t half = count / 2;
   for (const RowLaunch& leader : leaders) add(leader, half);
   for (const std::size_t i : picks) add(timed[i], half);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "plan/halving.hpp"
+#include "plan/power_model.hpp"
 #include "tune/candidate.hpp"
 
 #include <hotgemm/types.hpp>
@@ -33,11 +34,11 @@ std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::
                                     const Workload& problem, int sm_count);
 
 /// Up to `count` entries for a final over blocks. Half of them are `leaders`, the fastest in rounds, and then the
-/// fastest of `timed`; the others are those of `timed` that a model of the power cap expects to be fast. Each candidate
+/// fastest of `timed`; the others are those of `timed` to which the model `cost` gives the least cost. Each candidate
 /// is there once. `us` are the times of the candidates in one race, since only times of one race are at one clock; a
 /// candidate without a time has 0 or NaN.
 std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
-                                          const Workload& problem, std::size_t count);
+                                          const Workload& problem, std::size_t count, PowerCost cost = capped_time);
 
 }  // namespace hotgemm

@@ -4,8 +4,8 @@
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
 #include "tune/bench.hpp"
-#include "tune/row_launch.hpp"
 #include "tune/search_failure.hpp"
+#include "tune/search_races.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -20,8 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kAbandonRatio = 2.0;  // a candidate slower than the best by this factor gets no second launch
-constexpr double kRoundUs = 1000;      // GPU time per candidate and round
 constexpr int kFirstRounds = 2;        // while there are many candidates; one round would be too noisy
 constexpr int kRasterRounds = 5;       // fewer samples change no raster: rasters differ by less than the noise of one
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
@@ -33,13 +31,9 @@ constexpr double kLeastBlocksS = 3;           // a final over blocks in less tim
 constexpr std::size_t kRastersPerLeader = 2;  // in the last blocks: the default one and the best other one
 constexpr double kRasterRaceS = 1;            // for the rounds that find the best other raster
 
-class Search {
+class Search : SearchRaces {
  public:
-  Search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
-         const SearchOptions& options, const SearchObserver& observer)
-      : engine_(engine), measurer_(measurer), problem_(problem), options_(options), observer_(observer) {
-    outcome_.candidates = std::move(candidates);
-  }
+  using SearchRaces::SearchRaces;
 
   TuneOutcome run() {
     reject_remembered(rows(), environment(), engine_);  // other problems may have added rejections since the build
@@ -52,54 +46,18 @@ class Search {
       check();
       measure();
       outcome_.baseline = measurer_.baseline();
+      if (options_.with_cublas && winner_) compare_with_cublas();
       measurer_.end();
     }
     if (!winner_) fail_without_winner();
-    sort_rows();
+    outcome_.baseline_us = median(winner_->baseline_us);
+    outcome_.ratio = median(paired_ratios(winner_->baseline_us, winner_->us));
+    sort_rows(winner_->entry);
     record();
     return std::move(outcome_);
   }
 
  private:
-  std::vector<Candidate>& rows() { return outcome_.candidates; }
-  Candidate& row(const RowLaunch& entry) { return rows()[entry.candidate]; }
-  bool has_rejected(const std::vector<RowLaunch>& entries) {
-    return std::ranges::any_of(entries, [&](const RowLaunch& e) { return !row(e).is_alive(); });
-  }
-  bool is_cancelled() const { return observer_.is_cancelled && observer_.is_cancelled(); }
-
-  std::vector<RowLaunch> alive() {
-    std::vector<RowLaunch> entries;
-    for (std::size_t i = 0; i < rows().size(); ++i) {
-      if (rows()[i].is_alive()) entries.push_back({i, rows()[i].launch});
-    }
-    return entries;
-  }
-
-  std::vector<Trial> trials_of(const std::vector<RowLaunch>& entries) {
-    std::vector<Trial> trials;
-    for (const RowLaunch& entry : entries) trials.push_back({row(entry).config, entry.launch, row(entry).cubin});
-    return trials;
-  }
-
-  void tell_rejected(const Candidate& c) const {
-    if (observer_.rejected) observer_.rejected(c);
-  }
-
-  void end_row(Candidate& c, Stage stage, std::string reason) {
-    if (!c.reason.empty()) return;  // another raster of this candidate has already ended it
-    reject(c, stage, std::move(reason));
-    tell_rejected(c);
-    remember(engine_, rows(), c, problem_, environment());
-  }
-
-  int sm_count() const { return measurer_.gpu().info.sm_count; }
-  Environment environment() const {
-    Environment environment = measurer_.gpu().environment;
-    if (!options_.toolchain.empty()) environment.toolchain = options_.toolchain;
-    return environment;
-  }
-
   void check() {
     const std::vector<RowLaunch> entries = alive();
     const std::vector<Verdict> verdicts = measurer_.check(trials_of(entries), static_cast<unsigned>(options_.seed));
@@ -113,13 +71,14 @@ class Search {
     std::vector<RowLaunch> entries = alive();
     if (entries.empty()) return;
     start_ = Clock::now();
-    first_us_.assign(rows().size(), 0);
     mode_ = rows()[entries.front().candidate].predicted_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager;
     entries = halve(std::move(entries), kFinalists, kFirstRounds, after(0.5));
     choose_measure(entries);
+    if (is_for_energy() && is_cancelled()) return;  // rounds do not tell energy
     if (measure_ == Measure::sustained) {
       const std::size_t count = block_plan(alive().size()).contenders;
-      entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count);
+      const PowerCost cost = is_for_energy() && !is_capped_ ? free_joules : capped_time;
+      entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count, cost);
     } else if (!is_cancelled()) {
       const std::size_t leaders = entries.size();
       entries = halve(with_rasters(rows(), entries, problem_, sm_count()), leaders, kRasterRounds, after(0.75),
@@ -128,20 +87,39 @@ class Search {
     decide(std::move(entries));
   }
 
-  /// Blocks decide if the power cap limits the leader's clock. Without blocks the pick is provisional where it may.
+  /// Blocks decide if the power cap limits the leader's clock, and always for energy. Without blocks the pick is
+  /// provisional where it may.
   void choose_measure(const std::vector<RowLaunch>& entries) {
-    if (entries.empty() || mode_ == TimingMode::graph) return;
+    if (entries.empty()) return;
+    if (is_for_energy()) {
+      measure_ = Measure::sustained;
+      if (!is_cancelled()) is_capped_ = runs_at_the_cap(entries.front());
+      return;
+    }
+    if (mode_ == TimingMode::graph) return;
     if (!may_reach_power_cap(problem_, row(entries.front()).timing.median_us, measurer_.gpu().info)) return;
     const bool is_short_of_time = Clock::now() + std::chrono::duration<double>(kLeastBlocksS) > after(1.0);
     if (!options_.with_blocks || is_short_of_time || is_cancelled()) {
       is_provisional_ = true;
       return;
     }
+    if (runs_at_the_cap(entries.front())) measure_ = Measure::sustained;
+  }
+
+  /// True if the power cap limits the clock while `entry` runs alone. Throws if energy is asked for and NVML does not
+  /// tell the power.
+  bool runs_at_the_cap(const RowLaunch& entry) {
     RaceOptions options = race_options(1, Clock::time_point::max());
     options.blocks = BlockLengths{.settle_s = 0, .counted_s = kVerdictS};
-    const RaceResult result = measurer_.race(trials_of({entries.front()}), options, false);
-    if (result.blocks.empty()) return;
-    if (verdict_of(result.blocks[0].clock) == PowerVerdict::binds) measure_ = Measure::sustained;
+    const RaceResult result = measurer_.race(trials_of({entry}), options, false);
+    if (result.blocks.empty()) return false;
+    if (is_for_energy() && result.failures[0].empty() && !(result.blocks[0].clock.watts > 0)) throw_unknown_power();
+    return verdict_of(result.blocks[0].clock) == PowerVerdict::binds;
+  }
+
+  [[noreturn]] void throw_unknown_power() const {
+    throw Error(ErrorCode::not_supported,
+                "cannot tune " + to_string(problem_) + " for energy: NVML does not tell the power that the GPU draws");
   }
 
   Clock::time_point after(double share) const {
@@ -170,78 +148,12 @@ class Search {
     return entries;
   }
 
-  RaceOptions race_options(int rounds, Clock::time_point deadline) {
-    return {.mode = mode_,
-            .rounds = rounds,
-            .round_us = kRoundUs,
-            .warm_up_us = races_ == 0 && mode_ == TimingMode::eager ? kWarmUpUs : 0,
-            .seed = options_.seed + static_cast<std::uint64_t>(races_),
-            .abandon_ratio = kAbandonRatio,
-            .deadline = deadline};
-  }
-
-  /// Runs a race and rejects the contenders that fail. If there is a baseline, its row is the last one of the result.
-  RaceResult race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline) {
-    const std::vector<Trial> trials = trials_of(entries);
-    RaceResult result = measurer_.race(trials, options, with_baseline);
-    if (!options.blocks) rounds_ = is_timed_behind(trials) ? Measure::behind : Measure::rounds;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      tell_samples(entries[i], result.us[i]);
-      if (races_ == 0) first_us_[entries[i].candidate] = median(result.us[i]);
-      if (result.failures[i].empty()) {
-        note_timing(entries[i], result.us[i], result.us[0]);
-        const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
-        if (is_abandoned)
-          end_row(row(entries[i]), Stage::measure, "slow: the first launch took twice the fastest time or more");
-        continue;
-      }
-      std::ranges::fill(result.us[i], std::numeric_limits<double>::quiet_NaN());  // a failed contender has no time
-      if (result.failures[i] != kNoTimeLeft) end_row(row(entries[i]), Stage::measure, result.failures[i]);
-    }
-    ++races_;
-    return result;
-  }
-
-  void tell_samples(const RowLaunch& entry, const std::vector<double>& us) {
-    if (!observer_.sampled) return;
-    for (std::size_t round = 0; round < us.size(); ++round) {
-      if (std::isnan(us[round])) continue;
-      observer_.sampled(
-          {to_string(row(entry).config), to_string(entry.launch), races_, static_cast<int>(round), us[round]});
-    }
-  }
-
-  /// Sets the row's timing to that of its last raster. After all races this is its best raster.
-  void note_timing(const RowLaunch& entry, const std::vector<double>& us, const std::vector<double>& incumbent_us) {
-    std::vector<double> samples;
-    for (const double sample : us) {
-      if (!std::isnan(sample)) samples.push_back(sample);
-    }
-    if (samples.empty()) return;
-    Candidate& c = row(entry);
-    c.stage = Stage::measure;
-    const std::vector<double> ratios = paired_ratios(incumbent_us, us);
-    c.timing = {.median_us = median(samples),
-                .spread_us = interquartile_range(samples),
-                .samples = static_cast<int>(samples.size()),
-                .ratio = ratios.empty() ? 0 : median(ratios)};
-  }
-
-  void tell_leader(const std::vector<RowLaunch>& entries, const std::vector<double>& us,
-                   const std::vector<double>& baseline_us) {
-    if (!observer_.led) return;
-    observer_.led({.config = to_string(row(entries.front()).config),
-                   .launch = to_string(entries.front().launch),
-                   .median_us = median(us),
-                   .ratio = median(paired_ratios(baseline_us, us)),
-                   .alive = static_cast<int>(entries.size())});
-  }
-
   /// The picked entry, with the samples for its timing and for the ratio to cuBLAS.
   struct Winner {
     RowLaunch entry;
     std::vector<double> us;
     std::vector<double> baseline_us;
+    double joules = 0;  // of a launch; 0 if unknown
   };
 
   /// Picks the winner. Its output is checked again, on other data, after thousands of launches.
@@ -302,6 +214,9 @@ class Search {
 
   /// The winner if there was no time for the final: the best so far, if it was timed.
   std::optional<Winner> untimed(const RowLaunch& best) {
+    if (is_for_energy()) {
+      throw Error(ErrorCode::interrupted, "no block of a kernel for " + to_string(problem_) + " could be timed");
+    }
     outcome_.is_partial = true;
     is_provisional_ = std::exchange(measure_, Measure::rounds) == Measure::sustained;
     if (row(best).timing.samples == 0) return std::nullopt;
@@ -324,7 +239,7 @@ class Search {
     if (all->order.empty()) return untimed(entries.front());
     std::vector<RowLaunch> leaders = all->order;
     if (leaders.size() > plan.leaders) leaders.resize(plan.leaders);
-    const Winner best{all->order.front(), all->winner_us, {}};
+    const Winner best{all->order.front(), all->winner_us, {}, all->joules};
     outcome_.is_partial = is_cancelled();
     if (outcome_.is_partial) return best;
     for (std::size_t i = 0; i < plan.leaders && i < all->order.size(); ++i) {
@@ -334,11 +249,11 @@ class Search {
     const std::optional<BlockStage> last = block_stage(leaders, 0, options_.with_baseline);
     if (!last) return std::nullopt;
     outcome_.is_partial = last->order.empty();
-    return outcome_.is_partial ? best : Winner{last->order.front(), last->winner_us, last->baseline_us};
+    return outcome_.is_partial ? best : Winner{last->order.front(), last->winner_us, last->baseline_us, last->joules};
   }
 
   /// The fastest in rounds of the rasters of `leader`'s config, apart from its own; nothing if there were too few
-  /// rounds.
+  /// rounds. For energy it is never launched programmatically: blocks are chains, where such a launch gains too much.
   std::optional<RowLaunch> best_other_raster(const RowLaunch& leader) {
     const std::vector<RowLaunch> entries = with_rasters(rows(), std::span(&leader, 1), problem_, sm_count());
     if (entries.size() < 2 || is_cancelled()) return std::nullopt;
@@ -346,16 +261,18 @@ class Search {
     const RaceResult result = race(entries, race_options(options_.rounds, Clock::now() + limit), false);
     if (result.rounds_done < std::min(kRasterRounds, options_.rounds)) return std::nullopt;
     for (const RankedContender& p : rank_contenders(result.us)) {
-      if (p.contender != 0) return entries[p.contender];
+      if (p.contender == 0 || (is_for_energy() && entries[p.contender].launch.programmatic)) continue;
+      return entries[p.contender];
     }
     return std::nullopt;
   }
 
   /// A block of each entry.
   struct BlockStage {
-    std::vector<RowLaunch> order;  ///< those that ran: the pick, then the others, fastest first
+    std::vector<RowLaunch> order;  ///< those that ran: the pick, then the others, the least cost first
     std::vector<double> winner_us;
     std::vector<double> baseline_us;
+    double joules = 0;  ///< of a launch of the pick; 0 if unknown
   };
 
   /// Returns nothing if an entry was rejected.
@@ -367,13 +284,15 @@ class Search {
     if (has_rejected(entries)) return std::nullopt;
     std::vector<std::vector<double>> us = result.us;
     us.resize(entries.size());  // without the baseline
-    std::vector<RankedContender> placed = rank_contenders(us);
+    std::vector<RankedContender> placed = rank_contenders(costs_of(options_.objective, us, result.blocks));
     if (placed.empty()) return BlockStage{};
     power_limit_w_ = static_cast<int>(std::lround(result.power_limit_w));
     const std::size_t pick = pick_among_tied(rows(), entries, std::span(placed).first(tied(placed)));
     const auto at = std::ranges::find(placed, pick, &RankedContender::contender);
     std::rotate(placed.begin(), at, at + 1);
-    BlockStage stage{in_order(entries, placed), us[pick], {}};
+    const double joules = median(costs_of(Objective::energy, us, result.blocks)[pick]);
+    BlockStage stage{in_order(entries, placed), us[pick], {}, joules > 0 ? joules : 0};
+    for (const std::vector<double>& one : us) fastest_us_ = std::fmin(fastest_us_, median(one));
     if (result.us.size() > us.size()) stage.baseline_us = result.us.back();
     note_timing(entries[pick], us[pick], us[0]);
     tell_leader(stage.order, stage.winner_us, stage.baseline_us);
@@ -384,28 +303,24 @@ class Search {
     to.insert(to.end(), from.begin(), from.end());
   }
 
-  /// Sorts the rows: the pick first, then the others by time, then those that were not timed.
-  void sort_rows() {
-    for (Candidate& c : rows()) {
-      if (c.is_alive() && c.timing.samples == 0) end_row(c, Stage::measure, std::string(kNoTimeLeft));
+  void compare_with_cublas() {
+    if (outcome_.is_partial) {
+      outcome_.cublas_failure = "the search ended early";
+      return;
     }
-    outcome_.baseline_us = median(winner_->baseline_us);
-    outcome_.ratio = median(paired_ratios(winner_->baseline_us, winner_->us));
-    row(winner_->entry).launch = winner_->entry.launch;
-    const Candidate* pick = &row(winner_->entry);
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < rows().size(); ++i) {
-      const Candidate& c = rows()[i];
-      order.emplace_back(&c == pick ? 0 : c.is_alive() ? c.timing.median_us : 1e30, i);
+    const Trial pick = trials_of({winner_->entry}).front();
+    try {
+      cublas_ =
+          measurer_.compare_with_cublas(pick, {.mode = mode_, .measure = measure_, .objective = options_.objective});
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported) throw;
+      outcome_.cublas_failure = error.what();
     }
-    std::ranges::sort(order);
-    std::vector<Candidate> sorted;
-    for (const auto& [us, i] : order) sorted.push_back(std::move(rows()[i]));
-    rows() = std::move(sorted);
   }
 
   void record() {
     const Candidate& winner = rows().front();
+    if (winner_->joules > 0) outcome_.of_fastest = fastest_us_ / median(winner_->us);
     outcome_.record = {.problem = problem_,
                        .config = winner.config,
                        .launch = winner.launch,
@@ -414,7 +329,10 @@ class Search {
                        .template_digest = engine_.template_digest(winner.config),
                        .measure = measure_ == Measure::sustained ? measure_ : rounds_,
                        .is_provisional = is_provisional_,
-                       .power_limit_w = power_limit_w_};
+                       .power_limit_w = power_limit_w_,
+                       .objective = options_.objective,
+                       .joules = winner_->joules,
+                       .cublas = cublas_};
     engine_.database.add(*outcome_.record);
   }
 
@@ -423,21 +341,14 @@ class Search {
     throw without_survivor(rows(), problem_);
   }
 
-  Engine& engine_;
-  Measurer& measurer_;
-  const Workload& problem_;
-  const SearchOptions& options_;
-  const SearchObserver& observer_;
-  TuneOutcome outcome_;
   Clock::time_point start_;
-  TimingMode mode_ = TimingMode::eager;
-  int races_ = 0;
-  std::vector<double> first_us_;       // [candidate]: median of the first race
   Measure measure_ = Measure::rounds;  // that decides: sustained or rounds
-  Measure rounds_ = Measure::rounds;   // of the last race in rounds
+  bool is_capped_ = false;             // the power cap limits the clock of the fastest in rounds
   bool is_provisional_ = false;
+  double fastest_us_ = std::numeric_limits<double>::quiet_NaN();  // of all that had a block
   int power_limit_w_ = 0;
   std::optional<Winner> winner_;
+  CublasComparison cublas_;
 };
 
 }  // namespace

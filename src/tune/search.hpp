@@ -46,8 +46,10 @@ struct SearchOptions {
   std::uint64_t seed = 1;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
   bool with_baseline = false;
+  bool with_cublas = false;  ///< at the end, compare the pick with cuBLAS's default and its best, for the record
   bool with_blocks = false;  ///< blocks decide where the power cap binds; else the pick there is provisional
-  std::string toolchain;     ///< for the record, if the measuring process does not know it
+  Objective objective = Objective::speed;  ///< for energy blocks always decide
+  std::string toolchain;                   ///< for the record, if the measuring process does not know it
 };
 
 /// The result of a search.
@@ -59,19 +61,24 @@ struct TuneOutcome {
   std::string baseline;     ///< name of the cuBLAS algorithm that raced; empty if none did
   double baseline_us = std::numeric_limits<double>::quiet_NaN();
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< the baseline's time / the pick's, paired by rounds
+  std::string cublas_failure;  ///< why the record has no comparison with cuBLAS; empty if it has, or none was asked for
+  /// The time of the fastest that had a block / the pick's; NaN if blocks did not decide, or the power is unknown.
+  double of_fastest = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// Checks and times candidates that have been built, and records the fastest. It uses successive halving: in each round
-/// all remaining candidates run interleaved, in shuffled order. The measure is the ratio to the incumbent within a
-/// round. A difference below half a percent is a tie, which a programmatic launch wins, then the earlier name.
+/// Checks and times candidates that have been built, and records the best by the objective. It uses successive halving:
+/// in each round all remaining candidates run interleaved, in shuffled order. The measure is the ratio to the incumbent
+/// within a round. A difference below half a percent is a tie, which a programmatic launch wins, then the earlier name.
 ///
 /// Rounds mislead where the power cap binds (docs/measuring.md). With `with_blocks`, the final is then by blocks, among
-/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone.
+/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone. For energy the final is always
+/// by blocks, and the pick is the one with the least joules: median power times time. No launch is then programmatic.
 ///
 /// The engine's rejections remember a candidate that is wrong, fails or does not end. Throws Error{out_of_memory} if
 /// the operands do not fit. If no candidate survives, throws wrong_result if one of them was wrong, else driver_error
-/// if one was built, else compile_failed. Throws interrupted if it was cancelled before anything was timed, and the
-/// measurer's errors that are not the fault of a candidate.
+/// if one was built, else compile_failed. Throws interrupted if it was cancelled before anything was timed,
+/// not_supported if energy is asked for and NVML does not tell the power, and the measurer's errors that are not the
+/// fault of a candidate.
 TuneOutcome search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer = {});
 

@@ -64,6 +64,7 @@ class Run {
   // For the preparing thread.
   void start();
   void require_one_model() const;
+  void require_power() const;
   void prepare_all(std::span<const Workload> problems);
   EarlierRun earlier_run(const Workload& problem);
   void join();
@@ -152,6 +153,7 @@ void Run::start() {
     if (lane.error) tell(observer_.lost, lane.gpu, lane.message);
   }
   require_one_model();
+  require_power();
   const Lane& first = *std::ranges::find_if(lanes_, [](const Lane& lane) { return !lane.error; });
   GpuFacts facts = first.facts;
   facts.environment.toolchain = toolchain_;
@@ -179,6 +181,16 @@ void Run::require_one_model() const {
     };
     throw Error(ErrorCode::invalid_argument, "cannot tune on GPUs of different models in one run: " + name(*first) +
                                                  ", " + name(lane) + "; records are per model, so run once for each");
+  }
+}
+
+/// Without the power there is no energy. This is said before anything is compiled.
+void Run::require_power() const {
+  if (engine_.objective != Objective::energy) return;
+  for (const Lane& lane : lanes_) {
+    if (lane.error || lane.facts.reports_power) continue;
+    throw Error(ErrorCode::io_error, "cannot tune for energy on GPU " + std::to_string(lane.gpu) +
+                                         ": NVML (libnvidia-ml.so.1) does not tell the power that it draws");
   }
 }
 
@@ -298,6 +310,8 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
     result.baseline = outcome.baseline;
     result.baseline_us = outcome.baseline_us;
     result.ratio = outcome.ratio;
+    result.of_fastest = outcome.of_fastest;
+    result.cublas_failure = outcome.cublas_failure;
     result.measured = outcome.measured;
     result.is_cut_short = outcome.is_partial && is_over();
   } catch (const Error& error) {
@@ -337,7 +351,9 @@ SearchOptions Run::search_options(const Measurer& measurer) const {
           .seed = tuning.seed,
           .scratch_bytes = tuning.scratch_bytes > 0 ? tuning.scratch_bytes : measurer.gpu().free_bytes / 2,
           .with_baseline = options_.with_baseline,
+          .with_cublas = options_.with_cublas,
           .with_blocks = true,
+          .objective = engine_.objective,
           .toolchain = toolchain_};
 }
 

@@ -23,6 +23,7 @@ struct TuningRunOptions {
   std::vector<int> gpus{0};    ///< all of one model, each once
   TuneOptions tuning;          ///< scratch_bytes 0: half of the free memory; jobs 0: the default, minus one per GPU
   bool with_baseline = false;  ///< also race cuBLAS's fastest algorithm
+  bool with_cublas = false;    ///< compare each pick with cuBLAS's default and its best, for the record
   bool retune = false;         ///< measure again even if there is a current record
   double run_budget_s = std::numeric_limits<double>::infinity();  ///< for all problems together
   int max_trials = std::numeric_limits<int>::max();               ///< of candidates timed, for all problems together
@@ -44,11 +45,14 @@ struct ProblemResult {
   std::string baseline;                ///< name of the cuBLAS algorithm that raced; empty if none did
   double baseline_us = std::numeric_limits<double>::quiet_NaN();
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< the baseline's time / ours, paired by rounds
-  int measured = 0;                                         ///< candidates that were timed
+  /// The time of the fastest that had a block / the pick's; NaN if blocks did not decide.
+  double of_fastest = std::numeric_limits<double>::quiet_NaN();
+  int measured = 0;  ///< candidates that were timed
   double compile_s = 0;
   double measure_s = 0;
   bool is_cut_short = false;  ///< partial because the run ended, not because of the problem's own budget
   std::vector<Rejection> rejections;
+  std::string cublas_failure;                    ///< why the record has no comparison with cuBLAS, if one was asked for
   std::string failure;                           ///< empty if it did not fail
   ErrorCode failure_code = ErrorCode::internal;  ///< set if `failure` is not empty
 };
@@ -88,8 +92,8 @@ struct TuningReport {
   double seconds = 0;
 };
 
-/// Tunes many problems on one or several GPUs. The calling thread compiles candidates for the next problem of each GPU,
-/// while one thread per GPU measures the current problems.
+/// Tunes many problems on one or several GPUs, for the objective of the engine. The calling thread compiles candidates
+/// for the next problem of each GPU, while one thread per GPU measures the current problems.
 ///
 /// Problems of one class are measured once. The failure of a problem is a result. If a GPU's measurer fails, the
 /// problem goes back to the front of the queue, and the GPU gets a new measurer. After several failures in a row the
@@ -98,8 +102,9 @@ class TuningRun {
  public:
   TuningRun(Engine& engine, MeasurerFactory factory, TuningRunOptions options, TuningObserver observer = {});
 
-  /// Throws Error{invalid_argument} if the GPUs are of different models. If the factory throws for every GPU, throws
-  /// its error. Throws what the observer throws; the measurements until then are recorded.
+  /// Throws Error{invalid_argument} if the GPUs are of different models, Error{io_error} if the objective is energy and
+  /// a GPU does not tell its power. If the factory throws for every GPU, throws its error. Throws what the observer
+  /// throws; the measurements until then are recorded.
   TuningReport run(std::span<const Workload> problems);
 
  private:

@@ -18,10 +18,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Cause = WorkerEnd::Cause;
 
-constexpr double kStartPatienceS = 30;  // to make a context and fill tens of GB, or to load cuBLAS and time it
-constexpr double kExpectedFactor = 20;  // a step may take the expected time multiplied by this
-constexpr int kMostKills = 5;           // by other processes, in a row
-constexpr int kMostFruitlessRaces = 3;  // races that ended the worker although no single trial could be blamed
+constexpr double kStartPatienceS = 30;     // to make a context and fill tens of GB, or to load cuBLAS and time it
+constexpr double kComparePatienceS = 180;  // to race hundreds of cuBLAS's algorithms and to run blocks of the best
+constexpr double kExpectedFactor = 20;     // a step may take the expected time multiplied by this
+constexpr int kMostKills = 5;              // by other processes, in a row
+constexpr int kMostFruitlessRaces = 3;     // races that ended the worker although no single trial could be blamed
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::size_t> all_of(std::size_t count) {
@@ -385,6 +386,18 @@ std::vector<Verdict> IsolatedMeasurer::check(std::span<const Trial> trials, unsi
 
 RaceResult IsolatedMeasurer::race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) {
   return Race(*impl_, trials, options, with_baseline).run();
+}
+
+CublasComparison IsolatedMeasurer::compare_with_cublas(const Trial& pick, const CublasQuestion& question) {
+  impl_->make_ready({&pick, 1});
+  CublasComparison comparison;
+  const auto end = impl_->worker->ask(encode_compare(pick, question), {kComparePatienceS, kComparePatienceS},
+                                      [&](const Reply& reply) {
+                                        if (reply.kind == ReplyKind::compared) comparison = decode_comparison(reply);
+                                      });
+  if (!end) return comparison;
+  impl_->lose(*end);  // the pick has run for long; it is still sound
+  throw Error(ErrorCode::not_supported, "the comparison with cuBLAS ended the worker: " + end->what);
 }
 
 void IsolatedMeasurer::end() {

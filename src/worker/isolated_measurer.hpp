@@ -42,6 +42,7 @@ class IsolatedMeasurer final : public Measurer {
   /// If the worker ends in a round that runs several trials, each trial is raced alone to find the one to blame. If
   /// none is found, later attempts leave out the baseline. Throws Error{internal} if the worker still keeps dying.
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override;
+  CublasComparison compare_with_cublas(const Trial& pick, const CublasQuestion& question) override;
   void end() override;
   std::string baseline() const override;
 

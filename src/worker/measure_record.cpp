@@ -28,6 +28,13 @@ std::vector<Trial> read_trials(FieldReader& fields, const Cubins& cubins) {
   return trials;
 }
 
+Reply reply_of(ReplyKind kind, const FieldWriter& fields) {
+  Reply reply;
+  reply.kind = kind;
+  reply.set_text({reinterpret_cast<const char*>(fields.bytes().data()), fields.bytes().size()});
+  return reply;
+}
+
 }  // namespace
 
 void Reply::set_text(std::string_view text) {
@@ -150,6 +157,26 @@ RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
   return request;
 }
 
+Request encode_compare(const Trial& pick, const CublasQuestion& question) {
+  FieldWriter fields;
+  fields.add_number(static_cast<int>(question.mode)).add_number(static_cast<int>(question.measure));
+  fields.add_number(static_cast<int>(question.objective));
+  add_trials(fields, {&pick, 1});
+  return {RequestKind::compare, fields.bytes()};
+}
+
+CompareRequest decode_compare(std::span<const std::byte> body, const Cubins& cubins) {
+  FieldReader fields(body);
+  CompareRequest request;
+  request.question.mode = static_cast<TimingMode>(fields.number<int>());
+  request.question.measure = static_cast<Measure>(fields.number<int>());
+  request.question.objective = static_cast<Objective>(fields.number<int>());
+  const std::vector<Trial> trials = read_trials(fields, cubins);
+  if (trials.size() != 1) throw Error(ErrorCode::internal, "a comparison is of one trial");
+  request.pick = trials.front();
+  return request;
+}
+
 Reply encode_facts(const GpuFacts& facts) {
   FieldWriter fields;
   const DeviceInfo& info = facts.info;
@@ -158,11 +185,8 @@ Reply encode_facts(const GpuFacts& facts) {
   fields.add_number(info.memory_bytes).add_number(info.clock_mhz).add_number(info.dram_gbps);
   fields.add_text(environment.gpu).add_text(environment.arch).add_number(environment.sm_count);
   fields.add_text(environment.driver).add_text(environment.toolchain).add_number(facts.free_bytes);
-  fields.add_number(facts.power_limit_w);
-  Reply reply;
-  reply.kind = ReplyKind::facts;
-  reply.set_text({reinterpret_cast<const char*>(fields.bytes().data()), fields.bytes().size()});
-  return reply;
+  fields.add_number(facts.power_limit_w).add_number(facts.reports_power);
+  return reply_of(ReplyKind::facts, fields);
 }
 
 GpuFacts decode_facts(const Reply& reply) {
@@ -184,6 +208,7 @@ GpuFacts decode_facts(const Reply& reply) {
   environment.toolchain = fields.text();
   facts.free_bytes = fields.number<std::int64_t>();
   facts.power_limit_w = fields.number<double>();
+  facts.reports_power = fields.number<bool>();
   return facts;
 }
 
@@ -192,10 +217,8 @@ Reply encode_blocks(std::size_t row, const BlockReport& report, double power_lim
   FieldWriter fields;
   fields.add_number(clock.mhz).add_number(clock.watts).add_number(clock.samples).add_number(clock.power_cap_share);
   fields.add_number(clock.other_share).add_number(clock.reasons).add_number(report.unsteady).add_number(power_limit_w);
-  Reply reply;
-  reply.kind = ReplyKind::blocks;
+  Reply reply = reply_of(ReplyKind::blocks, fields);
   reply.trial = static_cast<std::int32_t>(row);
-  reply.set_text({reinterpret_cast<const char*>(fields.bytes().data()), fields.bytes().size()});
   return reply;
 }
 
@@ -210,6 +233,23 @@ void decode_blocks(const Reply& reply, BlockReport& report, double& power_limit_
   clock.reasons = fields.number<std::uint64_t>();
   report.unsteady = fields.number<int>();
   power_limit_w = fields.number<double>();
+}
+
+Reply encode_comparison(const CublasComparison& comparison) {
+  FieldWriter fields;
+  fields.add_text(comparison.version).add_text(comparison.algorithm);
+  fields.add_number(comparison.ratio).add_number(comparison.default_ratio);
+  return reply_of(ReplyKind::compared, fields);
+}
+
+CublasComparison decode_comparison(const Reply& reply) {
+  FieldReader fields(std::as_bytes(std::span(reply.text())));
+  CublasComparison comparison;
+  comparison.version = fields.text();
+  comparison.algorithm = fields.text();
+  comparison.ratio = fields.number<double>();
+  comparison.default_ratio = fields.number<double>();
+  return comparison;
 }
 
 Reply encode_error(ReplyKind kind, ErrorCode code, std::string_view message) {

@@ -21,7 +21,7 @@
 
 namespace hotgemm {
 
-enum class RequestKind : std::uint32_t { hello, begin, cubin, check, race, end };
+enum class RequestKind : std::uint32_t { hello, begin, cubin, check, race, compare, end };
 
 /// Precedes each request; the body follows. Every request is answered by replies that end with `done`; only a cubin is
 /// not answered.
@@ -33,15 +33,16 @@ struct RequestHeader {
 };
 
 enum class ReplyKind : std::uint32_t {
-  facts,    ///< answers hello: text holds the facts about the GPU
-  step,     ///< the worker is about to run `trial`, or a step that belongs to no single trial
-  verdict,  ///< for `trial`: its stage, and the reason in text if it is not sound
-  sample,   ///< row `trial` of the race took `us` in `round`
-  failure,  ///< row `trial` of the race was not timed, or its timing was stopped; text says why
-  blocks,   ///< what the GPU did during the blocks of row `trial`; text has the numbers
-  done,     ///< ends the answer; text names the baseline; after a race, there are `trial` rows and `round` rounds
-  error,    ///< replaces done: the request failed with `code`, and text says why; the worker continues
-  fatal,    ///< like error, but the worker ends
+  facts,     ///< answers hello: text holds the facts about the GPU
+  step,      ///< the worker is about to run `trial`, or a step that belongs to no single trial
+  verdict,   ///< for `trial`: its stage, and the reason in text if it is not sound
+  sample,    ///< row `trial` of the race took `us` in `round`
+  failure,   ///< row `trial` of the race was not timed, or its timing was stopped; text says why
+  blocks,    ///< what the GPU did during the blocks of row `trial`; text has the numbers
+  compared,  ///< answers compare: text has the comparison
+  done,      ///< ends the answer; text names the baseline; after a race, there are `trial` rows and `round` rounds
+  error,     ///< replaces done: the request failed with `code`, and text says why; the worker continues
+  fatal,     ///< like error, but the worker ends
 };
 
 /// A reply of the worker. All replies have the same size.
@@ -129,10 +130,16 @@ struct RaceRequest {
   bool with_baseline = false;
 };
 
+struct CompareRequest {
+  Trial pick;
+  CublasQuestion question;
+};
+
 Request encode_begin(const Workload& problem, const MeasureOptions& options);
 Request encode_cubin(const Cubin& cubin);
 Request encode_check(std::span<const Trial> trials, unsigned seed);
 Request encode_race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline);
+Request encode_compare(const Trial& pick, const CublasQuestion& question);
 
 // The inverse functions. They throw Error for bytes that no encoder writes, and for a trial whose cubin is not in
 // `cubins`.
@@ -140,6 +147,7 @@ BeginRequest decode_begin(std::span<const std::byte> body);
 Cubin decode_cubin(std::span<const std::byte> body);
 CheckRequest decode_check(std::span<const std::byte> body, const Cubins& cubins);
 RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins);
+CompareRequest decode_compare(std::span<const std::byte> body, const Cubins& cubins);
 
 Reply encode_facts(const GpuFacts& facts);
 GpuFacts decode_facts(const Reply& reply);
@@ -147,6 +155,9 @@ GpuFacts decode_facts(const Reply& reply);
 /// The report of row `row`, and the power limit of the race.
 Reply encode_blocks(std::size_t row, const BlockReport& report, double power_limit_w);
 void decode_blocks(const Reply& reply, BlockReport& report, double& power_limit_w);
+
+Reply encode_comparison(const CublasComparison& comparison);
+CublasComparison decode_comparison(const Reply& reply);
 
 Reply encode_error(ReplyKind kind, ErrorCode code, std::string_view message);
 Error decode_error(const Reply& reply);

@@ -81,6 +81,7 @@ class MeasureWorker {
       case RequestKind::cubin: return keep(decode_cubin(request.body));
       case RequestKind::check: return check(decode_check(request.body, cubins_));
       case RequestKind::race: return race(decode_race(request.body, cubins_));
+      case RequestKind::compare: return compare(decode_compare(request.body, cubins_));
       case RequestKind::end: measurer_->end(); return send_done();
     }
     throw Error(ErrorCode::internal, "the worker received an unknown request");
@@ -93,7 +94,7 @@ class MeasureWorker {
     engine_.emplace(options_.context);
     state_.emplace(driver, *engine_);
     measurer_.emplace(*state_, [this](std::size_t trial) { announce(trial); });
-    measurer_->find_power_limit();
+    measurer_->ask_nvml();
     send(encode_facts(measurer_->gpu()));
     send_done();
   }
@@ -149,6 +150,11 @@ class MeasureWorker {
       }
     }
     send_done(result.us.size(), result.rounds_done);
+  }
+
+  void compare(const CompareRequest& request) {
+    send(encode_comparison(measurer_->compare_with_cublas(request.pick, request.question)));
+    send_done();
   }
 
   const MeasureWorkerOptions& options_;

@@ -166,6 +166,15 @@ class PrewarmTest(CliTest):
         self.assertIn("registers", self.run_command(*self.WORDS, "--report").stdout)
         self.assertEqual(self.run_json(*self.WORDS, "--list")["to_compile"], 0)
 
+    def test_prepacked_operands_need_the_kernel_that_packs(self):
+        self.need_nvrtc()
+        words = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64 64 64 nn f16 prepacked=b"]
+        listed = self.run_json(*words, "--list")
+        self.assertEqual(listed["to_compile"], 4)
+        self.assertEqual([e["config"] for e in listed["entries"]].count("repack"), 2)
+        self.assertEqual(self.run_json(*words)["compiled"], 4)
+        self.assertEqual(self.run_json(*words, "--list")["to_compile"], 0)
+
     def test_worker_processes_fill_the_same_cache(self):
         """More than eight jobs run in worker processes. Their kernels serve a later run without worker processes."""
         self.need_nvrtc()
@@ -326,6 +335,15 @@ class MeasuringTest(CliTest):
             self.assertIn(part, text)
         self.run_command(*bench, "--mode", "eager", "--results", "r.md")
         self.assertEqual((self.path / "r.md").read_text().count("## "), 2)
+
+    def test_bench_packs_before_it_measures(self):
+        options = self.use_standin()
+        words = ["bench", "--policy", "estimate", "--no-baseline", "--mode", "eager", "--rounds", "2", "--round-us", "50"]
+        for problem in ("63 65 67 nt f16 prepacked=b", "63 65 67 tn bf16 prepacked=ab beta=1"):
+            result = self.run_json(*words, "--shape", problem, *options)["results"][0]
+            self.assertNotIn("failure", result)  # wrong numbers would be one
+            self.assertTrue(result["problem"].startswith(problem.split(" beta")[0]), result["problem"])
+            self.assertGreater(result["ours"]["median_us"], 0)
 
     def test_bench_measures_each_side_alone(self):
         options = self.use_standin()

@@ -151,6 +151,40 @@ class ReportTest(TuneCase):
                 self.assertIn(named, self.run_command("tune", "--shape", "8x8x8", *words, expect=1).stderr)
         self.assertIn("GPU 7", self.run_command("tune", "--shape", "8x8x8", "--device", "7", expect=3).stderr)
 
+    def test_without_nvml_there_is_no_tuning_for_energy(self):
+        done = self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--objective", "energy", expect=3)
+        self.assertIn("cannot tune for energy on GPU 0: NVML", done.stderr)
+        self.environment["HOTGEMM_OBJECTIVE"] = "energy"
+        self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, expect=3)
+        result = self.tune("--shape", "8x8x8", "--objective", "speed")["results"][0]
+        self.assertEqual((result["objective"], result["joules"]), ("speed", None))
+        [record] = self.run_json("db", "show")["records"]
+        self.assertEqual((record["objective"], record["joules"], record["cublas"]), ("speed", None, None))
+
+    def test_each_objective_has_its_record(self):
+        nvml = str(pathlib.Path(cli_test.STANDIN).parent / "nvml")
+        self.environment["LD_LIBRARY_PATH"] = f"{nvml}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm_=speed:100"
+        words = ["--shape", "8x8x8", "--no-baseline", "--objective"]
+        fast = self.tune(*words, "speed")["results"][0]
+        frugal = self.tune(*words, "energy")["results"][0]
+        self.assertEqual((fast["objective"], fast["measure"], fast["joules"]), ("speed", "rounds", None))
+        self.assertEqual((frugal["objective"], frugal["measure"]), ("energy", "sustained"))
+        self.assertAlmostEqual(frugal["joules"], 500 * frugal["median_us"] * 1e-6, delta=1e-4)
+        self.assertLessEqual(frugal["of_fastest"], 1)
+        for objective in ("speed", "energy"):
+            table = self.run_command("tune", *self.OPTIONS, *words, objective).stdout
+            self.assertIn("recorded", table)
+            self.assertEqual("mJ" in table, objective == "energy")
+        self.assertEqual(sorted(r["objective"] for r in self.run_json("db", "show")["records"]), ["energy", "speed"])
+
+    def test_without_cublas_the_pick_is_recorded_without_a_comparison(self):
+        self.environment["HOTGEMM_LIBCUBLASLT"] = "/nowhere/libcublasLt.so"
+        done = self.run_command("tune", "--shape", "8x8x8", *self.OPTIONS, "--cublas")
+        self.assertIn("not compared with cuBLAS", done.stderr)
+        self.assertIn("/nowhere/libcublasLt.so", done.stderr)
+        self.assertEqual(len(self.records()), 1)
+
     def test_in_process_agrees(self):
         there = self.tune("--shape", "8x8x8")["results"][0]
         here = self.tune("--shape", "8x8x8", "--retune", "--in-process")["results"][0]

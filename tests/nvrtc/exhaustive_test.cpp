@@ -57,6 +57,7 @@ class FakeMeasurer final : public Measurer {
     result.rounds_done = options.rounds;
     return result;
   }
+  CublasComparison compare_with_cublas(const Trial&, const CublasQuestion&) override { return {}; }
   void end() override { ++ended; }
   std::string baseline() const override { return {}; }
 

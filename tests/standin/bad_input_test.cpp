@@ -112,6 +112,30 @@ std::vector<Bad> bad_pointers() {
   };
 }
 
+/// Operands that Context::pack did not make, as far as that shows.
+std::vector<Bad> bad_prepacked_operands() {
+  const auto bad = [](const char* part, const std::function<void(Call&)>& spoil) {
+    return Bad{part, kInvalid, {part}, [spoil](Call& c) {
+                 c.problem.prepacked_a = c.problem.prepacked_b = true;
+                 c.operands.lda = 32;
+                 c.operands.ldb = 16;
+                 spoil(c);
+               }};
+  };
+  return {
+      bad("lda is 24; prepacked rows of 24 elements are 32 apart", [](Call& c) { c.operands.lda = 24; }),
+      bad("lda is 64", [](Call& c) { c.operands.lda = 64; }),
+      bad("lda is 0", [](Call& c) { c.operands.lda = 0; }),
+      bad("ldb is 24; prepacked rows of 16 elements are 16 apart", [](Call& c) { c.operands.ldb = 24; }),
+      bad("ldb is 0", [](Call& c) { c.operands.ldb = 0, c.operands.alpha = 0; }),
+      bad("ldb is 24", [](Call& c) { c.operands.ldb = 24, c.problem.m = 0; }),
+      bad("ldb is 16", [](Call& c) { c.problem.op_b = Op::t; }),
+      bad("a is prepacked and not at a multiple of 16", [](Call& c) { c.operands.a = Call::pointer(0x10008); }),
+      bad("b is prepacked and not at a multiple of 16", [](Call& c) { c.operands.b = Call::pointer(0x20002); }),
+      bad("a is null", [](Call& c) { c.operands.a = nullptr; }),
+  };
+}
+
 std::vector<Bad> bad_types() {
   const auto types = [](DType dtype, ComputeType compute) {
     return [=](Call& c) { c.problem.types = uniform_types(dtype, compute); };
@@ -151,8 +175,8 @@ std::vector<Bad> unsupported_parts() {
       all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),
       all_of("groups", "division into 8 groups", [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows; }),
       all_of("epilogue", "an epilogue", [](Problem& p) { p.epilogue.bias = Bias::per_column; }),
-      all_of("A", "prepacked A", [](Problem& p) { p.prepacked_a = true; }),
-      all_of("B", "prepacked B", [](Problem& p) { p.prepacked_b = true; }),
+      all_of("packed A", "prepacked A of type f32", [](Problem& p) { p.types = kF32, p.prepacked_a = true; }),
+      all_of("packed B", "prepacked B of type f32", [](Problem& p) { p.types = kF32, p.prepacked_b = true; }),
   };
 }
 
@@ -197,6 +221,7 @@ class BadInputTest : public RuntimeTest {
 TEST_F(BadInputTest, Sizes) { expect_refused(bad_sizes()); }
 TEST_F(BadInputTest, LeadingDimensions) { expect_refused(bad_leading_dimensions()); }
 TEST_F(BadInputTest, Pointers) { expect_refused(bad_pointers()); }
+TEST_F(BadInputTest, PrepackedOperands) { expect_refused(bad_prepacked_operands()); }
 TEST_F(BadInputTest, Types) { expect_refused(bad_types()); }
 TEST_F(BadInputTest, PartsWithoutKernels) { expect_refused(unsupported_parts()); }
 TEST_F(BadInputTest, Values) { expect_refused(bad_values()); }
@@ -238,6 +263,50 @@ TEST_F(BadInputTest, AlignmentClassesOfPlans) {
     expect_thrown(kInvalid, {"at least 4"}, [&] { context().plan(problem); });
   }
   EXPECT_EQ(standin().launches(), 0u);
+}
+
+TEST_F(BadInputTest, AlignmentClassOfAPrepackedOperand) {
+  for (int Hints::*const alignment : {&Hints::align_a, &Hints::align_b}) {
+    Workload problem{Problem{.m = 8, .n = 16, .k = 8, .prepacked_a = true, .prepacked_b = true}};
+    problem.hints.*alignment = 8;
+    expect_thrown(kInvalid, {"is 8 bytes; that of a prepacked operand is 16"}, [&] { context().plan(problem); });
+  }
+}
+
+TEST_F(BadInputTest, Packing) {
+  struct Arguments {
+    Problem problem{.m = 8, .n = 16, .k = 24};  // A is 8×24, in 512 bytes
+    Operand operand = Operand::a;
+    const void* from = Call::pointer(0x10000);
+    std::int64_t ld = 25;
+    void* to = Call::pointer(0x20000);
+  };
+  const std::vector<std::pair<std::string, std::function<void(Arguments&)>>> kBad = {
+      {"k is negative", [](Arguments& a) { a.problem.k = -1; }},
+      {"the operand is 2", [](Arguments& a) { a.operand = static_cast<Operand>(2); }},
+      {"lda is 23", [](Arguments& a) { a.ld = 23; }},
+      {"ldb is 15", [](Arguments& a) { a.operand = Operand::b, a.ld = 15; }},
+      {"lda is 9223372036854775807", [](Arguments& a) { a.ld = kMost; }},
+      {"a is null", [](Arguments& a) { a.from = nullptr; }},
+      {"a is not aligned to its element", [](Arguments& a) { a.from = Call::pointer(0x10001); }},
+      {"the memory for prepacked a is null", [](Arguments& a) { a.to = nullptr; }},
+      {"the memory for prepacked b is not at a multiple of 16",
+       [](Arguments& a) { a.operand = Operand::b, a.to = Call::pointer(0x20008); }},
+      {"beyond the last address", [](Arguments& a) { a.to = Call::pointer(~std::uintptr_t{0xff}); }},
+      {"overlaps a", [](Arguments& a) { a.to = const_cast<void*>(a.from); }},
+      {"overlaps a", [](Arguments& a) { a.to = Call::pointer(0x10000 - 512 + 16); }},
+      {"overlaps a", [](Arguments& a) { a.to = Call::pointer(0x10000 + (7 * 25 + 24) * 2 / 16 * 16); }},
+      {"prepacked A of type f32", [](Arguments& a) { a.problem.types = kF32; }},
+  };
+  const std::size_t calls = standin().calls("*");
+  for (const auto& [named, spoil] : kBad) {
+    SCOPED_TRACE(named);
+    Arguments a;
+    spoil(a);
+    const ErrorCode code = a.problem.types == kF32 ? kUnsupported : kInvalid;
+    expect_thrown(code, {named}, [&] { context().pack(stream(), a.problem, a.operand, a.from, a.ld, a.to); });
+  }
+  EXPECT_EQ(standin().calls("*"), calls) << "the driver was called";
 }
 
 TEST_F(BadInputTest, MoreTilesThanAGridHasBlocks) {

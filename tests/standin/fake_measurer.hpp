@@ -27,6 +27,7 @@ class FakeGpus {
   std::map<int, std::string> names;  ///< names of GPUs that differ from the others
   bool has_baseline = false;         ///< a baseline of 1000 µs
   double power_limit_w = 0;
+  bool reports_power = false;
 
   void note(int gpu, const Workload& problem) {
     const std::lock_guard lock(mutex_);
@@ -63,6 +64,7 @@ class FakeMeasurer final : public Measurer {
         .gpu = facts_.info.name, .arch = facts_.info.arch, .sm_count = facts_.info.sm_count, .driver = "1.0"};
     facts_.free_bytes = std::int64_t{1} << 30;
     facts_.power_limit_w = gpus.power_limit_w;
+    facts_.reports_power = gpus.reports_power;
   }
 
   const GpuFacts& gpu() const override { return facts_; }
@@ -85,11 +87,19 @@ class FakeMeasurer final : public Measurer {
       result.us.emplace_back(rounds, gpus_.speed ? gpus_.speed(trial) : 100.0);
       result.failures.emplace_back();
     }
+    if (options.blocks && gpus_.reports_power) {
+      BlockReport report;
+      report.clock.watts = 500;
+      result.blocks.assign(trials.size(), report);
+    }
     if (with_baseline && gpus_.has_baseline) {
       result.us.emplace_back(rounds, 1000.0);
       result.failures.emplace_back();
     }
     return result;
+  }
+  CublasComparison compare_with_cublas(const Trial&, const CublasQuestion&) override {
+    return {.version = "13.1.0", .ratio = 1};
   }
   void end() override {}
   std::string baseline() const override { return gpus_.has_baseline ? "cublas" : ""; }

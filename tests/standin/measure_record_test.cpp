@@ -104,11 +104,29 @@ TEST(MeasureRecordTest, FactsArriveAsTheyWere) {
   facts.environment = {"NVIDIA H200", "sm_90a", 132, "13.0", ""};
   facts.free_bytes = 149'000'000'000;
   facts.power_limit_w = 650.5;
+  facts.reports_power = true;
   const GpuFacts arrived = decode_facts(encode_facts(facts));
   EXPECT_EQ(arrived.info, facts.info);
   EXPECT_EQ(arrived.environment, facts.environment);
   EXPECT_EQ(arrived.free_bytes, facts.free_bytes);
   EXPECT_EQ(arrived.power_limit_w, facts.power_limit_w);
+  EXPECT_TRUE(arrived.reports_power);
+}
+
+TEST(MeasureRecordTest, AComparisonWithCublasArrivesAsItWas) {
+  const Trial pick = some_trials().front();
+  const CublasQuestion question{TimingMode::graph, Measure::sustained, Objective::energy};
+  const CompareRequest request = decode_compare(encode_compare(pick, question).body, held());
+  EXPECT_EQ(request.pick.config, pick.config);
+  EXPECT_EQ(request.pick.launch, pick.launch);
+  EXPECT_EQ(request.question.mode, question.mode);
+  EXPECT_EQ(request.question.measure, question.measure);
+  EXPECT_EQ(request.question.objective, question.objective);
+  EXPECT_THROW(decode_compare(encode_compare(pick, question).body, {}), Error);
+  const CublasComparison comparison{"13.1.0", std::string(128, 'a'), 0.97, 0.9};
+  const Reply reply = encode_comparison(comparison);
+  EXPECT_TRUE(reply.is_intact());
+  EXPECT_EQ(decode_comparison(reply), comparison);
 }
 
 TEST(MeasureRecordTest, ErrorsKeepCodeAndMessage) {

@@ -241,6 +241,37 @@ TEST(Database, AProgrammaticLaunchThatWasPickedInChainsIsStaleAndItsTimeDoesNotC
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 5) << "although the other one looks faster";
 }
 
+TEST(Database, ARecordOfTheOtherObjectiveIsUsedOnlyWhereThereIsNone) {
+  const TuningRecord speed = with_median(sample_record(), 5);
+  TuningRecord energy = with_median(sample_record(), 6);
+  energy.objective = Objective::energy;
+  energy.measure = Measure::sustained;
+  energy.joules = 3;
+  TuningRecord quicker = energy, stale = energy;
+  quicker.timing.median_us = 5.5;
+  quicker.joules = 3.5;
+  stale.environment.driver = "1.0";
+  stale.timing.median_us = 7;
+  const TemporaryDirectory directory, lower;
+  const auto write = [&](const std::string& text) { write_file(directory.segments() / "x.jsonl", text); };
+  const auto found_for = [&](Objective objective) {
+    GpuQuery query = sample_query();
+    query.objective = objective;
+    DatabaseOptions options = user_layer(directory);
+    options.read_only_layers = {lower.path()};
+    return Database(std::move(options)).find(sample_record().problem, query)->record.timing.median_us;
+  };
+  write(lines_of({{speed, 10}, {energy, 20}, {quicker, 30}}));
+  EXPECT_EQ(found_for(Objective::speed), 5) << "although the others are later";
+  EXPECT_EQ(found_for(Objective::energy), 6) << "joules decide between records for energy";
+  write(lines_of({{stale, 10}, {speed, 20}}));
+  EXPECT_EQ(found_for(Objective::energy), 7) << "a stale one of the objective is better than one of the other";
+  write(lines_of({{energy, 10}}));
+  EXPECT_EQ(found_for(Objective::speed), 6) << "better than nothing";
+  write_file(lower.segments() / "x.jsonl", lines_of({{speed, 10}}));
+  EXPECT_EQ(found_for(Objective::speed), 5) << "tuning for energy hides no record of a lower layer";
+}
+
 TEST(Database, NearestByLogDistance) {
   Database database{DatabaseOptions{}};
   for (const char* text : {"2048 2048 2048 nt f16", "64 65536 2048 nt f16", "4096 2048 2048 nt f16",

@@ -53,6 +53,17 @@ TEST(PowerModelTest, MeetsTheRatesOfKernelsThatRanAlone) {
   expect_close(k8192, 8192);
 }
 
+TEST(PowerModelTest, BelowTheCapBytesCostMoreJoulesThanClocks) {
+  EXPECT_LT(free_joules(1, 0.009), free_joules(1, 0.017));
+  EXPECT_LT(free_joules(1, 0.012), free_joules(1.1, 0.012));
+  // A tenth more clocks for a seventh of the bytes less: slower under the cap, and fewer joules below it.
+  EXPECT_GT(capped_time(1.1, 0.0125), capped_time(1, 0.0145));
+  EXPECT_LT(free_joules(1.1, 0.0125), free_joules(1, 0.0145));
+  const std::vector<PowerCandidate> few{{100, 0.0145, 1}, {101, 0.0145, 2}, {110, 0.0125, 3}};
+  EXPECT_THAT(pick_for_power_final(few, 2), testing::ElementsAre(0u, 1u));
+  EXPECT_THAT(pick_for_power_final(few, 2, free_joules), testing::ElementsAre(0u, 2u));
+}
+
 TEST(PowerModelTest, FewerBytesOrFewerClocksAreFaster) {
   EXPECT_LT(capped_time(1, 0.009), capped_time(1, 0.017));
   EXPECT_LT(capped_time(1, 0.012), capped_time(1.1, 0.012));

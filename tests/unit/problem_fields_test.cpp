@@ -67,7 +67,7 @@ TEST(ProblemFields, TheLongestClassFits) {
   const Workload longest = parse_workload(
       sizes + " " + sizes + " " + sizes + " nn bf16*bf16>bf16 c=bf16 acc=tf32,fast order=batch_invariant sms=" + sizes +
       " batch=" + sizes + ",pointers group=" + sizes + ",masked epilogue=scale_a:block_128x128+scale_b:block_128x128+" +
-      "bias:row+aux+gelu_erf+gated+residual+amax+scale_d prepacked=ab align=16,8,2 beta=1 workspace=small");
+      "bias:row+aux+gelu_erf+gated+residual+amax+scale_d align=16,8,2 beta=1 workspace=small");
   EXPECT_GT(to_string(longest).size(), kMaxRecordStringBytes);
   EXPECT_LE(to_string(longest).size(), kMaxProblemTextBytes);
   EXPECT_EQ(read_back(longest), longest);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
@@ -71,6 +72,30 @@ TEST(RecordText, SaysHowThePickWasMeasured) {
   line = to_line({record, 0});
   EXPECT_NE(line.find(R"(","provisional":1,"time":0)"), std::string::npos) << line;
   EXPECT_EQ(parse_line(line).stored->record, record);
+}
+
+TEST(RecordText, SaysTheObjectiveAndWhatCublasDid) {
+  TuningRecord record = sample_record();
+  record.measure = Measure::sustained;
+  record.objective = Objective::energy;
+  record.joules = 0.125;
+  record.cublas = {"13.1.0", std::string(128, '0'), 0.96875, 0.9375};
+  const std::string line = to_line({record, 0});
+  EXPECT_NE(line.find(R"(","measure":"sustained","objective":"energy","joules":0.125,"cublas":"13.1.0",)"
+                      R"("cublas_algorithm":")" +
+                      std::string(128, '0') + R"(","cublas_ratio":0.96875,"cublas_default_ratio":0.9375,"time":0)"),
+            std::string::npos)
+      << line;
+  EXPECT_EQ(parse_line(line).stored->record, record);
+  EXPECT_EQ(cost_of(record), 0.125);
+  for (const auto& spoil : std::vector<std::function<void(TuningRecord&)>>{
+           [](TuningRecord& r) { r.joules = 0; }, [](TuningRecord& r) { r.measure = Measure::rounds; }}) {
+    TuningRecord bad = record;
+    spoil(bad);
+    EXPECT_THROW(to_line({bad, 0}), Error) << "energy without joules by blocks";
+  }
+  record.objective = Objective::speed;
+  EXPECT_EQ(parse_line(to_line({record, 0})).stored->record, record) << "joules of a fast pick are known too";
 }
 
 TEST(RecordText, OddWordsAboutTheMeasureAreRejected) {

@@ -164,7 +164,7 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
   compare->excludes(exhaustive)->excludes(quality);
   for (CLI::Option* option : {exhaustive, quality, compare}) {
     for (const char* other : {"--policy", "--mode", "--measure", "--pairs", "--summary", "--round-us", "--no-baseline",
-                              "--ceiling", "--results"}) {
+                              "--fresh-cublas", "--ceiling", "--results"}) {
       option->excludes(sub.get_option(other));
     }
   }
@@ -210,6 +210,10 @@ void add_bench_command(CLI::App& app, Session& session) {
   sub.add_option("--pairs", command->bench.pairs, "blocks of each side that are reported, by the sustained measure")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  sub.add_flag(
+      "--fresh-cublas", command->bench.kept.afresh,
+      "choose among cuBLAS's algorithms again; else the choice of an earlier run with the same cuBLAS, GPU model, "
+      "problem and measure is used, where there is one");
   CLI::Option* summary =
       sub.add_flag("--summary", command->summary, "also print a table with one row for each file of --shapes");
   sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels")->excludes(summary);

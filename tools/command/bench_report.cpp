@@ -4,11 +4,13 @@
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 
 namespace hotgemm::command {
@@ -60,6 +62,22 @@ std::string other_measure(const BenchResult& r) {
   const OtherMeasure& other = *r.other;
   return fmt::format("{} {:.3f} ({:.3f} to {:.3f})", to_string(other.measure), other.ratio, other.ci.low,
                      other.ci.high);
+}
+
+/// Says how many baselines are kept choices; empty if none is.
+std::string kept_choices(const BenchReport& report) {
+  std::size_t kept = 0;
+  std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
+  for (const BenchResult& r : report.results) {
+    if (r.choice_kept_since == 0) continue;
+    ++kept;
+    oldest = std::min(oldest, r.choice_kept_since);
+  }
+  if (kept == 0) return {};
+  return fmt::format(
+      "kept choice of cuBLAS's algorithm in {} of {} results, the oldest of {:%Y-%m-%d %H:%M} UTC; --fresh-cublas "
+      "chooses again",
+      kept, report.results.size(), fmt::gmtime(oldest));
 }
 
 Table table_of(const BenchReport& report) {
@@ -167,6 +185,7 @@ std::vector<std::string> lines_below(const BenchReport& report) {
       lines.push_back("NVML does not say whether the power cap limits the clock, so rounds decide");
     }
   }
+  if (const std::string kept = kept_choices(report); !kept.empty()) lines.push_back(kept);
   const auto is_behind = [](const BenchResult& r) {
     return r.measure == Measure::behind || (r.other && r.other->measure == Measure::behind);
   };

@@ -31,6 +31,8 @@ BenchRun::BenchRun(const Driver& driver, Context& context, Policy policy, const 
       scratch_bytes_(scratch_bytes),
       stream_(driver) {
   options_.device = device_.info_with_clocks();
+  options_.kept.choices = &impl_of(context).engine().cublas_choices;
+  options_.kept.gpu = device_.info().name;
   if (!with_baseline) return;
   cublas_.emplace(driver);
   if (!cublas_->available()) {
@@ -60,18 +62,20 @@ std::vector<BenchResult> BenchRun::measure(const Workload& problem) {
 std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
   const Workload& problem = plan.problem();
   const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
-  const OperandPool pool(driver_, problem, device_.info().l2_bytes, scratch_bytes_);
-  if (const std::string wrong = check(plan, pool.sets()); !wrong.empty()) {
+  BenchOperands operands(driver_, context_, problem, device_.info().l2_bytes, scratch_bytes_);
+  const std::span<const OperandSet> sets = operands.sets();
+  if (const std::string wrong = check(plan, operands); !wrong.empty()) {
     has_wrong_numbers_ = true;
     return {failed(problem, "wrong numbers from " + plan.config() + ": " + wrong)};
   }
-  for (std::size_t i = 0; i < pool.sets().size(); ++i) {
-    device_.check_kernels().fill_normal(problem, pool.sets()[i], static_cast<unsigned>(options_.seed * 31 + 3 * i),
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    device_.check_kernels().fill_normal(problem, sets[i], static_cast<unsigned>(options_.seed * 31 + 3 * i),
                                         stream_.get());
+    operands.pack(i, stream_.get());
   }
   stream_.synchronize();
-  const Contender ours{plan.config(), [&plan, &pool, beta](CUstream on, int set) {
-                         plan.launch(on, OperandPool::operands(pool.sets()[static_cast<std::size_t>(set)], 1.0f, beta));
+  const Contender ours{plan.config(), [&plan, &operands, beta](CUstream on, int set) {
+                         plan.launch(on, operands.operands(static_cast<std::size_t>(set), 1.0f, beta));
                        }};
   BenchOptions options = options_;
   options.beta = beta;
@@ -81,27 +85,28 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
     options.ahead = foreign->launch();
   }
   std::vector<BenchResult> results =
-      cublas_ ? bench_in_all_modes(driver_, stream_.get(), ours, pool.sets(), problem, *cublas_, options)
-              : race_ours(ours, pool.sets(), problem, options);
+      cublas_ ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
+              : race_ours(ours, sets, problem, options);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
     const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;
     if (ceilings_.empty() || !is_comparable || !result.failure.empty()) continue;
-    ceilings_.front().race(ours, static_cast<int>(pool.sets().size()), options, stream_.get(), result);
+    ceilings_.front().race(ours, static_cast<int>(sets.size()), options, stream_.get(), result);
   }
   return results;
 }
 
-std::string BenchRun::check(const Plan& plan, const std::vector<OperandSet>& sets) {
+std::string BenchRun::check(const Plan& plan, BenchOperands& operands) {
   const Workload& problem = plan.problem();
   const int beta = problem.hints.beta_is_zero ? 0 : 1;
   const auto seed = static_cast<unsigned>(options_.seed);
-  device_.check_kernels().fill_check(problem, sets.front(), seed, stream_.get());
-  plan.launch(stream_.get(), OperandPool::operands(sets.front(), 1.0f, static_cast<float>(beta)));
-  return device_.check_kernels().check(problem, sets.front(), seed, 1, beta, stream_.get());
+  device_.check_kernels().fill_check(problem, operands.sets().front(), seed, stream_.get());
+  operands.pack(0, stream_.get());
+  plan.launch(stream_.get(), operands.operands(0, 1.0f, static_cast<float>(beta)));
+  return device_.check_kernels().check(problem, operands.sets().front(), seed, 1, beta, stream_.get());
 }
 
-std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
+std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, std::span<const OperandSet> sets,
                                              const Workload& problem, const BenchOptions& bench) {
   std::vector<BenchResult> results{race_ours_in(bench.mode.value_or(TimingMode::eager), ours, sets, problem, bench)};
   if (!bench.mode && results.front().ours.median_us < kGraphBelowUs) {
@@ -110,7 +115,7 @@ std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, const std::v
   return results;
 }
 
-BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
+BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, std::span<const OperandSet> sets,
                                    const Workload& problem, const BenchOptions& bench) {
   const bool by_blocks = bench.measure == Measure::sustained;
   RaceOptions options;

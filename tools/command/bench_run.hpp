@@ -1,8 +1,8 @@
 #pragma once
 
+#include "command/bench_operands.hpp"
 #include "command/ceiling.hpp"
 #include "context_impl.hpp"
-#include "gpu/operand_pool.hpp"
 #include "gpu/stream.hpp"
 #include "tune/bench.hpp"
 
@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,10 @@ class BenchRun {
 
  private:
   std::vector<BenchResult> measure_plan(const Plan& plan);
-  std::string check(const Plan& plan, const std::vector<OperandSet>& sets);
-  std::vector<BenchResult> race_ours(const Contender& ours, const std::vector<OperandSet>& sets,
-                                     const Workload& problem, const BenchOptions& bench);
-  BenchResult race_ours_in(TimingMode mode, const Contender& ours, const std::vector<OperandSet>& sets,
+  std::string check(const Plan& plan, BenchOperands& operands);
+  std::vector<BenchResult> race_ours(const Contender& ours, std::span<const OperandSet> sets, const Workload& problem,
+                                     const BenchOptions& bench);
+  BenchResult race_ours_in(TimingMode mode, const Contender& ours, std::span<const OperandSet> sets,
                            const Workload& problem, const BenchOptions& bench);
 
   const Driver& driver_;

@@ -2,6 +2,7 @@
 #include "command/commands.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
+#include "command/tune_report.hpp"
 #include "context_impl.hpp"
 #include "gpu/device.hpp"
 #include "gpu/nvml.hpp"
@@ -43,6 +44,11 @@ GpuQuery query_of(const Engine& engine, int ordinal) {
   return query;
 }
 
+/// "1.034 of 13.1.0": the ratio to the best of cuBLAS, as `tune` prints it.
+std::string cublas_text(const CublasComparison& cublas) {
+  return cublas.version.empty() ? "-" : fmt::format("{:.3f} of {}", cublas.ratio, cublas.version);
+}
+
 Json record_json(const Found& found, const GpuQuery& query) {
   const TuningRecord& r = found.record;
   return {{"problem", to_string(r.problem)},
@@ -58,6 +64,9 @@ Json record_json(const Found& found, const GpuQuery& query) {
           {"toolchain", r.environment.toolchain},
           {"measure", to_string(r.measure)},
           {"provisional", r.is_provisional},
+          {"objective", to_string(r.objective)},
+          {"joules", r.joules > 0 ? Json(r.joules) : Json()},
+          {"cublas", to_json(r.cublas)},
           {"power_limit_w", r.power_limit_w > 0 ? Json(r.power_limit_w) : Json()},
           {"stale", found.freshness == Freshness::stale},
           {"changed", why_stale(r, query)},
@@ -67,13 +76,24 @@ Json record_json(const Found& found, const GpuQuery& query) {
 int show(Session& session) {
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
-  Table table({{"problem"}, {"config"}, {"launch"}, {"µs", true}, {"TFLOP/s", true}, {"GPU"}, {"state"}, {"layer"}});
+  Table table({{"problem"},
+               {"config"},
+               {"launch"},
+               {"objective"},
+               {"µs", true},
+               {"TFLOP/s", true},
+               {"mJ", true},
+               {"of cuBLAS"},
+               {"GPU"},
+               {"state"},
+               {"layer"}});
   session.output["records"] = Json::array();
   const GpuQuery query = query_of(engine, session.device);
   for (const Found& found : engine.database.all(query)) {
     const TuningRecord& r = found.record;
-    table.add({label(r.problem), to_string(r.config), to_string(r.launch), number(r.timing.median_us, 2),
-               number(tflops(r.problem, r.timing.median_us), 1), r.environment.gpu,
+    table.add({label(r.problem), to_string(r.config), to_string(r.launch), std::string(to_string(r.objective)),
+               number(r.timing.median_us, 2), number(tflops(r.problem, r.timing.median_us), 1),
+               r.joules > 0 ? number(r.joules * 1e3, 2) : "-", cublas_text(r.cublas), r.environment.gpu,
                found.freshness == Freshness::stale ? "stale: " + why_stale(r, query) : "current", found.layer});
     session.output["records"].push_back(record_json(found, query));
   }

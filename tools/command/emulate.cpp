@@ -35,7 +35,6 @@ struct EmulateCommand {
 using emulate::Counters;
 using emulate::GemmCase;
 using emulate::GemmData;
-using emulate::GemmKernel;
 using emulate::GemmRun;
 using emulate::Instruction;
 
@@ -43,7 +42,7 @@ using emulate::Instruction;
 constexpr double kMostMultiplications = 0x1p31;
 
 struct Outcome {
-  const GemmKernel* kernel;
+  const emulate::GemmKernel* kernel;
   GemmRun run;
   double worst_error;   ///< in units of the gate
   std::string inexact;  ///< for integer data: the first element that is not exact
@@ -53,7 +52,7 @@ struct Outcome {
 };
 
 /// The kernel that the options ask for, or nullptr.
-const GemmKernel* find_kernel(const EmulateCommand& command, const Workload& problem) {
+const emulate::GemmKernel* find_kernel(const EmulateCommand& command, const Workload& problem) {
   const GemmTraits traits = traits_of(problem);
   if (!command.config.empty()) {
     const auto config = parse_config(command.config);
@@ -61,11 +60,11 @@ const GemmKernel* find_kernel(const EmulateCommand& command, const Workload& pro
     return emulate::find_gemm_kernel(*config, traits);
   }
   if (!command.family.empty()) return emulate::find_gemm_kernel(command.family, traits);
-  const GemmKernel* const kernel = emulate::find_gemm_kernel("mma", traits);
+  const emulate::GemmKernel* const kernel = emulate::find_gemm_kernel("mma", traits);
   return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
 }
 
-Outcome emulate_problem(const EmulateCommand& command, const GemmKernel& kernel, const Workload& problem) {
+Outcome emulate_problem(const EmulateCommand& command, const emulate::GemmKernel& kernel, const Workload& problem) {
   const GemmCase c{.problem = problem,
                    .beta = problem.hints.beta_is_zero ? 0.0f : 1.0f,
                    .data = command.data == "integers" ? GemmData::integers : GemmData::normal,
@@ -109,7 +108,7 @@ void print_counters(Session& session, const Counters& counters, Json& json) {
 }
 
 void print_outcome(Session& session, const Workload& problem, const Outcome& outcome, Json& json) {
-  const GemmKernel& kernel = *outcome.kernel;
+  const emulate::GemmKernel& kernel = *outcome.kernel;
   json["config"] = to_string(kernel.config);
   json["traits"] = to_string(kernel.traits);
   // The error of a NaN is infinite, and JSON has no infinity.
@@ -134,7 +133,7 @@ int list_kernels(Session& session) {
   Table table({{"config"}, {"for"}});
   session.output["kernels"] = Json::array();
   for (const auto* kernels : {&emulate::gemm_kernels(), &emulate::rung_kernels()}) {
-    for (const GemmKernel& kernel : *kernels) {
+    for (const emulate::GemmKernel& kernel : *kernels) {
       table.add({to_string(kernel.config), to_string(kernel.traits)});
       session.output["kernels"].push_back({{"config", to_string(kernel.config)}, {"traits", to_string(kernel.traits)}});
     }
@@ -158,7 +157,7 @@ int run_emulate(Session& session, const EmulateCommand& command) {
           ErrorCode::invalid_argument,
           fmt::format("{}: too large; the emulated device accepts at most 2^31 multiplications", label(problem)));
     }
-    const GemmKernel* const kernel = find_kernel(command, problem);
+    const emulate::GemmKernel* const kernel = find_kernel(command, problem);
     if (kernel == nullptr) {
       throw Error(ErrorCode::not_supported,
                   fmt::format("no kernel for {} is built for the emulated device; --list shows those that are",

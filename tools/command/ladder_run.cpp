@@ -18,7 +18,7 @@ namespace hotgemm::command {
 namespace {
 
 constexpr std::size_t kSamples = 2;
-constexpr std::string_view kInterrupted = "not timed: interrupted";
+constexpr std::string_view kInterruptedReason = "not timed: interrupted";
 
 template <class T>
 T number_at(const std::byte* bytes, std::size_t index) {
@@ -124,7 +124,7 @@ void LadderRun::check(std::vector<Runner>& runners, const Workload& problem, con
   const CheckKernels& checks = device_.check_kernels();
   for (Runner& runner : runners) {
     if (is_cancelled()) {
-      runner.row->reason = kInterrupted;
+      runner.row->reason = kInterruptedReason;
       continue;
     }
     try {
@@ -171,7 +171,7 @@ void LadderRun::time(std::vector<Runner>& runners, const OperandPool& pool, cons
     LadderRow& row = *runners[i].row;
     const bool was_stopped = raced.rounds_done == 0 && is_cancelled();
     if (was_stopped) {
-      row.reason = kInterrupted;
+      row.reason = kInterruptedReason;
     } else if (!raced.failures[i].empty()) {
       row.end(LadderOutcome::failed, "failed: " + raced.failures[i]);
     } else {

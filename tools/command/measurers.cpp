@@ -18,7 +18,7 @@ class InProcessMeasurer final : public Measurer {
  public:
   InProcessMeasurer(Engine& engine, int gpu)
       : context_(Driver::get(), gpu), device_(Driver::get(), engine), measurer_(device_) {
-    measurer_.find_power_limit();
+    measurer_.ask_nvml();
   }
 
   const GpuFacts& gpu() const override { return measurer_.gpu(); }
@@ -28,6 +28,9 @@ class InProcessMeasurer final : public Measurer {
   }
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override {
     return measurer_.race(trials, options, with_baseline);
+  }
+  CublasComparison compare_with_cublas(const Trial& pick, const CublasQuestion& question) override {
+    return measurer_.compare_with_cublas(pick, question);
   }
   void end() override { measurer_.end(); }
   std::string baseline() const override { return measurer_.baseline(); }

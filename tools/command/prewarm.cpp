@@ -3,6 +3,7 @@
 #include "command/problem_options.hpp"
 #include "command/progress.hpp"
 #include "command/table.hpp"
+#include "config/prepacked.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "config/traits.hpp"
@@ -150,7 +151,8 @@ class Listing {
       const std::optional<Choice> choice = choice_of(problem, arch, environment);
       if (!choice) continue;
       if (seen.insert(to_string(choice->config)).second) row(problem, arch, choice->config, to_string(choice->origin));
-      if (repacks(choice->launch) && seen.insert("repack").second) repack(problem, arch);
+      const bool copies = repacks(choice->launch) || is_prepacked(problem);
+      if (copies && seen.insert("repack").second) repack(problem, arch);
     }
     if (!with_candidates) return;
     for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {

@@ -1,5 +1,6 @@
 #include "command/problem_options.hpp"
 
+#include "config/problem_text.hpp"
 #include "config/shapes.hpp"
 #include "runtime/validate.hpp"
 
@@ -57,6 +58,7 @@ void apply(Workload& problem, const ProblemOptions& options) {
     hints.align_d = packed.align_d;
     if (options.alignment != "packed") parse_option("--align", [&] { parse_alignments(options.alignment, hints); });
   }
+  problem = Workload(problem, problem.hints);  // a prepacked operand stays aligned
   validate(problem);
 }
 
@@ -66,7 +68,7 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option(
       "--shape", options.shapes,
       std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
-          kGrammar + "; may be repeated");
+          kGrammar + "; keys are " + problem_keys() + "; may be repeated");
   app.add_option("--shapes", options.shape_files,
                  std::string("a file of problems with one ") + kGrammar +
                      " per line, or several separated by commas; - is stdin")

@@ -7,6 +7,7 @@
 #include "command/tune_options.hpp"
 #include "command/tune_progress.hpp"
 #include "command/tune_report.hpp"
+#include "config/problem_enums.hpp"
 #include "records/trace.hpp"
 #include "records/tune_journal.hpp"
 #include "tune/trace_header.hpp"
@@ -30,9 +31,11 @@ struct TuneCommand {
   TuningOptions tuning;
   MeasurerOptions measuring;
   std::vector<int> gpus;
+  std::string objective;  // empty: of the environment
   double run_budget_s = TuningRunOptions{}.run_budget_s;
   int trials = TuningRunOptions{}.max_trials;
   bool no_baseline = false;
+  bool cublas = false;
   bool retune = false;
   bool resume = false;
   bool rejections = false;
@@ -51,6 +54,7 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
   return {.gpus = gpus_of(command, session),
           .tuning = tune_options(command.tuning),
           .with_baseline = !command.no_baseline,
+          .with_cublas = command.cublas,
           .retune = command.retune,
           .run_budget_s = command.run_budget_s,
           .max_trials = command.trials};
@@ -102,8 +106,9 @@ class TuneLog {
   void start(const GpuFacts& gpu) {
     // Everything that the results depend on, so that --resume continues only the same work.
     const TuningOptions& tuning = command_.tuning;
-    const std::string options = fmt::format("candidates {} budget {} rounds {} seed {} scratch {}", tuning.candidates,
-                                            tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch);
+    const std::string options = fmt::format(
+        "candidates {} budget {} rounds {} seed {} scratch {} objective {}{}", tuning.candidates, tuning.budget_s,
+        tuning.rounds, tuning.seed, tuning.scratch, to_string(engine_.objective), command_.cublas ? " cublas" : "");
     const std::string digest = journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
     journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
     if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));
@@ -166,6 +171,9 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
   session.print("\n" + run_summary(report));
   for (const ProblemResult& r : report.results) {
     if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+    if (!r.cublas_failure.empty()) {
+      fmt::print(stderr, "hotgemm: {}: not compared with cuBLAS: {}\n", label(r.problem), one_line(r.cublas_failure));
+    }
   }
   if (report.end == RunEnd::cancelled) session.note("hotgemm: interrupted; the results above are recorded");
 }
@@ -173,7 +181,8 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
 int run_tune(Session& session, const TuneCommand& command) {
   const std::vector<Workload> problems = require_problems(command.problems);
   TuningRunOptions options = run_options(command, session);
-  const ContextOptions context = context_options(session);
+  ContextOptions context = context_options(session);
+  if (!command.objective.empty()) context.objective = parse_enum<Objective>(command.objective, "--objective");
   Engine engine(context);
   options.tuning.jobs = jobs_or_default(options.tuning.jobs, static_cast<int>(options.gpus.size()));
   use_workers_for(engine, options.tuning.jobs);
@@ -224,13 +233,22 @@ void add_measurer_options(CLI::App& sub, TuneCommand& command) {
 void add_tune_command(CLI::App& app, Session& session) {
   const auto command = std::make_shared<TuneCommand>();
   CLI::App& sub =
-      add_subcommand(app, session, "tune", "measure candidate kernels for problems on this GPU, and record the fastest",
+      add_subcommand(app, session, "tune", "measure candidate kernels for problems on this GPU, and record the best",
                      [&session, command] { return run_tune(session, *command); });
   add_problem_options(sub, command->problems);
   add_tuning_options(sub, command->tuning);
+  sub.add_option(
+         "--objective", command->objective,
+         "speed: record the kernel with the least time; energy: the one with the least joules by the power that "
+         "NVML tells, always in blocks; both records are kept (default: HOTGEMM_OBJECTIVE, else speed)")
+      ->check(CLI::IsMember({"speed", "energy"}));
   add_budget_options(sub, *command);
   add_measurer_options(sub, *command);
   sub.add_flag("--no-baseline", command->no_baseline, "do not race cuBLAS beside the candidates");
+  sub.add_flag(
+      "--cublas", command->cublas,
+      "at the end compare each pick with cuBLAS's default and its best, as `bench` does, and keep version, "
+      "algorithm and ratio in the record; takes up to 30 s more for a problem. Records without it are made again");
   sub.add_flag("--retune", command->retune, "measure again even if there is a record");
   sub.add_flag("--resume", command->resume,
                "continue an interrupted run with the same problems and options: finished problems are skipped, "

@@ -23,6 +23,10 @@ double seconds(const ProblemResult& r) { return r.compile_s + r.measure_s; }
 /// TFLOP/s of the problem that was timed. It may be another problem of the class.
 double tflops_of(const TuningRecord& record) { return tflops(record.problem, record.timing.median_us); }
 
+bool is_for_energy(const ProblemResult& r) { return r.record && r.record->objective == Objective::energy; }
+
+std::string millijoules(const TuningRecord& record) { return number(record.joules * 1e3, 2); }
+
 std::string in_words(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -64,6 +68,14 @@ Json number_json(double value) { return std::isfinite(value) ? Json(value) : Jso
 
 }  // namespace
 
+Json to_json(const CublasComparison& cublas) {
+  if (cublas.version.empty()) return {};
+  return {{"version", cublas.version},
+          {"algorithm", cublas.algorithm.empty() ? Json() : Json(cublas.algorithm)},
+          {"ratio", cublas.ratio},
+          {"default_ratio", cublas.default_ratio > 0 ? Json(cublas.default_ratio) : Json()}};
+}
+
 Json to_json(const ProblemResult& r) {
   Json json{{"problem", to_string(r.problem)},
             {"config", r.record ? to_string(r.record->config) : ""},
@@ -75,6 +87,12 @@ Json to_json(const ProblemResult& r) {
     json["ratio"] = number_json(r.ratio);
     json["baseline"] = r.baseline;
     json["baseline_us"] = number_json(r.baseline_us);
+  }
+  if (r.record) {
+    json["objective"] = to_string(r.record->objective);
+    json["joules"] = r.record->joules > 0 ? Json(r.record->joules) : Json();
+    json["of_fastest"] = number_json(r.of_fastest);
+    json["cublas"] = to_json(r.record->cublas);
   }
   json["measured"] = r.measured;
   json["seconds"] = seconds(r);
@@ -106,35 +124,48 @@ std::string summary(const ProblemResult& r) {
   if (!r.record) return "failed";
   std::string text = fmt::format("{} {}, {:.1f} us, {:.1f} TFLOP/s, ", to_string(r.record->config),
                                  to_string(r.record->launch), r.record->timing.median_us, tflops_of(*r.record));
+  if (is_for_energy(r)) text += fmt::format("{} mJ, ", millijoules(*r.record));
   if (r.status == TuneStatus::recorded) return text + "recorded";
+  if (is_for_energy(r) && std::isfinite(r.of_fastest)) text += fmt::format("{:.3f} of the fastest, ", r.of_fastest);
   if (std::isfinite(r.ratio)) text += fmt::format("{:.3f} of cuBLAS, ", r.ratio);
   if (r.status == TuneStatus::partial) text += "partial, ";
   return text + fmt::format("{} measured, {:.1f} s", r.measured, seconds(r));
 }
 
-std::string results_table(const TuningReport& report) {
-  Table table({{"problem"},
-               {"config"},
-               {"launch"},
-               {"µs", true},
-               {"TFLOP/s", true},
-               {"of cuBLAS", true},
-               {"origin"},
-               {"measured", true},
-               {"rejected", true},
-               {"seconds", true}});
-  for (const ProblemResult& r : report.results) {
-    if (!r.record) {
-      table.add({label(r.problem), "failed", "-", "-", "-", "-", "failed", "-", std::to_string(r.rejections.size()),
-                 number(seconds(r), 1)});
-      continue;
-    }
-    const bool is_measured = r.status != TuneStatus::recorded;
-    table.add({label(r.problem), to_string(r.record->config), to_string(r.record->launch),
-               number(r.record->timing.median_us, 1), number(tflops_of(*r.record), 1), number(r.ratio, 3),
-               std::string(to_string(r.status)), is_measured ? std::to_string(r.measured) : "-",
-               is_measured ? std::to_string(r.rejections.size()) : "-", number(seconds(r), 1)});
+namespace {
+
+/// The ratio that the record keeps, or else that of the last race.
+std::string of_cublas(const ProblemResult& r) {
+  if (!r.record) return "-";
+  return number(r.record->cublas.version.empty() ? r.ratio : r.record->cublas.ratio, 3);
+}
+
+std::vector<std::string> result_row(const ProblemResult& r, bool with_energy) {
+  const bool is_measured = r.record && r.status != TuneStatus::recorded;
+  std::vector<std::string> row{label(r.problem), "failed", "-", "-", "-"};
+  if (r.record) {
+    row = {label(r.problem), to_string(r.record->config), to_string(r.record->launch),
+           number(r.record->timing.median_us, 1), number(tflops_of(*r.record), 1)};
   }
+  if (with_energy) {
+    const bool is_known = is_for_energy(r);
+    row.insert(row.end(), {is_known ? millijoules(*r.record) : "-", is_known ? number(r.of_fastest, 3) : "-"});
+  }
+  row.insert(row.end(), {of_cublas(r), std::string(to_string(r.status)), is_measured ? std::to_string(r.measured) : "-",
+                         is_measured || !r.record ? std::to_string(r.rejections.size()) : "-", number(seconds(r), 1)});
+  return row;
+}
+
+}  // namespace
+
+std::string results_table(const TuningReport& report) {
+  const bool with_energy = std::ranges::any_of(report.results, is_for_energy);
+  std::vector<Table::Column> columns{{"problem"}, {"config"}, {"launch"}, {"µs", true}, {"TFLOP/s", true}};
+  if (with_energy) columns.insert(columns.end(), {{"mJ", true}, {"of fastest", true}});
+  columns.insert(columns.end(),
+                 {{"of cuBLAS", true}, {"origin"}, {"measured", true}, {"rejected", true}, {"seconds", true}});
+  Table table(columns);
+  for (const ProblemResult& r : report.results) table.add(result_row(r, with_energy));
   return table.text();
 }
 

@@ -8,6 +8,8 @@
 
 namespace hotgemm::command {
 
+/// A comparison in the form of --json; null if there is none.
+Json to_json(const CublasComparison& cublas);
 /// A result in the form of --json.
 Json to_json(const ProblemResult& result);
 /// Adds the facts about the run, other than its results, to the output of --json.
