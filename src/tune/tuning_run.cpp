@@ -187,6 +187,10 @@ void Run::require_one_model() const {
 /// Without the power there is no energy. This is said before anything is compiled.
 void Run::require_power() const {
   if (engine_.objective != Objective::energy) return;
+  if (options_.gpu_share < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "cannot tune for energy with a share of the GPU: the power of other work counts too");
+  }
   for (const Lane& lane : lanes_) {
     if (lane.error || lane.facts.reports_power) continue;
     throw Error(ErrorCode::io_error, "cannot tune for energy on GPU " + std::to_string(lane.gpu) +
@@ -346,13 +350,14 @@ std::string Run::put_back(TuningJob job, int gpu, const Error& error) {
 
 SearchOptions Run::search_options(const Measurer& measurer) const {
   const TuneOptions& tuning = options_.tuning;
-  return {.budget_s = std::min(tuning.budget_s, std::max(0.0, seconds_left())),
+  const bool is_alone = options_.gpu_share == 1;
+  return {.budget_s = std::min(tuning.budget_s / options_.gpu_share, std::max(0.0, seconds_left())),
           .rounds = tuning.rounds,
           .seed = tuning.seed,
           .scratch_bytes = tuning.scratch_bytes > 0 ? tuning.scratch_bytes : measurer.gpu().free_bytes / 2,
-          .with_baseline = options_.with_baseline,
-          .with_cublas = options_.with_cublas,
-          .with_blocks = true,
+          .with_baseline = options_.with_baseline && is_alone,
+          .with_cublas = options_.with_cublas && is_alone,
+          .with_blocks = is_alone,
           .objective = engine_.objective,
           .toolchain = toolchain_};
 }

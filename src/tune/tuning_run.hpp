@@ -24,7 +24,10 @@ struct TuningRunOptions {
   TuneOptions tuning;          ///< scratch_bytes 0: half of the free memory; jobs 0: the default, minus one per GPU
   bool with_baseline = false;  ///< also race cuBLAS's fastest algorithm
   bool with_cublas = false;    ///< compare each pick with cuBLAS's default and its best, for the record
-  bool retune = false;         ///< measure again even if there is a current record
+  /// The largest part of a GPU's time in which trials run; the measurers keep it (PacedMeasurer). Below 1, the budget
+  /// of a problem does not count the pauses, rounds decide, and cuBLAS is not measured.
+  double gpu_share = 1;
+  bool retune = false;                                            ///< measure again even if there is a current record
   double run_budget_s = std::numeric_limits<double>::infinity();  ///< for all problems together
   int max_trials = std::numeric_limits<int>::max();               ///< of candidates timed, for all problems together
 };

@@ -190,6 +190,16 @@ class ReportTest(TuneCase):
         here = self.tune("--shape", "8x8x8", "--retune", "--in-process")["results"][0]
         self.assertEqual((here["config"], here["measured"]), (there["config"], there["measured"]))
 
+    def test_beside_other_work_the_pick_is_the_same(self):
+        alone = self.tune("--shape", "8x8x8")["results"][0]
+        beside = self.tune("--shape", "8x8x8", "--retune", "--gpu-share", "0.25")["results"][0]
+        self.assertEqual((beside["config"], beside["measured"]), (alone["config"], alone["measured"]))
+        self.assertEqual(beside["baseline"], "")
+        for words, named in ((["--gpu-share", "0"], "--gpu-share"), (["--gpu-share", "0.5", "--cublas"], "--cublas"),
+                             (["--gpu-share", "0.5", "--objective", "energy"], "power of other work")):
+            with self.subTest(words=words):
+                self.assertIn(named, self.run_command("tune", "--shape", "8x8x8", *words, expect=1).stderr)
+
     def test_several_gpus_share_the_problems(self):
         self.environment["HOTGEMM_STANDIN_DEVICES"] = "2"
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:500"

@@ -1,8 +1,10 @@
 #include "command/measurers.hpp"
 
+#include "command/progress.hpp"
 #include "gpu/device.hpp"
 #include "runtime/device_state.hpp"
 #include "tune/device_measurer.hpp"
+#include "tune/paced_measurer.hpp"
 #include "worker/isolated_measurer.hpp"
 
 #include <filesystem>
@@ -44,6 +46,14 @@ class InProcessMeasurer final : public Measurer {
 }  // namespace
 
 MeasurerFactory measurer_factory(Engine& engine, const MeasurerOptions& options) {
+  if (options.gpu_share < 1) {
+    MeasurerOptions unpaced = options;
+    unpaced.gpu_share = 1;
+    const Pace pace{.share = options.gpu_share, .is_cancelled = [] { return is_interrupted(); }};
+    return [factory = measurer_factory(engine, unpaced), pace](int gpu) -> std::unique_ptr<Measurer> {
+      return std::make_unique<PacedMeasurer>(factory(gpu), pace);
+    };
+  }
   if (options.in_process) {
     return [&engine](int gpu) -> std::unique_ptr<Measurer> { return std::make_unique<InProcessMeasurer>(engine, gpu); };
   }

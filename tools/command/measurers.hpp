@@ -12,6 +12,7 @@ struct MeasurerOptions {
   bool in_process = false;  ///< no worker process: a profiler sees the kernels, and a bad kernel ends the run
   double hang_timeout_s = 2.0;
   bool allow_mps = false;
+  double gpu_share = 1;         ///< as in TuningRunOptions
   std::string cache_directory;  ///< as in ContextOptions
 };
 

@@ -55,6 +55,7 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
           .tuning = tune_options(command.tuning),
           .with_baseline = !command.no_baseline,
           .with_cublas = command.cublas,
+          .gpu_share = command.measuring.gpu_share,
           .retune = command.retune,
           .run_budget_s = command.run_budget_s,
           .max_trials = command.trials};
@@ -106,9 +107,10 @@ class TuneLog {
   void start(const GpuFacts& gpu) {
     // Everything that the results depend on, so that --resume continues only the same work.
     const TuningOptions& tuning = command_.tuning;
-    const std::string options = fmt::format(
-        "candidates {} budget {} rounds {} seed {} scratch {} objective {}{}", tuning.candidates, tuning.budget_s,
-        tuning.rounds, tuning.seed, tuning.scratch, to_string(engine_.objective), command_.cublas ? " cublas" : "");
+    const std::string options =
+        fmt::format("candidates {} budget {} rounds {} seed {} scratch {} objective {}{}{}", tuning.candidates,
+                    tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch, to_string(engine_.objective),
+                    command_.cublas ? " cublas" : "", command_.measuring.gpu_share < 1 ? " beside others" : "");
     const std::string digest = journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
     journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
     if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));
@@ -221,6 +223,12 @@ void add_measurer_options(CLI::App& sub, TuneCommand& command) {
                  "seconds that a kernel may take beyond 20 times its expected time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  sub.add_option(
+         "--gpu-share", command.measuring.gpu_share,
+         "largest part of a GPU's time for measuring, as in 0.1, in slices of a few milliseconds, so that other "
+         "programs keep the rest; picks where power binds are then provisional, and cuBLAS is not measured")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 1.0));
   sub.add_flag("--allow-mps", command.measuring.allow_mps, "measure even if other processes use the GPU through MPS");
   sub.add_flag("--in-process", command.measuring.in_process,
                "measure in this process, for a profiler; a kernel that faults or hangs then ends the run")
@@ -246,9 +254,10 @@ void add_tune_command(CLI::App& app, Session& session) {
   add_measurer_options(sub, *command);
   sub.add_flag("--no-baseline", command->no_baseline, "do not race cuBLAS beside the candidates");
   sub.add_flag(
-      "--cublas", command->cublas,
-      "at the end compare each pick with cuBLAS's default and its best, as `bench` does, and keep version, "
-      "algorithm and ratio in the record; takes up to 30 s more for a problem. Records without it are made again");
+         "--cublas", command->cublas,
+         "at the end compare each pick with cuBLAS's default and its best, as `bench` does, and keep version, "
+         "algorithm and ratio in the record; takes up to 30 s more for a problem. Records without it are made again")
+      ->excludes("--gpu-share");
   sub.add_flag("--retune", command->retune, "measure again even if there is a record");
   sub.add_flag("--resume", command->resume,
                "continue an interrupted run with the same problems and options: finished problems are skipped, "
