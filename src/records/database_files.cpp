@@ -197,8 +197,11 @@ Segment Segment::create(const std::filesystem::path& layer, const char* kind, bo
   if (!directory) throw io_error("create a segment in " + layer.string(), "the directory has just been removed");
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::string name = new_segment_name();
-    FileDescriptor fd(
-        ::openat(directory.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    // Open for reading too, because a shared lock on NFS needs that. It would fail, and prune would remove the segment.
+    LockedDescriptor fd = LockedDescriptor::open([&] {
+      return ::openat(directory.get(), name.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      0600);
+    });
     if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
     // On a file system without locks (some network file systems), lock_segment cannot lock either and so never removes
     // this file.
@@ -233,10 +236,10 @@ void append_text(int fd, const std::string& name, std::string_view text) {
 }
 
 std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {
-  LockedSegment segment{
-      FileDescriptor(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name};
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  LockedSegment segment{LockedDescriptor::open([&] { return ::openat(directory_fd, name.c_str(), kFlags); }), name};
   struct stat status {};
-  if (!segment.fd || ::flock(segment.fd.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  if (!segment.fd || try_flock(segment.fd.get()) != LockAttempt::locked) return std::nullopt;
   // The file was removed between opening and locking: another process did that and keeps its records in another
   // segment.
   if (::fstat(segment.fd.get(), &status) != 0 || status.st_nlink == 0) return std::nullopt;

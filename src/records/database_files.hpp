@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/file_descriptor.hpp"
+#include "base/file_lock.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -79,23 +80,26 @@ DatabaseFile read_open_file(int fd, std::filesystem::path path);
 void append_text(int fd, const std::string& name, std::string_view text);
 
 /// A segment that only this object appends to. While the object exists it holds a shared lock on the file, so that
-/// lock_segment does not take it.
+/// lock_segment does not take it. A child of fork() does not have the segment: it makes its own.
 class Segment {
  public:
   /// Makes a new, empty segment `<host>-<pid>-<random>.jsonl`. Throws Error{io_error}.
   static Segment create(const std::filesystem::path& layer, const char* kind, bool trust_shared);
 
+  /// False in a child of the process that made the segment.
+  bool is_ours() const { return static_cast<bool>(fd_); }
+
   /// Appends `line` and a newline. Throws as append_text does.
   void append(std::string_view line);
 
  private:
-  Segment(FileDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
-  FileDescriptor fd_;
+  Segment(LockedDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  LockedDescriptor fd_;
   std::string name_;
 };
 
 struct LockedSegment {
-  FileDescriptor fd;
+  LockedDescriptor fd;
   std::string name;
 };
 

@@ -201,7 +201,8 @@ void RejectionLog::add(RejectionRecord record) {
     records_.emplace(std::move(key), std::move(record));
     if (has_disk_) {
       try {
-        if (!segment_) segment_ = Segment::create(options_.user_directory, kRejections, options_.trust_shared);
+        if (!segment_ || !segment_->is_ours())
+          segment_ = Segment::create(options_.user_directory, kRejections, options_.trust_shared);
         segment_->append(text);
       } catch (const Error& error) {
         has_disk_ = false;

@@ -3,6 +3,8 @@
 #include "unit/database_fixture.hpp"
 
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,6 +109,57 @@ TEST(DatabaseFiles, RefusesForeignOwnersSymbolicLinksAndSpecialFiles) {
   EXPECT_EQ(median_found(Database{user_layer(directory, &of_owner)}), -1);
   ASSERT_EQ(of_owner.messages().size(), 1u);
   EXPECT_NE(of_owner.messages()[0].find("belongs to user 12345"), std::string::npos);
+}
+
+/// The modes in which this process has files of `directory` open.
+std::vector<int> open_modes(const std::filesystem::path& directory) {
+  std::vector<int> modes;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(entry.path(), ignored).parent_path() != directory) continue;
+    modes.push_back(::fcntl(std::stoi(entry.path().filename().string()), F_GETFL) & O_ACCMODE);
+  }
+  return modes;
+}
+
+TEST(DatabaseFiles, ASegmentIsOpenForReadingAndWriting) {
+  const TemporaryDirectory directory;
+  Database writer{user_layer(directory)};
+  writer.add(sample_record());
+  EXPECT_EQ(open_modes(directory.segments()), std::vector{O_RDWR}) << "a shared lock on NFS needs reading";
+  const auto file = files_in(directory.path() / "v1" / "db").at(0);
+  const FileDescriptor opened = FileDescriptor(::open(directory.segments().c_str(), O_RDONLY | O_DIRECTORY));
+  EXPECT_FALSE(lock_segment(opened.get(), file.filename().string())) << "its writer lives";
+}
+
+TEST(DatabaseFiles, AForkedChildKeepsNoSegmentAndMakesItsOwn) {
+  const TemporaryDirectory directory;
+  std::optional<Database> writer(user_layer(directory));
+  writer->add(sample_record("8 8 8 nn f16"));
+  int ready[2], go[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char byte = 'r';
+    bool good = ::write(ready[1], &byte, 1) == 1 && ::read(go[0], &byte, 1) == 1;
+    good = good && files_in(directory.segments()).size() == 1;
+    writer->add(sample_record("16 8 8 nn f16"));
+    ::_exit(good && files_in(directory.segments()).size() == 2 ? 0 : 1);
+  }
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  const FileDescriptor opened = FileDescriptor(::open(directory.segments().c_str(), O_RDONLY | O_DIRECTORY));
+  const std::string name = files_in(directory.segments()).at(0).filename().string();
+  EXPECT_FALSE(lock_segment(opened.get(), name));
+  writer.reset();
+  EXPECT_TRUE(lock_segment(opened.get(), name)) << "although the child lives";
+  EXPECT_EQ(::write(go[1], "g", 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Database{user_layer(directory)}.all().size(), 2u);
+  for (const int fd : {ready[0], ready[1], go[0], go[1]}) ::close(fd);
 }
 
 TEST(DatabaseFiles, TroubleWithTheDiskIsOneWarning) {
