@@ -11,7 +11,6 @@
 #include <cmath>
 #include <ctime>
 #include <functional>
-#include <limits>
 #include <mutex>
 #include <tuple>
 
@@ -26,19 +25,26 @@ bool has_other_templates(const TuningRecord& record, const GpuQuery& query) {
 }
 
 /// True if the record was picked by blocks on a GPU of this model under another power limit. Under another limit the
-/// clocks differ, and another kernel may be the fastest.
+/// clocks differ, and another kernel may be the fastest. Limits that differ by less than 5 % count as one: cards of a
+/// model differ as much among themselves.
 bool has_other_power_limit(const TuningRecord& record, const GpuQuery& query) {
-  constexpr double kSame = 0.01;
+  constexpr double kSame = 0.05;
   if (record.measure != Measure::sustained || record.power_limit_w <= 0 || !(query.power_limit_w > 0)) return false;
   if (differs(query.environment.gpu, record.environment.gpu)) return false;
   return std::abs(record.power_limit_w - query.power_limit_w) > kSame * query.power_limit_w;
 }
 
-/// The rank of a recorded GPU. 2: the same model, 1: the same number of SMs, 0: the same architecture, -1: not usable.
-int gpu_match(const Environment& asked, const Environment& recorded) {
-  if (differs(asked.arch, recorded.arch)) return -1;
-  if (!asked.gpu.empty() && asked.gpu == recorded.gpu) return 2;
-  return asked.sm_count != 0 && asked.sm_count == recorded.sm_count ? 1 : 0;
+/// True if the record is of the model, and of the number of SMs, that the query asks for. A query that names no model
+/// takes every record of its architecture.
+bool is_of_gpu(const Environment& recorded, const Environment& asked) {
+  if (differs(asked.arch, recorded.arch)) return false;
+  if (asked.gpu.empty()) return true;
+  return asked.gpu == recorded.gpu && (asked.sm_count == 0 || asked.sm_count == recorded.sm_count);
+}
+
+/// True if the record's time is that of a kernel that this version would run.
+bool has_these_kernels(const TuningRecord& record, const GpuQuery& query) {
+  return !has_other_templates(record, query) && !is_picked_in_chain(record);
 }
 
 /// True if the times of the two records may be compared.
@@ -191,27 +197,34 @@ void Database::read_class(Class& entry, std::string& warning) const {
   entry.has_unread = false;
 }
 
-const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query) const {
+const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const {
   // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
   // least cost that may be compared with it.
-  using Rank = std::tuple<bool, int, int, bool, bool>;
+  using Rank = std::tuple<bool, bool, bool, int, bool, bool>;
   const Line* latest = nullptr;
-  Rank best{false, std::numeric_limits<int>::min(), -1, false, false};
+  Rank best;
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
-    return Rank{record.objective == query.objective, -line.layer, gpu_match(query.environment, record.environment),
-                freshness(record, query) == Freshness::current, !record.is_provisional};
+    return Rank{record.objective == query.objective,
+                is_of_gpu(record.environment, query.environment),
+                has_these_kernels(record, query),
+                -line.layer,
+                freshness(record, query) == Freshness::current,
+                !record.is_provisional};
   };
   const auto for_each = [&](const auto& visit) {
     for (int i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
       const Line& line = lines_[static_cast<std::size_t>(i)];
       if (line.state != LineState::good) continue;
-      if (gpu_match(query.environment, line.stored->record.environment) >= 0) visit(line);
+      const Environment& recorded = line.stored->record.environment;
+      const bool counts = gpus == Gpus::of_query ? is_of_gpu(recorded, query.environment)
+                                                 : !differs(query.environment.arch, recorded.arch);
+      if (counts) visit(line);
     }
   };
   for_each([&](const Line& line) {
     const Rank rank = rank_of(line);
-    if (rank < best || (rank == best && line.stored->time < latest->stored->time)) return;
+    if (latest != nullptr && std::tie(rank, line.stored->time) < std::tie(best, latest->stored->time)) return;
     best = rank;
     latest = &line;
   });
@@ -245,7 +258,7 @@ std::optional<Found> Database::find(const Workload& problem, const GpuQuery& que
       shared.lock();
       entry = classes_.find(key);
     }
-    if (const Line* line = best_of(entry->second, query)) result = found(*line, query);
+    if (const Line* line = best_of(entry->second, query, Gpus::of_query)) result = found(*line, query);
   }
   if (!warning.empty()) warn(warning);
   return result;
@@ -275,7 +288,8 @@ std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery
       const auto [apart, text, entry] = candidates.back();
       candidates.pop_back();
       if (entry->has_unread) read_class(*entry, warning);
-      if (const Line* line = best_of(*entry, query)) result.push_back({found(*line, query), std::sqrt(apart)});
+      if (const Line* line = best_of(*entry, query, Gpus::of_arch))
+        result.push_back({found(*line, query), std::sqrt(apart)});
     }
   }
   if (!warning.empty()) warn(warning);
@@ -297,7 +311,7 @@ void Database::add(const TuningRecord& record) {
     append_line(leading_class(line.text), std::move(line));
     if (disk_is_good_) {
       try {
-        if (!segment_)
+        if (!segment_ || !segment_->is_ours())
           segment_.emplace(Segment::create(options_.user_directory, kTuningRecords, options_.trust_shared));
         segment_->append(text);
       } catch (const Error& error) {

@@ -71,15 +71,22 @@ class Database {
  public:
   explicit Database(DatabaseOptions options);
 
-  /// The record for the class of `problem` on this architecture. Records are preferred in this order: the objective of
-  /// the query to the other one; an upper layer to a lower one; within a layer, the same GPU model to the same number
-  /// of SMs to any other; then a current record to a stale one; then a final one to a provisional one; then the latest
-  /// measurement. Of the records with the same conditions as the latest one (same m, environment, templates, measure,
-  /// objective, cuBLAS) the one with the least cost (cost_of) is returned.
+  /// The record for the class of `problem` on the GPU of the query: of its model and its number of SMs. A record of
+  /// another GPU of the architecture counts only if the query names no model.
+  ///
+  /// Records are preferred in this order: the objective of the query to the other one; a kernel that this version would
+  /// run, by its templates, to another one; an upper layer to a lower one; a current record to a stale one; a final one
+  /// to a provisional one; the latest measurement. Templates come before layers, because a new version brings its own
+  /// records with its templates. The driver, the toolchain and the power limit come after layers: a measurement on the
+  /// user's own machine says more about it than another machine's, whatever driver either had. Of the records with the
+  /// same conditions as the latest one (same m, environment, templates, measure, objective, cuBLAS) the one with the
+  /// least cost (cost_of) is returned.
   std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
   /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest
-  /// first, including the class of `problem` itself. Each comes with the record that find would return.
+  /// first, including the class of `problem` itself. Each comes with the record that find would return; if there is
+  /// none, with the one of another GPU of the architecture. Which GPU that is, and how many SMs it has, does not
+  /// matter, so that all GPUs without records get the same neighbours.
   std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max) const;
 
   /// Makes `record` visible to this object at once and appends it to this object's segment. A disk error causes one
@@ -95,6 +102,8 @@ class Database {
   std::size_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
+  /// The GPUs whose records count: the one that the query names, or all of its architecture.
+  enum class Gpus { of_query, of_arch };
   enum class LineState : std::uint8_t { unread, good, dropped };
   struct Line {
     std::string_view text;
@@ -118,7 +127,7 @@ class Database {
   void read_line(Line& line, std::string& warning) const;
   void read_class(Class& entry, std::string& warning) const;
   void drop(const Line& line, const std::string& reason, std::string& warning) const;
-  const Line* best_of(const Class& entry, const GpuQuery& query) const;
+  const Line* best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const;
   Found found(const Line& line, const GpuQuery& query) const;
   void warn(const std::string& message) const;
 
