@@ -2,12 +2,16 @@
 
 #include "records/database_files.hpp"
 #include "records/record_text.hpp"
+#include "records/size_index.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -20,7 +24,8 @@ namespace hotgemm {
 struct DatabaseOptions {
   std::filesystem::path user_directory;                 ///< segments go to its v1/db; empty: records stay in memory
   std::vector<std::filesystem::path> read_only_layers;  ///< with *.jsonl directly or in v1/db; the first has priority
-  std::filesystem::path shipped;                        ///< the lowest layer, trusted as the library is; may be empty
+  std::filesystem::path shipped;                        ///< the lowest layer; may be empty
+  std::optional<unsigned> shipped_owner;                ///< the library's owner, who may own that layer too
   bool writable = true;                                 ///< false: additions stay in memory
   bool trust_shared = false;  ///< accept a layer that other users can write to; they can then choose configs
   Report warn;                ///< receives warnings, from any thread, outside of locks; may be empty
@@ -64,9 +69,10 @@ struct Neighbour {
 
 /// The tuning records of all layers: the user's layer first, then the read-only layers, then the shipped one.
 ///
-/// Opening reads the files and indexes the lines by the problem class at their start. A line is parsed when its class
-/// is first looked up. A line that is not a legal record is dropped alone and counted; only the first one causes a
-/// warning. Records that other processes add after opening are not seen. Thread-safe.
+/// Opening reads the files and indexes the lines by the problem class at their start, and the classes by everything but
+/// their sizes. A line is parsed when its class is first looked up. A line that is not a legal record is dropped alone
+/// and counted; only the first one causes a warning. Records that other processes add after opening are not seen.
+/// Thread-safe: look-ups wait only for `add`, and for another look-up that is parsing lines.
 class Database {
  public:
   explicit Database(DatabaseOptions options);
@@ -101,29 +107,40 @@ class Database {
   /// counted.
   std::size_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
+  /// The number of classes whose distance `nearest` has computed so far.
+  std::uint64_t classes_visited() const { return classes_visited_.load(std::memory_order_relaxed); }
+
  private:
   /// The GPUs whose records count: the one that the query names, or all of its architecture.
   enum class Gpus { of_query, of_arch };
   enum class LineState : std::uint8_t { unread, good, dropped };
   struct Line {
     std::string_view text;
-    int next = -1;  ///< the next line of the same class
-    int file = -1;  ///< index into files_; -1 for a record that was added here
-    int number = 0;
+    std::ptrdiff_t next = -1;  ///< the next line of the same class
+    std::ptrdiff_t file = -1;  ///< index into files_; -1 for a record that was added here
+    std::size_t number = 0;
     int layer = 0;
     bool is_torn = false;  ///< last line of a file, without a newline: dropped without a warning
     LineState state = LineState::unread;
     std::unique_ptr<StoredRecord> stored;  ///< set if state is good
   };
   struct Class {
-    int first = -1;
-    int last = -1;
-    bool has_unread = false;
+    std::ptrdiff_t first = -1;
+    std::ptrdiff_t last = -1;
+    std::vector<std::string_view> archs;  ///< of its lines
+    /// Lines may have to be parsed, under reading_. A thread that finds false here sees what was parsed.
+    std::atomic<bool> has_unread = false;
+  };
+  /// The classes that differ only in sizes and have a line of `arch`; an empty one stands for a line that names none.
+  struct ClassesOfArch {
+    std::string_view arch;
+    SizeIndex classes;  ///< indexes into classes_
   };
 
   void open_layer(std::string name, std::vector<DatabaseFile> files);
-  void index_file(int file, int layer);
+  void index_file(std::size_t file, int layer);
   void append_line(std::string_view problem_class, Line line);
+  void index_class(std::string_view problem_class, std::string_view arch, std::size_t index);
   void read_line(Line& line, std::string& warning) const;
   void read_class(Class& entry, std::string& warning) const;
   void drop(const Line& line, const std::string& reason, std::string& warning) const;
@@ -134,13 +151,17 @@ class Database {
   DatabaseOptions options_;
   std::vector<std::string> layers_;
   std::vector<DatabaseFile> files_;
-  mutable std::shared_mutex mutex_;  ///< guards the members below
+  mutable std::shared_mutex mutex_;  ///< guards the members below, but for the states of lines
+  mutable std::mutex reading_;       ///< guards the states of lines that are unread, taken after mutex_
   mutable std::deque<Line> lines_;
-  mutable std::unordered_map<std::string_view, Class> classes_;  ///< keys are views into files_ or added_
+  mutable std::deque<Class> classes_;
+  std::unordered_map<std::string_view, std::size_t> by_text_;                 ///< keys are views into files_ or added_
+  std::unordered_map<std::string_view, std::vector<ClassesOfArch>> by_rest_;  ///< by the text without sizes; as above
   std::deque<std::string> added_;
   std::optional<Segment> segment_;
   bool disk_is_good_ = false;
   mutable std::atomic<std::size_t> dropped_{0};
+  mutable std::atomic<std::uint64_t> classes_visited_{0};
 };
 
 }  // namespace hotgemm

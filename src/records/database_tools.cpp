@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -94,14 +95,15 @@ class Best {
   std::size_t superseded_ = 0;
 };
 
-void publish_segments(int directory_fd, const std::vector<std::string>& lines) {
-  std::string text;
+void publish_segments(int directory_fd, std::span<const std::string> lines) {
+  std::size_t first = 0, bytes = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    text.append(lines[i]).append("\n");
+    bytes += lines[i].size() + 1;
     const bool is_last = i + 1 == lines.size();
-    if (!is_last && text.size() + lines[i + 1].size() < kMaxDatabaseFileBytes) continue;
-    publish_file(directory_fd, new_segment_name(), text, 0600);
-    text.clear();
+    if (!is_last && bytes + lines[i + 1].size() < kSegmentBytes) continue;
+    publish_lines(directory_fd, new_segment_name(), lines.subspan(first, i + 1 - first), 0600);
+    first = i + 1;
+    bytes = 0;
   }
 }
 
@@ -110,7 +112,7 @@ void publish_segments(int directory_fd, const std::vector<std::string>& lines) {
 std::vector<LintFinding> lint(const std::filesystem::path& path) {
   std::vector<LintFinding> findings;
   for (const DatabaseFile& file : read_named(path)) {
-    for_each_line(file.text(), [&](std::string_view line, int number, bool is_torn) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t number, bool is_torn) {
       const ParsedLine parsed = parse_line(line);
       if (parsed.fault == LineFault::none) return;
       findings.push_back({file.path, number, parsed.reason + (is_torn ? "; the file ends within this line" : "")});
@@ -124,7 +126,7 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
   Best best;
   for (const std::filesystem::path& input : inputs) {
     for (const DatabaseFile& file : read_named(input)) {
-      for_each_line(file.text(), [&](std::string_view line, int, bool) {
+      for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
         ParsedLine parsed = parse_line(line);
         if (parsed.stored) {
           best.add(std::move(*parsed.stored));
@@ -134,16 +136,10 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
       });
     }
   }
-  std::string text;
-  for (const std::string& line : best.lines()) {
-    text.append(line).append("\n");
-    ++report.kept;
-  }
+  const std::vector<std::string> lines = best.lines();
+  report.kept = lines.size();
   report.superseded = best.superseded();
-  if (text.size() > kMaxDatabaseFileBytes) {
-    throw Error(ErrorCode::io_error, "cannot merge into " + output.string() + ": it would exceed 64 MiB");
-  }
-  publish_file(AT_FDCWD, output.string(), text, 0666);
+  publish_lines(AT_FDCWD, output.string(), lines, 0666);
   return report;
 }
 
@@ -164,7 +160,7 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
       continue;
     }
     const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / kTuningRecords / name);
-    for_each_line(file.text(), [&](std::string_view line, int, bool) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
       ParsedLine parsed = parse_line(line);
       if (parsed.fault == LineFault::newer_schema) {
         lines.emplace_back(line);

@@ -32,11 +32,11 @@ TEST(Lint, NamesFileLineAndReason) {
     const auto findings = lint(path);
     ASSERT_EQ(findings.size(), 3u) << path;
     EXPECT_EQ(findings[0].file, file);
-    EXPECT_EQ(findings[0].line, 2);
+    EXPECT_EQ(findings[0].line, 2u);
     EXPECT_NE(findings[0].reason.find("damaged or edited"), std::string::npos);
-    EXPECT_EQ(findings[1].line, 4);
+    EXPECT_EQ(findings[1].line, 4u);
     EXPECT_NE(findings[1].reason.find("newer"), std::string::npos);
-    EXPECT_EQ(findings[2].line, 6);
+    EXPECT_EQ(findings[2].line, 6u);
     EXPECT_NE(findings[2].reason.find("ends within this line"), std::string::npos);
   }
 }
