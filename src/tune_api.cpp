@@ -25,6 +25,12 @@ void fill_from_record(const TuningRecord& record, TuneResult& result) {
   result.tflops = tflops_of(record.problem, record.timing.median_us);
 }
 
+/// True if the search behind the record had no time for its final comparison. A search within this process can finish
+/// it; one that is provisional because of the power cap it cannot.
+bool is_unfinished(const TuningRecord& record, const TuneOptions& options) {
+  return record.is_provisional && record.timing.samples < options.rounds;
+}
+
 TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOptions& options, bool retune) {
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
@@ -35,7 +41,8 @@ TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOpti
   GpuQuery query = device.query();
   query.objective = Objective::speed;  // a record for energy is no answer
   const auto found = device.engine().database.find(problem, query);
-  if (found && !retune && found->freshness == Freshness::current && found->record.objective == Objective::speed) {
+  if (found && !retune && !is_unfinished(found->record, options) && found->freshness == Freshness::current &&
+      found->record.objective == Objective::speed) {
     result.was_recorded = true;
     fill_from_record(found->record, result);
   } else {

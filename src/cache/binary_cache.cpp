@@ -4,6 +4,7 @@
 #include "cache/cache_entry.hpp"
 #include "cache/cache_layer.hpp"
 #include "cache/cache_warnings.hpp"
+#include "cache/memory_cache.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -19,7 +20,6 @@
 #include <set>
 #include <stdexcept>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 namespace hotgemm {
@@ -49,11 +49,6 @@ std::vector<std::filesystem::path> lock_directories(const BinaryCacheOptions& op
   return candidates;
 }
 
-struct MemoryEntry {
-  CacheEntry entry;
-  std::string tag;
-};
-
 }  // namespace
 
 struct BinaryCache::Impl {
@@ -64,7 +59,6 @@ struct BinaryCache::Impl {
   std::optional<Cubin> from_disk(const Identity& identity, const std::string& tag);
   std::optional<CacheEntry> from_layer(const CacheLayer& layer, const Identity& identity, const std::string& tag);
   bool is_discarded(const std::string& name);
-  void keep(CacheEntry entry);
   void publish(const CacheEntry& entry);
   void bound_size(std::size_t written);
   void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
@@ -78,9 +72,9 @@ struct BinaryCache::Impl {
   std::optional<ShardLocks> locks;
   std::atomic<bool> writing{true};
 
-  std::mutex memory_mutex;
-  std::unordered_map<std::string, std::vector<MemoryEntry>> memory;  // keyed by identity
-  std::set<std::string> discarded;                                   // names of discarded entries
+  MemoryCache memory;
+  std::mutex discarded_mutex;
+  std::set<std::string> discarded;  // names of discarded entries
 
   std::mutex size_mutex;
   std::optional<std::uint64_t> known_bytes;  // size of the user's layer, as far as this process knows
@@ -88,7 +82,7 @@ struct BinaryCache::Impl {
   std::atomic<std::uint64_t> memory_hits{0}, disk_hits{0}, misses{0}, stores{0};
 };
 
-BinaryCache::Impl::Impl(BinaryCacheOptions given) : options(std::move(given)) {
+BinaryCache::Impl::Impl(BinaryCacheOptions given) : options(std::move(given)), memory(options.max_memory_bytes) {
   if (::getauxval(AT_SECURE) != 0) options.mode = CacheMode::off;
   if (options.mode == CacheMode::off) {
     options.directory.clear();
@@ -123,23 +117,14 @@ void BinaryCache::Impl::warn(const std::filesystem::path& about, const std::exce
   warnings.once(about.string() + ":" + cause, std::string(error.what()) + "; " + consequence);
 }
 
-// An empty `tag` accepts every toolchain and prefers the newest entry.
 std::optional<Cubin> BinaryCache::Impl::from_memory(const Identity& identity, const std::string& tag) {
-  const std::lock_guard guard(memory_mutex);
-  const auto found = memory.find(identity.hex());
-  if (found == memory.end()) return std::nullopt;
-  const MemoryEntry* best = nullptr;
-  for (const MemoryEntry& held : found->second) {
-    if (held.entry.identity != identity || (!tag.empty() && held.tag != tag)) continue;
-    if (best == nullptr || held.entry.created_ns > best->entry.created_ns) best = &held;
-  }
-  if (best == nullptr) return std::nullopt;
-  ++memory_hits;
-  return best->entry.cubin;
+  std::optional<Cubin> cubin = memory.find(identity, tag);
+  if (cubin) ++memory_hits;
+  return cubin;
 }
 
 bool BinaryCache::Impl::is_discarded(const std::string& name) {
-  const std::lock_guard guard(memory_mutex);
+  const std::lock_guard guard(discarded_mutex);
   return discarded.contains(name);
 }
 
@@ -163,17 +148,8 @@ std::optional<Cubin> BinaryCache::Impl::from_disk(const Identity& identity, cons
   if (!entry) return std::nullopt;
   ++disk_hits;
   Cubin cubin = entry->cubin;
-  keep(std::move(*entry));
+  memory.keep(std::move(*entry));
   return cubin;
-}
-
-void BinaryCache::Impl::keep(CacheEntry entry) {
-  std::string tag = toolchain_tag(entry.cubin.toolchain);
-  const std::lock_guard guard(memory_mutex);
-  auto& held = memory[entry.identity.hex()];
-  std::erase_if(held,
-                [&](const MemoryEntry& other) { return other.tag == tag && other.entry.identity == entry.identity; });
-  held.push_back({std::move(entry), std::move(tag)});
 }
 
 void BinaryCache::Impl::publish(const CacheEntry& entry) {
@@ -237,20 +213,20 @@ void BinaryCache::store(const Identity& identity, const Cubin& cubin) {
   CacheEntry entry{identity, cubin, wall_clock_ns()};
   ++impl_->stores;
   {
-    const std::lock_guard guard(impl_->memory_mutex);
+    const std::lock_guard guard(impl_->discarded_mutex);
     impl_->discarded.erase(entry_name(identity.hex(), toolchain_tag(cubin.toolchain)));
   }
   impl_->publish(entry);
-  impl_->keep(std::move(entry));
+  impl_->memory.keep(std::move(entry));
 }
 
 void BinaryCache::discard(const Identity& identity, const Cubin& cubin, std::string_view reason) {
   const std::string tag = toolchain_tag(cubin.toolchain);
   {
-    const std::lock_guard guard(impl_->memory_mutex);
+    const std::lock_guard guard(impl_->discarded_mutex);
     impl_->discarded.insert(entry_name(identity.hex(), tag));
-    std::erase_if(impl_->memory[identity.hex()], [&](const MemoryEntry& held) { return held.tag == tag; });
   }
+  impl_->memory.discard(identity, tag);
   impl_->warnings.once(entry_name(identity.hex(), tag), "dropped " + cubin.symbol + ": " + std::string(reason));
   if (!impl_->may_write()) return;
   try {
@@ -321,6 +297,8 @@ CacheStat BinaryCache::stat() {
   stat.disk_hits = impl_->disk_hits;
   stat.misses = impl_->misses;
   stat.stores = impl_->stores;
+  stat.memory_entries = impl_->memory.entries();
+  stat.memory_bytes = impl_->memory.bytes();
   if (!impl_->user) return stat;
   for (const auto& item : impl_->on_user_layer("scan", [](const CacheLayer& layer) { return layer.scan(); })) {
     stat.bytes += item.bytes();
@@ -346,7 +324,6 @@ std::size_t BinaryCache::clear() {
     const std::lock_guard guard(impl_->size_mutex);
     impl_->known_bytes.reset();
   }
-  const std::lock_guard guard(impl_->memory_mutex);
   impl_->memory.clear();
   return removed;
 }

@@ -48,6 +48,9 @@ struct CacheStat {
   std::size_t temporaries = 0;
   std::uint64_t bytes = 0;  ///< on disk, of entries, bad files and temporaries together
   std::uint64_t max_bytes = 0;
+  // Kernels in memory, at most BinaryCacheOptions::max_memory_bytes.
+  std::size_t memory_entries = 0;
+  std::uint64_t memory_bytes = 0;
   // Counts since this object was made.
   std::uint64_t memory_hits = 0;
   std::uint64_t disk_hits = 0;
@@ -78,8 +81,9 @@ class BinaryCache {
   /// a bad entry or directory.
   std::optional<Cubin> find(const Identity& identity, std::string_view preferred_toolchain = {});
 
-  /// Keeps `cubin` in memory and writes it to the user's layer. A disk error causes one warning and no exception. After
-  /// a lasting error (disk full, read-only, forbidden) later kernels stay in memory only.
+  /// Keeps `cubin` in memory, until the bytes there are needed for kernels that were used later, and writes it to the
+  /// user's layer. A disk error causes one warning and no exception. After a lasting error (disk full, read-only,
+  /// forbidden) later kernels stay in memory only.
   void store(const Identity& identity, const Cubin& cubin);
 
   /// Forgets an entry, in memory and on disk, until it is stored again. For an entry that the driver refused although

@@ -65,6 +65,17 @@ CacheMode mode_of(const std::string& value) {
   bad_value("HOTGEMM_CACHE", value, "rw, ro or off");
 }
 
+/// Sets `bytes` if the variable is set.
+void read_size(const char* name, std::uint64_t& bytes) {
+  const std::string value = variable(name);
+  if (value.empty()) return;
+  try {
+    bytes = parse_size(value);
+  } catch (const Error&) {
+    bad_value(name, value, "bytes, or a number with K, M, G or T");
+  }
+}
+
 }  // namespace
 
 std::filesystem::path default_cache_directory() {
@@ -87,13 +98,8 @@ BinaryCacheOptions BinaryCacheOptions::from_environment() {
   options.mode = mode_of(variable("HOTGEMM_CACHE"));
   options.directory = default_cache_directory();
   options.read_only_layers = layers_of(variable("HOTGEMM_CACHE_PATH"));
-  if (const std::string size = variable("HOTGEMM_CACHE_MAX_SIZE"); !size.empty()) {
-    try {
-      options.max_bytes = parse_size(size);
-    } catch (const Error&) {
-      bad_value("HOTGEMM_CACHE_MAX_SIZE", size, "bytes, or a number with K, M, G or T");
-    }
-  }
+  read_size("HOTGEMM_CACHE_MAX_SIZE", options.max_bytes);
+  read_size("HOTGEMM_CACHE_MAX_MEMORY", options.max_memory_bytes);
   const std::string trust = variable("HOTGEMM_CACHE_TRUST");
   if (!trust.empty() && trust != "shared") bad_value("HOTGEMM_CACHE_TRUST", trust, "shared");
   options.trust_shared = trust == "shared";

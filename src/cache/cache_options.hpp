@@ -20,16 +20,19 @@ struct BinaryCacheOptions {
   std::vector<std::filesystem::path> read_only_layers;  ///< searched in this order after the user's layer
   CacheMode mode = CacheMode::read_write;
   std::uint64_t max_bytes = std::uint64_t{1} << 30U;  ///< of the user's layer; above it the oldest entries are removed
-  bool trust_shared = false;                          ///< use directories and entries that other users can write
-  bool durable = false;                               ///< entries survive a power cut, at the cost of two fsyncs each
+  /// Of the kernels in memory; above it the least recently used are dropped there, and read from disk or compiled again
+  /// if they are asked for. Loaded kernels are not among them.
+  std::uint64_t max_memory_bytes = std::uint64_t{256} << 20U;
+  bool trust_shared = false;  ///< use directories and entries that other users can write
+  bool durable = false;       ///< entries survive a power cut, at the cost of two fsyncs each
   /// The directory for locks, local to this node. Default: $XDG_RUNTIME_DIR/hotgemm, else /dev/shm/hotgemm-<uid>, else
   /// in `directory`.
   std::filesystem::path lock_directory;
 
   /// The options given by these variables: HOTGEMM_CACHE_DIR, HOTGEMM_CACHE_PATH (layers, separated by colons),
-  /// HOTGEMM_CACHE (rw, ro, off), HOTGEMM_CACHE_MAX_SIZE (as in parse_size), HOTGEMM_CACHE_TRUST (shared) and
-  /// HOTGEMM_CACHE_DURABLE (0, 1). Relative paths are ignored with a warning. Any other bad value throws
-  /// Error{invalid_argument} that names it.
+  /// HOTGEMM_CACHE (rw, ro, off), HOTGEMM_CACHE_MAX_SIZE and HOTGEMM_CACHE_MAX_MEMORY (as in parse_size),
+  /// HOTGEMM_CACHE_TRUST (shared) and HOTGEMM_CACHE_DURABLE (0, 1). Relative paths are ignored with a warning. Any
+  /// other bad value throws Error{invalid_argument} that names it.
   static BinaryCacheOptions from_environment();
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/file_lock.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -12,7 +14,7 @@ namespace hotgemm {
 /// processes of this node. The lock only saves work. A process that does not get it goes on without it.
 ///
 /// Between processes it is an open-file-description lock, which ends with its holder, even if the holder is killed. A
-/// child of fork() that does not call exec shares it.
+/// child of fork() does not have it.
 class ShardLock {
  public:
   ShardLock() = default;  ///< holds nothing
@@ -23,7 +25,7 @@ class ShardLock {
   ~ShardLock();
 
   bool held_in_process() const { return shards_ != nullptr; }
-  bool held_on_node() const { return fd_ >= 0; }
+  bool held_on_node() const { return static_cast<bool>(file_); }
   void release() noexcept;
 
  private:
@@ -31,7 +33,7 @@ class ShardLock {
   struct Shards;
   std::shared_ptr<Shards> shards_;
   std::size_t shard_ = 0;
-  int fd_ = -1;
+  LockedDescriptor file_;
 };
 
 /// The 256 shards of one cache. Thread-safe. A lock may outlive this object.
@@ -52,7 +54,7 @@ class ShardLocks {
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
-  int lock_file(std::size_t shard, std::chrono::steady_clock::time_point deadline) const;
+  LockedDescriptor lock_file(std::size_t shard, std::chrono::steady_clock::time_point deadline) const;
 
   std::shared_ptr<ShardLock::Shards> shards_;
   std::filesystem::path directory_;

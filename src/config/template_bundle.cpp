@@ -2,6 +2,7 @@
 
 #include "config/embedded_templates.hpp"
 #include "config/identity.hpp"
+#include "config/include_scan.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -25,29 +26,29 @@ std::string read_file(const fs::path& path) {
   return std::move(text).str();
 }
 
-/// The files that `text` includes with quotes, as written.
-std::vector<std::string> includes_of(std::string_view text) {
-  std::vector<std::string> names;
-  constexpr std::string_view kDirective = "#include \"";
-  for (std::size_t at = text.find(kDirective); at != text.npos; at = text.find(kDirective, at)) {
-    at += kDirective.size();
-    names.emplace_back(text.substr(at, text.find('"', at) - at));
-  }
-  return names;
-}
-
 const TemplateFile* find(const std::vector<TemplateFile>& files, std::string_view path) {
   const auto it =
       std::ranges::lower_bound(files, path, {}, [](const TemplateFile& f) { return std::string_view(f.path); });
   return it != files.end() && it->path == path ? &*it : nullptr;
 }
 
+std::vector<IncludeDirective> includes_in(const TemplateFile& file) {
+  try {
+    return includes_of(file.text);
+  } catch (const Error& error) {
+    throw Error(error.code(), "template " + file.path + ": " + error.what());
+  }
+}
+
 void collect(const std::vector<TemplateFile>& files, const std::string& path, std::set<std::string>& seen) {
   if (!seen.insert(path).second) return;
   const TemplateFile* file = find(files, path);
   if (file == nullptr) throw Error(ErrorCode::io_error, "template " + path + " is missing");
-  for (const std::string& name : includes_of(file->text)) {
-    collect(files, name, seen);  // templates include each other by the path from templates/, as NVRTC needs it
+  for (const IncludeDirective& include : includes_in(*file)) {
+    // Templates include each other by the path from templates/, as NVRTC needs it, with quotes or angles. Other files
+    // in angles are the compiler's.
+    if (include.is_angled && find(files, include.name) == nullptr) continue;
+    collect(files, include.name, seen);
   }
 }
 

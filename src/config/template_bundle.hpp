@@ -31,7 +31,8 @@ class TemplateBundle {
   const std::string& origin() const { return origin_; }
 
   /// SHA-256, 64 hex digits, over `entry` and all files that it includes, directly or indirectly: all bytes that can
-  /// change a unit that includes `entry`. Throws Error{io_error} that names a missing file.
+  /// change a unit that includes `entry`. Throws Error{io_error} that names a missing file, and Error{invalid_argument}
+  /// for an #include that includes_of cannot follow.
   const std::string& digest(std::string_view entry) const;
 
  private:

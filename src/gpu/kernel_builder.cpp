@@ -18,18 +18,27 @@ std::optional<Cubin> KernelBuilder::find(const KernelSource& source) {
   return cache_.find(source.identity, nvrtc != nullptr ? std::string_view(nvrtc->toolchain()) : std::string_view());
 }
 
-BuildResult KernelBuilder::build(const KernelSource& source) {
-  if (auto cubin = find(source)) return {std::move(cubin), true, {}};
+std::optional<Cubin> KernelBuilder::find(const KernelSource& source, Reuse reuse) {
+  std::optional<Cubin> cubin = find(source);
+  const Nvrtc* nvrtc = Nvrtc::loaded();
+  const bool is_other =
+      cubin && !cubin->toolchain.empty() && nvrtc != nullptr && cubin->toolchain != nvrtc->toolchain();
+  return is_other && reuse == Reuse::loaded_toolchain ? std::nullopt : cubin;
+}
+
+BuildResult KernelBuilder::build(const KernelSource& source, Reuse reuse) {
+  if (auto cubin = find(source, reuse)) return {std::move(cubin), true, {}};
   const Nvrtc& nvrtc = Nvrtc::get();
   const ShardLock lock = cache_.lock(source.identity);
-  if (auto cubin = find(source)) return {std::move(cubin), true, {}};
+  if (auto cubin = find(source, reuse)) return {std::move(cubin), true, {}};
   Cubin cubin = compile_ ? compile_(source) : nvrtc.compile(source, bundle_);
   cache_.store(source.identity, cubin);
   return {std::move(cubin), false, {}};
 }
 
 std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> sources, int jobs,
-                                                  const std::function<bool(std::size_t, const BuildResult&)>& done) {
+                                                  const std::function<bool(std::size_t, const BuildResult&)>& done,
+                                                  Reuse reuse) {
   std::vector<BuildResult> results(sources.size());
   std::atomic<std::size_t> next{0};
   std::atomic<bool> go_on{true};
@@ -38,7 +47,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   const auto work = [&] {
     for (std::size_t i = next++; i < sources.size() && go_on; i = next++) {
       try {
-        results[i] = build(sources[i]);
+        results[i] = build(sources[i], reuse);
       } catch (const std::exception& error) {
         results[i].failure = error.what();
       }

@@ -22,6 +22,13 @@ struct BuildResult {
 /// The failure of a source that build_all did not reach before it was stopped.
 inline constexpr const char* kInterruptedBuild = "interrupted";
 
+/// The cubins in the cache that a build may return instead of compiling.
+enum class Reuse {
+  any_toolchain,
+  /// Only those of the loaded NVRTC, if it is loaded: for measuring, because a record is about one toolchain.
+  loaded_toolchain,
+};
+
 /// Turns sources into cubins. A cubin that is not in the cache is compiled with NVRTC and stored there. Thread-safe.
 class KernelBuilder {
  public:
@@ -38,17 +45,20 @@ class KernelBuilder {
   /// The cached cubin of `source`, if there is one. Does not load NVRTC.
   std::optional<Cubin> find(const KernelSource& source);
   /// Returns the cubin, or throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
-  BuildResult build(const KernelSource& source);
+  BuildResult build(const KernelSource& source, Reuse reuse = Reuse::any_toolchain);
   /// Builds all with up to `jobs` threads; failures are results, not exceptions. `done` is called after each, from one
   /// thread at a time, with its index; the build stops if `done` returns false. An exception from `done` ends the build
   /// and is rethrown here as CallbackGuard describes.
   std::vector<BuildResult> build_all(std::span<const KernelSource> sources, int jobs,
-                                     const std::function<bool(std::size_t, const BuildResult&)>& done = {});
+                                     const std::function<bool(std::size_t, const BuildResult&)>& done = {},
+                                     Reuse reuse = Reuse::any_toolchain);
 
   BinaryCache& cache() { return cache_; }
   const TemplateBundle& bundle() const { return bundle_; }
 
  private:
+  std::optional<Cubin> find(const KernelSource& source, Reuse reuse);
+
   BinaryCache& cache_;
   const TemplateBundle& bundle_;
   Compile compile_;

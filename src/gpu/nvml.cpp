@@ -36,7 +36,8 @@ struct ProcessInfo {
   unsigned compute_instance;
 };
 
-/// CUDA and NVML number GPUs differently, but the bus id is the same for both.
+}  // namespace
+
 std::string bus_id(const Driver& driver, CUdevice device) {
   std::array<int, 3> place{};
   constexpr std::array kAttributes{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
@@ -46,8 +47,6 @@ std::string bus_id(const Driver& driver, CUdevice device) {
   }
   return fmt::format("{:08x}:{:02x}:{:02x}.0", place[0], place[1], place[2]);
 }
-
-}  // namespace
 
 Nvml::Nvml(const Driver& driver, CUdevice device) {
   try {

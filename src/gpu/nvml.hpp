@@ -4,8 +4,13 @@
 #include "gpu/shared_library.hpp"
 
 #include <optional>
+#include <string>
 
 namespace hotgemm {
+
+/// The PCI bus id of a GPU, "00000000:01:00.0"; empty if the driver does not tell it. CUDA and NVML number GPUs
+/// differently, and CUDA_VISIBLE_DEVICES changes the numbers, but the bus id is the same for all.
+std::string bus_id(const Driver& driver, CUdevice device);
 
 /// A GPU in NVML, the management library. NVML is loaded by dlopen; without NVML all queries find nothing.
 class Nvml {

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <set>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -22,6 +24,9 @@ namespace {
 constexpr int kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
 constexpr double kMostDecline = 1.15;  // of a near record's pick, from its own problem to another
+
+/// The name of a GPU that no record names.
+constexpr const char* kUnknownGpu = "a GPU without records";
 
 /// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
 /// kernel ahead. Behind a kernel that gives no early start it costs up to 0.2 µs (docs/notebook/search.md, 7).
@@ -169,13 +174,31 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
 
 std::vector<Environment> known_environments(const std::string& arch, const Database& database) {
   const DeviceInfo nominal = nominal_device(arch);
-  std::vector<Environment> environments{{.gpu = nominal.name, .arch = arch, .sm_count = nominal.sm_count}};
+  using Gpu = std::pair<std::string, int>;
+  using Software = std::pair<std::string, std::string>;  // the driver and the toolchain
+  std::set<Gpu> gpus;
+  std::set<Software> software;
+  std::set<std::string> drivers;
   for (const Found& found : database.all()) {
     const Environment& e = found.record.environment;
-    const Environment environment{.gpu = e.gpu, .arch = arch, .sm_count = e.sm_count};
-    if (e.arch == arch && std::ranges::find(environments, environment) == environments.end()) {
-      environments.push_back(environment);
-    }
+    if (e.arch != arch) continue;
+    gpus.emplace(e.gpu, e.sm_count);
+    software.emplace(e.driver, e.toolchain);
+    drivers.insert(e.driver);
+  }
+  // The answer depends on the software only where records differ in it. Of other software all records are stale, of
+  // unknown software none is: the order of records is the same.
+  const std::size_t toolchains = software.size();
+  if (drivers.size() > 1) {
+    for (const std::string& driver : drivers) software.emplace(driver, "");  // before NVRTC is loaded
+  }
+  if (toolchains == 1) software.clear();
+  software.emplace("", "");
+  std::vector<Gpu> ordered{{kUnknownGpu, nominal.sm_count}};
+  ordered.insert(ordered.end(), gpus.begin(), gpus.end());
+  std::vector<Environment> environments;
+  for (const auto& [driver, toolchain] : software) {
+    for (const auto& [gpu, sm_count] : ordered) environments.push_back({gpu, arch, sm_count, driver, toolchain});
   }
   return environments;
 }

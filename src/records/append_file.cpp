@@ -3,7 +3,6 @@
 #include <hotgemm/error.hpp>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +29,8 @@ AppendFile AppendFile::in_layer(const std::filesystem::path& layer, const char* 
       open_records(layer, kind, trust_shared, /*create=*/true,
                    [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
   if (!directory) fail(path, "its directory has just been removed");
-  FileDescriptor fd(::openat(directory.get(), name.c_str(), kFlags | O_NOFOLLOW, 0600));
+  LockedDescriptor fd =
+      LockedDescriptor::open([&] { return ::openat(directory.get(), name.c_str(), kFlags | O_NOFOLLOW, 0600); });
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) fail(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail(path, "it is not a regular file");
@@ -41,16 +41,15 @@ AppendFile AppendFile::in_layer(const std::filesystem::path& layer, const char* 
 }
 
 AppendFile AppendFile::at(const std::filesystem::path& path, bool afresh) {
-  FileDescriptor fd(::open(path.c_str(), kFlags, 0666));
+  LockedDescriptor fd = LockedDescriptor::open([&] { return ::open(path.c_str(), kFlags, 0666); });
   if (!fd) fail(path, std::strerror(errno));
   return {std::move(fd), path, afresh};
 }
 
-AppendFile::AppendFile(FileDescriptor fd, std::filesystem::path path, bool afresh)
+AppendFile::AppendFile(LockedDescriptor fd, std::filesystem::path path, bool afresh)
     : fd_(std::move(fd)), path_(std::move(path)) {
   // Some network file systems have no locks. There the lines of two writers end up in one file, each line whole.
-  if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    fail(path_, "another process is appending to it");
+  if (try_flock(fd_.get()) == LockAttempt::busy) fail(path_, "another process is appending to it");
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0) fail(path_, std::strerror(errno));
   ::fcntl(fd_.get(), F_SETFL, O_APPEND);  // clears O_NONBLOCK: writes may block

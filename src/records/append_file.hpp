@@ -18,8 +18,8 @@ struct LayerOptions {
 
 /// A file of lines. One process at a time appends to it, and a later process continues it. Not thread-safe.
 ///
-/// This object holds a lock on the file. If a killed writer left an unfinished line, the line is ended first, so that
-/// it cannot spoil the next one.
+/// This object holds a lock on the file; a child of fork() does not, and cannot append. If a killed writer left an
+/// unfinished line, the line is ended first, so that it cannot spoil the next one.
 class AppendFile {
  public:
   /// Opens `name` among the records of `kind` in a user's layer, under the conditions of open_records. A missing file
@@ -39,9 +39,9 @@ class AppendFile {
   void append(std::string_view lines) { append_text(fd_.get(), path_.string(), lines); }
 
  private:
-  AppendFile(FileDescriptor fd, std::filesystem::path path, bool afresh);
+  AppendFile(LockedDescriptor fd, std::filesystem::path path, bool afresh);
 
-  FileDescriptor fd_;
+  LockedDescriptor fd_;
   std::filesystem::path path_;
   DatabaseFile before_;
 };

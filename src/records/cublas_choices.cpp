@@ -100,7 +100,7 @@ std::optional<CublasChoice> CublasChoices::find(const CublasChoiceKey& key) cons
 void CublasChoices::keep(const CublasChoiceKey& key, CublasChoice choice) {
   if (choice.time == 0) choice.time = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::time(nullptr)));
   choice.name = storable(choice.name);
-  const std::string name = name_of(key), line = encode(key, choice) + '\n';
+  const std::string name = name_of(key), line = encode(key, choice);
   const std::lock_guard lock(mutex_);
   made_.insert_or_assign(name, std::move(choice));
   if (!has_disk_) return;
@@ -108,7 +108,7 @@ void CublasChoices::keep(const CublasChoiceKey& key, CublasChoice choice) {
     const FileDescriptor directory =
         open_records(options_.user_directory, kCublasChoices, options_.trust_shared, /*create=*/true,
                      [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
-    if (directory) publish_file(directory.get(), name, line, 0600);
+    if (directory) publish_lines(directory.get(), name, std::span(&line, 1), 0600);
   } catch (const Error& error) {
     has_disk_ = false;
     options_.warn(std::string(error.what()) + "; choices among cuBLAS's algorithms are kept in memory only");

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <ctime>
 #include <functional>
-#include <limits>
 #include <mutex>
 #include <tuple>
 
@@ -26,19 +25,26 @@ bool has_other_templates(const TuningRecord& record, const GpuQuery& query) {
 }
 
 /// True if the record was picked by blocks on a GPU of this model under another power limit. Under another limit the
-/// clocks differ, and another kernel may be the fastest.
+/// clocks differ, and another kernel may be the fastest. Limits that differ by less than 5 % count as one: cards of a
+/// model differ as much among themselves.
 bool has_other_power_limit(const TuningRecord& record, const GpuQuery& query) {
-  constexpr double kSame = 0.01;
+  constexpr double kSame = 0.05;
   if (record.measure != Measure::sustained || record.power_limit_w <= 0 || !(query.power_limit_w > 0)) return false;
   if (differs(query.environment.gpu, record.environment.gpu)) return false;
   return std::abs(record.power_limit_w - query.power_limit_w) > kSame * query.power_limit_w;
 }
 
-/// The rank of a recorded GPU. 2: the same model, 1: the same number of SMs, 0: the same architecture, -1: not usable.
-int gpu_match(const Environment& asked, const Environment& recorded) {
-  if (differs(asked.arch, recorded.arch)) return -1;
-  if (!asked.gpu.empty() && asked.gpu == recorded.gpu) return 2;
-  return asked.sm_count != 0 && asked.sm_count == recorded.sm_count ? 1 : 0;
+/// True if the record is of the model, and of the number of SMs, that the query asks for. A query that names no model
+/// takes every record of its architecture.
+bool is_of_gpu(const Environment& recorded, const Environment& asked) {
+  if (differs(asked.arch, recorded.arch)) return false;
+  if (asked.gpu.empty()) return true;
+  return asked.gpu == recorded.gpu && (asked.sm_count == 0 || asked.sm_count == recorded.sm_count);
+}
+
+/// True if the record's time is that of a kernel that this version would run.
+bool has_these_kernels(const TuningRecord& record, const GpuQuery& query) {
+  return !has_other_templates(record, query) && !is_picked_in_chain(record);
 }
 
 /// True if the times of the two records may be compared.
@@ -49,19 +55,13 @@ bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
          a.cublas.version == b.cublas.version;
 }
 
-/// Computed in float: it orders thousands of classes, so only the order matters.
-double log_ratio(std::int64_t a, std::int64_t b) {
-  return std::log2(static_cast<float>(std::max<std::int64_t>(a, 1)) / static_cast<float>(std::max<std::int64_t>(b, 1)));
-}
-
 /// The text of a class is "m n k " and the rest, which must be equal for two classes to be neighbours.
 struct ClassText {
   Sizes sizes;
   std::string_view rest;  ///< from the space before the layout on
 };
 
-/// nullopt if `text` does not begin with three sizes. It allocates nothing: a search for neighbours calls it for
-/// thousands of classes.
+/// nullopt if `text` does not begin with three sizes. It allocates nothing: opening calls it for every line.
 std::optional<ClassText> split_class(std::string_view text) {
   ClassText parts;
   for (std::int64_t* size : {&parts.sizes.m, &parts.sizes.n, &parts.sizes.k}) {
@@ -75,10 +75,13 @@ std::optional<ClassText> split_class(std::string_view text) {
   return parts;
 }
 
-double square(double x) { return x * x; }
-
-double distance_squared(const Problem& a, const Sizes& b) {
-  return square(log_ratio(a.m, b.m)) + square(log_ratio(a.n, b.n)) + square(log_ratio(a.k, b.k));
+/// The architecture of the record in `line`, or an empty view. The rest of the line is not read.
+std::string_view arch_in(std::string_view line) {
+  constexpr std::string_view kField = "\",\"arch\":\"";
+  const std::size_t at = line.find(kField);
+  if (at == std::string_view::npos) return {};
+  line.remove_prefix(at + kField.size());
+  return line.substr(0, line.find('"'));
 }
 
 }  // namespace
@@ -115,10 +118,11 @@ Database::Database(DatabaseOptions options) : options_(std::move(options)) {
                read_user_layer(options_.user_directory, kTuningRecords, options_.trust_shared, report));
   }
   for (const std::filesystem::path& layer : options_.read_only_layers) {
-    open_layer(layer.string(), read_only_layer(layer, /*check_owner=*/true, report));
+    open_layer(layer.string(), read_only_layer(layer, {.owner = {}, .trust_shared = options_.trust_shared}, report));
   }
   if (!options_.shipped.empty()) {
-    open_layer(options_.shipped.string(), read_only_layer(options_.shipped, /*check_owner=*/false, report));
+    open_layer(options_.shipped.string(),
+               read_only_layer(options_.shipped, {options_.shipped_owner, options_.trust_shared}, report));
   }
 }
 
@@ -126,18 +130,18 @@ void Database::open_layer(std::string name, std::vector<DatabaseFile> files) {
   layers_.push_back(std::move(name));
   for (DatabaseFile& file : files) {
     constexpr std::size_t kTypicalLineBytes = 350;
-    classes_.reserve(classes_.size() + file.size / kTypicalLineBytes);
+    by_text_.reserve(by_text_.size() + file.size / kTypicalLineBytes);
     files_.push_back(std::move(file));
-    index_file(static_cast<int>(files_.size()) - 1, static_cast<int>(layers_.size()) - 1);
+    index_file(files_.size() - 1, static_cast<int>(layers_.size()) - 1);
   }
 }
 
-void Database::index_file(int file, int layer) {
+void Database::index_file(std::size_t file, int layer) {
   std::string warning;
-  const auto visit = [&](std::string_view text, int number, bool is_torn) {
+  const auto visit = [&](std::string_view text, std::size_t number, bool is_torn) {
     Line line;
     line.text = text;
-    line.file = file;
+    line.file = static_cast<std::ptrdiff_t>(file);
     line.number = number;
     line.layer = layer;
     line.is_torn = is_torn;
@@ -148,21 +152,36 @@ void Database::index_file(int file, int layer) {
       append_line(problem_class, std::move(line));
     }
   };
-  for_each_line(files_[static_cast<std::size_t>(file)].text(), visit);
+  for_each_line(files_[file].text(), visit);
   if (!warning.empty()) warn(warning);
 }
 
 void Database::append_line(std::string_view problem_class, Line line) {
-  const int index = static_cast<int>(lines_.size());
-  Class& entry = classes_[problem_class];
+  const auto [place, is_new] = by_text_.try_emplace(problem_class, classes_.size());
+  if (is_new) classes_.emplace_back();
+  const auto index = static_cast<std::ptrdiff_t>(lines_.size());
+  Class& entry = classes_[place->second];
+  if (const std::string_view arch = arch_in(line.text); std::ranges::find(entry.archs, arch) == entry.archs.end()) {
+    entry.archs.push_back(arch);
+    index_class(problem_class, arch, place->second);
+  }
   if (entry.first < 0) {
     entry.first = index;
   } else {
     lines_[static_cast<std::size_t>(entry.last)].next = index;
   }
   entry.last = index;
-  entry.has_unread = entry.has_unread || line.state == LineState::unread;
+  if (line.state == LineState::unread) entry.has_unread = true;
   lines_.push_back(std::move(line));
+}
+
+void Database::index_class(std::string_view problem_class, std::string_view arch, std::size_t index) {
+  const std::optional<ClassText> parts = split_class(problem_class);
+  if (!parts) return;  // no line of such a class is a record
+  std::vector<ClassesOfArch>& archs = by_rest_[parts->rest];
+  auto place = std::ranges::find(archs, arch, &ClassesOfArch::arch);
+  if (place == archs.end()) place = archs.insert(place, ClassesOfArch{arch, {}});
+  place->classes.add(parts->sizes, index);
 }
 
 void Database::drop(const Line& line, const std::string& reason, std::string& warning) const {
@@ -184,34 +203,43 @@ void Database::read_line(Line& line, std::string& warning) const {
 }
 
 void Database::read_class(Class& entry, std::string& warning) const {
-  for (int i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+  if (!entry.has_unread.load(std::memory_order_acquire)) return;
+  const std::lock_guard reading(reading_);
+  for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
     Line& line = lines_[static_cast<std::size_t>(i)];
     if (line.state == LineState::unread) read_line(line, warning);
   }
-  entry.has_unread = false;
+  entry.has_unread.store(false, std::memory_order_release);
 }
 
-const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query) const {
+const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const {
   // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
   // least cost that may be compared with it.
-  using Rank = std::tuple<bool, int, int, bool, bool>;
+  using Rank = std::tuple<bool, bool, bool, int, bool, bool>;
   const Line* latest = nullptr;
-  Rank best{false, std::numeric_limits<int>::min(), -1, false, false};
+  Rank best;
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
-    return Rank{record.objective == query.objective, -line.layer, gpu_match(query.environment, record.environment),
-                freshness(record, query) == Freshness::current, !record.is_provisional};
+    return Rank{record.objective == query.objective,
+                is_of_gpu(record.environment, query.environment),
+                has_these_kernels(record, query),
+                -line.layer,
+                freshness(record, query) == Freshness::current,
+                !record.is_provisional};
   };
   const auto for_each = [&](const auto& visit) {
-    for (int i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+    for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
       const Line& line = lines_[static_cast<std::size_t>(i)];
       if (line.state != LineState::good) continue;
-      if (gpu_match(query.environment, line.stored->record.environment) >= 0) visit(line);
+      const Environment& recorded = line.stored->record.environment;
+      const bool counts = gpus == Gpus::of_query ? is_of_gpu(recorded, query.environment)
+                                                 : !differs(query.environment.arch, recorded.arch);
+      if (counts) visit(line);
     }
   };
   for_each([&](const Line& line) {
     const Rank rank = rank_of(line);
-    if (rank < best || (rank == best && line.stored->time < latest->stored->time)) return;
+    if (latest != nullptr && std::tie(rank, line.stored->time) < std::tie(best, latest->stored->time)) return;
     best = rank;
     latest = &line;
   });
@@ -233,50 +261,42 @@ std::optional<Found> Database::find(const Workload& problem, const GpuQuery& que
   std::string warning;
   std::optional<Found> result;
   {
-    std::shared_lock shared(mutex_);
-    auto entry = classes_.find(key);
-    if (entry == classes_.end()) return std::nullopt;
-    if (entry->second.has_unread) {
-      shared.unlock();
-      {
-        const std::unique_lock exclusive(mutex_);
-        read_class(classes_.find(key)->second, warning);
-      }
-      shared.lock();
-      entry = classes_.find(key);
-    }
-    if (const Line* line = best_of(entry->second, query)) result = found(*line, query);
+    const std::shared_lock shared(mutex_);
+    const auto place = by_text_.find(key);
+    if (place == by_text_.end()) return std::nullopt;
+    Class& entry = classes_[place->second];
+    read_class(entry, warning);
+    if (const Line* line = best_of(entry, query, Gpus::of_query)) result = found(*line, query);
   }
   if (!warning.empty()) warn(warning);
   return result;
 }
 
 std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery& query, int max) const {
-  const Workload centre = class_of(problem);
+  const std::string centre_text = to_string(class_of(problem));
+  const ClassText asked = split_class(centre_text).value();
   std::vector<Neighbour> result;
   std::string warning;
   {
-    const std::unique_lock exclusive(mutex_);
-    std::vector<std::tuple<double, std::string_view, Class*>> candidates;
-    candidates.reserve(classes_.size());
-    const std::string centre_text = to_string(centre);
-    const ClassText asked = split_class(centre_text).value();
-    for (auto& [text, entry] : classes_) {
-      if (const std::optional<ClassText> parts = split_class(text); !parts) {
-        read_class(entry, warning);  // its lines fail for the same reason and are counted
-      } else if (parts->rest == asked.rest) {
-        candidates.emplace_back(distance_squared(centre, parts->sizes), text, &entry);
+    const std::shared_lock shared(mutex_);
+    NearestSizes walk(asked.sizes);
+    if (const auto place = by_rest_.find(asked.rest); place != by_rest_.end()) {
+      for (const ClassesOfArch& of_arch : place->second) {
+        if (query.environment.arch.empty() || query.environment.arch == of_arch.arch) walk.search(of_arch.classes);
       }
     }
-    // A heap, because only the first few of possibly thousands are needed in order.
-    std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
-    while (!candidates.empty() && static_cast<int>(result.size()) < max) {
-      std::pop_heap(candidates.begin(), candidates.end(), std::greater<>());
-      const auto [apart, text, entry] = candidates.back();
-      candidates.pop_back();
-      if (entry->has_unread) read_class(*entry, warning);
-      if (const Line* line = best_of(*entry, query)) result.push_back({found(*line, query), std::sqrt(apart)});
+    std::optional<std::size_t> last;
+    while (std::ssize(result) < max) {
+      const std::optional<NearestSizes::Hit> hit = walk.next();
+      if (!hit) break;
+      if (last == hit->value) continue;  // a class with lines of several architectures
+      last = hit->value;
+      Class& entry = classes_[hit->value];
+      read_class(entry, warning);
+      if (const Line* line = best_of(entry, query, Gpus::of_arch))
+        result.push_back({found(*line, query), hit->distance});
     }
+    classes_visited_.fetch_add(walk.visited(), std::memory_order_relaxed);
   }
   if (!warning.empty()) warn(warning);
   return result;
@@ -297,7 +317,7 @@ void Database::add(const TuningRecord& record) {
     append_line(leading_class(line.text), std::move(line));
     if (disk_is_good_) {
       try {
-        if (!segment_)
+        if (!segment_ || !segment_->is_ours())
           segment_.emplace(Segment::create(options_.user_directory, kTuningRecords, options_.trust_shared));
         segment_->append(text);
       } catch (const Error& error) {
@@ -314,10 +334,8 @@ std::vector<Found> Database::all(const GpuQuery& query) const {
   std::vector<Found> result;
   std::string warning;
   {
-    const std::unique_lock exclusive(mutex_);
-    for (auto& [text, entry] : classes_) {
-      if (entry.has_unread) read_class(entry, warning);
-    }
+    const std::shared_lock shared(mutex_);
+    for (Class& entry : classes_) read_class(entry, warning);
     for (const Line& line : lines_) {
       if (line.state == LineState::good) good.push_back(&line);
     }

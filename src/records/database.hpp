@@ -2,12 +2,16 @@
 
 #include "records/database_files.hpp"
 #include "records/record_text.hpp"
+#include "records/size_index.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -20,7 +24,8 @@ namespace hotgemm {
 struct DatabaseOptions {
   std::filesystem::path user_directory;                 ///< segments go to its v1/db; empty: records stay in memory
   std::vector<std::filesystem::path> read_only_layers;  ///< with *.jsonl directly or in v1/db; the first has priority
-  std::filesystem::path shipped;                        ///< the lowest layer, trusted as the library is; may be empty
+  std::filesystem::path shipped;                        ///< the lowest layer; may be empty
+  std::optional<unsigned> shipped_owner;                ///< the library's owner, who may own that layer too
   bool writable = true;                                 ///< false: additions stay in memory
   bool trust_shared = false;  ///< accept a layer that other users can write to; they can then choose configs
   Report warn;                ///< receives warnings, from any thread, outside of locks; may be empty
@@ -64,22 +69,30 @@ struct Neighbour {
 
 /// The tuning records of all layers: the user's layer first, then the read-only layers, then the shipped one.
 ///
-/// Opening reads the files and indexes the lines by the problem class at their start. A line is parsed when its class
-/// is first looked up. A line that is not a legal record is dropped alone and counted; only the first one causes a
-/// warning. Records that other processes add after opening are not seen. Thread-safe.
+/// Opening reads the files and indexes the lines by the problem class at their start, and the classes by everything but
+/// their sizes. A line is parsed when its class is first looked up. A line that is not a legal record is dropped alone
+/// and counted; only the first one causes a warning. Records that other processes add after opening are not seen.
+/// Thread-safe: look-ups wait only for `add`, and for another look-up that is parsing lines.
 class Database {
  public:
   explicit Database(DatabaseOptions options);
 
-  /// The record for the class of `problem` on this architecture. Records are preferred in this order: the objective of
-  /// the query to the other one; an upper layer to a lower one; within a layer, the same GPU model to the same number
-  /// of SMs to any other; then a current record to a stale one; then a final one to a provisional one; then the latest
-  /// measurement. Of the records with the same conditions as the latest one (same m, environment, templates, measure,
-  /// objective, cuBLAS) the one with the least cost (cost_of) is returned.
+  /// The record for the class of `problem` on the GPU of the query: of its model and its number of SMs. A record of
+  /// another GPU of the architecture counts only if the query names no model.
+  ///
+  /// Records are preferred in this order: the objective of the query to the other one; a kernel that this version would
+  /// run, by its templates, to another one; an upper layer to a lower one; a current record to a stale one; a final one
+  /// to a provisional one; the latest measurement. Templates come before layers, because a new version brings its own
+  /// records with its templates. The driver, the toolchain and the power limit come after layers: a measurement on the
+  /// user's own machine says more about it than another machine's, whatever driver either had. Of the records with the
+  /// same conditions as the latest one (same m, environment, templates, measure, objective, cuBLAS) the one with the
+  /// least cost (cost_of) is returned.
   std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
   /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest
-  /// first, including the class of `problem` itself. Each comes with the record that find would return.
+  /// first, including the class of `problem` itself. Each comes with the record that find would return; if there is
+  /// none, with the one of another GPU of the architecture. Which GPU that is, and how many SMs it has, does not
+  /// matter, so that all GPUs without records get the same neighbours.
   std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max) const;
 
   /// Makes `record` visible to this object at once and appends it to this object's segment. A disk error causes one
@@ -94,44 +107,61 @@ class Database {
   /// counted.
   std::size_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
+  /// The number of classes whose distance `nearest` has computed so far.
+  std::uint64_t classes_visited() const { return classes_visited_.load(std::memory_order_relaxed); }
+
  private:
+  /// The GPUs whose records count: the one that the query names, or all of its architecture.
+  enum class Gpus { of_query, of_arch };
   enum class LineState : std::uint8_t { unread, good, dropped };
   struct Line {
     std::string_view text;
-    int next = -1;  ///< the next line of the same class
-    int file = -1;  ///< index into files_; -1 for a record that was added here
-    int number = 0;
+    std::ptrdiff_t next = -1;  ///< the next line of the same class
+    std::ptrdiff_t file = -1;  ///< index into files_; -1 for a record that was added here
+    std::size_t number = 0;
     int layer = 0;
     bool is_torn = false;  ///< last line of a file, without a newline: dropped without a warning
     LineState state = LineState::unread;
     std::unique_ptr<StoredRecord> stored;  ///< set if state is good
   };
   struct Class {
-    int first = -1;
-    int last = -1;
-    bool has_unread = false;
+    std::ptrdiff_t first = -1;
+    std::ptrdiff_t last = -1;
+    std::vector<std::string_view> archs;  ///< of its lines
+    /// Lines may have to be parsed, under reading_. A thread that finds false here sees what was parsed.
+    std::atomic<bool> has_unread = false;
+  };
+  /// The classes that differ only in sizes and have a line of `arch`; an empty one stands for a line that names none.
+  struct ClassesOfArch {
+    std::string_view arch;
+    SizeIndex classes;  ///< indexes into classes_
   };
 
   void open_layer(std::string name, std::vector<DatabaseFile> files);
-  void index_file(int file, int layer);
+  void index_file(std::size_t file, int layer);
   void append_line(std::string_view problem_class, Line line);
+  void index_class(std::string_view problem_class, std::string_view arch, std::size_t index);
   void read_line(Line& line, std::string& warning) const;
   void read_class(Class& entry, std::string& warning) const;
   void drop(const Line& line, const std::string& reason, std::string& warning) const;
-  const Line* best_of(const Class& entry, const GpuQuery& query) const;
+  const Line* best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const;
   Found found(const Line& line, const GpuQuery& query) const;
   void warn(const std::string& message) const;
 
   DatabaseOptions options_;
   std::vector<std::string> layers_;
   std::vector<DatabaseFile> files_;
-  mutable std::shared_mutex mutex_;  ///< guards the members below
+  mutable std::shared_mutex mutex_;  ///< guards the members below, but for the states of lines
+  mutable std::mutex reading_;       ///< guards the states of lines that are unread, taken after mutex_
   mutable std::deque<Line> lines_;
-  mutable std::unordered_map<std::string_view, Class> classes_;  ///< keys are views into files_ or added_
+  mutable std::deque<Class> classes_;
+  std::unordered_map<std::string_view, std::size_t> by_text_;                 ///< keys are views into files_ or added_
+  std::unordered_map<std::string_view, std::vector<ClassesOfArch>> by_rest_;  ///< by the text without sizes; as above
   std::deque<std::string> added_;
   std::optional<Segment> segment_;
   bool disk_is_good_ = false;
   mutable std::atomic<std::size_t> dropped_{0};
+  mutable std::atomic<std::uint64_t> classes_visited_{0};
 };
 
 }  // namespace hotgemm

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace hotgemm {
 
@@ -29,34 +30,52 @@ Error io_error(const std::string& attempt, const std::string& what) {
 
 Error io_error(const std::string& attempt) { return io_error(attempt, std::strerror(errno)); }
 
-/// The reason why a directory of the user's layer cannot be trusted, or an empty string.
-std::string distrust(int fd) {
+using Owners = std::function<bool(uid_t)>;
+
+Owners this_user() {
+  return [](uid_t owner) { return owner == ::geteuid(); };
+}
+
+/// The reason why an open file or directory cannot be trusted, or an empty string.
+std::string distrust(int fd, const Owners& owners, bool trust_shared) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return std::strerror(errno);
-  if (status.st_uid != ::geteuid()) return "it belongs to user " + std::to_string(status.st_uid);
+  if (trust_shared) return {};
+  if (!owners(status.st_uid)) return "it belongs to user " + std::to_string(status.st_uid);
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "others may write to it";
   return {};
 }
 
-/// Reads every segment of an open directory whose owner `accept` allows.
-void read_directory(int directory_fd, const std::filesystem::path& path, const std::function<bool(uid_t)>& accept,
+/// Reads every segment of an open directory that can be trusted.
+void read_directory(int directory_fd, const std::filesystem::path& path, const Owners& owners, bool trust_shared,
                     const Report& report, std::vector<DatabaseFile>& files) {
   for (const std::string& name : segment_names(directory_fd)) {
     const std::filesystem::path file_path = path / name;
     const FileDescriptor fd(::openat(directory_fd, name.c_str(), kReadFlags));
-    struct stat status {};
-    if (!fd || ::fstat(fd.get(), &status) != 0) {
+    if (!fd) {
       if (errno != ENOENT) report(io_error("read " + file_path.string()).what());  // ENOENT: removed in the meantime
-    } else if (!accept(status.st_uid)) {
-      report(file_path.string() + " is left out: it belongs to user " + std::to_string(status.st_uid));
-    } else {
-      try {
-        files.push_back(read_open_file(fd.get(), file_path));
-      } catch (const Error& error) {
-        report(error.what());
-      }
+      continue;
+    }
+    if (const std::string reason = distrust(fd.get(), owners, trust_shared); !reason.empty()) {
+      report(file_path.string() + " is left out: " + reason);
+      continue;
+    }
+    try {
+      files.push_back(read_open_file(fd.get(), file_path));
+    } catch (const Error& error) {
+      report(error.what());
     }
   }
+}
+
+/// False, with errno, if the system writes no more.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+    if (written == 0 || (written < 0 && errno != EINTR)) return false;
+  }
+  return true;
 }
 
 std::string random_digits() {
@@ -96,7 +115,7 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
                                         : ::openat(directory.get(), part, kDirectoryFlags | O_NOFOLLOW));
       if (!next && errno == ENOENT) return {};
       if (!next) throw io_error("open the records in " + path.string());
-      const std::string reason = trust_shared ? std::string() : distrust(next.get());
+      const std::string reason = distrust(next.get(), this_user(), trust_shared);
       if (!reason.empty()) throw io_error("use the records in " + path.string(), reason);
       directory = std::move(next);
     }
@@ -127,20 +146,23 @@ std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, co
   std::vector<DatabaseFile> files;
   const FileDescriptor directory = open_records(layer, kind, trust_shared, /*create=*/false, report);
   if (!directory) return files;
-  const auto accept = [&](uid_t owner) { return trust_shared || owner == ::geteuid(); };
-  read_directory(directory.get(), layer / "v1" / kind, accept, report, files);
+  read_directory(directory.get(), layer / "v1" / kind, this_user(), trust_shared, report, files);
   return files;
 }
 
-std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, bool check_owner, const Report& report) {
+std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, const LayerTrust& trust,
+                                          const Report& report) {
   std::vector<DatabaseFile> files;
-  const auto accept = [&](uid_t owner) { return !check_owner || owner == 0 || owner == ::geteuid(); };
+  const Owners owners = [&](uid_t owner) { return owner == 0 || owner == ::geteuid() || owner == trust.owner; };
   for (const std::filesystem::path& path : {layer, layer / "v1" / kTuningRecords}) {
     const FileDescriptor directory(::open(path.c_str(), kDirectoryFlags));
-    if (directory) {
-      read_directory(directory.get(), path, accept, report, files);
-    } else if (errno != ENOENT) {
+    if (!directory && errno == ENOENT) continue;
+    if (!directory) {
       report(io_error("open the layer of records " + path.string()).what());
+    } else if (const std::string reason = distrust(directory.get(), owners, trust.trust_shared); reason.empty()) {
+      read_directory(directory.get(), path, owners, trust.trust_shared, report, files);
+    } else if (!segment_names(directory.get()).empty()) {
+      report(io_error("use the records in " + path.string(), reason).what());
     }
   }
   return files;
@@ -152,7 +174,8 @@ std::vector<DatabaseFile> read_named(const std::filesystem::path& path) {
   if (!fd || ::fstat(fd.get(), &status) != 0) throw io_error("read " + path.string());
   std::vector<DatabaseFile> files;
   if (S_ISDIR(status.st_mode)) {
-    files = read_only_layer(path, false, [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
+    files = read_only_layer(path, {.owner = {}, .trust_shared = true},
+                            [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
     if (files.empty()) throw io_error("read " + path.string(), "neither it nor its v1/db holds a .jsonl file");
   } else {
     files.push_back(read_open_file(fd.get(), path));
@@ -164,10 +187,11 @@ DatabaseFile read_open_file(int fd, std::filesystem::path path) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw io_error("read " + path.string());
   if (!S_ISREG(status.st_mode)) throw io_error("read " + path.string(), "it is not a regular file");
-  const auto size = static_cast<std::uintmax_t>(status.st_size);
-  if (size > kMaxDatabaseFileBytes) throw io_error("read " + path.string(), "it is larger than 64 MiB");
+  const auto size = static_cast<std::size_t>(status.st_size);
   // make_unique would first fill the buffer with zeros.
-  DatabaseFile file{std::move(path), std::unique_ptr<char[]>(new char[size + 1]), 0};
+  std::unique_ptr<char[]> data(new (std::nothrow) char[size + 1]);
+  if (!data) throw io_error("read " + path.string(), std::to_string(size) + " bytes do not fit into memory");
+  DatabaseFile file{std::move(path), std::move(data), 0};
   while (file.size < size) {
     const ssize_t got = ::read(fd, file.data.get() + file.size, size - file.size);
     if (got < 0 && errno == EINTR) continue;
@@ -197,8 +221,11 @@ Segment Segment::create(const std::filesystem::path& layer, const char* kind, bo
   if (!directory) throw io_error("create a segment in " + layer.string(), "the directory has just been removed");
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::string name = new_segment_name();
-    FileDescriptor fd(
-        ::openat(directory.get(), name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    // Open for reading too, because a shared lock on NFS needs that. It would fail, and prune would remove the segment.
+    LockedDescriptor fd = LockedDescriptor::open([&] {
+      return ::openat(directory.get(), name.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      0600);
+    });
     if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
     // On a file system without locks (some network file systems), lock_segment cannot lock either and so never removes
     // this file.
@@ -233,27 +260,30 @@ void append_text(int fd, const std::string& name, std::string_view text) {
 }
 
 std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {
-  LockedSegment segment{
-      FileDescriptor(::openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name};
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  LockedSegment segment{LockedDescriptor::open([&] { return ::openat(directory_fd, name.c_str(), kFlags); }), name};
   struct stat status {};
-  if (!segment.fd || ::flock(segment.fd.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  if (!segment.fd || try_flock(segment.fd.get()) != LockAttempt::locked) return std::nullopt;
   // The file was removed between opening and locking: another process did that and keeps its records in another
   // segment.
   if (::fstat(segment.fd.get(), &status) != 0 || status.st_nlink == 0) return std::nullopt;
   return segment;
 }
 
-void publish_file(int directory_fd, const std::string& name, std::string_view text, unsigned mode) {
+void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines, unsigned mode) {
   const std::string attempt = "write " + name;
   const std::string temporary = name + "." + std::to_string(::getpid()) + "-" + random_digits() + ".tmp";
   const FileDescriptor fd(
       ::openat(directory_fd, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) throw io_error(attempt);
   bool good = true;
-  while (good && !text.empty()) {
-    const ssize_t written = ::write(fd.get(), text.data(), text.size());
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-    good = written > 0 || (written < 0 && errno == EINTR);
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::string piece;
+  for (const std::string& line : lines) {
+    piece.append(line).append("\n");
+    const bool is_due = piece.size() >= kPieceBytes || &line == &lines.back();
+    good = good && (!is_due || write_all(fd.get(), piece));
+    if (is_due) piece.clear();
   }
   good = good && ::fsync(fd.get()) == 0 && ::renameat(directory_fd, temporary.c_str(), directory_fd, name.c_str()) == 0;
   if (good) return;

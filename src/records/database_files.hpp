@@ -1,12 +1,14 @@
 #pragma once
 
 #include "base/file_descriptor.hpp"
+#include "base/file_lock.hpp"
 
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +19,9 @@
 
 namespace hotgemm {
 
-inline constexpr std::size_t kMaxDatabaseFileBytes = std::size_t{64} << 20;
+/// The size at which prune begins another segment. A file that is read may have any size; earlier versions read no
+/// larger ones.
+inline constexpr std::size_t kSegmentBytes = std::size_t{64} << 20;
 
 // The kinds of records. Each is the name of a directory in a layer's v1.
 inline constexpr const char* kTuningRecords = "db";
@@ -28,7 +32,7 @@ inline constexpr const char* kExhaustiveTraces = "exhaustive";
 
 using Report = std::function<void(const std::string&)>;
 
-/// A whole file in memory.
+/// A whole file in memory. It is a copy, because a process dies when a file that it has mapped is cut short.
 struct DatabaseFile {
   std::filesystem::path path;
   std::unique_ptr<char[]> data;
@@ -41,7 +45,7 @@ struct DatabaseFile {
 /// writer has not finished it, or was killed.
 template <class Visit>
 void for_each_line(std::string_view text, Visit&& visit) {
-  for (int number = 1; !text.empty(); ++number) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     const bool is_torn = end == std::string_view::npos;
     const std::string_view line = text.substr(0, end);
@@ -59,19 +63,27 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
 /// The names of the segments in an open directory, sorted.
 std::vector<std::string> segment_names(int directory_fd);
 
-/// The segments of one kind of records in a user's layer.
+/// The segments of one kind of records in a user's layer. A segment that does not belong to this user, or that others
+/// may write to, is reported and left out, unless `trust_shared`.
 std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, const char* kind, bool trust_shared,
                                           const Report& report);
 
-/// The `*.jsonl` files of `layer` and of `layer`/v1/db. With `check_owner`, a file that belongs neither to this user
-/// nor to root is reported and left out.
-std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, bool check_owner, const Report& report);
+/// Who may own a layer that is only read, and write to it.
+struct LayerTrust {
+  std::optional<unsigned> owner;  ///< another user that may own it, beside this one and root
+  bool trust_shared = false;      ///< anyone may own it and write to it
+};
+
+/// The `*.jsonl` files of `layer` and of `layer`/v1/db. A directory or a file that `trust` does not cover, by its owner
+/// or because others may write to it, is reported and left out. A directory without such files is not judged.
+std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, const LayerTrust& trust,
+                                          const Report& report);
 
 /// One file, or the `*.jsonl` files of a directory and of its v1/db, whoever owns them. Throws Error{io_error} if there
 /// is nothing to read.
 std::vector<DatabaseFile> read_named(const std::filesystem::path& path);
 
-/// The content of an open file. Throws Error{io_error} if it is not a regular file or exceeds kMaxDatabaseFileBytes.
+/// The content of an open file. Throws Error{io_error} if it is not a regular file or does not fit into memory.
 DatabaseFile read_open_file(int fd, std::filesystem::path path);
 
 /// Appends `text` to an open file, with a single write if the system allows it. Throws Error{io_error} that names
@@ -79,23 +91,26 @@ DatabaseFile read_open_file(int fd, std::filesystem::path path);
 void append_text(int fd, const std::string& name, std::string_view text);
 
 /// A segment that only this object appends to. While the object exists it holds a shared lock on the file, so that
-/// lock_segment does not take it.
+/// lock_segment does not take it. A child of fork() does not have the segment: it makes its own.
 class Segment {
  public:
   /// Makes a new, empty segment `<host>-<pid>-<random>.jsonl`. Throws Error{io_error}.
   static Segment create(const std::filesystem::path& layer, const char* kind, bool trust_shared);
 
+  /// False in a child of the process that made the segment.
+  bool is_ours() const { return static_cast<bool>(fd_); }
+
   /// Appends `line` and a newline. Throws as append_text does.
   void append(std::string_view line);
 
  private:
-  Segment(FileDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
-  FileDescriptor fd_;
+  Segment(LockedDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  LockedDescriptor fd_;
   std::string name_;
 };
 
 struct LockedSegment {
-  FileDescriptor fd;
+  LockedDescriptor fd;
   std::string name;
 };
 
@@ -105,7 +120,8 @@ std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& n
 /// A name of the form "<host>-<pid>-<random>.jsonl". It is never the name of an existing file.
 std::string new_segment_name();
 
-/// Writes a temporary file and renames it to `name`. Throws Error{io_error}. `directory_fd` may be AT_FDCWD.
-void publish_file(int directory_fd, const std::string& name, std::string_view text, unsigned mode);
+/// Writes a temporary file of `lines`, each with a newline, and renames it to `name`. Throws Error{io_error}.
+/// `directory_fd` may be AT_FDCWD.
+void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines, unsigned mode);
 
 }  // namespace hotgemm

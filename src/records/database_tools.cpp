@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -20,7 +22,7 @@ namespace hotgemm {
 
 namespace {
 
-/// A key that is equal for records whose times may be compared.
+/// A key that is equal for records whose times may be compared, if they also have the same power limit.
 std::string conditions(const TuningRecord& record) {
   std::string key = to_string(record.problem);
   const Environment& e = record.environment;
@@ -34,10 +36,11 @@ std::string conditions(const TuningRecord& record) {
 
 /// Keeps the record with the least cost (cost_of) for each set of conditions, with the time of the latest one. A
 /// database prefers the environment of the latest record; this must not change when the latest record was not the best.
+/// A record without a power limit is kept where there is none with one.
 class Best {
  public:
   void add(StoredRecord stored) {
-    const auto [place, is_new] = records_.try_emplace(conditions(stored.record), stored);
+    const auto [place, is_new] = records_.try_emplace({conditions(stored.record), stored.record.power_limit_w}, stored);
     if (is_new) return;
     ++superseded_;
     const std::int64_t time = std::max(place->second.time, stored.time);
@@ -45,15 +48,37 @@ class Best {
     place->second.time = time;
   }
 
-  std::size_t superseded() const { return superseded_; }
-
-  std::vector<std::string> lines() const {
+  /// The lines of the records that are kept. Call it once, after all records have been added.
+  std::vector<std::string> lines() {
+    for (auto place = records_.begin(); place != records_.end();) place = settle(place);
     std::vector<std::string> lines;
     for (const auto& [key, stored] : records_) lines.push_back(to_line(stored));
     return lines;
   }
 
+  /// The number of records that lines() leaves out.
+  std::size_t superseded() const { return superseded_; }
+
  private:
+  using Records = std::map<std::pair<std::string, int>, StoredRecord>;  // by conditions and power limit
+
+  /// Drops the record at `place` if it has no power limit and the next one, of the same conditions, has one. Its time
+  /// goes to the latest of those. Returns the place after it.
+  Records::iterator settle(Records::iterator place) {
+    const auto is_same = [&](Records::iterator other) {
+      return other != records_.end() && other->first.first == place->first.first;
+    };
+    const auto next = std::next(place);
+    if (place->first.second != 0 || !is_same(next)) return next;
+    StoredRecord* latest = &next->second;
+    for (auto other = next; is_same(other); ++other) {
+      if (other->second.time >= latest->time) latest = &other->second;
+    }
+    latest->time = std::max(latest->time, place->second.time);
+    ++superseded_;
+    return records_.erase(place);
+  }
+
   /// A total order, so that the order of adding does not matter. Times by different measures cannot be compared, so the
   /// measure decides first: blocks, then rounds behind a kernel, then rounds. A comparison with cuBLAS is worth more
   /// than a slightly lower cost.
@@ -66,18 +91,19 @@ class Best {
             to_string(r.config), to_line(without_time)};
   }
 
-  std::map<std::string, StoredRecord> records_;
+  Records records_;
   std::size_t superseded_ = 0;
 };
 
-void publish_segments(int directory_fd, const std::vector<std::string>& lines) {
-  std::string text;
+void publish_segments(int directory_fd, std::span<const std::string> lines) {
+  std::size_t first = 0, bytes = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    text.append(lines[i]).append("\n");
+    bytes += lines[i].size() + 1;
     const bool is_last = i + 1 == lines.size();
-    if (!is_last && text.size() + lines[i + 1].size() < kMaxDatabaseFileBytes) continue;
-    publish_file(directory_fd, new_segment_name(), text, 0600);
-    text.clear();
+    if (!is_last && bytes + lines[i + 1].size() < kSegmentBytes) continue;
+    publish_lines(directory_fd, new_segment_name(), lines.subspan(first, i + 1 - first), 0600);
+    first = i + 1;
+    bytes = 0;
   }
 }
 
@@ -86,7 +112,7 @@ void publish_segments(int directory_fd, const std::vector<std::string>& lines) {
 std::vector<LintFinding> lint(const std::filesystem::path& path) {
   std::vector<LintFinding> findings;
   for (const DatabaseFile& file : read_named(path)) {
-    for_each_line(file.text(), [&](std::string_view line, int number, bool is_torn) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t number, bool is_torn) {
       const ParsedLine parsed = parse_line(line);
       if (parsed.fault == LineFault::none) return;
       findings.push_back({file.path, number, parsed.reason + (is_torn ? "; the file ends within this line" : "")});
@@ -100,7 +126,7 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
   Best best;
   for (const std::filesystem::path& input : inputs) {
     for (const DatabaseFile& file : read_named(input)) {
-      for_each_line(file.text(), [&](std::string_view line, int, bool) {
+      for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
         ParsedLine parsed = parse_line(line);
         if (parsed.stored) {
           best.add(std::move(*parsed.stored));
@@ -110,16 +136,10 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
       });
     }
   }
-  std::string text;
-  for (const std::string& line : best.lines()) {
-    text.append(line).append("\n");
-    ++report.kept;
-  }
+  const std::vector<std::string> lines = best.lines();
+  report.kept = lines.size();
   report.superseded = best.superseded();
-  if (text.size() > kMaxDatabaseFileBytes) {
-    throw Error(ErrorCode::io_error, "cannot merge into " + output.string() + ": it would exceed 64 MiB");
-  }
-  publish_file(AT_FDCWD, output.string(), text, 0666);
+  publish_lines(AT_FDCWD, output.string(), lines, 0666);
   return report;
 }
 
@@ -140,7 +160,7 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
       continue;
     }
     const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / kTuningRecords / name);
-    for_each_line(file.text(), [&](std::string_view line, int, bool) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
       ParsedLine parsed = parse_line(line);
       if (parsed.fault == LineFault::newer_schema) {
         lines.emplace_back(line);
@@ -154,8 +174,8 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
     });
     segments.push_back(std::move(*segment));
   }
-  report.superseded = best.superseded();
   for (std::string& line : best.lines()) lines.push_back(std::move(line));
+  report.superseded = best.superseded();
   report.kept = lines.size();
   publish_segments(directory.get(), lines);
   for (const LockedSegment& segment : segments) ::unlinkat(directory.get(), segment.name.c_str(), 0);

@@ -14,7 +14,7 @@ namespace hotgemm {
 
 struct LintFinding {
   std::filesystem::path file;
-  int line = 0;
+  std::size_t line = 0;
   std::string reason;
 };
 

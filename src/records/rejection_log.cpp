@@ -84,7 +84,7 @@ struct Content {
 
 Content content_of(const DatabaseFile& file, std::int64_t now) {
   Content content;
-  for_each_line(file.text(), [&](std::string_view line, int number, bool is_torn) {
+  for_each_line(file.text(), [&](std::string_view line, std::size_t number, bool is_torn) {
     ParsedRejection parsed = parse_rejection(line);
     if (parsed.record) {
       if (is_live(*parsed.record, now)) content.live.push_back(std::move(*parsed.record));
@@ -201,7 +201,8 @@ void RejectionLog::add(RejectionRecord record) {
     records_.emplace(std::move(key), std::move(record));
     if (has_disk_) {
       try {
-        if (!segment_) segment_ = Segment::create(options_.user_directory, kRejections, options_.trust_shared);
+        if (!segment_ || !segment_->is_ours())
+          segment_ = Segment::create(options_.user_directory, kRejections, options_.trust_shared);
         segment_->append(text);
       } catch (const Error& error) {
         has_disk_ = false;
@@ -238,7 +239,7 @@ ClearReport clear_rejections(const std::filesystem::path& user_directory, bool t
       continue;
     }
     const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / kRejections / name);
-    for_each_line(file.text(), [&](std::string_view line, int, bool) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
       if (parse_rejection(line).record) ++report.removed;
     });
     if (::unlinkat(directory.get(), name.c_str(), 0) != 0) {

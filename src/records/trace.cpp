@@ -111,7 +111,7 @@ std::string to_line(const TraceLine& line) {
 
 Trace parse_trace(std::string_view text) {
   Trace trace;
-  for_each_line(text, [&](std::string_view line, int, bool is_torn) {
+  for_each_line(text, [&](std::string_view line, std::size_t, bool is_torn) {
     try {
       trace.lines.push_back(decode(line));
     } catch (const Reject&) {

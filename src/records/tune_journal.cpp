@@ -66,7 +66,7 @@ TuneJournal::TuneJournal(TuneJournalOptions options, const std::string& digest, 
 }
 
 void TuneJournal::read(std::string_view text) {
-  for_each_line(text, [&](std::string_view line, int, bool) {
+  for_each_line(text, [&](std::string_view line, std::size_t, bool) {
     try {
       auto [problem, entry] = decode(line);
       entries_.insert_or_assign(std::move(problem), std::move(entry));

@@ -25,7 +25,7 @@ struct Environment {
   std::string arch;  ///< "sm_90a"
   int sm_count = 0;
   std::string driver;     ///< "580.159" or the CUDA version it supports
-  std::string toolchain;  ///< "nvrtc-13.0-<build id>"
+  std::string toolchain;  ///< that built the cubin: "nvrtc-13.0-<build id>"
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
@@ -47,7 +47,8 @@ struct TuningRecord {
   Environment environment;
   std::string template_digest;        ///< of the family's templates, 64 hex digits
   Measure measure = Measure::rounds;  ///< by which the config was picked
-  /// Picked by rounds, where the power cap may bind and blocks would have taken too long. A tuning run replaces it.
+  /// Picked by rounds, where the power cap may bind and blocks would have taken too long; or the best so far of a
+  /// search that was stopped, or had no time for its final comparison. A tuning run replaces it.
   bool is_provisional = false;
   int power_limit_w = 0;  ///< in force during the blocks; 0 if blocks did not decide, or if it is unknown
   Objective objective = Objective::speed;  ///< energy: the pick needs the least joules, not the least time

@@ -66,8 +66,6 @@ class DeviceState {
     DeviceState& state_;
     ClassKey key_;
   };
-  /// Held while measuring: two measurements at once on a GPU would disturb each other.
-  std::mutex& tuning_mutex() { return tuning_mutex_; }
 
  private:
   const Driver& driver_;
@@ -77,7 +75,6 @@ class DeviceState {
   std::string driver_version_;
   WorkspacePool workspace_;
   PlanTable plans_;
-  std::mutex tuning_mutex_;
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable landed_;

@@ -198,7 +198,7 @@ void build_candidates(std::span<Candidate> candidates, const Workload& problem, 
   }
   const auto goes_on = [&](std::size_t, const BuildResult&) { return !is_cancelled || !is_cancelled(); };
   std::vector<BuildResult> results =
-      engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on);
+      engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on, Reuse::loaded_toolchain);
   for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
 }
 

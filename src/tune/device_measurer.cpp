@@ -6,6 +6,7 @@
 #include "config/workspace.hpp"
 #include "gpu/foreign_kernel.hpp"
 #include "gpu/nvml.hpp"
+#include "runtime/gpu_lock.hpp"
 #include "tune/bench.hpp"
 #include "tune/exact_check.hpp"
 
@@ -14,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <utility>
 
 namespace hotgemm {
@@ -25,7 +25,7 @@ struct DeviceMeasurer::Session {
       : device(state),
         problem(p),
         options(o),
-        lock(state.tuning_mutex()),
+        lock(state.driver()),
         relaxed(state.driver()),
         pool(state.driver(), p, state.info().l2_bytes, o.scratch_bytes),
         stream(state.driver()) {}
@@ -103,7 +103,7 @@ struct DeviceMeasurer::Session {
   DeviceState& device;
   Workload problem;
   MeasureOptions options;
-  std::unique_lock<std::mutex> lock;
+  GpuLock lock;
   RelaxedCaptureMode relaxed;  // the program may be capturing elsewhere
   OperandPool pool;
   OwnedStream stream;

@@ -16,7 +16,8 @@ namespace hotgemm {
 /// Measures in this process, in the current CUDA context. A trial that destroys the context causes
 /// Error{context_lost}. If a trial hangs, the measurer waits for ever.
 ///
-/// Between `begin` and `end` it holds the device's tuning mutex. Stream captures of the program stay valid in this
+/// Between `begin` and `end` it holds the lock of its GPU; `begin` throws Error{io_error} if another measurer of this
+/// user keeps it for longer than GpuLock::kDefaultWait. Stream captures of the program stay valid in this
 /// time.
 class DeviceMeasurer final : public Measurer {
  public:

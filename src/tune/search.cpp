@@ -321,14 +321,16 @@ class Search : SearchRaces {
   void record() {
     const Candidate& winner = rows().front();
     if (winner_->joules > 0) outcome_.of_fastest = fastest_us_ / median(winner_->us);
+    Environment where = environment();
+    if (!winner.cubin->toolchain.empty()) where.toolchain = winner.cubin->toolchain;
     outcome_.record = {.problem = problem_,
                        .config = winner.config,
                        .launch = winner.launch,
                        .timing = winner.timing,
-                       .environment = environment(),
+                       .environment = std::move(where),
                        .template_digest = engine_.template_digest(winner.config),
                        .measure = measure_ == Measure::sustained ? measure_ : rounds_,
-                       .is_provisional = is_provisional_,
+                       .is_provisional = is_provisional_ || outcome_.is_partial,
                        .power_limit_w = power_limit_w_,
                        .objective = options_.objective,
                        .joules = winner_->joules,

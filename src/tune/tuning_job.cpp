@@ -49,7 +49,9 @@ GpuQuery JobPreparation::query() const {
 std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, EarlierRun earlier) const {
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, query());
-  if (!found || found->freshness != Freshness::current || found->record.is_provisional) return std::nullopt;
+  if (!found || found->freshness != Freshness::current) return std::nullopt;
+  if (found->record.is_provisional && earlier != EarlierRun::done)
+    return std::nullopt;  // this run has spent its budget
   if (found->record.objective != engine_.objective) return std::nullopt;
   const bool lacks_cublas = options_.with_cublas && found->record.cublas.version.empty();
   if (lacks_cublas && earlier != EarlierRun::done) return std::nullopt;

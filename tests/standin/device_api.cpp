@@ -80,8 +80,9 @@ const ErrorText* find_error(CUresult code) {
   return found != std::end(kErrors) ? found : nullptr;
 }
 
-/// The answers of an H200, changed where the architecture of the stand-in differs. Other attributes are 0.
-int attribute_value(CUdevice_attribute attribute, int sm) {
+/// The answers of an H200, changed where the architecture of the stand-in differs. Other attributes are 0. Each process
+/// has GPUs of its own: tests that run beside each other do not wait for each other's measurements.
+int attribute_value(CUdevice_attribute attribute, int sm, CUdevice device) {
   const ArchLimits* found = find_arch_limits(sm);
   const ArchLimits limits = found != nullptr ? *found : *find_arch_limits(90);
   const std::map<CUdevice_attribute, int> values = {
@@ -112,6 +113,8 @@ int attribute_value(CUdevice_attribute attribute, int sm) {
       {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
       {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
       {CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 1},
+      {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, ::getpid()},
+      {CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, device},
   };
   const auto value = values.find(attribute);
   return value != values.end() ? value->second : 0;
@@ -201,7 +204,7 @@ CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice
   return device_call("cuDeviceGetAttribute", device, [&](Ledger& ledger, Context&) {
     if (value == nullptr || attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
     *value = attribute == CU_DEVICE_ATTRIBUTE_MPS_ENABLED ? ledger.script.is_shared_by_mps
-                                                          : attribute_value(attribute, ledger.sm());
+                                                          : attribute_value(attribute, ledger.sm(), device);
     return CUDA_SUCCESS;
   });
 }

@@ -139,7 +139,20 @@ TEST_F(SearchTest, KeepsTheBestSoFarWhenTheBudgetEnds) {
   const TuneOutcome outcome = search(rows);
   EXPECT_TRUE(outcome.is_partial);
   EXPECT_EQ(name(outcome.candidates.front()), name(rows[12]));
-  EXPECT_EQ(engine().database.all().size(), 1u);
+  ASSERT_EQ(engine().database.all().size(), 1u);
+  EXPECT_TRUE(engine().database.all()[0].record.is_provisional) << "a tuning run finishes it";
+}
+
+TEST_F(SearchTest, TheRecordNamesTheToolchainOfItsCubin) {
+  std::vector<Candidate> rows = candidates(4);
+  for (Candidate& row : rows) row.cubin = std::make_shared<const Cubin>(Cubin{.toolchain = "nvrtc-12.9-old"});
+  gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : 100.0; };
+  options_.toolchain = "nvrtc-13.0-loaded";
+  const TuneOutcome outcome = search(rows);
+  EXPECT_EQ(outcome.record->environment.toolchain, "nvrtc-12.9-old");
+  EXPECT_FALSE(outcome.record->is_provisional);
+  rows[2].cubin = std::make_shared<const Cubin>();
+  EXPECT_EQ(search(rows).record->environment.toolchain, "nvrtc-13.0-loaded") << "the cubin does not say";
 }
 
 TEST_F(SearchTest, KeepsTheBestSoFarWhenCancelled) {

@@ -37,6 +37,39 @@ TEST_F(BinaryCacheTest, RoundTripsThroughMemoryAndDisk) {
   EXPECT_EQ(stat.misses, 1U);
 }
 
+TEST_F(BinaryCacheTest, MemoryKeepsTheLatestKernelsWithinItsLimit) {
+  BinaryCacheOptions few = options();
+  few.max_memory_bytes = 100'000;
+  BinaryCache cache(few);
+  for (int i = 0; i < 40; ++i) {
+    cache.store(identity_of(i), cubin_of(i, kToolchain, kKernelBytes));
+    EXPECT_TRUE(cache.find(identity_of(0))) << "used all the time";
+    EXPECT_LE(cache.stat().memory_bytes, few.max_memory_bytes);
+  }
+  EXPECT_EQ(cache.stat().memory_entries, 5U);
+  const std::uint64_t hits = cache.stat().memory_hits;
+  EXPECT_EQ(cache.find(identity_of(1)), cubin_of(1, kToolchain, kKernelBytes)) << "from disk";
+  EXPECT_EQ(cache.stat().memory_hits, hits);
+  EXPECT_EQ(cache.find(identity_of(1)), cubin_of(1, kToolchain, kKernelBytes));
+  EXPECT_EQ(cache.stat().memory_hits, hits + 1);
+  EXPECT_EQ(cache.stat().entries, 40U);
+}
+
+TEST_F(BinaryCacheTest, OneKernelIsKeptInMemoryWhateverItsSize) {
+  BinaryCacheOptions none = options();
+  none.mode = CacheMode::off;
+  none.max_memory_bytes = 1;
+  BinaryCache cache(none);
+  cache.store(identity_of(1), cubin_of(1));
+  cache.store(identity_of(1), cubin_of(1, "other"));
+  EXPECT_EQ(cache.stat().memory_entries, 1U);
+  EXPECT_EQ(cache.find(identity_of(1)), cubin_of(1, "other"));
+  cache.store(identity_of(2), cubin_of(2));
+  EXPECT_FALSE(cache.find(identity_of(1)));
+  cache.discard(identity_of(2), cubin_of(2), "refused");
+  EXPECT_EQ(cache.stat().memory_bytes, 0U);
+}
+
 TEST_F(BinaryCacheTest, WhatWasBuiltIsNotReadBack) {
   BinaryCache cache(options());
   cache.store(identity_of(1), cubin_of(1));

@@ -33,9 +33,9 @@ class CacheOptionsTest : public CacheTest {
     CacheTest::TearDown();
   }
 
-  static constexpr const char* kNames[] = {
-      "HOTGEMM_CACHE",       "HOTGEMM_CACHE_DIR",     "HOTGEMM_CACHE_PATH", "HOTGEMM_CACHE_MAX_SIZE",
-      "HOTGEMM_CACHE_TRUST", "HOTGEMM_CACHE_DURABLE", "XDG_CACHE_HOME",     "HOME"};
+  static constexpr const char* kNames[] = {"HOTGEMM_CACHE",          "HOTGEMM_CACHE_DIR",        "HOTGEMM_CACHE_PATH",
+                                           "HOTGEMM_CACHE_MAX_SIZE", "HOTGEMM_CACHE_MAX_MEMORY", "HOTGEMM_CACHE_TRUST",
+                                           "HOTGEMM_CACHE_DURABLE",  "XDG_CACHE_HOME",           "HOME"};
   std::map<std::string, std::string> saved_;
 };
 
@@ -77,12 +77,14 @@ TEST_F(CacheOptionsTest, ReadsEveryVariable) {
   ::setenv("HOTGEMM_CACHE", "ro", 1);
   ::setenv("HOTGEMM_CACHE_PATH", "/a:relative:/b", 1);
   ::setenv("HOTGEMM_CACHE_MAX_SIZE", "512M", 1);
+  ::setenv("HOTGEMM_CACHE_MAX_MEMORY", "3M", 1);
   ::setenv("HOTGEMM_CACHE_TRUST", "shared", 1);
   ::setenv("HOTGEMM_CACHE_DURABLE", "1", 1);
   const auto options = BinaryCacheOptions::from_environment();
   EXPECT_EQ(options.mode, CacheMode::read_only);
   EXPECT_EQ(options.read_only_layers, (std::vector<std::filesystem::path>{"/a", "/b"}));
   EXPECT_EQ(options.max_bytes, std::uint64_t{512} << 20U);
+  EXPECT_EQ(options.max_memory_bytes, std::uint64_t{3} << 20U);
   EXPECT_TRUE(options.trust_shared);
   EXPECT_TRUE(options.durable);
   EXPECT_EQ(warnings_.take().size(), 1U);
@@ -93,6 +95,7 @@ TEST_F(CacheOptionsTest, HasSafeDefaults) {
   EXPECT_EQ(options.mode, CacheMode::read_write);
   EXPECT_TRUE(options.read_only_layers.empty());
   EXPECT_EQ(options.max_bytes, std::uint64_t{1} << 30U);
+  EXPECT_EQ(options.max_memory_bytes, std::uint64_t{256} << 20U);
   EXPECT_FALSE(options.trust_shared);
   EXPECT_FALSE(options.durable);
 }
@@ -100,6 +103,7 @@ TEST_F(CacheOptionsTest, HasSafeDefaults) {
 TEST_F(CacheOptionsTest, NamesABadValue) {
   for (const auto& [name, value] : std::map<std::string, std::string>{{"HOTGEMM_CACHE", "on"},
                                                                       {"HOTGEMM_CACHE_MAX_SIZE", "lots"},
+                                                                      {"HOTGEMM_CACHE_MAX_MEMORY", "some"},
                                                                       {"HOTGEMM_CACHE_TRUST", "1"},
                                                                       {"HOTGEMM_CACHE_DURABLE", "yes"}}) {
     ::setenv(name.c_str(), value.c_str(), 1);

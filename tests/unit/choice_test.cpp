@@ -151,18 +151,69 @@ TEST(Choice, NoConfigComesTwice) {
   }
 }
 
-TEST(Choice, DoesNotDependOnTheGpu) {
+GpuQuery query_for(const Environment& environment) {
+  GpuQuery query;
+  query.environment = environment;
+  return query;
+}
+
+TEST(Choice, ARecordOfAnotherGpuIsTheNearest) {
   Database database{DatabaseOptions{}};
-  database.add(unlikely_record("4096 4096 512 nt f16"));
-  for (const char* text : {"4096 4096 512 nt f16", "4096 2048 512 nt f16", "64 64 64 nn bf16"}) {
+  const TuningRecord record = unlikely_record("4096 4096 512 nt f16");
+  database.add(record);
+  Environment other = record.environment;
+  EXPECT_EQ(choose(record.problem, kArch, database, query_for(other)).front().origin, Origin::tuned);
+  other.sm_count -= 1;
+  for (const char* gpu : {"Fictional FX-1000", "Fictional FX-2"}) {
+    other.gpu = gpu;
+    const Choice choice = choose(record.problem, kArch, database, query_for(other)).front();
+    EXPECT_EQ(choice.config, record.config);
+    EXPECT_EQ(choice.origin, Origin::nearest);
+    EXPECT_EQ(choice.distance, 0);
+    EXPECT_FALSE(find_record(record.problem, kArch, database, query_for(other)));
+  }
+}
+
+/// Records of the same classes by two GPUs under two drivers and three toolchains, with different picks.
+void add_mixed_records(Database& database) {
+  const std::vector<KernelConfig> configs = some_legal_configs(parse_workload("4096 4096 512 nt f16"));
+  std::size_t next = 0;
+  for (const char* problem : {"4096 4096 512 nt f16", "4096 2048 512 nt f16"}) {
+    for (const char* gpu : {"Fictional FX-1000", "Fictional FX-2"}) {
+      for (const auto& [driver, toolchain] :
+           {std::pair("580.1", "a"), {"580.1", "b"}, {"590.1", "b"}, {"590.1", "c"}}) {
+        TuningRecord record = sample_record(problem);
+        record.config = configs[next];
+        record.environment = {gpu, kArch, 99, driver, toolchain};
+        record.timing.median_us = 100 + static_cast<double>(next * 7 % 13);
+        ++next;
+        database.add(record);
+      }
+    }
+  }
+}
+
+TEST(Choice, EveryGpuGetsTheAnswerOfAKnownEnvironment) {
+  Database database{DatabaseOptions{}};
+  add_mixed_records(database);
+  const std::vector<Environment> known = known_environments(kArch, database);
+  for (const char* text : {"4096 4096 512 nt f16", "4096 2048 1024 nt f16", "64 64 64 nn bf16"}) {
     const Workload problem = parse_workload(text);
-    const auto without_gpu = choose(problem, kArch, database, query_for(kArch));
-    for (const int sm_count : {1, 16, 99, 132}) {
-      GpuQuery query = query_for(kArch);
-      query.environment.gpu = "Some GPU";
-      query.environment.sm_count = sm_count;
-      query.environment.driver = "999.1";
-      EXPECT_EQ(choose(problem, kArch, database, query), without_gpu) << text << " " << sm_count;
+    std::vector<Choice> without_gpu;
+    for (const Environment& environment : known) {
+      without_gpu.push_back(choose(problem, kArch, database, query_for(environment)).front());
+    }
+    for (const char* gpu : {"Fictional FX-1000", "Fictional FX-2", "Fictional FX-3"}) {
+      for (const int sm_count : {1, 99, 132}) {
+        for (const char* driver : {"580.1", "590.1", "999.1"}) {
+          for (const char* toolchain : {"", "a", "b", "c", "d"}) {
+            const Environment here{gpu, kArch, sm_count, driver, toolchain};
+            const Choice choice = choose(problem, kArch, database, query_for(here)).front();
+            EXPECT_THAT(without_gpu, testing::Contains(choice))
+                << text << " on " << gpu << " " << sm_count << " " << driver << " " << toolchain;
+          }
+        }
+      }
     }
   }
 }
@@ -177,15 +228,23 @@ TEST(Choice, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
   database.add(record);
   record.environment.arch = "sm_80";
   database.add(record);
-  std::vector<std::pair<std::string, int>> found;
-  for (const Environment& environment : known_environments(kArch, database)) {
-    EXPECT_EQ(environment.arch, kArch);
-    found.emplace_back(environment.gpu, environment.sm_count);
-  }
-  const DeviceInfo nominal = nominal_device(kArch);
   const std::string gpu = record.environment.gpu;
-  EXPECT_THAT(found, testing::UnorderedElementsAre(std::pair(nominal.name, nominal.sm_count), std::pair(gpu, 99),
-                                                   std::pair(gpu, 66)));
+  const auto found = [&] {
+    std::vector<std::pair<std::string, int>> gpus;
+    for (const Environment& environment : known_environments(kArch, database)) {
+      EXPECT_EQ(environment.arch, kArch);
+      gpus.emplace_back(environment.gpu, environment.sm_count);
+    }
+    return gpus;
+  };
+  using Gpu = std::pair<std::string, int>;
+  const Gpu unknown{"a GPU without records", nominal_device(kArch).sm_count};
+  EXPECT_THAT(found(), testing::UnorderedElementsAre(unknown, Gpu(gpu, 99), Gpu(gpu, 66)));
+  EXPECT_EQ(found().front(), unknown);
+  record.environment.arch = kArch;
+  record.environment.driver = "590.1";
+  database.add(record);
+  EXPECT_EQ(found().size(), 3u * 5) << "unknown software, two drivers without a toolchain, and with their toolchains";
 }
 
 TEST(Choice, IsOneForAClassOfM) {

@@ -1,8 +1,11 @@
 #include "records/database_files.hpp"
+#include "records/database_tools.hpp"
 
 #include "unit/database_fixture.hpp"
 
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,6 +13,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,6 +91,52 @@ TEST(DatabaseFiles, RefusesADirectoryThatOthersMayChange) {
   }
 }
 
+TEST(DatabaseFiles, EveryLayerIsCheckedAlike) {
+  const TemporaryDirectory user, layer, shipped;
+  DatabaseOptions options = user_layer(user);
+  options.read_only_layers = {layer.path()};
+  options.shipped = shipped.path();
+  const std::vector<std::filesystem::path> files{user.segments() / "x.jsonl", layer.path() / "x.jsonl",
+                                                 layer.segments() / "x.jsonl", shipped.path() / "x.jsonl"};
+  for (const std::filesystem::path& file : files) {
+    write_file(file, lines_of({{sample_record(), 1}}));
+    for (const std::filesystem::path& path : {file, file.parent_path()}) {
+      for (const mode_t mode : {0772u, 0720u}) {
+        SCOPED_TRACE(path.string() + " " + std::to_string(mode));
+        ::chmod(path.c_str(), mode);
+        Warnings warnings;
+        options.warn = warnings.sink();
+        EXPECT_EQ(median_found(Database{options}), -1);
+        ASSERT_EQ(warnings.messages().size(), 1u);
+        EXPECT_NE(warnings.messages()[0].find(path.string()), std::string::npos) << warnings.messages()[0];
+        EXPECT_NE(warnings.messages()[0].find("others may write to it"), std::string::npos) << warnings.messages()[0];
+        options.trust_shared = true;
+        EXPECT_EQ(median_found(Database{options}), 123.25);
+        options.trust_shared = false;
+      }
+      ::chmod(path.c_str(), 0700);
+    }
+    EXPECT_EQ(median_found(Database{options}), 123.25);
+    std::filesystem::remove(file);
+  }
+}
+
+TEST(DatabaseFiles, AnotherOwnerOfTheShippedLayerIsTheLibrarysOnly) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to give files away";
+  const TemporaryDirectory shipped;
+  write_file(shipped.path() / "x.jsonl", lines_of({{sample_record(), 1}}));
+  for (const std::filesystem::path& path : {shipped.path(), shipped.path() / "x.jsonl"}) {
+    ASSERT_EQ(::chown(path.c_str(), 12345, 12345), 0);
+  }
+  DatabaseOptions options;
+  options.shipped = shipped.path();
+  EXPECT_EQ(median_found(Database{options}), -1);
+  options.shipped_owner = 12346;
+  EXPECT_EQ(median_found(Database{options}), -1);
+  options.shipped_owner = 12345;
+  EXPECT_EQ(median_found(Database{options}), 123.25);
+}
+
 TEST(DatabaseFiles, RefusesForeignOwnersSymbolicLinksAndSpecialFiles) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to give files away";
   const TemporaryDirectory directory, layer;
@@ -106,6 +156,77 @@ TEST(DatabaseFiles, RefusesForeignOwnersSymbolicLinksAndSpecialFiles) {
   EXPECT_EQ(median_found(Database{user_layer(directory, &of_owner)}), -1);
   ASSERT_EQ(of_owner.messages().size(), 1u);
   EXPECT_NE(of_owner.messages()[0].find("belongs to user 12345"), std::string::npos);
+}
+
+/// The modes in which this process has files of `directory` open.
+std::vector<int> open_modes(const std::filesystem::path& directory) {
+  std::vector<int> modes;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(entry.path(), ignored).parent_path() != directory) continue;
+    modes.push_back(::fcntl(std::stoi(entry.path().filename().string()), F_GETFL) & O_ACCMODE);
+  }
+  return modes;
+}
+
+TEST(DatabaseFiles, ASegmentIsOpenForReadingAndWriting) {
+  const TemporaryDirectory directory;
+  Database writer{user_layer(directory)};
+  writer.add(sample_record());
+  EXPECT_EQ(open_modes(directory.segments()), std::vector{O_RDWR}) << "a shared lock on NFS needs reading";
+  const auto file = files_in(directory.path() / "v1" / "db").at(0);
+  const FileDescriptor opened = FileDescriptor(::open(directory.segments().c_str(), O_RDONLY | O_DIRECTORY));
+  EXPECT_FALSE(lock_segment(opened.get(), file.filename().string())) << "its writer lives";
+}
+
+TEST(DatabaseFiles, AForkedChildKeepsNoSegmentAndMakesItsOwn) {
+  const TemporaryDirectory directory;
+  std::optional<Database> writer(user_layer(directory));
+  writer->add(sample_record("8 8 8 nn f16"));
+  int ready[2], go[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char byte = 'r';
+    bool good = ::write(ready[1], &byte, 1) == 1 && ::read(go[0], &byte, 1) == 1;
+    good = good && files_in(directory.segments()).size() == 1;
+    writer->add(sample_record("16 8 8 nn f16"));
+    ::_exit(good && files_in(directory.segments()).size() == 2 ? 0 : 1);
+  }
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  const FileDescriptor opened = FileDescriptor(::open(directory.segments().c_str(), O_RDONLY | O_DIRECTORY));
+  const std::string name = files_in(directory.segments()).at(0).filename().string();
+  EXPECT_FALSE(lock_segment(opened.get(), name));
+  writer.reset();
+  EXPECT_TRUE(lock_segment(opened.get(), name)) << "although the child lives";
+  EXPECT_EQ(::write(go[1], "g", 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Database{user_layer(directory)}.all().size(), 2u);
+  for (const int fd : {ready[0], ready[1], go[0], go[1]}) ::close(fd);
+}
+
+/// A file of more than 64 MiB, most of it a hole, with a record before and after it.
+void write_large_file(const std::filesystem::path& path) {
+  write_file(path, lines_of({{sample_record("8 8 8 nn f16"), 1}}));
+  std::filesystem::resize_file(path, std::uintmax_t{65} << 20);
+  std::ofstream(path, std::ios::app | std::ios::binary) << '\n' << lines_of({{sample_record(), 1}});
+}
+
+TEST(DatabaseFiles, AFileMayHaveAnySize) {
+  const TemporaryDirectory directory;
+  write_large_file(directory.segments() / "x.jsonl");
+  const std::filesystem::path merged = directory.path() / "merged.jsonl";
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 123.25);
+  EXPECT_EQ(lint(directory.path()).size(), 1u) << "the hole";
+  EXPECT_EQ(merge({directory.path()}, merged).kept, 2u);
+  EXPECT_EQ(lint(merged).size(), 0u);
+  EXPECT_EQ(prune(directory.path(), false, [](const TuningRecord&) { return false; }).kept, 2u);
+  EXPECT_LT(std::filesystem::file_size(files_in(directory.segments()).at(0)), 2000u);
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 123.25);
 }
 
 TEST(DatabaseFiles, TroubleWithTheDiskIsOneWarning) {

@@ -157,6 +157,12 @@ inline TuningRecord with_median(TuningRecord record, double median_us) {
   return record;
 }
 
+inline TuningRecord on_gpu(TuningRecord record, const char* gpu, int sm_count) {
+  record.environment.gpu = gpu;
+  record.environment.sm_count = sm_count;
+  return record;
+}
+
 inline std::string lines_of(std::initializer_list<StoredRecord> records) {
   std::string text;
   for (const StoredRecord& stored : records) text += to_line(stored) + "\n";

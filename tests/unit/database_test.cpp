@@ -88,36 +88,68 @@ TEST(Database, UpperLayersWin) {
   EXPECT_EQ(files_in(first.path()).size(), 2u);  // nothing was written there
 }
 
-TEST(Database, AnUpperLayerWinsWhateverItsMatch) {
+TEST(Database, ARecordOfAnotherGpuIsNoAnswerButANeighbour) {
+  TuningRecord other_arch = with_median(sample_record(), 1);
+  other_arch.environment.arch = "sm_80";
+  for (const TuningRecord& other :
+       {other_arch, on_gpu(with_median(sample_record(), 2), "Fictional FX-2", 7),
+        on_gpu(with_median(sample_record(), 3), "Fictional FX-3", sample_record().environment.sm_count),
+        on_gpu(with_median(sample_record(), 4), "Fictional FX-1000", 98)}) {
+    Database database{DatabaseOptions{}};
+    database.add(other);
+    SCOPED_TRACE(other.environment.gpu + " " + other.environment.arch);
+    EXPECT_EQ(median_found(database), -1);
+    const auto near = database.nearest(sample_record().problem, sample_query(), 3);
+    ASSERT_EQ(near.size(), other.environment.arch == "sm_90a" ? 1u : 0u);
+    GpuQuery any_gpu = sample_query();
+    any_gpu.environment.gpu.clear();
+    any_gpu.environment.sm_count = 0;
+    EXPECT_EQ(median_found(database, any_gpu), near.empty() ? -1 : other.timing.median_us);
+    if (near.empty()) continue;
+    EXPECT_EQ(near[0].distance, 0);
+    EXPECT_EQ(near[0].found.record, other);
+    database.add(with_median(sample_record(), 5));
+    database.add(other);
+    EXPECT_EQ(median_found(database), 5) << "although the other one is later";
+    EXPECT_EQ(database.nearest(sample_record().problem, sample_query(), 3)[0].found.record.timing.median_us, 5);
+  }
+}
+
+TEST(Database, ARecordOfThisGpuBelowWinsOverOneOfAnotherGpuAbove) {
   const TemporaryDirectory shipped;
   write_file(shipped.path() / "gpu.jsonl", lines_of({{with_median(sample_record(), 1), 9}}));
   DatabaseOptions options;
   options.shipped = shipped.path();
   Database database{options};
-  TuningRecord other_gpu = with_median(sample_record(), 2);
-  other_gpu.environment.gpu = "Fictional FX-2";
-  other_gpu.environment.driver = "1.0";
-  database.add(other_gpu);
-  EXPECT_EQ(median_found(database), 2);
+  database.add(on_gpu(with_median(sample_record(), 2), "Fictional FX-2", 99));
+  EXPECT_EQ(median_found(database), 1);
+  EXPECT_EQ(database.nearest(sample_record().problem, sample_query(), 3)[0].found.record.timing.median_us, 1);
+  database.add(with_median(sample_record(), 3));
+  EXPECT_EQ(median_found(database), 3);
 }
 
-TEST(Database, TheBestMatchOfGpusWins) {
-  TuningRecord other_arch = with_median(sample_record(), 1), same_arch = with_median(sample_record(), 2),
-               same_sms = with_median(sample_record(), 3), same_gpu = with_median(sample_record(), 4);
-  other_arch.environment.arch = "sm_80";
-  same_arch.environment.gpu = "Fictional FX-2";
-  same_arch.environment.sm_count = 7;
-  same_sms.environment.gpu = "Fictional FX-3";
-  Database database{DatabaseOptions{}};
-  database.add(other_arch);
-  EXPECT_EQ(median_found(database), -1);
-  database.add(same_arch);
-  EXPECT_EQ(median_found(database), 2);
-  database.add(same_sms);
-  EXPECT_EQ(median_found(database), 3);
-  database.add(same_gpu);
-  database.add(same_arch);
-  EXPECT_EQ(median_found(database), 4);
+TEST(Database, TemplatesCountMoreThanLayersAndTheSoftwareCountsLess) {
+  const TemporaryDirectory shipped;
+  write_file(shipped.path() / "gpu.jsonl", lines_of({{with_median(sample_record(), 1), 9}}));
+  DatabaseOptions options;
+  options.shipped = shipped.path();
+  TuningRecord older_driver = with_median(sample_record(), 2), older_templates = with_median(sample_record(), 3);
+  older_driver.environment.driver = "1.0";
+  older_driver.environment.toolchain = "nvrtc-12.0-0";
+  older_templates.template_digest = std::string(64, 'b');
+  {
+    Database database{options};
+    database.add(older_driver);
+    EXPECT_EQ(median_found(database), 2) << "the user's own measurement";
+  }
+  {
+    Database database{options};
+    database.add(older_templates);
+    EXPECT_EQ(median_found(database), 1) << "the time of a kernel that is no longer there";
+    GpuQuery any_templates = sample_query();
+    any_templates.template_digest = nullptr;
+    EXPECT_EQ(median_found(database, any_templates), 3);
+  }
 }
 
 TEST(Database, MarksWhatHasChangedAsStale) {
@@ -152,10 +184,12 @@ TEST(Database, APickByBlocksIsStaleUnderAnotherPowerLimit) {
     return freshness(record, query);
   };
   EXPECT_EQ(freshness_at(700), Freshness::current);
-  EXPECT_EQ(freshness_at(694), Freshness::current) << "within 1 %";
+  EXPECT_EQ(freshness_at(670), Freshness::current) << "within 5 %";
+  EXPECT_EQ(freshness_at(730), Freshness::current) << "within 5 %";
+  EXPECT_EQ(freshness_at(660), Freshness::stale);
   EXPECT_EQ(freshness_at(600), Freshness::stale);
   EXPECT_EQ(why_stale(record, query), "power limit 700 W, now 600 W");
-  EXPECT_EQ(freshness_at(720), Freshness::stale);
+  EXPECT_EQ(freshness_at(740), Freshness::stale);
   EXPECT_EQ(freshness_at(0), Freshness::current) << "the present limit is unknown";
   query.power_limit_w = 600;
   query.environment.driver = "590.1";
@@ -194,16 +228,16 @@ TEST(Database, UnderAPowerLimitItsOwnRecordIsFound) {
 
 TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
   const TuningRecord record = sample_record();
-  TuningRecord stale = with_median(record, 1), older_gpu_clock = with_median(record, 2);
+  TuningRecord stale = with_median(record, 1), oldest = with_median(record, 2);
   stale.environment.driver = "1.0";
-  older_gpu_clock.environment.sm_count = 98;  // the same model, partitioned
+  oldest.environment.driver = "0.9";
   const TemporaryDirectory directory;
   const auto write = [&](const std::string& text) { write_file(directory.segments() / "x.jsonl", text); };
   write(lines_of({{with_median(record, 5), 10}, {stale, 20}}));
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 5);
-  write(lines_of({{older_gpu_clock, 5}, {with_median(record, 5), 10}, {with_median(record, 4), 11}}));
+  write(lines_of({{oldest, 5}, {with_median(record, 5), 10}, {with_median(record, 4), 11}}));
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
-  write(lines_of({{with_median(record, 4), 11}, {with_median(record, 5), 12}, {older_gpu_clock, 5}}));
+  write(lines_of({{with_median(record, 4), 11}, {with_median(record, 5), 12}, {oldest, 5}}));
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
   // Less work does not make a better record: the times of different m in a class are not compared.
   TuningRecord smaller_m = with_median(record, 3);
@@ -270,30 +304,6 @@ TEST(Database, ARecordOfTheOtherObjectiveIsUsedOnlyWhereThereIsNone) {
   EXPECT_EQ(found_for(Objective::speed), 6) << "better than nothing";
   write_file(lower.segments() / "x.jsonl", lines_of({{speed, 10}}));
   EXPECT_EQ(found_for(Objective::speed), 5) << "tuning for energy hides no record of a lower layer";
-}
-
-TEST(Database, NearestByLogDistance) {
-  Database database{DatabaseOptions{}};
-  for (const char* text : {"2048 2048 2048 nt f16", "64 65536 2048 nt f16", "4096 2048 2048 nt f16",
-                           "2048 2048 8192 nt f16", "2048 2048 2048 nn f16", "2048 2048 2048 nt bf16",
-                           "2048 2048 2048 nt f16 align=8", "2048 2048 2048 nt f16 beta=1"}) {
-    database.add(sample_record(text));
-  }
-  const auto near = database.nearest(parse_workload("2048 2048 2048 nt f16"), sample_query(), 10);
-  ASSERT_EQ(near.size(), 4u);
-  EXPECT_EQ(to_string(near[0].found.record.problem), "2048 2048 2048 nt f16 align=16");
-  EXPECT_DOUBLE_EQ(near[0].distance, 0);
-  EXPECT_EQ(near[1].found.record.problem.m, 4096);
-  EXPECT_DOUBLE_EQ(near[1].distance, 1);
-  EXPECT_EQ(near[2].found.record.problem.k, 8192);
-  EXPECT_DOUBLE_EQ(near[2].distance, 2);
-  EXPECT_EQ(near[3].found.record.problem.n, 65536);
-  EXPECT_DOUBLE_EQ(near[3].distance, std::sqrt(50.0));
-  EXPECT_EQ(database.nearest(parse_workload("2048 2048 2048 nt f16"), sample_query(), 2).size(), 2u);
-  EXPECT_TRUE(database.nearest(parse_workload("2048 2048 2048 tt f16"), sample_query(), 2).empty());
-  GpuQuery other = sample_query();
-  other.environment.arch = "sm_80";
-  EXPECT_TRUE(database.nearest(parse_workload("2048 2048 2048 nt f16"), other, 10).empty());
 }
 
 TEST(Database, ABadLineIsDroppedAlone) {
@@ -376,7 +386,7 @@ TEST(Database, TenThousandRecordsOpenInMilliseconds) {
   }
   RecordProperty("open_microseconds", static_cast<int>(best_ms * 1000));
   std::printf("10,000 records opened in %.2f ms\n", best_ms);
-  EXPECT_LT(best_ms, 50);  // the aim is 5 ms; sanitizers and a busy machine need more
+  EXPECT_LT(best_ms, 100);  // the aim is 5 ms; sanitizers and a busy machine need more
 }
 
 }  // namespace

@@ -32,11 +32,11 @@ TEST(Lint, NamesFileLineAndReason) {
     const auto findings = lint(path);
     ASSERT_EQ(findings.size(), 3u) << path;
     EXPECT_EQ(findings[0].file, file);
-    EXPECT_EQ(findings[0].line, 2);
+    EXPECT_EQ(findings[0].line, 2u);
     EXPECT_NE(findings[0].reason.find("damaged or edited"), std::string::npos);
-    EXPECT_EQ(findings[1].line, 4);
+    EXPECT_EQ(findings[1].line, 4u);
     EXPECT_NE(findings[1].reason.find("newer"), std::string::npos);
-    EXPECT_EQ(findings[2].line, 6);
+    EXPECT_EQ(findings[2].line, 6u);
     EXPECT_NE(findings[2].reason.find("ends within this line"), std::string::npos);
   }
 }
@@ -71,6 +71,22 @@ TEST(Merge, KeepsTheFastestOfEachEnvironmentWhateverTheOrder) {
   EXPECT_NE(read_file(out).find(line_of(4, 3)), std::string::npos) << read_file(out);
   EXPECT_NE(read_file(out).find(line_of(7, 2, "590.1")), std::string::npos);
   EXPECT_EQ(files_in(directory.path()).size(), 4u);  // no temporary file is left
+}
+
+TEST(Merge, KeepsARecordOfEachPowerLimit) {
+  const auto line = [](double median_us, std::int64_t time, int power_limit_w) {
+    TuningRecord record = with_median(sample_record(), median_us);
+    record.power_limit_w = power_limit_w;
+    record.measure = power_limit_w > 0 ? Measure::sustained : Measure::rounds;
+    return to_line({record, time}) + "\n";
+  };
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "a.jsonl", out = directory.path() / "out.jsonl";
+  write_file(file, line(3, 9, 0) + line(5, 1, 700) + line(6, 2, 600) + line(7, 4, 700));
+  const MergeReport report = merge({file}, out);
+  EXPECT_EQ(report.kept, 2u);
+  EXPECT_EQ(report.superseded, 2u);
+  EXPECT_EQ(read_file(out), line(6, 2, 600) + line(5, 9, 700));
 }
 
 TEST(Merge, ReplacesAnInput) {

@@ -105,6 +105,28 @@ TEST_F(ShardLockTest, AStoppedHolderDelaysOthersByNoMoreThanTheBound) {
   exit_code(child);
 }
 
+TEST_F(ShardLockTest, AForkedChildDoesNotKeepIt) {
+  const ShardLocks locks({locks_path()});
+  ShardLock held = locks.acquire(7, 1s);
+  ASSERT_TRUE(held.held_on_node());
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  const pid_t child = fork_child([&] {
+    const char answer = held.held_on_node() ? 'y' : 'n';
+    if (::write(pipe[1], &answer, 1) != 1) return 1;
+    for (;;) ::pause();
+  });
+  char answer = 0;
+  EXPECT_EQ(::read(pipe[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'n');
+  held.release();
+  EXPECT_TRUE(ShardLocks({locks_path()}).acquire(7, 1s).held_on_node());
+  ::kill(child, SIGKILL);
+  exit_code(child);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
 TEST_F(ShardLockTest, LockFilesArePrivateAndStay) {
   const mode_t umask_before = ::umask(0);
   { const ShardLock lock = ShardLocks({locks_path()}).acquire(0xab, 1s); }

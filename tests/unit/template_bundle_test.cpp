@@ -1,5 +1,7 @@
 #include "config/template_bundle.hpp"
 
+#include "config/include_scan.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <gtest/gtest.h>
@@ -61,6 +63,47 @@ TEST_F(TemplateBundleTest, ADirectoryIsAsGoodAsWhatIsEmbedded) {
     EXPECT_EQ(read.digest(entry).size(), 64U);
   }
   EXPECT_NE(read.digest("mma.cuh"), read.digest("simt.cuh"));
+}
+
+TEST_F(TemplateBundleTest, EverySpellingOfAnIncludeCounts) {
+  std::ofstream(directory_ / "extra.hpp") << "// 1\n";
+  for (const char* include :
+       {"#include \"extra.hpp\"\n", "#  include   \"extra.hpp\"\n", " # include<extra.hpp>\n",
+        "#/* a */include/* b */\"extra.hpp\" // c\n", "#inc\\\nlude \\\r\n <extra.hpp>\n", "%:include \"extra.hpp\"",
+        "/* one\n two */ #include <extra.hpp>\n", "const char* s = \"/*\";\n#include \"extra.hpp\"\n",
+        "int n = 1'000;\n#include \"extra.hpp\"\n", "auto r = R\"x(\n\"/*)x\";\n#include \"extra.hpp\"\n"}) {
+    SCOPED_TRACE(include);
+    std::ofstream(directory_ / "outer.hpp", std::ios::binary) << include;
+    std::ofstream(directory_ / "extra.hpp") << "// 1\n";
+    const std::string before = bundle().digest("outer.hpp");
+    std::ofstream(directory_ / "extra.hpp") << "// 2\n";
+    EXPECT_NE(bundle().digest("outer.hpp"), before);
+  }
+}
+
+TEST_F(TemplateBundleTest, AnIncludeThatOnlyAPreprocessorCanFollowIsAnError) {
+  for (const char* include :
+       {"#include HEADER\n", "#include_next \"mma.cuh\"\n", "#include\n", "#include \"mma.cuh\n"}) {
+    std::ofstream(directory_ / "outer.hpp", std::ios::binary) << "int x;\n" << include;
+    try {
+      bundle().digest("outer.hpp");
+      ADD_FAILURE() << include;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_NE(std::string(error.what()).find("template outer.hpp: only a preprocessor can follow \"#include"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST(IncludeScan, SeesDirectivesOnly) {
+  EXPECT_TRUE(includes_of("// #include \"a\"\n/* \n#include \"b\"\n */\nauto s = \"\\\"#include\";\n#define include\n"
+                          "auto r = R\"(\n#include \"c\"\n)\";\nint include;\n")
+                  .empty());
+  EXPECT_EQ(includes_of("#include <cuda_fp16.h>\n\t#\tinclude \"shared/a b.hpp\""),
+            (std::vector<IncludeDirective>{{"cuda_fp16.h", true}, {"shared/a b.hpp", false}}));
+  EXPECT_TRUE(includes_of("").empty());
 }
 
 TEST_F(TemplateBundleTest, EditingOneFamilyLeavesTheOthersAlone) {

@@ -1,0 +1,84 @@
+#include "runtime/gpu_lock.hpp"
+
+#include "base/log.hpp"
+#include "cache/cache_directory.hpp"
+#include "gpu/nvml.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+constexpr DirectoryRules kOursAlone{.writable = true, .trust_shared = false};
+constexpr std::chrono::hours kLongestWait{24};
+
+std::string bus_id_of_current(const Driver& driver) {
+  CUdevice device = 0;
+  driver.check(driver.cuCtxGetDevice(&device), "read the current context's GPU");
+  return bus_id(driver, device);
+}
+
+/// The mutex of a GPU, the same for all contexts of this process.
+std::shared_ptr<std::timed_mutex> mutex_of(const std::string& bus_id) {
+  static std::mutex mutex;
+  static auto& of_gpus = *new std::map<std::string, std::weak_ptr<std::timed_mutex>>;  // threads may outlive main
+  const std::lock_guard guard(mutex);
+  std::weak_ptr<std::timed_mutex>& place = of_gpus[bus_id];
+  std::shared_ptr<std::timed_mutex> found = place.lock();
+  if (!found) place = found = std::make_shared<std::timed_mutex>();
+  return found;
+}
+
+[[noreturn]] void fail_busy(const std::string& bus_id, const char* holder, std::chrono::milliseconds wait) {
+  throw Error(ErrorCode::io_error, "GPU " + bus_id + " is still being measured by " + holder + " after " +
+                                       std::to_string(wait.count()) + " ms; two measurements would disturb each other");
+}
+
+/// The lock file in the first usable directory; nothing if there is none, or if it cannot be made.
+LockedDescriptor open_lock_file(const std::string& name, const std::vector<std::filesystem::path>& directories) {
+  for (const std::filesystem::path& path : directories) {
+    try {
+      const auto directory = CacheDirectory::open(path, kOursAlone, true);
+      return LockedDescriptor::open([&] { return directory->open_lock_file(name); });
+    } catch (const std::runtime_error& error) {
+      log(LogLevel::debug, std::string("GPU locks: ") + error.what());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+GpuLock::GpuLock(const Driver& driver, std::chrono::milliseconds wait)
+    : GpuLock(bus_id_of_current(driver), gpu_lock_directories(), wait) {}
+
+GpuLock::GpuLock(const std::string& bus_id, const std::vector<std::filesystem::path>& directories,
+                 std::chrono::milliseconds wait)
+    : mutex_(mutex_of(bus_id)), thread_(*mutex_, std::defer_lock) {
+  // Limit the wait, so that "for ever" does not overflow the clock.
+  const auto deadline = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait);
+  if (!thread_.try_lock_until(deadline)) fail_busy(bus_id, "another thread", wait);
+  file_ = open_lock_file("gpu-" + bus_id + ".lock", directories);
+  if (!file_) return;
+  switch (lock_until(file_.get(), try_flock, deadline)) {
+    case LockAttempt::locked: return;
+    case LockAttempt::busy: fail_busy(bus_id, "another process", wait);
+    case LockAttempt::impossible:
+      log(LogLevel::debug, "GPU locks: " + directories.front().string() + " is on a file system without locks");
+  }
+}
+
+std::vector<std::filesystem::path> gpu_lock_directories() {
+  const std::string name = "hotgemm-" + std::to_string(::geteuid());
+  return {"/dev/shm/" + name, "/tmp/" + name};
+}
+
+}  // namespace hotgemm
