@@ -47,8 +47,22 @@ class Context::Impl {
   Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, const KernelSource& source,
                  Policy policy);
   Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
-  /// Returns nullptr if tuning failed; the reason is in the log.
-  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Workload& problem);
+  /// The plan that a tuning led to.
+  struct Tuned {
+    std::shared_ptr<const PlanImpl> plan;  // nullptr if tuning failed; the reason is in the log
+    bool may_try_again = false;            // it failed only because others were measuring
+  };
+  Tuned plan_by_tuning(DeviceState& device, const Workload& problem);
+  /// Tunes the class of `problem`, and makes the result, or the estimate if that failed, its plan.
+  std::shared_ptr<const PlanImpl> tune_now(DeviceState& device, const Workload& problem, const ClassKey& key,
+                                           Policy policy);
+  /// The plan of the class without measuring: the present one unless `may_replace`.
+  std::shared_ptr<const PlanImpl> plan_now(DeviceState& device, const Workload& problem, const ClassKey& key,
+                                           Policy policy, bool is_capturing, bool may_replace);
+  /// True if a measurement could change the plan for `problem`.
+  bool is_tunable(DeviceState& device, const Workload& problem) const;
+  /// Reserves workspace for captures of `plan`.
+  void set_workspace_apart(DeviceState& device, const PlanImpl& plan) const;
   void count(Origin origin);
 
   ContextOptions options_;

@@ -6,6 +6,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_table.hpp"
+#include "runtime/tuning_turn.hpp"
 #include "runtime/workspace_pool.hpp"
 
 #include <condition_variable>
@@ -66,8 +67,23 @@ class DeviceState {
     DeviceState& state_;
     ClassKey key_;
   };
+  /// The right to tune a problem class, which one thread at a time has. Nobody waits for it.
+  class TuningFlight {
+   public:
+    TuningFlight(DeviceState& state, const ClassKey& key);
+    ~TuningFlight();
+    TuningFlight(const TuningFlight&) = delete;
+    TuningFlight& operator=(const TuningFlight&) = delete;
+    /// False if another thread has the right.
+    explicit operator bool() const { return has_it_; }
+
+   private:
+    DeviceState& state_;
+    ClassKey key_;
+    bool has_it_;
+  };
   /// Held while measuring: two measurements at once on a GPU would disturb each other.
-  std::mutex& tuning_mutex() { return tuning_mutex_; }
+  TuningTurn& tuning_turn() { return tuning_turn_; }
 
  private:
   const Driver& driver_;
@@ -77,11 +93,12 @@ class DeviceState {
   std::string driver_version_;
   WorkspacePool workspace_;
   PlanTable plans_;
-  std::mutex tuning_mutex_;
+  TuningTurn tuning_turn_;
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable landed_;
   std::vector<ClassKey> in_flight_;
+  std::vector<ClassKey> being_tuned_;
   std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
   std::shared_ptr<RepackKernel> repack_kernel_;
   std::unique_ptr<CheckKernels> check_kernels_;

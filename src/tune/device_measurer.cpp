@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <utility>
 
 namespace hotgemm {
@@ -25,10 +24,15 @@ struct DeviceMeasurer::Session {
       : device(state),
         problem(p),
         options(o),
-        lock(state.tuning_mutex()),
-        relaxed(state.driver()),
+        turn(state.tuning_turn(), o.deadline),
+        relaxed(driver_of(state, turn)),
         pool(state.driver(), p, state.info().l2_bytes, o.scratch_bytes),
         stream(state.driver()) {}
+
+  static const Driver& driver_of(const DeviceState& device, const TuningTurn::Held& turn) {
+    if (!turn) throw Error(ErrorCode::interrupted, "another thread measured on the GPU until no time was left");
+    return device.driver();
+  }
 
   const Driver& driver() const { return device.driver(); }
   float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }
@@ -103,7 +107,7 @@ struct DeviceMeasurer::Session {
   DeviceState& device;
   Workload problem;
   MeasureOptions options;
-  std::unique_lock<std::mutex> lock;
+  TuningTurn::Held turn;
   RelaxedCaptureMode relaxed;  // the program may be capturing elsewhere
   OperandPool pool;
   OwnedStream stream;

@@ -16,7 +16,7 @@ namespace hotgemm {
 /// Measures in this process, in the current CUDA context. A trial that destroys the context causes
 /// Error{context_lost}. If a trial hangs, the measurer waits for ever.
 ///
-/// Between `begin` and `end` it holds the device's tuning mutex. Stream captures of the program stay valid in this
+/// Between `begin` and `end` it holds the device's tuning turn. Stream captures of the program stay valid in this
 /// time.
 class DeviceMeasurer final : public Measurer {
  public:

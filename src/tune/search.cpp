@@ -41,8 +41,8 @@ class Search : SearchRaces {
       if (!c.reason.empty()) tell_rejected(c);
     }
     merge_twins(rows(), problem_);
-    if (!alive().empty()) {
-      measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline});
+    if (!alive().empty() && !is_late(options_.deadline)) {
+      measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline, options_.deadline});
       check();
       measure();
       outcome_.baseline = measurer_.baseline();
@@ -59,13 +59,32 @@ class Search : SearchRaces {
 
  private:
   void check() {
+    const bool has_deadline = options_.deadline != Clock::time_point::max();
     const std::vector<RowLaunch> entries = alive();
-    const std::vector<Verdict> verdicts = measurer_.check(trials_of(entries), static_cast<unsigned>(options_.seed));
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (!verdicts[i].is_sound()) end_row(row(entries[i]), verdicts[i].stage, verdicts[i].reason);
+    if (has_deadline) {
+      const Clock::time_point now = Clock::now(), until = now + (options_.deadline - now) / 2;  // the rest is for races
+      for (const RowLaunch& entry : entries) {
+        if (is_late(until)) {
+          end_row(row(entry), Stage::check, std::string(kNoTimeLeft));
+        } else {
+          check(std::span(&entry, 1));
+        }
+      }
+    } else {
+      check(entries);
     }
     outcome_.measured = static_cast<int>(alive().size());
   }
+
+  void check(std::span<const RowLaunch> entries) {
+    const std::vector<Trial> trials = trials_of({entries.begin(), entries.end()});
+    const std::vector<Verdict> verdicts = measurer_.check(trials, static_cast<unsigned>(options_.seed));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!verdicts[i].is_sound()) end_row(row(entries[i]), verdicts[i].stage, verdicts[i].reason);
+    }
+  }
+
+  static bool is_late(Clock::time_point deadline) { return Clock::now() >= deadline; }
 
   void measure() {
     std::vector<RowLaunch> entries = alive();
@@ -123,8 +142,9 @@ class Search : SearchRaces {
   }
 
   Clock::time_point after(double share) const {
-    return start_ +
-           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s * share));
+    const std::chrono::duration<double> left = options_.deadline - start_;
+    const double seconds = std::min(options_.budget_s, left.count());
+    return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds * share));
   }
 
   /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first. A race of less than
@@ -318,8 +338,15 @@ class Search : SearchRaces {
     }
   }
 
+  /// True if the deadline left out candidates.
+  bool lacks_time() const {
+    return options_.deadline != Clock::time_point::max() &&
+           std::ranges::any_of(outcome_.candidates, [](const Candidate& c) { return c.reason == kNoTimeLeft; });
+  }
+
   void record() {
     const Candidate& winner = rows().front();
+    if (lacks_time()) outcome_.is_partial = is_provisional_ = true;
     if (winner_->joules > 0) outcome_.of_fastest = fastest_us_ / median(winner_->us);
     outcome_.record = {.problem = problem_,
                        .config = winner.config,
