@@ -161,7 +161,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
 Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Workload& problem) {
   try {
     const TuneOutcome outcome =
-        tune_problem(device, problem, options_.tuning);
+        tune_problem(device, problem, options_.tuning, place_.measurer(device, options_.tuning));
     const Candidate& winner = outcome.candidates.front();
     const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
     ++tuned_;

@@ -4,6 +4,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/engine.hpp"
 #include "tune/tune.hpp"
+#include "tuning_place.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -14,7 +15,7 @@ namespace hotgemm {
 
 class Context::Impl {
  public:
-  explicit Impl(const ContextOptions& options) : options_(options), engine_(options) {}
+  explicit Impl(const ContextOptions& options) : options_(options), place_(options), engine_(options) {}
   ~Impl();
 
   /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
@@ -28,6 +29,7 @@ class Context::Impl {
 
   const ContextOptions& options() const { return options_; }
   Engine& engine() { return engine_; }
+  TuningPlace& tuning_place() { return place_; }
   Stats stats() const;
 
  private:
@@ -66,6 +68,7 @@ class Context::Impl {
   void count(Origin origin);
 
   ContextOptions options_;
+  TuningPlace place_;
   Engine engine_;
   std::atomic<Node*> devices_{nullptr};  // the list only grows
   std::mutex mutex_;

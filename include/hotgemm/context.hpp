@@ -54,6 +54,12 @@ struct ContextOptions {
   int workspace_captures = 2;
   std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
+  /// The path of the `hotgemm` command, of this version. Tuning then measures in a process of it, which a bad kernel
+  /// may end. Empty: HOTGEMM_WORKER, else the command that was installed with the library, if there is one. "none":
+  /// measure in this process. Then only kernels that have passed a check and a race on this GPU model and driver are
+  /// measured. If there are too few of these, others are measured behind a mark on disk: a process that ends of one is
+  /// the last.
+  std::string worker;
 
   /// The defaults, changed by three variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune),
   /// HOTGEMM_OBJECTIVE (speed or energy) and HOTGEMM_WORKSPACE_BYTES ("512M"). Throws Error{invalid_argument} for any

@@ -1,6 +1,7 @@
 #include "tune/search.hpp"
 
 #include "base/statistics.hpp"
+#include "gpu/code_digest.hpp"
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
 #include "tune/bench.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -50,6 +52,7 @@ class Search : SearchRaces {
       measurer_.end();
     }
     if (!winner_) fail_without_winner();
+    vet();
     outcome_.baseline_us = median(winner_->baseline_us);
     outcome_.ratio = median(paired_ratios(winner_->baseline_us, winner_->us));
     sort_rows(winner_->entry);
@@ -335,6 +338,19 @@ class Search : SearchRaces {
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;
       outcome_.cublas_failure = error.what();
+    }
+  }
+
+  /// Tells later runs which kernels have passed, twins included: they may be measured in the process of a user.
+  void vet() {
+    const Environment where = environment();
+    std::set<std::string> passed;
+    for (const Candidate& c : rows()) {
+      if (c.is_alive() && c.timing.samples > 0) passed.insert(to_string(c.config));
+    }
+    for (const Candidate& c : rows()) {
+      const bool is_vetted = passed.contains(c.same_as.empty() ? to_string(c.config) : c.same_as);
+      if (is_vetted && c.cubin) engine_.vetted.add({kernel_digest(*c.cubin), where.gpu, where.driver});
     }
   }
 

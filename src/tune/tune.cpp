@@ -1,14 +1,18 @@
 #include "tune/tune.hpp"
 
+#include "base/log.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "gpu/operand_pool.hpp"
 #include "plan/affordable.hpp"
 #include "plan/choice.hpp"
 #include "tune/device_measurer.hpp"
+#include "tune/guarded_measurer.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <span>
 #include <utility>
 
 namespace hotgemm {
@@ -17,6 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kCompileShare = 0.6;  // of the time
+constexpr int kEnoughVetted = 4;       // a race of fewer kernels says little
 
 std::int64_t free_bytes(const Driver& driver) {
   std::size_t free = 0;
@@ -32,6 +37,28 @@ std::vector<KernelSource> helpers_of(const std::vector<Candidate>& candidates, c
   const bool repack = std::ranges::any_of(candidates, [](const Candidate& c) { return repacks(c.launch); });
   if (repack) sources.push_back(render_repack(arch, bundle));
   return sources;
+}
+
+/// Leaves the first candidate and those that are vetted, if these are enough.
+void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const Environment& where) {
+  const auto is_open = [&](const Candidate& c) { return c.is_alive() && !is_vetted(engine, *c.cubin, where); };
+  const auto alive = std::ranges::count_if(candidates, &Candidate::is_alive);
+  const auto open = std::ranges::count_if(candidates, is_open);
+  log(LogLevel::debug, std::to_string(alive - open) + " of " + std::to_string(alive) + " candidates are vetted");
+  if (alive - open < kEnoughVetted) return;
+  for (Candidate& c : candidates.subspan(1)) {
+    if (is_open(c)) reject(c, Stage::build, "not vetted: it has not run on " + where.gpu + " with this driver");
+  }
+}
+
+/// `make` with the CUDA context of the calling thread.
+MakeMeasurer in_context(const Driver& driver, const MakeMeasurer& make) {
+  CUcontext current = nullptr;
+  driver.check(driver.cuCtxGetCurrent(&current), "find the current CUDA context");
+  return [&driver, &make, current](Clock::time_point deadline) {
+    driver.check(driver.cuCtxSetCurrent(current), "use the CUDA context of the caller");
+    return make(deadline);
+  };
 }
 
 }  // namespace
@@ -54,7 +81,8 @@ std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& pr
   return candidates;
 }
 
-TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options) {
+TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
+                         const MakeMeasurer& make_measurer) {
   const Clock::time_point start = Clock::now();
   const auto after = [&](double seconds) {
     return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -63,6 +91,11 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const Tun
   Engine& engine = device.engine();
   SearchOptions how = search_options(options);
   how.deadline = after(options.budget_s);
+  // The other process starts while this one compiles.
+  std::future<std::unique_ptr<Measurer>> starting;
+  if (make_measurer)
+    starting = std::async(std::launch::async, in_context(device.driver(), make_measurer), how.deadline);
+  reject_what_ended_processes(engine);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
   const bool has_helpers = build_candidates(candidates, problem, device.environment(), engine, options.jobs, {},
                                             {.deadline = after(kCompileShare * options.budget_s),
@@ -70,8 +103,14 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const Tun
   for (Candidate& c : candidates) {
     if (!has_helpers && c.is_alive()) reject(c, Stage::build, std::string(kNoTimeLeft));
   }
-  DeviceMeasurer measurer(device);
-  return search(engine, measurer, problem, std::move(candidates), how);
+  if (const std::unique_ptr<Measurer> elsewhere = starting.valid() ? starting.get() : nullptr) {
+    how.toolchain = device.environment().toolchain;
+    return search(engine, *elsewhere, problem, std::move(candidates), how);
+  }
+  keep_vetted(candidates, engine, device.environment());
+  DeviceMeasurer here(device);
+  GuardedMeasurer guarded(here, engine, problem, candidates);
+  return search(engine, guarded, problem, std::move(candidates), how);
 }
 
 }  // namespace hotgemm
