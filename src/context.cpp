@@ -100,51 +100,80 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const Driver& driver = device.driver();
   driver.check(driver.cuStreamIsCapturing(stream, &status), "ask whether the stream is being captured");
   const bool is_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
-  // A capturing thread does not wait for one that allocates or tunes.
-  if (const PlanTable::Slot* known = device.plans().find(key); known != nullptr && is_capturing) return known->plan;
+  const PlanTable::Slot* known = device.plans().find(key);
+  // A capturing thread does not wait for one that allocates.
+  if (known != nullptr && is_capturing) return known->plan;
+  if (policy != Policy::tune || is_capturing || (known != nullptr && !known->is_provisional)) {
+    return plan_now(device, problem, key, policy, is_capturing, false);
+  }
+  // While another thread tunes the class, this one gets the estimate.
+  const DeviceState::TuningFlight flight(device, key);
+  known = device.plans().find(key);
+  const bool is_open = flight && (known == nullptr || known->is_provisional);
+  if (is_open && is_tunable(device, problem)) return tune_now(device, problem, key, policy);
+  return plan_now(device, problem, key, policy, is_capturing, is_open);
+}
 
+bool Context::Impl::is_tunable(DeviceState& device, const Workload& problem) const {
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0) return false;
+  return !find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
+}
+
+void Context::Impl::set_workspace_apart(DeviceState& device, const PlanImpl& plan) const {
+  if (plan.workspace_size().is_empty()) return;
+  device.workspace().reserve(plan.workspace_size(), options_.workspace_captures);
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, const Workload& problem,
+                                                        const ClassKey& key, Policy policy, bool is_capturing,
+                                                        bool may_replace) {
   const DeviceState::Flight flight(device, key);
   const PlanTable::Slot* slot = device.plans().find(key);
-  const auto set_workspace_apart = [&](const PlanImpl& plan) {
-    if (is_capturing || plan.workspace_size().is_empty()) return;
-    device.workspace().reserve(plan.workspace_size(), options_.workspace_captures);
-  };
-  if (slot != nullptr && (!slot->is_provisional || is_capturing || policy != Policy::tune)) {
-    set_workspace_apart(*slot->plan);
+  if (slot != nullptr && !(slot->is_provisional && may_replace)) {
+    if (!is_capturing) set_workspace_apart(device, *slot->plan);
     if (slot->is_unreserved && !is_capturing) device.plans().insert(key, slot->plan, slot->is_provisional);
     return slot->plan;
   }
-
-  std::shared_ptr<const PlanImpl> plan;
-  const bool is_recorded = find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
-  const bool has_work = problem.m != 0 && problem.n != 0 && problem.k != 0;
-  const bool is_tunable = !is_recorded && has_work;
-  const bool tunes_now = is_tunable && policy == Policy::tune && !is_capturing;
-  if (tunes_now) plan = plan_by_tuning(device, problem);
-  // If tuning was tried and failed, the plan is final. Another kernel could change the bits of deterministic sums.
-  const bool is_provisional = is_tunable && !tunes_now && problem.order != SumOrder::deterministic;
-  if (!plan) plan = plan_without_measuring(device, problem, policy);
-  set_workspace_apart(*plan);
+  // Another kernel could change the bits of deterministic sums: their first plan is final.
+  const bool is_provisional = problem.order != SumOrder::deterministic && is_tunable(device, problem);
+  const std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
+  if (!is_capturing) set_workspace_apart(device, *plan);
   device.plans().insert(key, plan, is_provisional, is_capturing && !plan->workspace_size().is_empty());
-  ++plans_;
+  if (slot == nullptr) ++plans_;
   return plan;
 }
 
-std::shared_ptr<const PlanImpl> Context::Impl::plan_by_tuning(DeviceState& device, const Workload& problem) {
+std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, const Workload& problem,
+                                                        const ClassKey& key, Policy policy) {
+  Tuned tuned = plan_by_tuning(device, problem);
+  const DeviceState::Flight flight(device, key);
+  const PlanTable::Slot* slot = device.plans().find(key);
+  if (slot != nullptr && !slot->is_provisional) return slot->plan;  // of another thread that came first
+  // If tuning failed, the plan is final, so that no later call pays for the same failure.
+  const bool is_provisional = tuned.may_try_again && problem.order != SumOrder::deterministic;
+  if (!tuned.plan) tuned.plan = slot != nullptr ? slot->plan : plan_without_measuring(device, problem, policy);
+  set_workspace_apart(device, *tuned.plan);
+  device.plans().insert(key, tuned.plan, is_provisional);
+  if (slot == nullptr) ++plans_;
+  return tuned.plan;
+}
+
+Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Workload& problem) {
   try {
-    const TuneOutcome outcome = tune_problem(device, problem, options_.tuning);
+    const TuneOutcome outcome =
+        tune_problem(device, problem, options_.tuning, place_.measurer(device, options_.tuning));
     const Candidate& winner = outcome.candidates.front();
     const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
     ++tuned_;
     const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
     const std::size_t cap_bytes = workspace_cap(problem.hints.workspace, engine_.workspace.cap_bytes());
-    if (bytes > cap_bytes) return nullptr;  // the plan of the next choice notes the reason
+    if (bytes > cap_bytes) return {};  // the plan of the next choice notes the reason
     const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
-    return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
+    return {make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune)};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     log(LogLevel::warn, "not tuned, the model decides: " + to_string(problem) + ": " + error.what());
-    return nullptr;
+    return {.may_try_again = error.code() == ErrorCode::interrupted};
   }
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/engine.hpp"
 #include "tune/tune.hpp"
+#include "tuning_place.hpp"
 
 #include <hotgemm/context.hpp>
 
@@ -14,7 +15,7 @@ namespace hotgemm {
 
 class Context::Impl {
  public:
-  explicit Impl(const ContextOptions& options) : options_(options), engine_(options) {}
+  explicit Impl(const ContextOptions& options) : options_(options), place_(options), engine_(options) {}
   ~Impl();
 
   /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
@@ -28,6 +29,7 @@ class Context::Impl {
 
   const ContextOptions& options() const { return options_; }
   Engine& engine() { return engine_; }
+  TuningPlace& tuning_place() { return place_; }
   Stats stats() const;
 
  private:
@@ -47,11 +49,26 @@ class Context::Impl {
   Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, const KernelSource& source,
                  Policy policy);
   Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
-  /// Returns nullptr if tuning failed; the reason is in the log.
-  std::shared_ptr<const PlanImpl> plan_by_tuning(DeviceState& device, const Workload& problem);
+  /// The plan that a tuning led to.
+  struct Tuned {
+    std::shared_ptr<const PlanImpl> plan;  // nullptr if tuning failed; the reason is in the log
+    bool may_try_again = false;            // it failed only because others were measuring
+  };
+  Tuned plan_by_tuning(DeviceState& device, const Workload& problem);
+  /// Tunes the class of `problem`, and makes the result, or the estimate if that failed, its plan.
+  std::shared_ptr<const PlanImpl> tune_now(DeviceState& device, const Workload& problem, const ClassKey& key,
+                                           Policy policy);
+  /// The plan of the class without measuring: the present one unless `may_replace`.
+  std::shared_ptr<const PlanImpl> plan_now(DeviceState& device, const Workload& problem, const ClassKey& key,
+                                           Policy policy, bool is_capturing, bool may_replace);
+  /// True if a measurement could change the plan for `problem`.
+  bool is_tunable(DeviceState& device, const Workload& problem) const;
+  /// Reserves workspace for captures of `plan`.
+  void set_workspace_apart(DeviceState& device, const PlanImpl& plan) const;
   void count(Origin origin);
 
   ContextOptions options_;
+  TuningPlace place_;
   Engine engine_;
   std::atomic<Node*> devices_{nullptr};  // the list only grows
   std::mutex mutex_;

@@ -31,7 +31,8 @@ bool is_unfinished(const TuningRecord& record, const TuneOptions& options) {
   return record.is_provisional && record.timing.samples < options.rounds;
 }
 
-TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOptions& options, bool retune) {
+TuneResult tune_one(DeviceState& device, TuningPlace& place, const Workload& problem, const TuneOptions& options,
+                    bool retune) {
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
   validate(problem);
@@ -46,7 +47,7 @@ TuneResult tune_one(DeviceState& device, const Workload& problem, const TuneOpti
     result.was_recorded = true;
     fill_from_record(found->record, result);
   } else {
-    const TuneOutcome outcome = tune_problem(device, problem, options);
+    const TuneOutcome outcome = tune_problem(device, problem, options, place.measurer(device, options));
     fill_from_record(*outcome.record, result);
     result.measured = outcome.measured;
     for (const Candidate& c : outcome.candidates) {
@@ -67,7 +68,7 @@ std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const 
   CallbackGuard callbacks;
   for (const Workload& problem : problems) {
     try {
-      results.push_back(tune_one(device, problem, options, retune));
+      results.push_back(tune_one(device, impl_->tuning_place(), problem, options, retune));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
       results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});

@@ -19,17 +19,24 @@ namespace hotgemm {
 enum class Policy {
   cached_only,  ///< pick as `estimate` does, but compile nothing: Error{not_prepared} if the kernel is not in the cache
   estimate,     ///< never measure: use an exact record, else a near one that the model expects to hold, else the model
-  tune,         ///< measure unseen classes within a budget, and record the result
+  /// Measure unseen classes within a budget, and record the result. The call that meets a class first waits for it, at
+  /// most TuneOptions::budget_s and one compilation; all others get the estimate meanwhile.
+  tune,
 };
 HOTGEMM_API std::string_view to_string(Policy policy);
 
 struct TuneOptions {
-  int max_candidates = 20;                               ///< compiled, checked and timed per problem, anchors included
-  double budget_s = 2.0;                                 ///< for measuring, per problem; the best so far is kept
+  int max_candidates = 20;  ///< compiled, checked and timed per problem, anchors included
+  /// Seconds for a problem, from the first compilation to the last measurement; the best so far is kept. Candidates
+  /// that are not compiled, checked or timed by then are left out. What runs at this moment may end later: a launch, or
+  /// the compilation of the kernel that Policy::estimate picks. `hotgemm tune` counts only measuring.
+  double budget_s = 2.0;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
-  int jobs = 0;                                          ///< compile threads; 0: chosen for the machine and NVRTC
-  int rounds = 7;                                        ///< for the final comparison
-  std::uint64_t seed = 1;                                ///< for the data and the order of measurements
+  /// Compile threads; 0: chosen for the machine and NVRTC. A process has one pool of them for all calls, at low
+  /// priority.
+  int jobs = 0;
+  int rounds = 7;          ///< for the final comparison
+  std::uint64_t seed = 1;  ///< for the data and the order of measurements
 };
 
 struct ContextOptions {
@@ -47,6 +54,12 @@ struct ContextOptions {
   int workspace_captures = 2;
   std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
+  /// The path of the `hotgemm` command, of this version. Tuning then measures in a process of it, which a bad kernel
+  /// may end. Empty: HOTGEMM_WORKER, else the command that was installed with the library, if there is one. "none":
+  /// measure in this process. Then only kernels that have passed a check and a race on this GPU model and driver are
+  /// measured. If there are too few of these, others are measured behind a mark on disk: a process that ends of one is
+  /// the last.
+  std::string worker;
 
   /// The defaults, changed by three variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune),
   /// HOTGEMM_OBJECTIVE (speed or energy) and HOTGEMM_WORKSPACE_BYTES ("512M"). Throws Error{invalid_argument} for any
@@ -117,7 +130,8 @@ struct PrewarmReport {
 
 /// The library's state: caches, records, the compiler, and the plans of every CUDA context in which it has been used.
 ///
-/// Thread-safe. Only one thread at a time plans a problem class; launches run concurrently. A child of fork() gets
+/// Thread-safe. Only one thread at a time plans a problem class, and only one tunes it; other threads do not wait for
+/// tuning, but get the estimate until it has ended. Launches run concurrently. A child of fork() gets
 /// Error{forked} if its parent had used CUDA through this library. The destructor unloads the kernels of the current
 /// CUDA context and leaves those of other contexts to the driver.
 class Context {

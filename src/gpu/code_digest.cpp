@@ -96,4 +96,9 @@ std::optional<Sha256> code_digest(Bytes image) {
   return sha256(hashed);
 }
 
+std::string kernel_digest(const Cubin& cubin) {
+  const Sha256 code = code_digest(cubin.image).value_or(sha256(std::span<const std::uint8_t>(cubin.image)));
+  return to_hex(sha256(cubin.symbol + ' ' + to_hex(code)));
+}
+
 }  // namespace hotgemm

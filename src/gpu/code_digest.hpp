@@ -1,10 +1,12 @@
 #pragma once
 
 #include "base/sha256.hpp"
+#include "config/kernel_source.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace hotgemm {
 
@@ -14,5 +16,8 @@ namespace hotgemm {
 ///
 /// Empty if the image is not a 64-bit little-endian ELF file, has no code, or refers to bytes outside the image.
 std::optional<Sha256> code_digest(std::span<const std::uint8_t> image);
+
+/// SHA-256 of the symbol of `cubin` and of its code_digest, or of its whole image if there is none; 64 hex digits.
+std::string kernel_digest(const Cubin& cubin);
 
 }  // namespace hotgemm

@@ -2,6 +2,7 @@
 
 #include "base/callback_guard.hpp"
 #include "base/cores.hpp"
+#include "gpu/compile_threads.hpp"
 #include "gpu/nvrtc.hpp"
 
 #include <hotgemm/error.hpp>
@@ -12,6 +13,16 @@
 #include <thread>
 
 namespace hotgemm {
+namespace {
+
+/// The time for which a build may wait for another one of the same kernel.
+std::chrono::milliseconds patience_until(KernelBuilder::Deadline deadline) {
+  if (deadline == KernelBuilder::Deadline::max()) return ShardLocks::kDefaultWait;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::clamp(left, std::chrono::milliseconds(0), ShardLocks::kDefaultWait);
+}
+
+}  // namespace
 
 std::optional<Cubin> KernelBuilder::find(const KernelSource& source) {
   const Nvrtc* nvrtc = Nvrtc::loaded();
@@ -26,44 +37,52 @@ std::optional<Cubin> KernelBuilder::find(const KernelSource& source, Reuse reuse
   return is_other && reuse == Reuse::loaded_toolchain ? std::nullopt : cubin;
 }
 
-BuildResult KernelBuilder::build(const KernelSource& source, Reuse reuse) {
-  if (auto cubin = find(source, reuse)) return {std::move(cubin), true, {}};
+BuildResult KernelBuilder::build(const KernelSource& source, BuildOptions options) {
+  if (auto cubin = find(source, options.reuse)) return {std::move(cubin), true, {}};
   const Nvrtc& nvrtc = Nvrtc::get();
-  const ShardLock lock = cache_.lock(source.identity);
-  if (auto cubin = find(source, reuse)) return {std::move(cubin), true, {}};
-  Cubin cubin = compile_ ? compile_(source) : nvrtc.compile(source, bundle_);
+  const ShardLock lock = cache_.lock(source.identity, patience_until(options.deadline));
+  if (auto cubin = find(source, options.reuse)) return {std::move(cubin), true, {}};
+  Cubin cubin = compile_ ? compile_(source) : nvrtc.compile(source, bundle_, nullptr, options.deadline);
   cache_.store(source.identity, cubin);
   return {std::move(cubin), false, {}};
 }
 
 std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> sources, int jobs,
                                                   const std::function<bool(std::size_t, const BuildResult&)>& done,
-                                                  Reuse reuse) {
+                                                  BuildOptions options) {
   std::vector<BuildResult> results(sources.size());
-  std::atomic<std::size_t> next{0};
+  if (sources.empty()) return results;
+  std::atomic<std::size_t> next{1};
   std::atomic<bool> go_on{true};
   std::mutex done_mutex;
   CallbackGuard callbacks;
+  const auto build_one = [&](std::size_t i) {
+    try {
+      results[i] = build(sources[i], {options.reuse, i == 0 ? Deadline::max() : options.deadline});
+    } catch (const Error& error) {
+      results[i].failure = error.code() == ErrorCode::interrupted ? kLateBuild : error.what();
+    } catch (const std::exception& error) {
+      results[i].failure = error.what();
+    }
+    if (!done) return;
+    const std::lock_guard lock(done_mutex);
+    if (!callbacks.run(false, [&] { return done(i, results[i]); })) go_on = false;
+  };
+  const auto is_over = [&] { return !go_on || std::chrono::steady_clock::now() >= options.deadline; };
+  const auto caller = std::this_thread::get_id();
   const auto work = [&] {
-    for (std::size_t i = next++; i < sources.size() && go_on; i = next++) {
-      try {
-        results[i] = build(sources[i], reuse);
-      } catch (const std::exception& error) {
-        results[i].failure = error.what();
-      }
-      if (!done) continue;
-      const std::lock_guard lock(done_mutex);
-      if (!callbacks.run(false, [&] { return done(i, results[i]); })) go_on = false;
+    if (std::this_thread::get_id() == caller) build_one(0);
+    while (!is_over()) {
+      const std::size_t i = next++;
+      if (i >= sources.size()) break;
+      build_one(i);
     }
   };
   const auto threads = std::min<std::size_t>(static_cast<std::size_t>(std::max(jobs, 1)), sources.size());
-  std::vector<std::jthread> pool;
-  for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(work);
-  work();
-  pool.clear();  // joins the threads
+  CompileThreads::of_process().run(threads - 1, work);
   callbacks.rethrow();
   for (BuildResult& result : results) {
-    if (!result.cubin && result.failure.empty()) result.failure = kInterruptedBuild;
+    if (!result.cubin && result.failure.empty()) result.failure = go_on ? kLateBuild : kInterruptedBuild;
   }
   return results;
 }

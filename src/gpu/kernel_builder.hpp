@@ -4,6 +4,7 @@
 #include "config/kernel_source.hpp"
 #include "config/template_bundle.hpp"
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
@@ -16,11 +17,13 @@ namespace hotgemm {
 struct BuildResult {
   std::optional<Cubin> cubin;
   bool from_cache = false;
-  std::string failure;  ///< the reason why there is no cubin: the compiler's log, or kInterruptedBuild
+  std::string failure;  ///< the reason why there is no cubin: the compiler's log, kInterruptedBuild or kLateBuild
 };
 
 /// The failure of a source that build_all did not reach before it was stopped.
 inline constexpr const char* kInterruptedBuild = "interrupted";
+/// The failure of a source that was not compiled at the deadline of build_all.
+inline constexpr const char* kLateBuild = "no time was left";
 
 /// The cubins in the cache that a build may return instead of compiling.
 enum class Reuse {
@@ -29,11 +32,17 @@ enum class Reuse {
   loaded_toolchain,
 };
 
+struct BuildOptions {
+  Reuse reuse = Reuse::any_toolchain;
+  Deadline deadline = Deadline::max();
+};
+
 /// Turns sources into cubins. A cubin that is not in the cache is compiled with NVRTC and stored there. Thread-safe.
 class KernelBuilder {
  public:
   /// A function with the behaviour of Nvrtc::compile.
   using Compile = std::function<Cubin(const KernelSource&)>;
+  using Deadline = std::chrono::steady_clock::time_point;
 
   /// Keeps references to `cache` and `bundle`.
   KernelBuilder(BinaryCache& cache, const TemplateBundle& bundle) : cache_(cache), bundle_(bundle) {}
@@ -45,13 +54,17 @@ class KernelBuilder {
   /// The cached cubin of `source`, if there is one. Does not load NVRTC.
   std::optional<Cubin> find(const KernelSource& source);
   /// Returns the cubin, or throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
-  BuildResult build(const KernelSource& source, Reuse reuse = Reuse::any_toolchain);
-  /// Builds all with up to `jobs` threads; failures are results, not exceptions. `done` is called after each, from one
-  /// thread at a time, with its index; the build stops if `done` returns false. An exception from `done` ends the build
-  /// and is rethrown here as CallbackGuard describes.
+  /// A compilation that reaches the deadline is cancelled: Error{interrupted}.
+  BuildResult build(const KernelSource& source, BuildOptions options = {});
+  /// Builds all with up to `jobs` threads: this one and others of CompileThreads. Failures are results, not exceptions.
+  /// `done` is called after each, from one thread at a time, with its index; the build stops if `done` returns false.
+  /// An exception from `done` ends the build and is rethrown here as CallbackGuard describes.
+  ///
+  /// The first source is compiled on this thread, however long that takes. At the deadline no other one is begun, and
+  /// those that are being compiled end with their phase (Nvrtc::compile).
   std::vector<BuildResult> build_all(std::span<const KernelSource> sources, int jobs,
                                      const std::function<bool(std::size_t, const BuildResult&)>& done = {},
-                                     Reuse reuse = Reuse::any_toolchain);
+                                     BuildOptions options = {});
 
   BinaryCache& cache() { return cache_; }
   const TemplateBundle& bundle() const { return bundle_; }

@@ -39,6 +39,13 @@ int sum_before(std::string_view log, std::string_view unit) {
   return sum;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// The callback that NVRTC asks during a compilation: 1 cancels it. `deadline` is a Clock::time_point.
+int cancels_when_late(void* deadline, void*) {
+  return Clock::now() >= *static_cast<const Clock::time_point*>(deadline) ? 1 : 0;
+}
+
 std::atomic<const Nvrtc*> instance{nullptr};  // set once, never freed
 
 }  // namespace
@@ -72,6 +79,7 @@ Nvrtc::Nvrtc() {
   bind(log_, "nvrtcGetProgramLog");
   bind(cubin_size_, "nvrtcGetCUBINSize");
   bind(cubin_, "nvrtcGetCUBIN");
+  bind(set_flow_callback_, "nvrtcSetFlowCallback");
 
   int major = 0, minor = 0;
   version_(&major, &minor);
@@ -83,7 +91,8 @@ Nvrtc::Nvrtc() {
   }
 }
 
-Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success) const {
+Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
+                     Clock::time_point deadline) const {
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
   for (const TemplateFile& file : bundle.files()) {
@@ -107,7 +116,13 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     ~Destroy() { nvrtc.destroy_program_(&program); }
   } const destroy{*this, program};
 
+  if (deadline != Clock::time_point::max()) {
+    check(set_flow_callback_(program, cancels_when_late, &deadline), "set a deadline for");
+  }
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
+  if (result == NVRTC_ERROR_CANCELLED) {
+    throw Error(ErrorCode::interrupted, "the compilation of " + source.symbol + " was cancelled at its deadline");
+  }
   std::size_t log_bytes = 0;
   std::string log;
   if (log_size_(program, &log_bytes) == NVRTC_SUCCESS && log_bytes > 1) {

@@ -5,6 +5,7 @@
 
 #include <nvrtc.h>
 
+#include <chrono>
 #include <string>
 
 namespace hotgemm {
@@ -19,8 +20,11 @@ class Nvrtc {
   static const Nvrtc* loaded() noexcept;
 
   /// Compiles `source`. Throws Error{compile_failed} with NVRTC's log, which names template files and lines. After a
-  /// success, `log` receives NVRTC's log, including the report of ptxas on the kernel.
-  Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr) const;
+  /// success, `log` receives NVRTC's log, including the report of ptxas on the kernel. At `deadline` NVRTC is told to
+  /// stop; then throws Error{interrupted}. NVRTC asks between its phases: front end, optimiser, ptxas. A phase of our
+  /// kernels takes less than a second of CPU time.
+  Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr,
+                std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) const;
 
   /// The toolchain as "nvrtc-13.0-<ELF build id>": a cubin depends on it in addition to its identity.
   const std::string& toolchain() const { return toolchain_; }
@@ -40,6 +44,7 @@ class Nvrtc {
   decltype(&::nvrtcGetProgramLog) log_;
   decltype(&::nvrtcGetCUBINSize) cubin_size_;
   decltype(&::nvrtcGetCUBIN) cubin_;
+  decltype(&::nvrtcSetFlowCallback) set_flow_callback_;
 };
 
 }  // namespace hotgemm

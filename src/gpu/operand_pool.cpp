@@ -3,6 +3,7 @@
 #include "gpu/stream.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace hotgemm {
 namespace {
@@ -35,9 +36,14 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype
   return {ld, offset, round_up(std::max<std::int64_t>(rows, 1) * row_bytes + offset, kMatrixAlignment)};
 }
 
-}  // namespace
+/// The matrices of a problem.
+struct Matrices {
+  Matrix a, b, c, d;
+  std::int64_t operand_bytes = 0;
+  std::int64_t set_bytes = 0;  // guards included
+};
 
-OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
+Matrices matrices_of(const Workload& p) {
   const Hints& align = p.hints;
   const Matrix a =
       p.op_a == Op::n ? matrix(p.m, p.k, align.align_a, p.types.a) : matrix(p.k, p.m, align.align_a, p.types.a);
@@ -47,12 +53,26 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
   const Matrix d = matrix(p.m, p.n, align.align_d, p.types.d);
   const int matrices = p.hints.beta_is_zero ? 3 : 4;
   const std::int64_t operand_bytes = a.bytes + b.bytes + c.bytes + d.bytes;
-  const std::int64_t set_bytes = operand_bytes + matrices * kGuardBytes;
-  if (set_bytes > max_bytes - 2 * kEndGuardBytes) {
-    throw Error(ErrorCode::out_of_memory, "operands of " + to_string(p) + " take " +
-                                              std::to_string((set_bytes + 2 * kEndGuardBytes) >> 10) + " KiB; " +
-                                              std::to_string(max_bytes >> 10) + " KiB of scratch are allowed");
+  return {a, b, c, d, operand_bytes, operand_bytes + matrices * OperandPool::kGuardBytes};
+}
+
+}  // namespace
+
+void OperandPool::check_fits(const Workload& p, std::int64_t max_bytes, std::int64_t free_bytes) {
+  const std::int64_t bytes = matrices_of(p).set_bytes + 2 * kEndGuardBytes;
+  const std::string need = "operands of " + to_string(p) + " take " + std::to_string(bytes >> 10) + " KiB; ";
+  if (bytes > max_bytes) {
+    throw Error(ErrorCode::out_of_memory, need + std::to_string(max_bytes >> 10) + " KiB of scratch are allowed");
   }
+  if (bytes > free_bytes) {
+    throw Error(ErrorCode::out_of_memory,
+                need + std::to_string(free_bytes >> 10) + " KiB of the GPU's memory are free");
+  }
+}
+
+OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
+  check_fits(p, max_bytes, std::numeric_limits<std::int64_t>::max());
+  const auto [a, b, c, d, operand_bytes, set_bytes] = matrices_of(p);
   const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / operand_bytes + 1, 1, kMostSets);
   const std::int64_t count = std::min(wanted, (max_bytes - 2 * kEndGuardBytes) / set_bytes);
   slab_ = DeviceBuffer(driver, static_cast<std::size_t>(count * set_bytes + 2 * kEndGuardBytes));

@@ -29,6 +29,8 @@ inline constexpr const char* kRejections = "rejected";
 inline constexpr const char* kTuneJournals = "tune";
 inline constexpr const char* kCublasChoices = "cublas";
 inline constexpr const char* kExhaustiveTraces = "exhaustive";
+inline constexpr const char* kVettedKernels = "vetted";
+inline constexpr const char* kAttempts = "attempting";
 
 using Report = std::function<void(const std::string&)>;
 

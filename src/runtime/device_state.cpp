@@ -122,4 +122,16 @@ DeviceState::Flight::~Flight() {
   state_.landed_.notify_all();
 }
 
+DeviceState::TuningFlight::TuningFlight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {
+  const std::lock_guard lock(state_.mutex_);
+  has_it_ = std::ranges::find(state_.being_tuned_, key_) == state_.being_tuned_.end();
+  if (has_it_) state_.being_tuned_.push_back(key_);
+}
+
+DeviceState::TuningFlight::~TuningFlight() {
+  if (!has_it_) return;
+  const std::lock_guard lock(state_.mutex_);
+  std::erase(state_.being_tuned_, key_);
+}
+
 }  // namespace hotgemm

@@ -66,6 +66,21 @@ class DeviceState {
     DeviceState& state_;
     ClassKey key_;
   };
+  /// The right to tune a problem class, which one thread at a time has. Nobody waits for it.
+  class TuningFlight {
+   public:
+    TuningFlight(DeviceState& state, const ClassKey& key);
+    ~TuningFlight();
+    TuningFlight(const TuningFlight&) = delete;
+    TuningFlight& operator=(const TuningFlight&) = delete;
+    /// False if another thread has the right.
+    explicit operator bool() const { return has_it_; }
+
+   private:
+    DeviceState& state_;
+    ClassKey key_;
+    bool has_it_;
+  };
 
  private:
   const Driver& driver_;
@@ -79,6 +94,7 @@ class DeviceState {
   std::mutex mutex_;  // guards the members below
   std::condition_variable landed_;
   std::vector<ClassKey> in_flight_;
+  std::vector<ClassKey> being_tuned_;
   std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
   std::shared_ptr<RepackKernel> repack_kernel_;
   std::unique_ptr<CheckKernels> check_kernels_;

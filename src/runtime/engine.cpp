@@ -72,6 +72,8 @@ Engine::Engine(const ContextOptions& options, Records records)
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
       rejections(user_layer_options<RejectionLogOptions>(options)),
       cublas_choices(user_layer_options<LayerOptions>(options)),
+      vetted(user_layer_options<LayerOptions>(options)),
+      attempts(user_layer_options<LayerOptions>(options)),
       builder(cache, bundle),
       workspace(workspace_cap(options)) {}
 

@@ -8,6 +8,7 @@
 #include "records/database.hpp"
 #include "records/rejection_log.hpp"
 #include "records/tune_journal.hpp"
+#include "records/vetted_log.hpp"
 #include "runtime/workspace_budget.hpp"
 
 #include <hotgemm/context.hpp>
@@ -36,6 +37,8 @@ struct Engine {
   Database database;
   RejectionLog rejections;
   CublasChoices cublas_choices;
+  VettedLog vetted;
+  LayerOptions attempts;  ///< where AttemptMark keeps its files
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
   WorkspaceBudget workspace;

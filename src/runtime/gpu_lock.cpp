@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -26,14 +27,14 @@ std::string bus_id_of_current(const Driver& driver) {
   return bus_id(driver, device);
 }
 
-/// The mutex of a GPU, the same for all contexts of this process.
-std::shared_ptr<std::timed_mutex> mutex_of(const std::string& bus_id) {
+/// The turn of a GPU, the same for all contexts of this process.
+std::shared_ptr<TuningTurn> turn_of(const std::string& bus_id) {
   static std::mutex mutex;
-  static auto& of_gpus = *new std::map<std::string, std::weak_ptr<std::timed_mutex>>;  // threads may outlive main
+  static auto& of_gpus = *new std::map<std::string, std::weak_ptr<TuningTurn>>;  // threads may outlive main
   const std::lock_guard guard(mutex);
-  std::weak_ptr<std::timed_mutex>& place = of_gpus[bus_id];
-  std::shared_ptr<std::timed_mutex> found = place.lock();
-  if (!found) place = found = std::make_shared<std::timed_mutex>();
+  std::weak_ptr<TuningTurn>& place = of_gpus[bus_id];
+  std::shared_ptr<TuningTurn> found = place.lock();
+  if (!found) place = found = std::make_shared<TuningTurn>();
   return found;
 }
 
@@ -62,13 +63,14 @@ GpuLock::GpuLock(const Driver& driver, std::chrono::milliseconds wait)
 
 GpuLock::GpuLock(const std::string& bus_id, const std::vector<std::filesystem::path>& directories,
                  std::chrono::milliseconds wait)
-    : mutex_(mutex_of(bus_id)), thread_(*mutex_, std::defer_lock) {
-  // Limit the wait, so that "for ever" does not overflow the clock.
-  const auto deadline = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait);
-  if (!thread_.try_lock_until(deadline)) fail_busy(bus_id, "another thread", wait);
+    // Limit the wait, so that "for ever" does not overflow the clock.
+    : deadline_(TuningTurn::Clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait)),
+      turn_(turn_of(bus_id)),
+      thread_(*turn_, deadline_) {
+  if (!thread_) fail_busy(bus_id, "another thread", wait);
   file_ = open_lock_file("gpu-" + bus_id + ".lock", directories);
   if (!file_) return;
-  switch (lock_until(file_.get(), try_flock, deadline)) {
+  switch (lock_until(file_.get(), try_flock, deadline_)) {
     case LockAttempt::locked: return;
     case LockAttempt::busy: fail_busy(bus_id, "another process", wait);
     case LockAttempt::impossible:

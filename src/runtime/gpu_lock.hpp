@@ -2,11 +2,11 @@
 
 #include "base/file_lock.hpp"
 #include "gpu/driver.hpp"
+#include "runtime/tuning_turn.hpp"
 
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -30,9 +30,10 @@ class GpuLock {
           std::chrono::milliseconds wait);
 
  private:
-  std::shared_ptr<std::timed_mutex> mutex_;  // of the GPU; it lives as long as one of its locks
-  std::unique_lock<std::timed_mutex> thread_;
-  LockedDescriptor file_;  // released before the mutex: the next thread then finds the file free
+  TuningTurn::Clock::time_point deadline_;
+  std::shared_ptr<TuningTurn> turn_;  // of the GPU; it lives as long as one of its locks
+  TuningTurn::Held thread_;
+  LockedDescriptor file_;  // released before the turn: the next thread then finds the file free
 };
 
 /// The directories of this node for the locks of GPUs, the preferred one first. They do not depend on the environment,

@@ -8,6 +8,7 @@
 #include "config/sm_limit.hpp"
 #include "config/sum_order.hpp"
 #include "gpu/code_digest.hpp"
+#include "gpu/stopwatch.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 #include "plan/power_model.hpp"
@@ -83,7 +84,8 @@ std::vector<std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& c
 
 void take(Candidate& candidate, BuildResult& result, Engine& engine) {
   if (!result.cubin) {
-    reject(candidate, Stage::build, "compile error: " + result.failure);
+    const bool is_late = result.failure == kLateBuild;
+    reject(candidate, Stage::build, is_late ? std::string(kNoTimeLeft) : "compile error: " + result.failure);
     return;
   }
   if (!result.from_cache) ++engine.compiled;
@@ -108,7 +110,7 @@ std::string_view kind_of(std::string_view reason) { return reason.substr(0, reas
 
 bool is_worth_remembering(std::string_view reason) {
   const std::string_view kind = kind_of(reason);
-  return kind == "wrong" || kind == "stray write" || kind == "hung" || kind == "faulted";
+  return kind == "wrong" || kind == "stray write" || kind == "hung" || kind == "faulted" || kind == "ended its process";
 }
 
 void reject(Candidate& c, Stage stage, std::string reason) {
@@ -178,13 +180,24 @@ std::vector<Candidate> candidates_if_any(const Workload& problem, const DeviceIn
   }
 }
 
+void put_first(std::vector<Candidate>& rows, const KernelConfig& config, const Workload& problem,
+               const DeviceInfo& device) {
+  auto found = std::ranges::find(rows, config, &Candidate::config);
+  if (found == rows.end()) {
+    if (!rows.empty()) rows.pop_back();
+    rows.push_back(rows_of({config}, problem, device).front());
+    found = rows.end() - 1;
+  }
+  std::rotate(rows.begin(), found, found + 1);
+}
+
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device) {
   const std::vector<KernelConfig> all = candidates(problem, arch_limits(device.arch));
   return rows_of(rank(permitted(all, problem, device), problem, device), problem, device);
 }
 
-void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
-                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled) {
+bool build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
+                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled, const BuildLimit& limit) {
   std::vector<Candidate*> rows;
   std::vector<KernelSource> sources;
   for (Candidate& c : candidates) {
@@ -196,10 +209,16 @@ void build_candidates(std::span<Candidate> candidates, const Workload& problem, 
     rows.push_back(&c);
     sources.push_back(std::move(source));
   }
+  if (rows.empty()) return true;
+  sources.insert(sources.begin() + 1, limit.also.begin(), limit.also.end());
   const auto goes_on = [&](std::size_t, const BuildResult&) { return !is_cancelled || !is_cancelled(); };
-  std::vector<BuildResult> results =
-      engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(), goes_on, Reuse::loaded_toolchain);
+  std::vector<BuildResult> results = engine.builder.build_all(sources, jobs > 0 ? jobs : default_compile_jobs(),
+                                                              goes_on, {Reuse::loaded_toolchain, limit.deadline});
+  const auto also = std::span(results).subspan(1, limit.also.size());
+  const bool has_also = std::ranges::none_of(also, [](const BuildResult& r) { return r.failure == kLateBuild; });
+  results.erase(results.begin() + 1, results.begin() + 1 + std::ssize(limit.also));
   for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
+  return has_also;
 }
 
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine) {

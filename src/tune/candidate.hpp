@@ -5,6 +5,7 @@
 #include "records/tuning_record.hpp"
 #include "runtime/engine.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -42,9 +43,11 @@ std::string_view kind_of(std::string_view reason);
 /// Compiling: "compile error", "spills". Loading and running: "failed" is a driver error of this candidate alone,
 /// "faulted" an error that destroyed the CUDA context of the process, "hung" no answer in time. Results: "wrong", and
 /// "stray write" for a write outside of D. Timing: "slow" after one launch, and "not timed" for lack of budget.
-/// "remembered" means that an earlier run found a danger.
+/// "remembered" means that an earlier run found a danger, and "ended its process" that a process ended while it ran the
+/// kernel. "not vetted" means that this kernel may not run in the process of a user.
 inline constexpr std::string_view kReasonKinds[] = {
-    "compile error", "spills", "failed", "faulted", "hung", "wrong", "stray write", "slow", "not timed", "remembered"};
+    "compile error", "spills",    "failed",     "faulted",           "hung",      "wrong", "stray write",
+    "slow",          "not timed", "remembered", "ended its process", "not vetted"};
 /// True if a candidate that ended for `reason` must not be tried again for a while: its result was wrong, or it is a
 /// danger to other work.
 bool is_worth_remembering(std::string_view reason);
@@ -72,13 +75,27 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
 /// The same, but nothing where pick_candidates throws not_supported.
 std::vector<Candidate> candidates_if_any(const Workload& problem, const DeviceInfo& device, int count);
 
+/// Moves the candidate that runs `config` to the front. If there is none, it is added, in place of the slowest
+/// predicted one.
+void put_first(std::vector<Candidate>& candidates, const KernelConfig& config, const Workload& problem,
+               const DeviceInfo& device);
+
 /// Every config that is legal for `problem` on `device` and obeys its rules, from the fastest predicted to the slowest.
 std::vector<Candidate> all_candidates(const Workload& problem, const DeviceInfo& device);
 
-/// Compiles the candidates that are still alive for the GPU of `where`. Rejects those that fail to compile or spill.
-/// Also rejects remembered ones, without compiling them. `is_cancelled` is called after each kernel.
-void build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
-                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled = {});
+/// The time that a build has, and the kernels that it makes beside the candidates.
+struct BuildLimit {
+  /// For all but the first candidate, which is compiled however long that takes (KernelBuilder::build_all).
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::vector<KernelSource> also;  ///< kernels that measuring needs; built next after the first candidate
+};
+
+/// Compiles the candidates that are still alive for the GPU of `where`. Rejects those that fail to compile or spill,
+/// and those for which no time was left. Also rejects remembered ones, without compiling them. `is_cancelled` is called
+/// after each kernel. Returns false if there was no time for a kernel of `limit.also`.
+bool build_candidates(std::span<Candidate> candidates, const Workload& problem, const Environment& where,
+                      Engine& engine, int jobs, const std::function<bool()>& is_cancelled = {},
+                      const BuildLimit& limit = {});
 
 /// Rejects the candidates whose kernels are in the engine's rejections for `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);

@@ -25,10 +25,21 @@ struct DeviceMeasurer::Session {
       : device(state),
         problem(p),
         options(o),
-        lock(state.driver()),
+        lock(locked_gpu(state.driver(), o.deadline)),
         relaxed(state.driver()),
         pool(state.driver(), p, state.info().l2_bytes, o.scratch_bytes),
         stream(state.driver()) {}
+
+  static GpuLock locked_gpu(const Driver& driver, std::chrono::steady_clock::time_point deadline) {
+    using std::chrono::steady_clock;
+    if (deadline == steady_clock::time_point::max()) return GpuLock(driver);
+    try {
+      return GpuLock(driver, std::chrono::duration_cast<std::chrono::milliseconds>(deadline - steady_clock::now()));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::io_error) throw;
+      throw Error(ErrorCode::interrupted, std::string("no time was left: ") + error.what());
+    }
+  }
 
   const Driver& driver() const { return device.driver(); }
   float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }

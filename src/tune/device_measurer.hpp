@@ -16,9 +16,9 @@ namespace hotgemm {
 /// Measures in this process, in the current CUDA context. A trial that destroys the context causes
 /// Error{context_lost}. If a trial hangs, the measurer waits for ever.
 ///
-/// Between `begin` and `end` it holds the lock of its GPU; `begin` throws Error{io_error} if another measurer of this
-/// user keeps it for longer than GpuLock::kDefaultWait. Stream captures of the program stay valid in this
-/// time.
+/// Between `begin` and `end` it holds the lock of its GPU. If another measurer of this user keeps it, `begin` throws
+/// Error{interrupted} at the deadline, without one Error{io_error} after GpuLock::kDefaultWait. Stream captures of the
+/// program stay valid in this time.
 class DeviceMeasurer final : public Measurer {
  public:
   static constexpr std::size_t kNoTrial = static_cast<std::size_t>(-1);

@@ -9,6 +9,7 @@
 #include <hotgemm/types.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -51,6 +52,8 @@ struct MeasureOptions {
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
   std::uint64_t seed = 1;                                ///< for the data
   bool with_baseline = false;                            ///< prepare cuBLAS's fastest algorithm too, if there is one
+  /// For waiting until no other thread measures on the GPU: from then on, begin throws Error{interrupted}.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 /// The conditions of a comparison with cuBLAS. They are those under which the kernel was picked.

@@ -1,6 +1,7 @@
 #include "tune/search.hpp"
 
 #include "base/statistics.hpp"
+#include "gpu/code_digest.hpp"
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
 #include "tune/bench.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -41,8 +43,8 @@ class Search : SearchRaces {
       if (!c.reason.empty()) tell_rejected(c);
     }
     merge_twins(rows(), problem_);
-    if (!alive().empty()) {
-      measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline});
+    if (!alive().empty() && !is_late(options_.deadline)) {
+      measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline, options_.deadline});
       check();
       measure();
       outcome_.baseline = measurer_.baseline();
@@ -50,6 +52,7 @@ class Search : SearchRaces {
       measurer_.end();
     }
     if (!winner_) fail_without_winner();
+    vet();
     outcome_.baseline_us = median(winner_->baseline_us);
     outcome_.ratio = median(paired_ratios(winner_->baseline_us, winner_->us));
     sort_rows(winner_->entry);
@@ -59,13 +62,32 @@ class Search : SearchRaces {
 
  private:
   void check() {
+    const bool has_deadline = options_.deadline != Clock::time_point::max();
     const std::vector<RowLaunch> entries = alive();
-    const std::vector<Verdict> verdicts = measurer_.check(trials_of(entries), static_cast<unsigned>(options_.seed));
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (!verdicts[i].is_sound()) end_row(row(entries[i]), verdicts[i].stage, verdicts[i].reason);
+    if (has_deadline) {
+      const Clock::time_point now = Clock::now(), until = now + (options_.deadline - now) / 2;  // the rest is for races
+      for (const RowLaunch& entry : entries) {
+        if (is_late(until)) {
+          end_row(row(entry), Stage::check, std::string(kNoTimeLeft));
+        } else {
+          check(std::span(&entry, 1));
+        }
+      }
+    } else {
+      check(entries);
     }
     outcome_.measured = static_cast<int>(alive().size());
   }
+
+  void check(std::span<const RowLaunch> entries) {
+    const std::vector<Trial> trials = trials_of({entries.begin(), entries.end()});
+    const std::vector<Verdict> verdicts = measurer_.check(trials, static_cast<unsigned>(options_.seed));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!verdicts[i].is_sound()) end_row(row(entries[i]), verdicts[i].stage, verdicts[i].reason);
+    }
+  }
+
+  static bool is_late(Clock::time_point deadline) { return Clock::now() >= deadline; }
 
   void measure() {
     std::vector<RowLaunch> entries = alive();
@@ -123,8 +145,9 @@ class Search : SearchRaces {
   }
 
   Clock::time_point after(double share) const {
-    return start_ +
-           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.budget_s * share));
+    const std::chrono::duration<double> left = options_.deadline - start_;
+    const double seconds = std::min(options_.budget_s, left.count());
+    return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds * share));
   }
 
   /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first. A race of less than
@@ -318,8 +341,28 @@ class Search : SearchRaces {
     }
   }
 
+  /// Tells later runs which kernels have passed, twins included: they may be measured in the process of a user.
+  void vet() {
+    const Environment where = environment();
+    std::set<std::string> passed;
+    for (const Candidate& c : rows()) {
+      if (c.is_alive() && c.timing.samples > 0) passed.insert(to_string(c.config));
+    }
+    for (const Candidate& c : rows()) {
+      const bool is_vetted = passed.contains(c.same_as.empty() ? to_string(c.config) : c.same_as);
+      if (is_vetted && c.cubin) engine_.vetted.add({kernel_digest(*c.cubin), where.gpu, where.driver});
+    }
+  }
+
+  /// True if the deadline left out candidates.
+  bool lacks_time() const {
+    return options_.deadline != Clock::time_point::max() &&
+           std::ranges::any_of(outcome_.candidates, [](const Candidate& c) { return c.reason == kNoTimeLeft; });
+  }
+
   void record() {
     const Candidate& winner = rows().front();
+    if (lacks_time()) outcome_.is_partial = is_provisional_ = true;
     if (winner_->joules > 0) outcome_.of_fastest = fastest_us_ / median(winner_->us);
     Environment where = environment();
     if (!winner.cubin->toolchain.empty()) where.toolchain = winner.cubin->toolchain;

@@ -5,6 +5,7 @@
 
 #include <hotgemm/context.hpp>
 
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -42,7 +43,10 @@ struct SearchObserver {
 
 struct SearchOptions {
   double budget_s = 2.0;  ///< for measuring; at its end the best so far is kept
-  int rounds = 7;         ///< for the final comparison
+  /// For checking and measuring together, if it comes before the end of the budget. Candidates that are not checked or
+  /// timed by then are left out, and the record is provisional.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  int rounds = 7;  ///< for the final comparison
   std::uint64_t seed = 1;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
   bool with_baseline = false;

@@ -5,15 +5,37 @@
 
 #include <hotgemm/context.hpp>
 
+#include <chrono>
+#include <functional>
+#include <memory>
+
 namespace hotgemm {
 
 /// The options of a search, taken from the options of a call.
 SearchOptions search_options(const TuneOptions& options);
 
-/// Tunes one problem in this process. The steps are: candidates, rank, build, load, check, measure, pick, record.
+/// The candidates of a tuning within a call: first the one that Policy::estimate picks, then the fastest predicted
+/// ones. Throws the errors of pick_candidates.
+std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& problem, int count);
+
+/// Makes a measurer in another process for the current GPU, which must end its work by `deadline`; nullptr if this
+/// process is to measure. It is called on a thread of its own, with the CUDA context current.
+using MakeMeasurer = std::function<std::unique_ptr<Measurer>(std::chrono::steady_clock::time_point deadline)>;
+
+/// Tunes one problem within a call. The steps are: candidates, rank, build, load, check, measure, pick, record.
 ///
-/// Uses its own stream and scratch memory. Throws the errors of pick_candidates and search, and Error{context_lost} if
-/// a candidate destroys the CUDA context.
-TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options);
+/// All of them share one deadline, options.budget_s after the call. Three fifths of the time are for compiling. The
+/// candidates that are compiled by then are checked, in half of the time that is left, and raced. The function may end
+/// later by the longest of these: the compilation of the first candidate, a launch that has begun, a driver call.
+///
+/// Measures in a process of `make_measurer`. Without one it measures in this process, by a GuardedMeasurer on a stream
+/// and in scratch memory of its own: only the first candidate and those that are vetted, if these are enough; else all.
+///
+/// Throws Error{out_of_memory}, before it compiles anything, if the operands exceed the scratch memory or the GPU's
+/// free memory; the errors of pick_candidates and search; Error{interrupted} if other threads measured on the GPU until
+/// the deadline; and Error{context_lost} if a candidate destroys the CUDA context, which only one that is not vetted
+/// should.
+TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
+                         const MakeMeasurer& make_measurer = {});
 
 }  // namespace hotgemm

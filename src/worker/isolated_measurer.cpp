@@ -273,7 +273,9 @@ class IsolatedMeasurer::Race {
       const std::vector<Trial> asked = picked(trials_, live_);
       impl_.make_ready(asked);
       // Extend the deadline by the time that dead workers took.
-      if (race.deadline != Clock::time_point::max()) race.deadline = options_.deadline + (Clock::now() - start);
+      if (race.deadline != Clock::time_point::max()) {
+        race.deadline = std::min(options_.deadline + (Clock::now() - start), impl_.options.deadline);
+      }
       RaceResult result;
       const auto end = impl_.race_once(asked, race, with_baseline_, result);
       if (!end) {

@@ -2,6 +2,7 @@
 
 #include "tune/measurer.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@ struct WorkerOptions {
   std::string cache_directory;    ///< as in ContextOptions
   double hang_timeout_s = 2.0;    ///< limit for a step: this time plus twenty times the expected time
   bool allow_mps = false;         ///< measure even if other processes use the GPU through MPS
+  /// At this time the worker is killed, whatever it does, and the question it was asked throws Error{driver_error}.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 /// Measures in a worker process. If a kernel faults, hangs or corrupts memory, only its own row is lost: the worker is
@@ -29,8 +32,8 @@ struct WorkerOptions {
 class IsolatedMeasurer final : public Measurer {
  public:
   /// Starts the worker and waits until it reports its GPU. Throws Error{no_driver, no_device, io_error},
-  /// Error{not_supported} if other processes share the GPU through MPS, and Error{context_lost} if the worker cannot
-  /// start.
+  /// Error{not_supported} if other processes share the GPU through MPS, or if the program is another version of
+  /// hotgemm, and Error{context_lost} if the worker cannot start.
   explicit IsolatedMeasurer(WorkerOptions options);
   ~IsolatedMeasurer() override;
 

@@ -1,5 +1,7 @@
 #include "worker/measure_record.hpp"
 
+#include <hotgemm/version.hpp>
+
 #include <algorithm>
 #include <optional>
 
@@ -181,6 +183,7 @@ Reply encode_facts(const GpuFacts& facts) {
   FieldWriter fields;
   const DeviceInfo& info = facts.info;
   const Environment& environment = facts.environment;
+  fields.add_text(version());  // first, so that every version can read it
   fields.add_text(info.arch).add_text(info.name).add_number(info.sm_count).add_number(info.l2_bytes);
   fields.add_number(info.memory_bytes).add_number(info.clock_mhz).add_number(info.dram_gbps);
   fields.add_text(environment.gpu).add_text(environment.arch).add_number(environment.sm_count);
@@ -191,6 +194,10 @@ Reply encode_facts(const GpuFacts& facts) {
 
 GpuFacts decode_facts(const Reply& reply) {
   FieldReader fields(std::as_bytes(std::span(reply.text())));
+  if (const std::string_view other = fields.text(); other != version()) {
+    throw Error(ErrorCode::not_supported,
+                "the worker is hotgemm " + std::string(other) + ", and this is " + std::string(version()));
+  }
   GpuFacts facts;
   DeviceInfo& info = facts.info;
   Environment& environment = facts.environment;

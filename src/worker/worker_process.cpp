@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace hotgemm {
@@ -26,7 +27,7 @@ Clock::time_point after(double seconds) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(const WorkerOptions& options)
-    : device_(options.device), child_(options.program, arguments_of(options)) {}
+    : device_(options.device), deadline_(options.deadline), child_(options.program, arguments_of(options)) {}
 
 void WorkerProcess::send(const Request& request) {
   if (sent_ != Io::done) return;
@@ -44,7 +45,12 @@ std::optional<WorkerEnd> WorkerProcess::ask(const Request& request, const Patien
   for (;;) {
     const double silence_s = running == Reply::kNoTrial ? patience.several_s : patience.trial_s;
     Reply reply;
-    const Io io = child_.read_all(std::as_writable_bytes(std::span(&reply, 1)), after(silence_s));
+    const Clock::time_point patience_ends = after(silence_s);
+    const Io io = child_.read_all(std::as_writable_bytes(std::span(&reply, 1)), std::min(patience_ends, deadline_));
+    if (io == Io::timed_out && deadline_ < patience_ends) {
+      reap();
+      throw Error(ErrorCode::driver_error, "no time was left for the worker process");
+    }
     if (io != Io::done) return end_after(io, silence_s, running);
     if (!reply.is_intact()) {
       reap();

@@ -43,11 +43,12 @@ TEST_F(ContextTest, TheSecondCallIsTwoDriverCalls) {
   expect_right(context(), c, stream());
   expect_right(c, stream(), [&](const Operands& operands) {
     const auto count = [](const char* name) { return standin().calls(name); };
-    const std::size_t all = count("*"), ids = count("cuCtxGetId"), launches = count("cuLaunchKernel");
+    const auto launches = [&] { return count("cuLaunchKernel") + count("cuLaunchKernelEx"); };
+    const std::size_t all = count("*"), ids = count("cuCtxGetId"), before = launches();
     context().gemm(stream(), c.problem, operands);
     EXPECT_EQ(count("*") - all, 2u);
     EXPECT_EQ(count("cuCtxGetId") - ids, 1u);
-    EXPECT_EQ(count("cuLaunchKernel") - launches, 1u);
+    EXPECT_EQ(launches() - before, 1u);
   });
 }
 
@@ -80,7 +81,7 @@ TEST_F(ContextTest, APlanMayBeTunedOnRequestWhereGemmEstimates) {
   EXPECT_EQ(context().stats().plans, 1u);
   EXPECT_EQ(context().plan(c.described(), Policy::tune).origin(), Origin::tuned);
   expect_right(context(), c, stream());
-  EXPECT_EQ(context().stats().plans, 2u);
+  EXPECT_EQ(context().stats().plans, 1u) << "the same class, planned better";
 }
 
 // The default context is made once per process, so no other test may use it.
@@ -164,7 +165,7 @@ TEST_F(ContextTest, WithoutMemoryTheModelDecides) {
     context().gemm(stream(), c.problem, operands);
   });
   EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::AllOf(testing::HasSubstr("8 16 8"),
-                                                                    testing::HasSubstr("CUDA_ERROR_OUT_OF_MEMORY"))));
+                                                                    testing::HasSubstr("memory are free"))));
   EXPECT_EQ(context().stats().tuned, 0u);
   EXPECT_EQ(context().stats().estimated, 1u);
   EXPECT_THAT(records(), testing::IsEmpty());

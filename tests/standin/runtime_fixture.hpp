@@ -108,6 +108,7 @@ inline void set_test_environment() {
     ::unsetenv(name);
   }
   ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);
+  ::setenv("HOTGEMM_WORKER", "none", 1);
 }
 
 /// Tuning options that take little time on the stand-in but have a large budget.

@@ -16,10 +16,9 @@ class TuneTest : public RuntimeTest {
   Workload problem() const { return small_case().described(); }
   /// The candidates that are measured, in the order in which they are checked.
   std::vector<std::string> candidates() {
-    const DeviceState& device = impl_of(context()).current();
+    DeviceState& device = impl_of(context()).current();
     Engine& engine = impl_of(context()).engine();
-    std::vector<Candidate> rows =
-        pick_candidates(problem(), device.info(), kCandidates, &engine.database, device.query());
+    std::vector<Candidate> rows = tuning_candidates(device, problem(), kCandidates);
     build_candidates(rows, problem(), device.environment(), engine, 1);
     merge_twins(rows, problem());
     std::vector<std::string> names;
@@ -32,9 +31,10 @@ class TuneTest : public RuntimeTest {
   TuneResult tune(const TuneOptions& options = quick_tuning(kCandidates), bool retune = false) {
     return context().tune(std::vector{problem()}, options, retune).at(0);
   }
-  void forget_rejections() {
+  /// Forgets everything but kernels: candidates depend on records, and in this process on what is vetted.
+  void forget_records() {
     forget_context();
-    std::filesystem::remove_all(cache_.path() / "v1" / "rejected");
+    for (const char* kind : {"db", "rejected", "vetted"}) std::filesystem::remove_all(cache_.path() / "v1" / kind);
   }
   /// Returns the only rejection and checks that it is of `config`.
   Rejection rejection(const TuneResult& result, const std::string& config) {
@@ -52,7 +52,8 @@ TEST_F(TuneTest, TheFastestWins) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       standin().set_speed(symbol_part(names[i]), i == fastest ? 900 : 1100 + 10 * static_cast<double>(i));
     }
-    const TuneResult result = tune(quick_tuning(kCandidates), true);
+    forget_records();
+    const TuneResult result = tune();
     EXPECT_EQ(result.config, names[fastest]);
     EXPECT_NEAR(result.median_us, 900, 1e-3);
     EXPECT_GE(result.measured, std::ssize(names));
@@ -98,7 +99,7 @@ TEST_F(TuneTest, WrongIsNeverFast) {
   for (const Corruption corruption : {Corruption::nothing, Corruption::wrong, Corruption::nan}) {
     standin().reset();
     make_all_slow();
-    forget_rejections();
+    forget_records();
     const std::vector<std::string> names = candidates();
     const std::string wrong = names[2];
     standin().set_speed(symbol_part(wrong), 300);
@@ -127,7 +128,7 @@ TEST_F(TuneTest, ACandidateThatFailsIsARow) {
   };
   for (const auto& planted : kPlanted) {
     SCOPED_TRACE(planted.function);
-    forget_context();
+    forget_records();
     standin().reset();
     make_all_slow();
     const std::string expected = candidates()[planted.candidate];
@@ -206,7 +207,8 @@ TEST_F(TuneTest, IsDoneByItsBudget) {
 
 TEST_F(TuneTest, IsTheSameTwice) {
   const TuneResult first = tune();
-  const TuneResult second = tune(quick_tuning(kCandidates), true);
+  forget_records();
+  const TuneResult second = tune();
   EXPECT_EQ(first.config, second.config);
   EXPECT_EQ(first.launch, second.launch);
 }

@@ -31,6 +31,8 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_TUNE", "missing",
              "never: the default policy does not measure; missing: it measures problems without a record"},
     Variable{"HOTGEMM_OBJECTIVE", "speed", "speed or energy: which records are used where there are both"},
+    Variable{"HOTGEMM_WORKER", "the installed command",
+             "the hotgemm command whose processes measure kernels for programs that tune; none: the program measures"},
     Variable{"HOTGEMM_WORKSPACE_BYTES", "1G", "the most device memory that is kept for kernels' workspace"},
     Variable{"HOTGEMM_LOG", "warn", "debug, info, warn, error or off"},
     Variable{"HOTGEMM_TEMPLATE_DIR", "built in", "the directory of the kernel templates"},

@@ -1,0 +1,146 @@
+#include "tuning_place.hpp"
+
+#include "base/log.hpp"
+#include "worker/isolated_measurer.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+#include <vector>
+
+#ifndef HOTGEMM_INSTALLED_BIN_DIR
+#define HOTGEMM_INSTALLED_BIN_DIR ""
+#endif
+
+namespace hotgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSecondContextBytes = std::int64_t{768} << 20;  // of another process, with our kernels in it
+
+fs::path own_program() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+/// The file of the code that calls this: the shared library, or the program.
+fs::path own_library() {
+  Dl_info info{};
+  const auto* here = reinterpret_cast<const void*>(&own_program);
+  std::error_code error;
+  if (::dladdr(here, &info) == 0 || info.dli_fname == nullptr) return {};
+  return fs::canonical(info.dli_fname, error);
+}
+
+/// The reason why `program` cannot be the worker; empty if it can.
+std::string unfitness(const fs::path& program) {
+  std::error_code error;
+  const fs::path file = fs::canonical(program, error);
+  struct stat status {};
+  if (error || ::stat(file.c_str(), &status) != 0) return "there is no " + program.string();
+  if (!S_ISREG(status.st_mode) || ::access(file.c_str(), X_OK) != 0) return program.string() + " is no program";
+  if (file == own_program()) return program.string() + " is the program of this process";
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) return program.string() + " belongs to another user";
+  if ((status.st_mode & S_IWOTH) != 0) return "everybody may write to " + program.string();
+  return {};
+}
+
+/// The places of a command that was installed with the library.
+std::vector<fs::path> installed_commands() {
+  std::vector<fs::path> commands;
+  if (const fs::path library = own_library(); !library.empty() && library != own_program()) {
+    commands = {library.parent_path() / "hotgemm", library.parent_path().parent_path() / "bin" / "hotgemm"};
+  }
+  if (*HOTGEMM_INSTALLED_BIN_DIR != '\0') commands.emplace_back(HOTGEMM_INSTALLED_BIN_DIR "/hotgemm");
+  return commands;
+}
+
+bool is_exclusive(const Driver& driver, CUdevice device) {
+  int mode = 0;
+  if (driver.cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, device) != CUDA_SUCCESS) return false;
+  return mode != CU_COMPUTEMODE_DEFAULT;
+}
+
+}  // namespace
+
+TuningPlace::TuningPlace(const ContextOptions& options) : cache_directory_(options.cache_directory) {
+  const char* variable = ::secure_getenv("HOTGEMM_WORKER");
+  const std::string asked = !options.worker.empty() ? options.worker : variable != nullptr ? variable : "";
+  if (asked == "none") {
+    why_none_ = "no worker process is wanted";
+  } else if (!asked.empty()) {
+    program_ = asked;
+    why_none_ = unfitness(program_);
+    if (why_none_.empty()) return;
+    program_.clear();
+    log(LogLevel::warn, "kernels are measured in this process, not in a worker: " + why_none_);
+  } else {
+    for (const fs::path& command : installed_commands()) {
+      if (!unfitness(command).empty()) continue;
+      program_ = command;
+      return;
+    }
+    why_none_ = "no hotgemm command is installed with the library";
+  }
+}
+
+MakeMeasurer TuningPlace::measurer(const DeviceState& device, const TuneOptions& options) {
+  if (program_.empty()) {
+    tell("in this process: " + why_none_);
+    return {};
+  }
+  CUdevice gpu = 0;
+  device.driver().check(device.driver().cuCtxGetDevice(&gpu), "read the current context's GPU");
+  return [this, &device, &options, gpu](std::chrono::steady_clock::time_point deadline) {
+    return start(device, options, gpu, deadline);
+  };
+}
+
+std::unique_ptr<Measurer> TuningPlace::start(const DeviceState& device, const TuneOptions& options, int ordinal,
+                                             std::chrono::steady_clock::time_point deadline) {
+  const Driver& driver = device.driver();
+  if (is_exclusive(driver, ordinal)) {
+    tell("in this process: the GPU's compute mode allows no second one");
+    return nullptr;
+  }
+  std::size_t free = 0;
+  std::size_t total = 0;
+  driver.check(driver.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
+  if (static_cast<std::int64_t>(free) < options.scratch_bytes + kSecondContextBytes) {
+    tell("in this process: the GPU has too little free memory for a second one");
+    return nullptr;
+  }
+  try {
+    auto worker =
+        std::make_unique<IsolatedMeasurer>(WorkerOptions{.program = program_,
+                                                         .device = ordinal,
+                                                         .cache_directory = cache_directory_,
+                                                         .hang_timeout_s = std::min(2.0, options.budget_s / 4),
+                                                         .deadline = deadline});
+    tell("in processes of " + program_.string());
+    return worker;
+  } catch (const Error& error) {
+    tell("in this process: no worker process could be started: " + std::string(error.what()));
+    return nullptr;
+  }
+}
+
+void TuningPlace::tell(const std::string& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (told_ == place) return;
+    told_ = place;
+  }
+  const bool is_here = place.starts_with("in this process");
+  log(LogLevel::info, "kernels are measured " + place +
+                          (is_here ? "; only kernels that are known to be harmless, if there are enough of them" : ""));
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,234 @@
+// What tuning may do to the process that it runs in.
+
+#include "standin/fake_trials.hpp"
+#include "standin/runtime_fixture.hpp"
+
+#include "gpu/code_digest.hpp"
+#include "tune/tune.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace hotgemm::standin {
+namespace {
+
+using namespace std::chrono_literals;
+
+class GuestTest : public RuntimeTest {
+ protected:
+  static constexpr int kCandidates = 8;
+
+  void TearDown() override {
+    ::unsetenv("HOTGEMM_STANDIN_SCRIPT");
+    RuntimeTest::TearDown();
+  }
+
+  Workload problem() const { return small_case().described(); }
+  /// The configs that are measured, in the order of their check; their kernels are in the cache afterwards.
+  std::vector<KernelConfig> measured_configs() {
+    DeviceState& device = impl_of(context()).current();
+    Engine& engine = impl_of(context()).engine();
+    std::vector<Candidate> rows = tuning_candidates(device, problem(), kCandidates);
+    build_candidates(rows, problem(), device.environment(), engine, 0);
+    device.check_kernels();
+    merge_twins(rows, problem());
+    std::vector<KernelConfig> configs;
+    for (const Candidate& c : rows) {
+      if (c.is_alive()) configs.push_back(c.config);
+    }
+    forget_context();
+    return configs;
+  }
+  /// Makes `config` the fastest kernel, which ends by `fate`, in processes that start from now on.
+  static void plant(const KernelConfig& config, const std::string& fate) {
+    const std::string symbol = symbol_part(config);
+    ::setenv("HOTGEMM_STANDIN_SCRIPT", ("hotgemm_=speed:1000;" + symbol + "=speed:300;" + symbol + "=" + fate).c_str(),
+             1);
+  }
+  ContextOptions with_worker() const {
+    ContextOptions how = options(Policy::tune, kCandidates);
+    how.tuning.budget_s = 8;  // a kernel hangs if it says nothing for a quarter of this
+    how.worker = HOTGEMM_COMMAND;
+    return how;
+  }
+  /// The reason for which a new process rejects `config`; "" if it does not.
+  std::string remembered(const KernelConfig& config) {
+    const Engine engine(options(Policy::estimate));
+    for (const RejectionRecord& record : engine.rejections.all()) {
+      if (record.config == to_string(config)) return record.reason;
+    }
+    return "";
+  }
+
+  /// guest_program with its output.
+  class Guest {
+   public:
+    Guest(const std::filesystem::path& cache, const std::string& problem) {
+      int ends[2];
+      if (::pipe(ends) != 0) throw std::runtime_error("pipe");
+      pid_ = ::fork();
+      if (pid_ == 0) {
+        ::dup2(ends[1], STDOUT_FILENO);
+        const std::string program = std::string(HOTGEMM_TEST_BIN_DIR) + "/guest_program";
+        ::execl(program.c_str(), program.c_str(), cache.c_str(), problem.c_str(), std::to_string(kCandidates).c_str(),
+                nullptr);
+        ::_exit(127);
+      }
+      ::close(ends[1]);
+      output_ = ::fdopen(ends[0], "r");
+    }
+    ~Guest() { ::fclose(output_); }
+    Guest(const Guest&) = delete;
+    Guest& operator=(const Guest&) = delete;
+
+    void kill() const { ::kill(pid_, SIGKILL); }
+    int wait() {
+      int status = 0;
+      ::waitpid(pid_, &status, 0);
+      return status;
+    }
+    std::string origin_and_config() {
+      char line[512] = {};
+      return std::fgets(line, sizeof line, output_) != nullptr ? line : "";
+    }
+
+   private:
+    pid_t pid_ = -1;
+    std::FILE* output_ = nullptr;
+  };
+
+  /// The guest must live, tune, and pick another kernel than `bad`.
+  void expect_good_guest(const KernelConfig& bad) {
+    Guest guest(cache_.path(), to_string(problem()));
+    const std::string line = guest.origin_and_config();
+    EXPECT_THAT(line, testing::StartsWith("tuned "));
+    EXPECT_THAT(line, testing::Not(testing::HasSubstr(to_string(bad))));
+    EXPECT_EQ(guest.wait(), 0);
+  }
+  /// The texts of all marks on disk.
+  std::string marks() const {
+    std::ostringstream text;
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(cache_.path() / "v1" / kAttempts, none)) {
+      text << std::ifstream(file.path()).rdbuf();
+    }
+    return text.str();
+  }
+};
+
+// ---- with a worker ----
+
+TEST_F(GuestTest, AWorkerDiesInPlaceOfTheHost) {
+  for (const std::string fate : {"fault", "crash", "hang", "wrong", "fault@4"}) {
+    SCOPED_TRACE(fate);
+    for (const char* kind : {"db", "rejected", "vetted"}) std::filesystem::remove_all(cache_.path() / "v1" / kind);
+    standin().reset();
+    make_all_slow();
+    const KernelConfig bad = measured_configs().at(1);
+    plant(bad, fate);
+    context_.emplace(with_worker());
+    const Plan plan = context().plan(problem());
+    EXPECT_EQ(plan.origin(), Origin::tuned);
+    EXPECT_NE(plan.config(), to_string(bad));
+    EXPECT_EQ(standin().launches(symbol_part(bad)), 0u) << "it ran in this process";
+    EXPECT_EQ(standin().launches(), 0u) << "something was measured in this process";
+    expect_right(context(), small_case(), stream());
+    const char* reason = fate == "hang" ? "hung: " : fate == "wrong" ? "wrong: " : "faulted: ";
+    EXPECT_THAT(remembered(bad), testing::StartsWith(reason));
+    forget_context();
+    ::unsetenv("HOTGEMM_STANDIN_SCRIPT");
+    // The next process has no worker: it measures what this one has vetted.
+    const TuneResult result = context().tune(std::vector{problem()}, quick_tuning(kCandidates), true).at(0);
+    EXPECT_EQ(result.failure, "");
+    EXPECT_GE(result.measured, 4);
+    EXPECT_NE(result.config, to_string(bad));
+    EXPECT_EQ(standin().launches(symbol_part(bad)), 0u);
+    forget_context();
+  }
+}
+
+TEST_F(GuestTest, WithoutARoomForAWorkerThisProcessMeasures) {
+  measured_configs();
+  plant(measured_configs().at(0), "crash");  // a worker would show it
+  standin().set_memory_limit(std::size_t{600} << 20);
+  context_.emplace(with_worker());
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
+  EXPECT_GT(standin().launches(), 0u);
+}
+
+TEST_F(GuestTest, AWorkerThatCannotRunIsReported) {
+  ContextOptions how = with_worker();
+  how.worker = "/no/such/hotgemm";
+  context_.emplace(how);
+  EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::HasSubstr("there is no /no/such/hotgemm")));
+  how.worker = "/proc/self/exe";
+  context_.emplace(how);
+  EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::HasSubstr("is the program of this process")));
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
+}
+
+// ---- without a worker ----
+
+TEST_F(GuestTest, AProcessThatAKernelEndedIsTheLast) {
+  for (const std::string fate : {"crash", "crash@12", "fault"}) {
+    SCOPED_TRACE(fate);
+    for (const char* kind : {"db", "rejected", "vetted"}) std::filesystem::remove_all(cache_.path() / "v1" / kind);
+    const KernelConfig bad = measured_configs().at(1);
+    plant(bad, fate);
+    Guest first(cache_.path(), to_string(problem()));
+    EXPECT_EQ(first.origin_and_config(), "");
+    EXPECT_NE(first.wait(), 0);
+    expect_good_guest(bad);
+    EXPECT_EQ(marks(), "");
+  }
+}
+
+TEST_F(GuestTest, AProcessThatAKernelStoppedIsTheLast) {
+  const KernelConfig bad = measured_configs().at(1);
+  plant(bad, "hang");
+  Guest first(cache_.path(), to_string(problem()));
+  const auto give_up = std::chrono::steady_clock::now() + 60s;
+  while (marks().find(to_string(bad)) == std::string::npos && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_THAT(marks(), testing::HasSubstr("ended its process: "));
+  first.kill();
+  first.wait();
+  expect_good_guest(bad);
+  EXPECT_THAT(remembered(bad), testing::StartsWith("ended its process: "));
+}
+
+TEST_F(GuestTest, OnlyVettedKernelsRunIfThereAreEnough) {
+  const std::vector<KernelConfig> configs = measured_configs();
+  ASSERT_GE(configs.size(), 6u);
+  Engine& engine = impl_of(context()).engine();
+  const Environment where = impl_of(context()).current().environment();
+  std::vector<Candidate> rows;
+  for (std::size_t i = 1; i < 5; ++i) rows.push_back({.config = configs[i]});
+  build_candidates(rows, problem(), where, engine, 0);
+  for (const Candidate& c : rows) engine.vetted.add({kernel_digest(*c.cubin), where.gpu, where.driver});
+  const TuneResult result = context().tune(std::vector{problem()}, quick_tuning(kCandidates)).at(0);
+  EXPECT_EQ(result.measured, 5) << "the estimate's kernel and the vetted ones";
+  EXPECT_THAT(result.rejections, testing::Not(testing::IsEmpty()));
+  for (const Rejection& r : result.rejections) EXPECT_THAT(r.reason, testing::StartsWith("not vetted: "));
+  EXPECT_EQ(standin().launches(symbol_part(configs[5])), 0u);
+}
+
+TEST_F(GuestTest, WhatCannotBeMarkedDoesNotRun) {
+  measured_configs();
+  ::setenv("HOTGEMM_CACHE", "ro", 1);
+  context_.emplace(options(Policy::tune, kCandidates));
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::estimated);
+  EXPECT_EQ(standin().launches("hotgemm_simt"), 0u);
+  EXPECT_THAT(warnings_.take(), testing::Contains(testing::HasSubstr("not vetted: ")));
+  ::unsetenv("HOTGEMM_CACHE");
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
