@@ -1,7 +1,7 @@
 #include "gpu/nvrtc.hpp"
 
 #include "gpu/build_id.hpp"
-#include "gpu/shared_library.hpp"
+#include "gpu/nvrtc_search.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -9,15 +9,12 @@
 
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
 namespace hotgemm {
 namespace {
-
-constexpr int kOldestVersion = 12'09;  // the first version with --no-cache
 
 double thread_cpu_ms() {
   timespec now{};
@@ -63,9 +60,7 @@ const Nvrtc& Nvrtc::get() {
 const Nvrtc* Nvrtc::loaded() noexcept { return instance.load(std::memory_order_acquire); }
 
 Nvrtc::Nvrtc() {
-  const char* override_path = secure_getenv("HOTGEMM_LIBNVRTC");
-  const SharedLibrary library = SharedLibrary::open(override_path != nullptr ? override_path : "",
-                                                    {"libnvrtc.so.13", "libnvrtc.so.12"}, ErrorCode::no_compiler);
+  const SharedLibrary library = find_nvrtc(NvrtcPlaces::of_process());
   const auto bind = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
     if (function == nullptr) throw Error(ErrorCode::no_compiler, library.path() + " has no function " + name);
@@ -85,10 +80,6 @@ Nvrtc::Nvrtc() {
   version_(&major, &minor);
   path_ = library.path();
   toolchain_ = "nvrtc-" + std::to_string(major) + "." + std::to_string(minor) + "-" + build_id_of(path_);
-  if (major * 100 + minor < kOldestVersion) {
-    throw Error(ErrorCode::no_compiler, path_ + " is NVRTC " + std::to_string(major) + "." + std::to_string(minor) +
-                                            "; 12.9 or later is needed");
-  }
 }
 
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,

@@ -13,8 +13,8 @@ namespace hotgemm {
 /// NVRTC, loaded by dlopen. Compiling needs neither a GPU nor libcuda. Immutable; usable from any thread.
 class Nvrtc {
  public:
-  /// Loads libnvrtc (HOTGEMM_LIBNVRTC, or libnvrtc.so.13, .12), once per process.
-  /// Throws Error{no_compiler} if NVRTC cannot be found or is older than 12.9.
+  /// Loads libnvrtc once per process, where find_nvrtc finds it. Throws Error{no_compiler} if there is none of version
+  /// 12.9 or later.
   static const Nvrtc& get();
   /// The library if get() has succeeded before, else nullptr. Never loads a library.
   static const Nvrtc* loaded() noexcept;

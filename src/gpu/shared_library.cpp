@@ -12,15 +12,6 @@
 namespace hotgemm {
 namespace {
 
-std::vector<std::string> default_directories() {
-  std::vector<std::string> directories;
-  std::istringstream stream(HOTGEMM_DEFAULT_LIB_DIRS);
-  for (std::string directory; std::getline(stream, directory, ':');) {
-    if (!directory.empty()) directories.push_back(directory);
-  }
-  return directories;
-}
-
 std::string path_of(void* handle, const std::string& fallback) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0') return map->l_name;
@@ -29,6 +20,15 @@ std::string path_of(void* handle, const std::string& fallback) {
 
 }  // namespace
 
+std::vector<std::string> SharedLibrary::directories_of_build() {
+  std::vector<std::string> directories;
+  std::istringstream stream(HOTGEMM_DEFAULT_LIB_DIRS);
+  for (std::string directory; std::getline(stream, directory, ':');) {
+    if (!directory.empty()) directories.push_back(directory);
+  }
+  return directories;
+}
+
 SharedLibrary SharedLibrary::open(const std::string& override_path, const std::vector<std::string>& names,
                                   ErrorCode code) {
   std::vector<std::string> attempts;
@@ -36,7 +36,7 @@ SharedLibrary SharedLibrary::open(const std::string& override_path, const std::v
     attempts = {override_path};
   } else {
     attempts = names;
-    for (const std::string& directory : default_directories()) {
+    for (const std::string& directory : directories_of_build()) {
       for (const std::string& name : names) attempts.push_back(directory + "/" + name);
     }
   }

@@ -14,6 +14,9 @@ class SharedLibrary {
   /// search path and then in the directories recorded at build time. Throws Error{`code`} that lists the attempts.
   static SharedLibrary open(const std::string& override_path, const std::vector<std::string>& names, ErrorCode code);
 
+  /// The directories recorded at build time.
+  static std::vector<std::string> directories_of_build();
+
   /// nullptr if the library has no such symbol.
   void* find(const char* symbol) const;
   /// The address of `symbol`. Throws Error{no_driver} that names the symbol and the library.

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <future>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace hotgemm {
@@ -61,6 +62,18 @@ MakeMeasurer in_context(const Driver& driver, const MakeMeasurer& make) {
   };
 }
 
+/// Calls `make` on a thread of its own; an invalid future if there is nothing to call.
+std::future<std::unique_ptr<Measurer>> begin_start(const DeviceState& device, const MakeMeasurer& make,
+                                                   Clock::time_point deadline) {
+  if (!make) return {};
+  try {
+    return std::async(std::launch::async, in_context(device.driver(), make), deadline);
+  } catch (const std::system_error& error) {
+    log(LogLevel::info, std::string("kernels are measured in this process: no thread for a worker: ") + error.what());
+    return {};
+  }
+}
+
 }  // namespace
 
 SearchOptions search_options(const TuneOptions& options) {
@@ -92,9 +105,7 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const Tun
   SearchOptions how = search_options(options);
   how.deadline = after(options.budget_s);
   // The other process starts while this one compiles.
-  std::future<std::unique_ptr<Measurer>> starting;
-  if (make_measurer)
-    starting = std::async(std::launch::async, in_context(device.driver(), make_measurer), how.deadline);
+  std::future<std::unique_ptr<Measurer>> starting = begin_start(device, make_measurer, how.deadline);
   reject_what_ended_processes(engine);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
   const bool has_helpers = build_candidates(candidates, problem, device.environment(), engine, options.jobs, {},

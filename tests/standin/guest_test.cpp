@@ -162,6 +162,14 @@ TEST_F(GuestTest, WithoutARoomForAWorkerThisProcessMeasures) {
   EXPECT_GT(standin().launches(), 0u);
 }
 
+TEST_F(GuestTest, AWorkerThatRefusesLeavesItToThisProcess) {
+  measured_configs();
+  ::setenv("HOTGEMM_STANDIN_SCRIPT", "mps=1;hotgemm_=speed:1000", 1);  // for the worker
+  context_.emplace(with_worker());
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
+  EXPECT_GT(standin().launches(), 0u);
+}
+
 TEST_F(GuestTest, AWorkerThatCannotRunIsReported) {
   ContextOptions how = with_worker();
   how.worker = "/no/such/hotgemm";

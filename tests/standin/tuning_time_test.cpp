@@ -74,10 +74,10 @@ class Door {
 
 TEST_F(TuningTimeTest, CompilingCounts) {
   ContextOptions how = options(Policy::tune, 20);
-  how.tuning.budget_s = 1.5;
+  how.tuning.budget_s = 2.5;
   how.tuning.jobs = 1;
   const auto start = TimingClock::now();
-  const auto late = start + 900ms;  // three fifths of the time
+  const auto late = start + 1500ms;  // three fifths of the time
   context_that_compiles(how, [&](int index) {
     if (index == 4) std::this_thread::sleep_until(late + 20ms);
   });
@@ -166,7 +166,7 @@ TEST_F(TuningTimeTest, NobodyWaitsForTheTuningOfAnother) {
 TEST_F(TuningTimeTest, ATurnToMeasureIsWaitedForUntilTheDeadline) {
   const GemmCase c = small_case();
   ContextOptions how = options(Policy::tune, 2);
-  how.tuning.budget_s = 1;
+  how.tuning.budget_s = 2;
   context_that_compiles(how, [](int) {});
   {
     const GpuLock other(driver_);

@@ -1,0 +1,142 @@
+#include "gpu/nvrtc_search.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHelp =
+    "\nInstall NVRTC 12.9 or later: the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` (CUDA 13) or `pip install "
+    "'nvidia-cuda-nvrtc-cu12>=12.9'`, or set HOTGEMM_LIBNVRTC to its path";
+
+std::string text_of(int version) { return std::to_string(version / 100) + "." + std::to_string(version % 100); }
+
+std::vector<std::string> split(const char* list) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list != nullptr ? list : "");
+  for (std::string part; std::getline(stream, part, ':');) {
+    if (!part.empty() && part.front() == '/') parts.push_back(part);
+  }
+  return parts;
+}
+
+/// The library directories of the toolkits in /usr/local, the newest first.
+std::vector<std::string> toolkits() {
+  std::vector<std::string> directories;
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator("/usr/local", error)) {
+    if (item.path().filename().string().starts_with("cuda-")) directories.push_back(item.path() / "lib64");
+  }
+  std::ranges::sort(directories, std::greater());
+  directories.insert(directories.begin(), "/usr/local/cuda/lib64");
+  return directories;
+}
+
+/// The directories of other wheels than the one in which `library` lies: …/nvidia/<package>/lib.
+std::vector<std::string> wheels_beside(const fs::path& library) {
+  std::vector<std::string> directories;
+  const fs::path packages = library.parent_path().parent_path().parent_path();
+  if (packages.filename() != "nvidia") return directories;
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(packages, error)) directories.push_back(item.path() / "lib");
+  std::ranges::sort(directories);
+  return directories;
+}
+
+class NvrtcSearch {
+ public:
+  explicit NvrtcSearch(const NvrtcPlaces& places) : places_(places) {}
+
+  SharedLibrary run() {
+    if (!places_.override_path.empty()) {
+      attempt(places_.override_path);
+    } else {
+      for (const std::string& name : places_.names) attempt(name);
+      attempt_in(places_.directories);
+      attempt_in(beside_);
+    }
+    if (!found_) {
+      throw Error(ErrorCode::no_compiler, "no NVRTC of version 12.9 or later was found; tried:" + failures_ + kHelp);
+    }
+    return *found_;
+  }
+
+ private:
+  void attempt_in(const std::vector<std::string>& directories) {
+    for (const std::string& name : places_.names) {
+      for (const std::string& directory : directories) {
+        std::error_code error;
+        if (fs::exists(directory + "/" + name, error)) attempt(directory + "/" + name);
+      }
+    }
+  }
+
+  void attempt(const std::string& path) {
+    if (found_ || !tried_.insert(path).second) return;
+    try {
+      const SharedLibrary library = SharedLibrary::open(path, {}, ErrorCode::no_compiler);
+      const int version = version_of(library);
+      if (version >= kOldestNvrtc) {
+        found_ = library;
+        return;
+      }
+      failures_ += "\n  " + library.path() + " is NVRTC " + text_of(version) + ", too old";
+      for (std::string& directory : wheels_beside(library.path())) beside_.push_back(std::move(directory));
+    } catch (const Error& error) {
+      const std::string_view message = error.what();
+      const std::size_t line = message.rfind('\n');
+      failures_ += "\n" + std::string(line == message.npos ? message : message.substr(line + 1));
+    }
+  }
+
+  /// 0 if the library does not tell.
+  static int version_of(const SharedLibrary& library) {
+    const auto ask = reinterpret_cast<decltype(&::nvrtcVersion)>(library.find("nvrtcVersion"));
+    int major = 0, minor = 0;
+    if (ask == nullptr || ask(&major, &minor) != NVRTC_SUCCESS) return 0;
+    return major * 100 + minor;
+  }
+
+  const NvrtcPlaces& places_;
+  std::optional<SharedLibrary> found_;
+  std::vector<std::string> beside_;
+  std::set<std::string> tried_;
+  std::string failures_;
+};
+
+}  // namespace
+
+NvrtcPlaces NvrtcPlaces::of_process() {
+  const char* override_path = ::secure_getenv("HOTGEMM_LIBNVRTC");
+  NvrtcPlaces places{override_path != nullptr ? override_path : "", {"libnvrtc.so.13", "libnvrtc.so.12"}, {}};
+  places.directories = split(::secure_getenv("LD_LIBRARY_PATH"));
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* home = ::secure_getenv(name);
+    if (home != nullptr && *home == '/') places.directories.push_back(std::string(home) + "/lib64");
+  }
+  for (std::string& directory : SharedLibrary::directories_of_build()) places.directories.push_back(directory);
+  for (std::string& directory : toolkits()) places.directories.push_back(directory);
+  for (const char* system : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"}) {
+    places.directories.emplace_back(system);
+  }
+  return places;
+}
+
+SharedLibrary find_nvrtc(const NvrtcPlaces& places) { return NvrtcSearch(places).run(); }
+
+}  // namespace hotgemm
