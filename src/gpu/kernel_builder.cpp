@@ -9,16 +9,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
 namespace hotgemm {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// The time for which a build may wait for another one of the same kernel.
-std::chrono::milliseconds patience_until(KernelBuilder::Deadline deadline) {
-  if (deadline == KernelBuilder::Deadline::max()) return ShardLocks::kDefaultWait;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+std::chrono::milliseconds patience_until(Clock::time_point deadline) {
+  if (deadline == Clock::time_point::max()) return ShardLocks::kDefaultWait;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   return std::clamp(left, std::chrono::milliseconds(0), ShardLocks::kDefaultWait);
 }
 
@@ -58,7 +61,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   CallbackGuard callbacks;
   const auto build_one = [&](std::size_t i) {
     try {
-      results[i] = build(sources[i], {options.reuse, i == 0 ? Deadline::max() : options.deadline});
+      results[i] = build(sources[i], {options.reuse, i == 0 ? Clock::time_point::max() : options.deadline});
     } catch (const Error& error) {
       results[i].failure = error.code() == ErrorCode::interrupted ? kLateBuild : error.what();
     } catch (const std::exception& error) {
@@ -68,7 +71,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
     const std::lock_guard lock(done_mutex);
     if (!callbacks.run(false, [&] { return done(i, results[i]); })) go_on = false;
   };
-  const auto is_over = [&] { return !go_on || std::chrono::steady_clock::now() >= options.deadline; };
+  const auto is_over = [&] { return !go_on || Clock::now() >= options.deadline; };
   const auto caller = std::this_thread::get_id();
   const auto work = [&] {
     if (std::this_thread::get_id() == caller) build_one(0);

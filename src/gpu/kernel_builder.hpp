@@ -34,7 +34,7 @@ enum class Reuse {
 
 struct BuildOptions {
   Reuse reuse = Reuse::any_toolchain;
-  Deadline deadline = Deadline::max();
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 /// Turns sources into cubins. A cubin that is not in the cache is compiled with NVRTC and stored there. Thread-safe.
@@ -42,7 +42,6 @@ class KernelBuilder {
  public:
   /// A function with the behaviour of Nvrtc::compile.
   using Compile = std::function<Cubin(const KernelSource&)>;
-  using Deadline = std::chrono::steady_clock::time_point;
 
   /// Keeps references to `cache` and `bundle`.
   KernelBuilder(BinaryCache& cache, const TemplateBundle& bundle) : cache_(cache), bundle_(bundle) {}

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -194,10 +195,10 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
   }
   if (toolchains == 1) software.clear();
   software.emplace("", "");
-  std::vector<Gpu> ordered{{kUnknownGpu, nominal.sm_count}};
-  ordered.insert(ordered.end(), gpus.begin(), gpus.end());
+  std::vector<Gpu> ordered(gpus.begin(), gpus.end());
+  ordered.emplace_back(kUnknownGpu, nominal.sm_count);
   std::vector<Environment> environments;
-  for (const auto& [driver, toolchain] : software) {
+  for (const auto& [driver, toolchain] : std::views::reverse(software)) {
     for (const auto& [gpu, sm_count] : ordered) environments.push_back({gpu, arch, sm_count, driver, toolchain});
   }
   return environments;
@@ -206,7 +207,7 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
 std::vector<Environment> environments_for(const Problem& problem, std::vector<Environment> known) {
   if (problem.sm_limit == 0) return known;
   for (const int sm_count : {problem.sm_limit, problem.sm_limit + 1}) {
-    known.push_back(known.front());
+    known.push_back(known.back());  // the GPU without records
     known.back().sm_count = sm_count;
   }
   return known;

@@ -42,7 +42,7 @@ std::vector<Choice> choose(const Workload& problem, const std::string& arch, con
 
 /// The GPUs of `arch` in the records, and one GPU that no record names, each with the drivers and toolchains among
 /// which the order of records may differ. Every GPU of the architecture, with any software, gets an answer that one of
-/// these gets too. The first one is the GPU without records and with unknown software. Parses all records.
+/// these gets too. The last one is the GPU without records and with unknown software. Parses all records.
 std::vector<Environment> known_environments(const std::string& arch, const Database& database);
 
 /// `known`, and two more for a problem with an SM limit: a GPU of which the limit leaves out no SM, and one of which it

@@ -1,17 +1,11 @@
 #include "runtime/engine.hpp"
 
 #include "base/log.hpp"
+#include "runtime/shipped_records.hpp"
 
 #include <sys/auxv.h>
 
 #include <utility>
-
-#ifndef HOTGEMM_INSTALLED_DATA_DIR
-#define HOTGEMM_INSTALLED_DATA_DIR ""
-#endif
-#ifndef HOTGEMM_SOURCE_DATA_DIR
-#define HOTGEMM_SOURCE_DATA_DIR ""
-#endif
 
 namespace hotgemm {
 namespace {
@@ -30,7 +24,9 @@ DatabaseOptions database_options(const ContextOptions& options) {
     result.user_directory = cache.directory;
     result.read_only_layers = cache.read_only_layers;
   }
-  result.shipped = shipped_records();
+  ShippedRecords shipped = shipped_records();
+  result.shipped = std::move(shipped.directory);
+  result.shipped_owner = shipped.owner;
   result.writable = cache.mode == CacheMode::read_write;
   result.trust_shared = cache.trust_shared;
   result.warn = [](const auto& message) { log(LogLevel::warn, message); };
@@ -89,15 +85,6 @@ GpuQuery Engine::query(const Environment& environment) const {
 
 TuneJournalOptions journal_options(const ContextOptions& options) {
   return user_layer_options<TuneJournalOptions>(options);
-}
-
-std::filesystem::path shipped_records() {
-  for (const std::filesystem::path directory :
-       {HOTGEMM_INSTALLED_DATA_DIR "/cache", HOTGEMM_SOURCE_DATA_DIR "/cache"}) {
-    std::error_code error;
-    if (std::filesystem::is_directory(directory, error)) return directory;
-  }
-  return {};
 }
 
 }  // namespace hotgemm

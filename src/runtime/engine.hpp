@@ -48,8 +48,4 @@ struct Engine {
 /// The options of a journal in the user's layer of the records.
 TuneJournalOptions journal_options(const ContextOptions& options);
 
-/// The directory of the records that ship with the library: installed, or in the source tree; empty if there is
-/// neither.
-std::filesystem::path shipped_records();
-
 }  // namespace hotgemm

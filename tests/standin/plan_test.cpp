@@ -5,6 +5,7 @@
 #include "config/render.hpp"
 #include "config/traits.hpp"
 #include "plan/candidates.hpp"
+#include "runtime/shipped_records.hpp"
 
 #include <fstream>
 
@@ -203,7 +204,20 @@ TEST_F(RecordTest, ARecordThatWasEditedIsIgnored) {
 }
 
 TEST_F(RecordTest, TheShippedLayerIsOpened) {
-  EXPECT_TRUE(std::filesystem::is_directory(shipped_records())) << shipped_records();
+  const ShippedRecords shipped = shipped_records();
+  EXPECT_TRUE(std::filesystem::equivalent(shipped.directory, HOTGEMM_SOURCE_DIR "/cache")) << shipped.directory;
+  EXPECT_EQ(shipped.owner, ::geteuid());
+}
+
+TEST_F(RecordTest, TheShippedLayerIsFoundBesideTheLibrary) {
+  const std::filesystem::path records = cache_.path() / "prefix" / "share" / "hotgemm" / "cache";
+  std::filesystem::create_directories(records);
+  for (const char* file : {"prefix/bin/app", "prefix/lib/libhotgemm.so.1", "prefix/lib/triplet/libhotgemm.so"}) {
+    EXPECT_EQ(shipped_records_of(cache_.path() / file).directory, records) << file;
+  }
+  for (const char* file : {"other/bin/app", "prefix/a/b/c/app", "app"}) {
+    EXPECT_NE(shipped_records_of(cache_.path() / file).directory, records) << file;
+  }
 }
 
 }  // namespace

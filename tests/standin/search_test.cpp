@@ -133,6 +133,7 @@ TEST_F(SearchTest, WhatEndsInTheFinalIsNotPickedByItsEarlierSamples) {
 }
 
 TEST_F(SearchTest, KeepsTheBestSoFarWhenTheBudgetEnds) {
+  problem_.m = problem_.n = problem_.k = 256;  // too short for the power cap
   const std::vector<Candidate> rows = candidates(20);
   gpu_.us = [&](const Trial& t) { return t.config == rows[12].config ? 80.0 : 100.0; };
   gpu_.time_left = 1;
@@ -150,7 +151,6 @@ TEST_F(SearchTest, TheRecordNamesTheToolchainOfItsCubin) {
   options_.toolchain = "nvrtc-13.0-loaded";
   const TuneOutcome outcome = search(rows);
   EXPECT_EQ(outcome.record->environment.toolchain, "nvrtc-12.9-old");
-  EXPECT_FALSE(outcome.record->is_provisional);
   rows[2].cubin = std::make_shared<const Cubin>();
   EXPECT_EQ(search(rows).record->environment.toolchain, "nvrtc-13.0-loaded") << "the cubin does not say";
 }

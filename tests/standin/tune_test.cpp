@@ -64,6 +64,22 @@ TEST_F(TuneTest, TheFastestWins) {
   }
 }
 
+TEST_F(TuneTest, ASearchThatWasCutShortIsFinished) {
+  tune();
+  EXPECT_TRUE(tune().was_recorded);
+  TuningRecord record = records().at(0).record;
+  record.is_provisional = true;
+  const int rounds = quick_tuning(kCandidates).rounds;
+  for (const int samples : {rounds, rounds - 1, 0}) {
+    forget_context();
+    std::filesystem::remove_all(cache_.path() / "v1" / "db");
+    record.timing.samples = samples;
+    impl_of(context()).engine().database.add(record);
+    EXPECT_EQ(tune().was_recorded, samples == rounds) << samples << ": blocks are for a tuning run";
+    EXPECT_EQ(records().back().record.is_provisional, samples == rounds);
+  }
+}
+
 TEST_F(TuneTest, AProgrammaticLaunchMustBeFasterBehindAnotherKernel) {
   const std::vector<std::string> names = candidates();
   const auto found = std::ranges::find_if(names, [](const std::string& name) { return name.starts_with("wgmma"); });

@@ -240,7 +240,7 @@ TEST(Choice, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
   using Gpu = std::pair<std::string, int>;
   const Gpu unknown{"a GPU without records", nominal_device(kArch).sm_count};
   EXPECT_THAT(found(), testing::UnorderedElementsAre(unknown, Gpu(gpu, 99), Gpu(gpu, 66)));
-  EXPECT_EQ(found().front(), unknown);
+  EXPECT_EQ(found().back(), unknown);
   record.environment.arch = kArch;
   record.environment.driver = "590.1";
   database.add(record);

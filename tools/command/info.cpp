@@ -4,6 +4,7 @@
 #include "context_impl.hpp"
 #include "gpu/nvrtc.hpp"
 #include "gpu/shared_library.hpp"
+#include "runtime/shipped_records.hpp"
 
 #include <hotgemm/version.hpp>
 
@@ -26,6 +27,7 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_CACHE_PATH", "none", "further read-only cache directories, separated by colons"},
     Variable{"HOTGEMM_CACHE", "rw", "rw, ro (no changes on disk) or off (no disk)"},
     Variable{"HOTGEMM_CACHE_MAX_SIZE", "1G", "size limit; the least recently used kernels are removed"},
+    Variable{"HOTGEMM_CACHE_MAX_MEMORY", "256M", "limit for kernels in memory, before the GPU has them"},
     Variable{"HOTGEMM_CACHE_TRUST", "this user's files only", "shared: use directories that other users can write"},
     Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: stored kernels survive a power cut"},
     Variable{"HOTGEMM_TUNE", "missing",
@@ -134,7 +136,7 @@ void describe_cache(Report& report, Json& json, const Session& session, Engine& 
 
 void describe_records(Report& report, Json& json, Engine& engine) {
   const std::size_t count = engine.database.all().size();
-  const std::filesystem::path shipped = shipped_records();
+  const std::filesystem::path shipped = shipped_records().directory;
   json = {{"count", count}, {"unreadable_lines", engine.database.dropped()}, {"shipped", shipped.string()}};
   report.line(
       "records",
