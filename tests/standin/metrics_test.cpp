@@ -2,17 +2,17 @@
 
 #include "standin/runtime_fixture.hpp"
 
+#include <cmath>
 #include <fstream>
 #include <latch>
-#include <cmath>
 #include <sstream>
 #include <thread>
 
 namespace hotgemm::standin {
 namespace {
 
-/// The samples of Prometheus text by their names with labels. Fails for lines that do not have its form, and for samples
-/// without HELP and TYPE before them.
+/// The samples of Prometheus text by their names with labels. Fails for lines that do not have its form, and for
+/// samples without HELP and TYPE before them.
 class ParsedMetrics {
  public:
   explicit ParsedMetrics(const std::string& text) {
