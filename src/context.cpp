@@ -37,19 +37,24 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   validate(asked, operands);
   if (asked.m == 0 || asked.n == 0) return;
   const Workload problem = describe(asked, operands);
-  DeviceState& device = impl_->current();
-  const PlanTable::Slot* slot = device.plans().find(class_key(problem));
+  PushedContext pushed(Impl::driver());
+  DeviceState& device = impl_->current(stream, pushed);
   const Policy policy = impl_->options().policy;
-  if (slot != nullptr && !slot->is_unreserved && (!slot->is_provisional || policy != Policy::tune)) {
-    slot->plan->launch(stream, problem, operands);
-  } else {
-    impl_->find_or_plan(device, problem, policy, stream)->launch(stream, problem, operands);
+  {
+    const ReadGuard reading;  // the plan stays, although another thread may push it out
+    const PlanTable::Slot* slot = device.plans().find(class_key(problem));
+    if (slot != nullptr && !slot->entry.is_unreserved && (!slot->entry.is_provisional || policy != Policy::tune)) {
+      return slot->entry.plan->launch(stream, problem, operands);
+    }
   }
+  require_enqueueable(device.driver(), stream);
+  impl_->find_or_plan(device, problem, policy, stream)->launch(stream, problem, operands);
 }
 
 Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
   validate(problem);
-  return Plan(impl_->find_or_plan(impl_->current(), problem, policy, stream), problem);
+  PushedContext pushed(Impl::driver());
+  return Plan(impl_->find_or_plan(impl_->current(stream, pushed), problem, policy, stream), problem);
 }
 
 Plan Context::plan(const Workload& problem) { return plan(problem, impl_->options().policy); }
@@ -67,6 +72,15 @@ void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std:
 
 // ---- the cold path ----
 
+namespace {
+
+void log_planned(const Workload& problem, const PlanImpl& plan, const WaitTimer& timer) {
+  log(LogLevel::info,
+      "planned " + to_string(problem) + " in " + to_ms(timer.elapsed()) + ": " + to_string(plan.choice()));
+}
+
+}  // namespace
+
 Context::Impl::~Impl() {
   for (Node* node = devices_.load(); node != nullptr;) {
     Node* next = node->next;
@@ -75,10 +89,26 @@ Context::Impl::~Impl() {
   }
 }
 
-DeviceState& Context::Impl::current() {
+const Driver& Context::Impl::driver() {
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
-  const Driver& driver = Driver::get();
-  const unsigned long long id = current_context_id(driver);
+  return Driver::get();
+}
+
+DeviceState& Context::Impl::current() {
+  const Driver& libcuda = driver();
+  return state_of(libcuda, current_context_id(libcuda));
+}
+
+DeviceState& Context::Impl::current(Stream stream, PushedContext& pushed) {
+  const Driver& libcuda = driver();
+  unsigned long long id = 0;
+  const CUresult result = libcuda.cuCtxGetId(nullptr, &id);
+  if (result == CUDA_SUCCESS) return state_of(libcuda, id);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) pushed.push_context_if_none(stream);
+  return state_of(libcuda, current_context_id(libcuda));
+}
+
+DeviceState& Context::Impl::state_of(const Driver& driver, unsigned long long id) {
   const auto find = [&]() -> Node* {
     Node* node = devices_.load(std::memory_order_acquire);
     while (node != nullptr && node->state.context_id() != id) node = node->next;
@@ -88,7 +118,7 @@ DeviceState& Context::Impl::current() {
   const std::lock_guard lock(mutex_);
   if (Node* node = find()) return node->state;
   watch_for_fork();
-  Node* node = new Node{DeviceState(driver, engine_), devices_.load()};
+  auto* node = new Node{DeviceState(driver, engine_), devices_.load()};
   devices_.store(node, std::memory_order_release);
   return node->state;
 }
@@ -96,20 +126,17 @@ DeviceState& Context::Impl::current() {
 std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
                                                             Stream stream) {
   const ClassKey key = class_key(problem);
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const Driver& driver = device.driver();
-  driver.check(driver.cuStreamIsCapturing(stream, &status), "ask whether the stream is being captured");
-  const bool is_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
-  const PlanTable::Slot* known = device.plans().find(key);
+  const bool is_capturing = hotgemm::is_capturing(device.driver(), stream);
+  std::optional<PlanEntry> known = device.plans().get(key);
   // A capturing thread does not wait for one that allocates.
-  if (known != nullptr && is_capturing) return known->plan;
-  if (policy != Policy::tune || is_capturing || (known != nullptr && !known->is_provisional)) {
+  if (known && is_capturing) return known->plan;
+  if (policy != Policy::tune || is_capturing || (known && !known->is_provisional)) {
     return plan_now(device, problem, key, policy, is_capturing, false);
   }
   // While another thread tunes the class, this one gets the estimate.
   const DeviceState::TuningFlight flight(device, key);
-  known = device.plans().find(key);
-  const bool is_open = flight && (known == nullptr || known->is_provisional);
+  known = device.plans().get(key);
+  const bool is_open = flight && (!known || known->is_provisional);
   if (is_open && is_tunable(device, problem)) return tune_now(device, problem, key, policy);
   return plan_now(device, problem, key, policy, is_capturing, is_open);
 }
@@ -128,40 +155,46 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
                                                         const ClassKey& key, Policy policy, bool is_capturing,
                                                         bool may_replace) {
   const DeviceState::Flight flight(device, key);
-  const PlanTable::Slot* slot = device.plans().find(key);
-  if (slot != nullptr && !(slot->is_provisional && may_replace)) {
-    if (!is_capturing) set_workspace_apart(device, *slot->plan);
-    if (slot->is_unreserved && !is_capturing) device.plans().insert(key, slot->plan, slot->is_provisional);
-    return slot->plan;
+  const std::optional<PlanEntry> known = device.plans().get(key);
+  if (known && !(known->is_provisional && may_replace)) {
+    if (!is_capturing) set_workspace_apart(device, *known->plan);
+    if (known->is_unreserved && !is_capturing) device.plans().insert(key, {known->plan, known->is_provisional});
+    return known->plan;
   }
+  const WaitTimer timer(engine_.counters.planning);
   // Another kernel could change the bits of deterministic sums: their first plan is final.
   const bool is_provisional = problem.order != SumOrder::deterministic && is_tunable(device, problem);
   const std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
   if (!is_capturing) set_workspace_apart(device, *plan);
-  device.plans().insert(key, plan, is_provisional, is_capturing && !plan->workspace_size().is_empty());
-  if (slot == nullptr) ++plans_;
+  device.plans().insert(key, {plan, is_provisional, is_capturing && !plan->workspace_size().is_empty()});
+  if (!known) ++plans_;
+  log_planned(problem, *plan, timer);
   return plan;
 }
 
 std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, const Workload& problem,
                                                         const ClassKey& key, Policy policy) {
+  const WaitTimer timer(engine_.counters.planning);
   Tuned tuned = plan_by_tuning(device, problem);
   const DeviceState::Flight flight(device, key);
-  const PlanTable::Slot* slot = device.plans().find(key);
-  if (slot != nullptr && !slot->is_provisional) return slot->plan;  // of another thread that came first
+  const std::optional<PlanEntry> known = device.plans().get(key);
+  if (known && !known->is_provisional) return known->plan;  // of another thread that came first
   // If tuning failed, the plan is final, so that no later call pays for the same failure.
   const bool is_provisional = tuned.may_try_again && problem.order != SumOrder::deterministic;
-  if (!tuned.plan) tuned.plan = slot != nullptr ? slot->plan : plan_without_measuring(device, problem, policy);
+  if (!tuned.plan) tuned.plan = known ? known->plan : plan_without_measuring(device, problem, policy);
   set_workspace_apart(device, *tuned.plan);
-  device.plans().insert(key, tuned.plan, is_provisional);
-  if (slot == nullptr) ++plans_;
+  device.plans().insert(key, {tuned.plan, is_provisional});
+  if (!known) ++plans_;
+  log_planned(problem, *tuned.plan, timer);
   return tuned.plan;
 }
 
 Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Workload& problem) {
   try {
+    const WaitTimer timer(engine_.counters.tuning);
     const TuneOutcome outcome =
         tune_problem(device, problem, options_.tuning, place_.measurer(device, options_.tuning));
+    log(LogLevel::info, "tuned " + to_string(problem) + " in " + to_ms(timer.elapsed()));
     const Candidate& winner = outcome.candidates.front();
     const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
     ++tuned_;
@@ -186,37 +219,37 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
                                                                       Policy policy) {
   const Affordable affordable = affordable_choices(device, problem);
   for (const Choice& choice : affordable.choices) {
-    const Cubin cubin = cubin_of(device, problem, choice, policy);
-    if (cubin.spill_bytes > 0 && &choice != &affordable.choices.back()) continue;  // prefer the next choice
-    count(choice.origin);
-    if (choice.origin != Origin::tuned || !affordable.note.empty()) {
-      log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice) +
-                              (affordable.note.empty() ? "" : ": " + affordable.note));
+    const bool is_last = &choice == &affordable.choices.back();
+    try {
+      const Cubin cubin = cubin_of(device, problem, choice, policy);
+      if (cubin.spill_bytes > 0 && !is_last) continue;  // prefer the next choice
+      std::shared_ptr<const PlanImpl> plan = make_plan(device, problem, choice, cubin, affordable, policy);
+      count(choice.origin);
+      if (choice.origin != Origin::tuned || !affordable.note.empty()) {
+        log(LogLevel::info, "not tuned: " + to_string(problem) + " runs " + to_string(choice) +
+                                (affordable.note.empty() ? "" : ": " + affordable.note));
+      }
+      return plan;
+    } catch (const RefusedCubin& refusal) {
+      if (is_last) throw;
+      log(LogLevel::warn, "the next choice computes " + to_string(problem) + ": " + refusal.what());
     }
-    return make_plan(device, problem, choice, cubin, affordable, policy);
   }
   throw Error(ErrorCode::not_supported,
               "every kernel for " + to_string(problem) + " needs more workspace than the cap: " + affordable.note);
 }
 
-Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {
+Cubin Context::Impl::cubin_of(DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {
   const GemmTraits traits = traits_of(problem, choice.launch);
-  return cubin_of(device, problem, choice, render(choice.config, traits, device.info().arch, engine_.bundle), policy);
-}
-
-Cubin Context::Impl::cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice,
-                              const KernelSource& source, Policy policy) {
+  const KernelSource source = render(choice.config, traits, device.info().arch, engine_.bundle);
+  device.require_not_refused(source.symbol);
   std::optional<Cubin> cubin = engine_.builder.find(source);
   if (!cubin && policy == Policy::cached_only) {
     throw Error(ErrorCode::not_prepared, "no cubin in the cache for " + to_string(problem) + ", which " +
                                              device.info().arch + " would compute with " + to_string(choice.config) +
                                              "; run: hotgemm prewarm");
   }
-  if (!cubin) {
-    cubin = engine_.builder.build(source).cubin;
-    ++engine_.compiled;
-  }
-  return *std::move(cubin);
+  return cubin ? *std::move(cubin) : engine_.build(source);
 }
 
 std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, const Workload& problem,
@@ -227,18 +260,17 @@ std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, co
                           .budget = &engine_.workspace,
                           .without = nullptr,
                           .repack = nullptr};
+  const bool may_compile = policy != Policy::cached_only;
   if (!workspace.size.is_empty()) {
     const Choice* without = first_without_workspace(affordable.choices, choice, problem, engine_.workspace_of);
     if (without != nullptr) {
-      workspace.without =
-          device.make_plan(*without, traits_of(problem, without->launch), cubin_of(device, problem, *without, policy));
+      workspace.without = device.make_plan(*without, traits_of(problem, without->launch),
+                                           cubin_of(device, problem, *without, policy), {}, {}, may_compile);
     }
   }
-  if (repacks(choice.launch)) {
-    const KernelSource source = render_repack(device.info().arch, engine_.bundle);
-    workspace.repack = device.load_repack(cubin_of(device, problem, choice, source, policy));
-  }
-  return device.make_plan(choice, traits_of(problem, choice.launch), cubin, std::move(workspace), affordable.note);
+  if (repacks(choice.launch)) workspace.repack = device.repack_kernel(may_compile);
+  return device.make_plan(choice, traits_of(problem, choice.launch), cubin, std::move(workspace), affordable.note,
+                          may_compile);
 }
 
 void Context::Impl::count(Origin origin) {
@@ -250,13 +282,27 @@ void Context::Impl::count(Origin origin) {
 }
 
 Stats Context::Impl::stats() const {
+  std::uint64_t live_plans = 0, evictions = 0;
+  for (const Node* node = devices_.load(); node != nullptr; node = node->next) {
+    live_plans += node->state.plans().size();
+    evictions += node->state.plans().evictions();
+  }
+  const Counters& counters = engine_.counters;
   return {.plans = plans_,
           .tuned = tuned_,
           .recorded = recorded_,
           .nearest = nearest_,
           .estimated = estimated_,
           .compiled = engine_.compiled,
-          .without_workspace = engine_.workspace.launches_without()};
+          .without_workspace = engine_.workspace.launches_without(),
+          .launches = counters.launches.sum(),
+          .live_plans = live_plans,
+          .evictions = evictions,
+          .refused_cubins = counters.refused_cubins,
+          .planning = counters.planning.read(),
+          .compiling = counters.compiling.read(),
+          .tuning = counters.tuning.read(),
+          .waiting = counters.waiting.read()};
 }
 
 }  // namespace hotgemm

@@ -21,6 +21,11 @@ class Context::Impl {
   /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
   /// current context, no_driver if there is no libcuda, forked in a child of fork().
   DeviceState& current();
+  /// The same for a call on `stream`: if the thread has no current context, that of the stream becomes current for the
+  /// life of `pushed`.
+  DeviceState& current(Stream stream, PushedContext& pushed);
+  /// libcuda. Throws Error{no_driver, forked}.
+  static const Driver& driver();
 
   /// The cold path of gemm and plan. Returns the plan for `problem` from now on; on a capturing stream possibly for
   /// this call only.
@@ -29,6 +34,7 @@ class Context::Impl {
 
   const ContextOptions& options() const { return options_; }
   Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
   TuningPlace& tuning_place() { return place_; }
   Stats stats() const;
 
@@ -38,16 +44,14 @@ class Context::Impl {
     Node* next;
   };
 
+  DeviceState& state_of(const Driver& driver, unsigned long long context_id);
   std::shared_ptr<const PlanImpl> plan_without_measuring(DeviceState& device, const Workload& problem, Policy policy);
   /// The plan of `choice` with its kernel from `cubin`. If the kernel needs workspace, the plan also holds a kernel
   /// that needs none.
   std::shared_ptr<const PlanImpl> make_plan(DeviceState& device, const Workload& problem, const Choice& choice,
                                             const Cubin& cubin, const Affordable& affordable, Policy policy);
   /// The cubin from the cache, or compiled if `policy` allows it. Throws Error{not_prepared}.
-  Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
-  /// The same for another kernel, of `source`, that launches of the choice need.
-  Cubin cubin_of(const DeviceState& device, const Workload& problem, const Choice& choice, const KernelSource& source,
-                 Policy policy);
+  Cubin cubin_of(DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
   Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
   /// The plan that a tuning led to.
   struct Tuned {

@@ -4,6 +4,7 @@
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
+#include <charconv>
 #include <cstdlib>
 #include <limits>
 
@@ -18,6 +19,14 @@ std::int64_t parse_workspace_bytes(std::string_view text) {
   }
   throw Error(ErrorCode::invalid_argument,
               "HOTGEMM_WORKSPACE_BYTES is \"" + std::string(text) + "\"; it is bytes, or a number with K, M, G or T");
+}
+
+std::int64_t parse_max_plans(std::string_view text) {
+  std::int64_t plans = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), plans);
+  if (error == std::errc() && end == text.data() + text.size() && plans >= 1) return plans;
+  throw Error(ErrorCode::invalid_argument,
+              "HOTGEMM_MAX_PLANS is \"" + std::string(text) + "\"; it is a number of plans, at least 1");
 }
 
 }  // namespace
@@ -36,6 +45,9 @@ ContextOptions ContextOptions::from_environment() {
   }
   if (const char* bytes = secure_getenv("HOTGEMM_WORKSPACE_BYTES"); bytes != nullptr) {
     options.workspace_bytes = parse_workspace_bytes(bytes);
+  }
+  if (const char* plans = secure_getenv("HOTGEMM_MAX_PLANS"); plans != nullptr) {
+    options.max_plans = parse_max_plans(plans);
   }
   return options;
 }

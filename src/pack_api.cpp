@@ -13,8 +13,9 @@ PrepackedSize prepacked_size(const Problem& problem, Operand operand) {
 void Context::pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld,
                    void* to) {
   validate_packing(problem, operand, from, ld, to);
-  enqueue_packing(impl_->current(), {problem, operand, from, ld, to}, impl_->options().policy != Policy::cached_only,
-                  stream);
+  PushedContext pushed(Impl::driver());
+  enqueue_packing(impl_->current(stream, pushed), {problem, operand, from, ld, to},
+                  impl_->options().policy != Policy::cached_only, stream);
 }
 
 }  // namespace hotgemm

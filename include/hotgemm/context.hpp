@@ -5,6 +5,8 @@
 #include <hotgemm/plan.hpp>
 #include <hotgemm/prepacked.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +54,11 @@ struct ContextOptions {
   /// Planning the class again by Context::plan replaces the slabs that captures took. If a capture finds no slab, a
   /// kernel that needs no workspace is captured.
   int workspace_captures = 2;
+  /// The most plans that are kept in each CUDA context, at least 1. A class beyond them takes the place of the least
+  /// recently used ones, a sixteenth of all at a time; an evicted class is planned again when it is used, with another
+  /// kernel if the records have changed. A Plan that the program holds stays as it is. Kernels stay loaded, because
+  /// graphs may hold them: their number is bounded by the configs, not by the shapes.
+  std::int64_t max_plans = 10'000;
   std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
   /// The path of the `hotgemm` command, of this version. Tuning then measures in a process of it, which a bad kernel
@@ -61,13 +68,24 @@ struct ContextOptions {
   /// the last.
   std::string worker;
 
-  /// The defaults, changed by three variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune),
-  /// HOTGEMM_OBJECTIVE (speed or energy) and HOTGEMM_WORKSPACE_BYTES ("512M"). Throws Error{invalid_argument} for any
-  /// other value of these.
+  /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune),
+  /// HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and HOTGEMM_MAX_PLANS ("20000"). Throws
+  /// Error{invalid_argument} for any other value of these.
   HOTGEMM_API static ContextOptions from_environment();
 };
 
-/// Counts of events since the context was made.
+/// A histogram of times: the number of events whose time is less than 2^i µs and at least 2^(i-1) µs, for each i. The
+/// last bucket also counts all longer ones.
+struct WaitTimes {
+  static constexpr std::size_t kBuckets = 28;  ///< the last begins at 2^26 µs, 67 s
+
+  std::array<std::uint64_t, kBuckets> buckets{};
+  std::uint64_t count = 0;  ///< events
+  double total_s = 0;       ///< their times together, in seconds
+};
+
+/// Counts of events since the context was made. The times are those that calling threads spent; the first one holds
+/// the next two.
 struct Stats {
   std::uint64_t plans = 0;              ///< problem classes planned
   std::uint64_t tuned = 0;              ///< of these, measured now
@@ -76,6 +94,14 @@ struct Stats {
   std::uint64_t estimated = 0;          ///< answered by the model alone
   std::uint64_t compiled = 0;           ///< kernels compiled, candidates included
   std::uint64_t without_workspace = 0;  ///< launches that found no workspace left, and ran a kernel that needs none
+  std::uint64_t launches = 0;           ///< calls of Context::gemm and Plan::launch that enqueued work
+  std::uint64_t live_plans = 0;         ///< kept now, in all CUDA contexts together
+  std::uint64_t evictions = 0;          ///< plans that ContextOptions::max_plans pushed out
+  std::uint64_t refused_cubins = 0;     ///< cubins that the driver refused to load
+  WaitTimes planning;                   ///< of a new class, by the thread whose turn it was
+  WaitTimes compiling;                  ///< of kernels that a plan needed; candidates of a tuning are not among them
+  WaitTimes tuning;                     ///< of a class within gemm or plan
+  WaitTimes waiting;                    ///< for another thread that planned the same class
 };
 
 /// A candidate that the tuner rejected. The stage is "build", "load", "check" or "measure".
@@ -131,9 +157,19 @@ struct PrewarmReport {
 /// The library's state: caches, records, the compiler, and the plans of every CUDA context in which it has been used.
 ///
 /// Thread-safe. Only one thread at a time plans a problem class, and only one tunes it; other threads do not wait for
-/// tuning, but get the estimate until it has ended. Launches run concurrently. A child of fork() gets
-/// Error{forked} if its parent had used CUDA through this library. The destructor unloads the kernels of the current
-/// CUDA context and leaves those of other contexts to the driver.
+/// tuning, but get the estimate until it has ended. Launches run concurrently. A child of fork() gets Error{forked} if
+/// its parent had used CUDA through this library.
+///
+/// Calls with a stream use the current CUDA context. A thread that has none gets, for the time of the call, the context
+/// of the stream. The null stream, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to no context by themselves: with
+/// these, and in calls without a stream, such a thread gets Error{no_device}; cudaSetDevice, cudaFree(0) or
+/// cuCtxSetCurrent give it one. No call changes the caller's current context.
+///
+/// The destructor unloads the kernels and frees the workspace of the current CUDA context, and of every primary context
+/// that is still alive, which is each context of the CUDA runtime. It may wait for the GPU, as unloading does. Another
+/// context, made by cuCtxCreate, may no longer exist, and the driver has no safe way to ask: unless it is current, it
+/// keeps the kernels until it is destroyed. Graphs that captured launches hold neither kernels nor the library's
+/// workspace: destroy them, or let them go unused, before the Context. Plans may be dropped after it.
 class Context {
  public:
   HOTGEMM_API explicit Context(const ContextOptions& options = ContextOptions::from_environment());
@@ -170,7 +206,8 @@ class Context {
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns. The hints of a workload
   /// come from `describe`; `Workload(problem)` has those of packed operands. If `stream` is being captured, planning
-  /// does not measure, allocate or wait.
+  /// does not measure, allocate or wait. The same holds for the null stream while another stream, which synchronises
+  /// with it, is being captured: that capture stays valid, and a later call may tune.
   HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
   HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 
@@ -191,6 +228,10 @@ class Context {
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   HOTGEMM_API Stats stats() const;
+  /// The same numbers, and those of the kernel cache, as Prometheus text (version 0.0.4): counters named
+  /// hotgemm_…_total, gauges and histograms in seconds, each with its HELP and TYPE. docs/metrics.md lists them. Waits
+  /// for no other thread's planning.
+  HOTGEMM_API std::string metrics() const;
 
  private:
   class Impl;

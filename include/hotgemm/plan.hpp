@@ -34,17 +34,19 @@ class PlanImpl;
 /// A kernel that is loaded and ready, for one problem class in one CUDA context.
 ///
 /// A cheap handle to shared, immutable state: copy it, keep it, launch it from any thread. It stays usable as long as
-/// the Context that made it and the CUDA context live.
+/// the Context that made it and the CUDA context live, also if ContextOptions::max_plans has pushed its class out. It
+/// may be dropped at any time, after either of them too. A graph that captured a launch needs both alive as well.
 class Plan {
  public:
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream`, for the problem that the plan was made for.
   ///
   /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
   /// stream capture. (A plan that needs workspace allocates it at its first launch on a stream that is not being
-  /// captured. This launch waits for the GPU, and for other threads that allocate workspace. A captured launch of such
-  /// a plan takes a lock, which no thread holds while it waits for the GPU.) The current CUDA context must be the one
-  /// in which the plan was made. Operands must have the alignment classes of the plan's workload or better ones, and
-  /// beta must be zero if and only if the workload's `beta_is_zero` is true. Thread-safe.
+  /// captured. This launch waits for other threads that allocate workspace, and not for kernels, unless device memory
+  /// has run out. A captured launch of such a plan takes a lock, which no thread holds while it waits for the GPU.) The
+  /// current CUDA context must be the one in which the plan was made; a thread without one gets that of the stream (see
+  /// Context). Operands must have the alignment classes of the plan's workload or better ones, and beta must be zero if
+  /// and only if the workload's `beta_is_zero` is true. Thread-safe.
   HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
 
   HOTGEMM_API const Workload& problem() const;

@@ -1,6 +1,7 @@
 #include "cache/binary_cache.hpp"
 
 #include "base/log.hpp"
+#include "base/sha256.hpp"
 #include "cache/cache_entry.hpp"
 #include "cache/cache_layer.hpp"
 #include "cache/cache_warnings.hpp"
@@ -49,6 +50,12 @@ std::vector<std::filesystem::path> lock_directories(const BinaryCacheOptions& op
   return candidates;
 }
 
+/// The key of an entry that must not be used again. The image is in it, because a layer below may hold the same file,
+/// while a better one is stored under the same name.
+std::string discard_key(const Identity& identity, const Cubin& cubin) {
+  return entry_name(identity.hex(), toolchain_tag(cubin.toolchain)) + ":" + to_hex(sha256(cubin.image));
+}
+
 }  // namespace
 
 struct BinaryCache::Impl {
@@ -58,7 +65,7 @@ struct BinaryCache::Impl {
   std::optional<Cubin> from_memory(const Identity& identity, const std::string& tag);
   std::optional<Cubin> from_disk(const Identity& identity, const std::string& tag);
   std::optional<CacheEntry> from_layer(const CacheLayer& layer, const Identity& identity, const std::string& tag);
-  bool is_discarded(const std::string& name);
+  bool is_discarded(const CacheEntry& entry);
   void publish(const CacheEntry& entry);
   void bound_size(std::size_t written);
   void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
@@ -74,7 +81,7 @@ struct BinaryCache::Impl {
 
   MemoryCache memory;
   std::mutex discarded_mutex;
-  std::set<std::string> discarded;  // names of discarded entries
+  std::set<std::string> discarded;  // see discard_key
 
   std::mutex size_mutex;
   std::optional<std::uint64_t> known_bytes;  // size of the user's layer, as far as this process knows
@@ -123,16 +130,21 @@ std::optional<Cubin> BinaryCache::Impl::from_memory(const Identity& identity, co
   return cubin;
 }
 
-bool BinaryCache::Impl::is_discarded(const std::string& name) {
+bool BinaryCache::Impl::is_discarded(const CacheEntry& entry) {
+  {
+    const std::lock_guard guard(discarded_mutex);
+    if (discarded.empty()) return false;
+  }
+  const std::string key = discard_key(entry.identity, entry.cubin);
   const std::lock_guard guard(discarded_mutex);
-  return discarded.contains(name);
+  return discarded.contains(key);
 }
 
 std::optional<CacheEntry> BinaryCache::Impl::from_layer(const CacheLayer& layer, const Identity& identity,
                                                         const std::string& tag) {
   try {
     auto entry = tag.empty() ? layer.find_newest(identity) : layer.find(identity, tag);
-    if (entry && !is_discarded(entry_name(identity.hex(), toolchain_tag(entry->cubin.toolchain)))) return entry;
+    if (entry && !is_discarded(*entry)) return entry;
   } catch (const std::exception& error) {
     warn(layer.path(), error, "this layer is not used");
   }
@@ -206,6 +218,7 @@ std::optional<Cubin> BinaryCache::find(const Identity& identity, std::string_vie
   if (!cubin) cubin = impl_->from_memory(identity, {});
   if (!cubin) cubin = impl_->from_disk(identity, {});
   if (!cubin) ++impl_->misses;
+  log(LogLevel::debug, cubin ? "kernel cache: hit: " + cubin->symbol : "kernel cache: miss: " + identity.hex());
   return cubin;
 }
 
@@ -214,7 +227,7 @@ void BinaryCache::store(const Identity& identity, const Cubin& cubin) {
   ++impl_->stores;
   {
     const std::lock_guard guard(impl_->discarded_mutex);
-    impl_->discarded.erase(entry_name(identity.hex(), toolchain_tag(cubin.toolchain)));
+    if (!impl_->discarded.empty()) impl_->discarded.erase(discard_key(identity, cubin));
   }
   impl_->publish(entry);
   impl_->memory.keep(std::move(entry));
@@ -224,9 +237,9 @@ void BinaryCache::discard(const Identity& identity, const Cubin& cubin, std::str
   const std::string tag = toolchain_tag(cubin.toolchain);
   {
     const std::lock_guard guard(impl_->discarded_mutex);
-    impl_->discarded.insert(entry_name(identity.hex(), tag));
+    impl_->discarded.insert(discard_key(identity, cubin));
   }
-  impl_->memory.discard(identity, tag);
+  impl_->memory.discard(identity, cubin);
   impl_->warnings.once(entry_name(identity.hex(), tag), "dropped " + cubin.symbol + ": " + std::string(reason));
   if (!impl_->may_write()) return;
   try {
@@ -290,7 +303,7 @@ VerifyReport BinaryCache::verify() {
   return impl_->on_user_layer("verify", rehash);
 }
 
-CacheStat BinaryCache::stat() {
+CacheStat BinaryCache::counts() const {
   CacheStat stat;
   stat.max_bytes = impl_->options.max_bytes;
   stat.memory_hits = impl_->memory_hits;
@@ -299,6 +312,11 @@ CacheStat BinaryCache::stat() {
   stat.stores = impl_->stores;
   stat.memory_entries = impl_->memory.entries();
   stat.memory_bytes = impl_->memory.bytes();
+  return stat;
+}
+
+CacheStat BinaryCache::stat() {
+  CacheStat stat = counts();
   if (!impl_->user) return stat;
   for (const auto& item : impl_->on_user_layer("scan", [](const CacheLayer& layer) { return layer.scan(); })) {
     stat.bytes += item.bytes();

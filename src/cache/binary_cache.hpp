@@ -87,7 +87,8 @@ class BinaryCache {
   void store(const Identity& identity, const Cubin& cubin);
 
   /// Forgets an entry, in memory and on disk, until it is stored again. For an entry that the driver refused although
-  /// it had been verified.
+  /// it had been verified. In a read-only layer the file stays, and is skipped; another image of the same toolchain is
+  /// not.
   void discard(const Identity& identity, const Cubin& cubin, std::string_view reason);
 
   /// A lock to hold while a kernel is compiled, so that only one process of the node compiles it. After acquiring it,
@@ -102,6 +103,8 @@ class BinaryCache {
   /// Checks the hash of every entry and lists the bad ones. Changes nothing.
   VerifyReport verify();
   CacheStat stat();
+  /// The counts of `stat`, without a look at the disk. Never throws.
+  CacheStat counts() const;
   /// Removes the least recently used entries until at most `max_bytes` are left, and returns the number of files
   /// removed. In CacheMode::read_only and off, trim and clear throw Error{invalid_argument}.
   std::size_t trim(std::uint64_t max_bytes);

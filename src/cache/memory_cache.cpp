@@ -5,6 +5,16 @@
 
 namespace hotgemm {
 
+template <class Predicate>
+void MemoryCache::drop_if(const Identity& identity, Predicate&& is_meant) {
+  const auto found = by_identity_.find(identity.hex());
+  if (found == by_identity_.end()) return;
+  const std::vector<Items::iterator> same = found->second;
+  for (const Items::iterator item : same) {
+    if (item->entry.identity == identity && is_meant(*item)) drop(item);
+  }
+}
+
 std::optional<Cubin> MemoryCache::find(const Identity& identity, std::string_view tag) {
   const std::lock_guard guard(mutex_);
   const auto found = by_identity_.find(identity.hex());
@@ -24,25 +34,16 @@ void MemoryCache::keep(CacheEntry entry) {
   item.bytes = entry.cubin.image.size() + entry.cubin.symbol.size() + entry.identity.text.size() + sizeof(Item);
   item.entry = std::move(entry);
   const std::lock_guard guard(mutex_);
-  drop_same(item.entry.identity, item.tag);
+  drop_if(item.entry.identity, [&](const Item& held) { return held.tag == item.tag; });
   bytes_ += item.bytes;
   items_.push_front(std::move(item));
   by_identity_[items_.front().hex].push_back(items_.begin());
   while (bytes_ > max_bytes_ && items_.size() > 1) drop(std::prev(items_.end()));
 }
 
-void MemoryCache::discard(const Identity& identity, std::string_view tag) {
+void MemoryCache::discard(const Identity& identity, const Cubin& cubin) {
   const std::lock_guard guard(mutex_);
-  drop_same(identity, tag);
-}
-
-void MemoryCache::drop_same(const Identity& identity, std::string_view tag) {
-  const auto found = by_identity_.find(identity.hex());
-  if (found == by_identity_.end()) return;
-  const std::vector<Items::iterator> same = found->second;
-  for (const Items::iterator item : same) {
-    if (item->tag == tag && item->entry.identity == identity) drop(item);
-  }
+  drop_if(identity, [&](const Item& held) { return held.entry.cubin == cubin; });
 }
 
 void MemoryCache::drop(Items::iterator item) {

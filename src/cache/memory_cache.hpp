@@ -24,7 +24,8 @@ class MemoryCache {
   std::optional<Cubin> find(const Identity& identity, std::string_view tag);
   /// Replaces an entry of the same identity and toolchain.
   void keep(CacheEntry entry);
-  void discard(const Identity& identity, std::string_view tag);
+  /// Drops `cubin`, and no other one of the same toolchain.
+  void discard(const Identity& identity, const Cubin& cubin);
   void clear();
 
   std::size_t entries() const;
@@ -41,7 +42,8 @@ class MemoryCache {
   using Items = std::list<Item>;
 
   // Under mutex_:
-  void drop_same(const Identity& identity, std::string_view tag);
+  template <class Predicate>
+  void drop_if(const Identity& identity, Predicate&& is_meant);
   void drop(Items::iterator item);
 
   const std::uint64_t max_bytes_;

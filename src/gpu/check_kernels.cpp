@@ -1,7 +1,5 @@
 #include "gpu/check_kernels.hpp"
 
-#include "config/render.hpp"
-
 #include <algorithm>
 
 namespace hotgemm {
@@ -9,15 +7,11 @@ namespace {
 
 constexpr unsigned kThreads = 256;  // kCheckThreads of templates/check.cuh
 
-Cubin build_check(KernelBuilder& builder, std::string_view arch) {
-  return *builder.build(render_check(arch, builder.bundle())).cubin;
-}
-
 }  // namespace
 
-CheckKernels::CheckKernels(const Driver& driver, KernelBuilder& builder, std::string_view arch)
+CheckKernels::CheckKernels(const Driver& driver, const Cubin& cubin)
     : driver_(driver),
-      module_(driver, build_check(builder, arch), 0),
+      module_(driver, cubin, 0),
       fill_(module_.function("hotgemm_fill")),
       check_(module_.function("hotgemm_check")),
       digest_(module_.function("hotgemm_digest")),

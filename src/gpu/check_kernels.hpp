@@ -17,9 +17,14 @@ namespace hotgemm {
 /// Fills operands and checks results on the GPU (templates/check.cuh), in the context that was current at construction.
 class CheckKernels {
  public:
-  /// Builds and loads the kernels for `arch`. Throws Error.
-  CheckKernels(const Driver& driver, KernelBuilder& builder, std::string_view arch);
+  /// Loads the kernels from `cubin`, which is that of render_check. Throws RefusedCubin and other Errors.
+  CheckKernels(const Driver& driver, const Cubin& cubin);
 
+  /// Unloads the kernels and frees their memory now. The CUDA context must be current.
+  void unload() noexcept {
+    module_.unload();
+    report_ = {};
+  }
   /// Leaves module and memory to the driver, because the CUDA context is not current or no longer exists.
   void abandon() noexcept {
     module_.abandon();

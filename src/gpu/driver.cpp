@@ -15,10 +15,15 @@ namespace {
 // names.
 constexpr int kApiVersion = 12080;
 
+/// From 12.5 on, cuGetProcAddress would return cuStreamGetCtx with another argument, as cuda.h declares it under
+/// another name.
+int api_version_of(std::string_view name) { return name == "cuStreamGetCtx" ? 9020 : kApiVersion; }
+
 void* resolve(const SharedLibrary& library, decltype(&::cuGetProcAddress) get_proc_address, const std::string& name) {
   void* address = nullptr;
   CUdriverProcAddressQueryResult status{};
-  const CUresult result = get_proc_address(name.c_str(), &address, kApiVersion, CU_GET_PROC_ADDRESS_DEFAULT, &status);
+  const CUresult result =
+      get_proc_address(name.c_str(), &address, api_version_of(name), CU_GET_PROC_ADDRESS_DEFAULT, &status);
   if (result == CUDA_SUCCESS && address != nullptr) return address;
   throw Error(ErrorCode::no_driver, library.path() + " does not offer " + name + " at CUDA " +
                                         std::to_string(kApiVersion / 1000) + "." +

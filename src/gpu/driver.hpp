@@ -13,7 +13,8 @@
 #define HOTGEMM_DRIVER_FUNCTIONS(F) \
   F(cuInit) F(cuDriverGetVersion) F(cuGetErrorName) F(cuGetErrorString) F(cuDeviceGet) F(cuDeviceGetCount) \
   F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) \
-  F(cuDevicePrimaryCtxRelease) F(cuCtxGetCurrent) F(cuCtxSetCurrent) F(cuCtxGetDevice) F(cuCtxGetId) \
+  F(cuDevicePrimaryCtxRelease) F(cuDevicePrimaryCtxGetState) F(cuCtxGetCurrent) F(cuCtxSetCurrent) \
+  F(cuCtxPushCurrent) F(cuCtxPopCurrent) F(cuCtxGetDevice) F(cuCtxGetId) F(cuStreamGetCtx) \
   F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute) \
   F(cuFuncSetAttribute) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   F(cuMemAlloc) \

@@ -50,6 +50,15 @@ BuildResult KernelBuilder::build(const KernelSource& source, BuildOptions option
   return {std::move(cubin), false, {}};
 }
 
+BuildResult KernelBuilder::rebuild(const KernelSource& source, const Cubin& refused, std::string_view reason,
+                                   bool may_compile) {
+  cache_.discard(source.identity, refused, reason);
+  if (may_compile) return build(source);
+  if (std::optional<Cubin> other = find(source)) return {std::move(other), true, {}};
+  throw Error(ErrorCode::not_prepared, "the cubin in the cache cannot be used, and was dropped: " +
+                                           std::string(reason) + "; run: hotgemm prewarm");
+}
+
 std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> sources, int jobs,
                                                   const std::function<bool(std::size_t, const BuildResult&)>& done,
                                                   BuildOptions options) {

@@ -55,6 +55,9 @@ class KernelBuilder {
   /// Returns the cubin, or throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
   /// A compilation that reaches the deadline is cancelled: Error{interrupted}.
   BuildResult build(const KernelSource& source, BuildOptions options = {});
+  /// Another cubin for `refused`, which the driver refused for `reason`: forgets it, on disk too, and builds the kernel
+  /// anew. If `may_compile` is false, returns what the cache still has, or throws Error{not_prepared}.
+  BuildResult rebuild(const KernelSource& source, const Cubin& refused, std::string_view reason, bool may_compile);
   /// Builds all with up to `jobs` threads: this one and others of CompileThreads. Failures are results, not exceptions.
   /// `done` is called after each, from one thread at a time, with its index; the build stops if `done` returns false.
   /// An exception from `done` ends the build and is rethrown here as CallbackGuard describes.

@@ -7,11 +7,30 @@ namespace {
 
 constexpr int kDefaultSmemBytes = 48 << 10;  // shared memory that a kernel may use without an attribute
 
+/// True if the result says that the image is at fault, not the GPU's state or its memory.
+bool blames_image(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_INVALID_SOURCE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    case CUDA_ERROR_NOT_FOUND: return true;
+    default: return false;
+  }
+}
+
+void check_image(const Driver& driver, CUresult result, const std::string& attempt) {
+  if (blames_image(result)) throw RefusedCubin(attempt + ": " + driver.describe(result));
+  driver.check(result, attempt);
+}
+
 }  // namespace
 
 LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_bytes)
     : driver_(driver), smem_bytes_(smem_bytes) {
-  driver.check(driver.cuModuleLoadData(&module_, cubin.image.data()), "load the cubin of " + cubin.symbol);
+  check_image(driver, driver.cuModuleLoadData(&module_, cubin.image.data()), "load the cubin of " + cubin.symbol);
   try {
     function_ = function(cubin.symbol.c_str());
     if (smem_bytes > kDefaultSmemBytes) {
@@ -26,8 +45,10 @@ LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_by
   }
 }
 
-LoadedKernel::~LoadedKernel() {
-  if (module_ != nullptr) driver_.cuModuleUnload(module_);
+LoadedKernel::~LoadedKernel() { unload(); }
+
+void LoadedKernel::unload() noexcept {
+  if (module_ != nullptr) driver_.cuModuleUnload(std::exchange(module_, nullptr));
 }
 
 LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
@@ -39,7 +60,7 @@ LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
 
 CUfunction LoadedKernel::function(const char* symbol) const {
   CUfunction function = nullptr;
-  driver_.check(driver_.cuModuleGetFunction(&function, module_, symbol), std::string("find kernel ") + symbol);
+  check_image(driver_, driver_.cuModuleGetFunction(&function, module_, symbol), std::string("find kernel ") + symbol);
   return function;
 }
 

@@ -23,6 +23,20 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
 
 void OwnedStream::synchronize() const { driver_->check(driver_->cuStreamSynchronize(stream_), "wait for a stream"); }
 
+bool is_capturing(const Driver& driver, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = driver.cuStreamIsCapturing(stream, &status);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  driver.check(result, "ask whether the stream is being captured");
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void require_enqueueable(const Driver& driver, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  driver.check(driver.cuStreamIsCapturing(stream, &status),
+               "launch beside a capture, on a stream that synchronises with the captured one (use a non-blocking one)");
+}
+
 RelaxedCaptureMode::RelaxedCaptureMode(const Driver& driver) : driver_(driver) {
   driver.check(driver.cuThreadExchangeStreamCaptureMode(&mode_), "relax this thread's capture mode");
 }

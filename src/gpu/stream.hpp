@@ -26,6 +26,13 @@ class OwnedStream {
   CUstream stream_ = nullptr;
 };
 
+/// True if `stream` is being captured. Also true for the legacy default stream while a stream that synchronises with it
+/// is: nothing may be enqueued there, or waited for, without spoiling that capture. Throws Error.
+bool is_capturing(const Driver& driver, CUstream stream);
+
+/// Throws Error{driver_error} if a launch on `stream` would spoil a capture of another stream.
+void require_enqueueable(const Driver& driver, CUstream stream);
+
 /// While this object lives, the calling thread may allocate and wait although a stream of the program is being
 /// captured; the capture stays valid. Must be destroyed on the same thread. Throws Error.
 class RelaxedCaptureMode {

@@ -1,5 +1,6 @@
 #include "runtime/device_state.hpp"
 
+#include "base/fork_guard.hpp"
 #include "config/render.hpp"
 #include "gpu/nvrtc.hpp"
 
@@ -20,30 +21,25 @@ CUdevice current_device(const Driver& driver) {
 
 }  // namespace
 
-unsigned long long current_context_id(const Driver& driver) {
-  unsigned long long id = 0;
-  if (const CUresult result = driver.cuCtxGetId(nullptr, &id); result != CUDA_SUCCESS) {
-    driver.fail(result, "find the current CUDA context");
-  }
-  return id;
-}
-
 DeviceState::DeviceState(const Driver& driver, Engine& engine)
     : driver_(driver),
       engine_(engine),
+      device_(current_device(driver)),
       context_id_(current_context_id(driver)),
-      info_(identify_device(driver, current_device(driver))),
+      info_(identify_device(driver, device_)),
       driver_version_(hotgemm::driver_version(driver)),
-      workspace_(driver, engine.workspace) {}
+      workspace_(driver, engine.workspace),
+      plans_(engine.max_plans) {}
 
 DeviceState::~DeviceState() {
-  unsigned long long current = 0;
-  if (driver_.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS && current == context_id_) return;
-  // Another context is current, or this context and its kernels no longer exist: leave the kernels to the driver.
-  for (auto& [symbol, kernel] : kernels_) kernel->kernel.abandon();
-  if (repack_kernel_) repack_kernel_->kernel.abandon();
-  if (check_kernels_) check_kernels_->abandon();
-  workspace_.abandon();
+  // Plans may live longer than this object, so the kernels are unloaded here, and not where the last plan is dropped.
+  std::optional<ContextOfId> own;
+  if (!is_forked_child()) own.emplace(driver_, device_, context_id_);
+  const auto end = [&](auto& owner) { own && own->is_current() ? owner.unload() : owner.abandon(); };
+  kernels_.for_each([&](GemmKernel& kernel) { end(kernel.kernel); });
+  repack_kernels_.for_each([&](RepackKernel& kernel) { end(kernel.kernel); });
+  check_kernels_.for_each(end);
+  end(workspace_);
 }
 
 DeviceInfo DeviceState::info_with_clocks() const { return query_device(driver_, current_device(driver_)); }
@@ -57,62 +53,81 @@ Environment DeviceState::environment() const {
           .toolchain = nvrtc != nullptr ? nvrtc->toolchain() : std::string()};
 }
 
-std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, const GemmTraits& traits,
-                                                    const Cubin& cubin) {
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<GemmKernel>& slot = kernels_[cubin.symbol];
-  if (!slot) {
-    slot = std::make_shared<GemmKernel>(load_gemm_kernel(driver_, config, traits, cubin, info_.sm_count));
+template <class SourceOf, class Load>
+auto DeviceState::load_or_rebuild(const Cubin& cubin, bool may_compile, SourceOf&& source_of, Load&& load) {
+  std::string first;
+  try {
+    return load(cubin);
+  } catch (const RefusedCubin& refusal) {
+    first = refusal.what();
   }
-  return slot;
+  ++engine_.counters.refused_cubins;
+  const KernelSource source = source_of();
+  const Cubin other = engine_.count(source, [&] { return engine_.builder.rebuild(source, cubin, first, may_compile); });
+  try {
+    return load(other);
+  } catch (const RefusedCubin& refusal) {
+    ++engine_.counters.refused_cubins;
+    engine_.cache.discard(source.identity, other, refusal.what());
+    throw RefusedCubin("the driver refuses two cubins of one kernel: of " + cubin.toolchain + ": " + first +
+                       "; then of " + other.toolchain + ": " + refusal.what());
+  }
 }
 
-std::shared_ptr<const RepackKernel> DeviceState::load_repack(const Cubin& cubin) {
-  const std::lock_guard lock(mutex_);
-  if (!repack_kernel_) {
-    repack_kernel_ = std::make_shared<RepackKernel>(RepackKernel{LoadedKernel(driver_, cubin, 0), info_.sm_count});
-  }
-  return repack_kernel_;
+std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, const GemmTraits& traits,
+                                                    const Cubin& cubin, bool may_compile) {
+  return kernels_.find_or_load(cubin.symbol, [&] {
+    return load_or_rebuild(
+        cubin, may_compile, [&] { return render(config, traits, info_.arch, engine_.bundle); },
+        [&](const Cubin& image) { return load_gemm_kernel(driver_, config, traits, image, info_.sm_count); });
+  });
 }
 
 std::shared_ptr<const RepackKernel> DeviceState::repack_kernel(bool may_compile) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (repack_kernel_) return repack_kernel_;
-  }
-  const KernelSource source = render_repack(info_.arch, engine_.bundle);
-  std::optional<Cubin> cubin = engine_.builder.find(source);
-  if (!cubin && !may_compile) {
-    throw Error(ErrorCode::not_prepared, "no cubin in the cache of the kernel that packs operands on " + info_.arch +
-                                             "; run: hotgemm prewarm, for a problem with prepacked=");
-  }
-  if (!cubin) {
-    cubin = engine_.builder.build(source).cubin;
-    ++engine_.compiled;
-  }
-  return load_repack(*cubin);
+  return repack_kernels_.find_or_load("repack", [&] {
+    const KernelSource source = render_repack(info_.arch, engine_.bundle);
+    std::optional<Cubin> cubin = engine_.builder.find(source);
+    if (!cubin && !may_compile) {
+      throw Error(ErrorCode::not_prepared, "no cubin in the cache of the kernel that packs operands on " + info_.arch +
+                                               "; run: hotgemm prewarm, for a problem with prepacked=");
+    }
+    if (!cubin) cubin = engine_.build(source);
+    return load_or_rebuild(
+        *cubin, may_compile, [&] { return source; },
+        [&](const Cubin& image) {
+          return RepackKernel{LoadedKernel(driver_, image, 0), info_.sm_count};
+        });
+  });
 }
 
 const CheckKernels& DeviceState::check_kernels() {
-  const std::lock_guard lock(mutex_);
-  if (!check_kernels_) check_kernels_ = std::make_unique<CheckKernels>(driver_, engine_.builder, info_.arch);
-  return *check_kernels_;
+  return *check_kernels_.find_or_load("check", [&] {
+    const KernelSource source = render_check(info_.arch, engine_.bundle);
+    return load_or_rebuild(
+        engine_.build(source), true, [&] { return source; },
+        [&](const Cubin& image) { return CheckKernels(driver_, image); });
+  });
 }
 
 std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, const GemmTraits& traits,
-                                                       const Cubin& cubin, PlanWorkspace workspace, std::string note) {
+                                                       const Cubin& cubin, PlanWorkspace workspace, std::string note,
+                                                       bool may_compile) {
   const Resources resources{.registers = cubin.registers,
                             .spill_bytes = cubin.spill_bytes,
                             .smem_bytes = smem_bytes(choice.config, traits),
                             .threads = threads(choice.config),
                             .compile_ms = cubin.compile_ms};
-  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin), resources,
-                                          std::move(workspace), std::move(note));
+  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin, may_compile),
+                                          resources, std::move(workspace), std::move(note), &engine_.counters.launches);
 }
 
 DeviceState::Flight::Flight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {
   std::unique_lock lock(state_.mutex_);
-  state_.landed_.wait(lock, [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); });
+  const auto is_free = [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); };
+  if (!is_free()) {
+    const WaitTimer timer(state_.engine_.counters.waiting);
+    state_.landed_.wait(lock, is_free);
+  }
   state_.in_flight_.push_back(key_);
 }
 

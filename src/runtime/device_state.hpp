@@ -1,24 +1,23 @@
 #pragma once
 
 #include "gpu/check_kernels.hpp"
+#include "gpu/current_context.hpp"
 #include "gpu/device.hpp"
 #include "gpu/gemm_launch.hpp"
+#include "gpu/stream.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/kernel_table.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_table.hpp"
 #include "runtime/workspace_pool.hpp"
 
 #include <condition_variable>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
+#include <vector>
 
 namespace hotgemm {
-
-/// The id of the current CUDA context. Throws Error{no_device} if there is none.
-unsigned long long current_context_id(const Driver& driver);
 
 /// The state that a Context keeps for each CUDA context: its GPU, the kernels loaded into it, and the plans.
 class DeviceState {
@@ -39,20 +38,27 @@ class DeviceState {
   GpuQuery query() const { return engine_.query(environment()); }
 
   PlanTable& plans() { return plans_; }
+  const PlanTable& plans() const { return plans_; }
   WorkspacePool& workspace() { return workspace_; }
 
-  /// The kernel of `config`, loaded from `cubin` once per context.
-  std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin);
-  /// The kernel that repacks operands, loaded from `cubin` once per context.
-  std::shared_ptr<const RepackKernel> load_repack(const Cubin& cubin);
-  /// The same, from the cache on first use. If it is not there, it is compiled, or `may_compile` is false and the
-  /// function throws Error{not_prepared}.
+  /// The kernel of `config`, loaded from `cubin` once per context. A cubin that the driver refuses is dropped from the
+  /// cache; one that is compiled again takes its place, or another one from the cache if `may_compile` is false. If
+  /// that is refused too, the function throws RefusedCubin with both reasons, now and in later calls.
+  std::shared_ptr<const GemmKernel> load(const KernelConfig& config, const GemmTraits& traits, const Cubin& cubin,
+                                         bool may_compile = true);
+  /// Throws the RefusedCubin that ended the loading of a GEMM kernel, so that no call compiles it again.
+  void require_not_refused(const std::string& symbol) { kernels_.require_not_refused(symbol); }
+  /// The kernel that repacks operands, from the cache on first use. If it is not there, it is compiled, or
+  /// `may_compile` is false and the function throws Error{not_prepared}.
   std::shared_ptr<const RepackKernel> repack_kernel(bool may_compile = true);
   /// The check kernels, built and loaded on first use.
   const CheckKernels& check_kernels();
+  /// The number of GEMM kernels that are loaded.
+  std::size_t kernel_count() { return kernels_.size(); }
 
   std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin,
-                                            PlanWorkspace workspace = {}, std::string note = {});
+                                            PlanWorkspace workspace = {}, std::string note = {},
+                                            bool may_compile = true);
 
   /// The right to plan a problem class, held by one thread at a time from construction to destruction.
   class Flight {
@@ -83,21 +89,27 @@ class DeviceState {
   };
 
  private:
+  /// The result of `load` with `cubin`; or, if the driver refuses that, with another one of the same source.
+  template <class SourceOf, class Load>
+  auto load_or_rebuild(const Cubin& cubin, bool may_compile, SourceOf&& source_of, Load&& load);
+
   const Driver& driver_;
   Engine& engine_;
+  CUdevice device_;
   unsigned long long context_id_;
   DeviceInfo info_;
   std::string driver_version_;
   WorkspacePool workspace_;
   PlanTable plans_;
 
+  KernelTable<GemmKernel> kernels_;
+  KernelTable<RepackKernel> repack_kernels_;
+  KernelTable<CheckKernels> check_kernels_;
+
   std::mutex mutex_;  // guards the members below
   std::condition_variable landed_;
   std::vector<ClassKey> in_flight_;
   std::vector<ClassKey> being_tuned_;
-  std::map<std::string, std::shared_ptr<GemmKernel>> kernels_;  // by symbol
-  std::shared_ptr<RepackKernel> repack_kernel_;
-  std::unique_ptr<CheckKernels> check_kernels_;
 };
 
 }  // namespace hotgemm

@@ -5,6 +5,7 @@
 
 #include <sys/auxv.h>
 
+#include <chrono>
 #include <utility>
 
 namespace hotgemm {
@@ -59,10 +60,17 @@ std::size_t workspace_cap(const ContextOptions& options) {
   return static_cast<std::size_t>(options.workspace_bytes);
 }
 
+std::size_t plan_cap(const ContextOptions& options) {
+  if (options.max_plans >= 1) return static_cast<std::size_t>(options.max_plans);
+  throw Error(ErrorCode::invalid_argument,
+              "max_plans is " + std::to_string(options.max_plans) + "; at least one plan must be kept");
+}
+
 }  // namespace
 
 Engine::Engine(const ContextOptions& options, Records records)
     : objective(options.objective),
+      max_plans(plan_cap(options)),
       bundle(bundle_of(options)),
       cache(cache_options(options)),
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
@@ -72,6 +80,18 @@ Engine::Engine(const ContextOptions& options, Records records)
       attempts(user_layer_options<LayerOptions>(options)),
       builder(cache, bundle),
       workspace(workspace_cap(options)) {}
+
+Cubin Engine::count(const KernelSource& source, const std::function<BuildResult()>& build) {
+  const auto start = std::chrono::steady_clock::now();
+  BuildResult result = build();
+  if (!result.from_cache) {
+    const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - start;
+    ++compiled;
+    counters.compiling.add(time);
+    log(LogLevel::info, "compiled " + source.symbol + " in " + to_ms(time));
+  }
+  return *std::move(result.cubin);
+}
 
 std::string Engine::template_digest(const KernelConfig& config) const {
   return bundle.digest(family_of(config).header);

@@ -9,12 +9,14 @@
 #include "records/rejection_log.hpp"
 #include "records/tune_journal.hpp"
 #include "records/vetted_log.hpp"
+#include "runtime/counters.hpp"
 #include "runtime/workspace_budget.hpp"
 
 #include <hotgemm/context.hpp>
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 
 namespace hotgemm {
 
@@ -31,7 +33,16 @@ struct Engine {
   GpuQuery query(const Environment& environment) const;
   std::string template_digest(const KernelConfig& config) const;
 
+  /// The cubin of `source`, from the cache or compiled now; then it is counted, timed and logged. Throws as
+  /// KernelBuilder::build does.
+  Cubin build(const KernelSource& source) {
+    return count(source, [&] { return builder.build(source); });
+  }
+  /// The cubin that `build()` returns, with the same bookkeeping.
+  Cubin count(const KernelSource& source, const std::function<BuildResult()>& build);
+
   const Objective objective;
+  const std::size_t max_plans;  ///< in each CUDA context
   TemplateBundle bundle;
   BinaryCache cache;
   Database database;
@@ -41,6 +52,7 @@ struct Engine {
   LayerOptions attempts;  ///< where AttemptMark keeps its files
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
+  Counters counters;
   WorkspaceBudget workspace;
   WorkspaceOf workspace_of = workspace_size;  ///< tests replace it for their own kernels
 };

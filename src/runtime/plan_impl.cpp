@@ -2,6 +2,7 @@
 
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
+#include "gpu/current_context.hpp"
 #include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
 #include "runtime/workspace_pool.hpp"
@@ -37,9 +38,18 @@ void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands
 
 void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
                        const WorkspaceArgs& workspace) const {
-  const CUresult result = launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
-                                      workspace_.repack.get(), p.sm_limit);
+  const auto launch = [&] {
+    return launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
+                       workspace_.repack.get(), p.sm_limit);
+  };
+  CUresult result = launch();
+  if (result == CUDA_ERROR_INVALID_CONTEXT) {  // nothing is enqueued; a thread may have no current context
+    PushedContext pushed(driver_);
+    pushed.push_context_if_none(stream);
+    result = launch();
+  }
   if (result != CUDA_SUCCESS) fail(result, p);
+  if (launches_ != nullptr) launches_->add_one();
 }
 
 void PlanImpl::refuse_size(const Workload& p) const {
@@ -51,6 +61,8 @@ void PlanImpl::fail(CUresult result, const Workload& p) const {
 }
 
 void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
+  PushedContext pushed(driver_);
+  pushed.push_context_if_none(stream);
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
   if (!workspace_.without)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/readers.hpp"
 #include "config/workspace.hpp"
 #include "gpu/gemm_launch.hpp"
 #include "plan/choice.hpp"
@@ -30,9 +31,9 @@ struct PlanWorkspace {
 /// without workspace.
 class PlanImpl {
  public:
-  /// `note` is the reason why the kernel is not the first choice; empty if it is.
+  /// `note` is the reason why the kernel is not the first choice; empty if it is. Launches are counted in `launches`.
   PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
-           Resources resources, PlanWorkspace workspace = {}, std::string note = {})
+           Resources resources, PlanWorkspace workspace = {}, std::string note = {}, ThreadCounter* launches = nullptr)
       : driver_(driver),
         context_id_(context_id),
         choice_(std::move(choice)),
@@ -40,7 +41,8 @@ class PlanImpl {
         resources_(resources),
         needs_workspace_(!workspace.size.is_empty()),
         workspace_(std::move(workspace)),
-        note_(std::move(note)) {}
+        note_(std::move(note)),
+        launches_(launches) {}
 
   /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Workload& problem, const Operands& operands) const;
@@ -69,6 +71,7 @@ class PlanImpl {
   bool needs_workspace_;
   PlanWorkspace workspace_;
   std::string note_;
+  ThreadCounter* launches_;
   mutable std::atomic<std::uint64_t> launches_without_{0};
 };
 

@@ -2,30 +2,127 @@
 
 #include "runtime/plan_impl.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <utility>
+
 namespace hotgemm {
+namespace {
+
+constexpr std::size_t kFirstCells = 64;
+constexpr std::size_t kEvictedPart = 16;  // one of 16 plans goes at a time, so that few insertions look at all slots
+
+}  // namespace
+
+constinit const PlanTable::Slot PlanTable::kGone{};
+
+PlanTable::PlanTable(std::size_t max_plans) : max_plans_(max_plans), array_(new Array(kFirstCells)) {}
 
 PlanTable::~PlanTable() {
-  for (std::atomic<Slot*>& bucket : buckets_) {
-    for (Slot* slot = bucket.load(); slot != nullptr;) {
-      Slot* next = slot->next;
-      delete slot;
-      slot = next;
-    }
+  const std::unique_ptr<Array> array(array_.load());
+  for (const Cell& cell : array->cells) {
+    if (const Slot* slot = cell.slot; slot != &kGone) delete slot;
   }
 }
 
+// The loads of `array_` and of slots have sequential consistency, as base/readers.hpp demands.
 const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
-  const Slot* slot = buckets_[hash_of(key) % kBuckets].load(std::memory_order_acquire);
-  while (slot != nullptr && !(slot->key == key)) slot = slot->next;
-  return slot;
+  const Array& array = *array_.load();
+  const std::uint64_t hash = hash_of(key);
+  for (std::size_t i = hash;; ++i) {
+    const Cell& cell = array.cells[i & array.mask];
+    const Slot* slot = cell.slot.load();
+    if (slot == nullptr) return nullptr;
+    if (cell.hash.load(std::memory_order_relaxed) != hash || slot == &kGone || !(slot->key == key)) continue;
+    // Warm calls read this line only, and do not write to it, while no class is inserted.
+    const std::uint64_t now = insertions_.load(std::memory_order_relaxed);
+    if (slot->used.load(std::memory_order_relaxed) != now) slot->used.store(now, std::memory_order_relaxed);
+    return slot;
+  }
 }
 
-void PlanTable::insert(const ClassKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional,
-                       bool is_unreserved) {
-  std::atomic<Slot*>& bucket = buckets_[hash_of(key) % kBuckets];
-  Slot* slot = new Slot{key, std::move(plan), is_provisional, is_unreserved, bucket.load(std::memory_order_relaxed)};
-  while (!bucket.compare_exchange_weak(slot->next, slot, std::memory_order_release, std::memory_order_relaxed)) {
+std::optional<PlanEntry> PlanTable::get(const ClassKey& key) const {
+  const ReadGuard reading;
+  const Slot* slot = find(key);
+  return slot != nullptr ? std::optional(slot->entry) : std::nullopt;
+}
+
+PlanTable::Cell* PlanTable::cell_of(Array& array, const ClassKey& key, std::uint64_t hash) const noexcept {
+  for (std::size_t i = hash;; ++i) {
+    Cell& cell = array.cells[i & array.mask];
+    const Slot* slot = cell.slot;
+    if (slot == nullptr) return nullptr;
+    if (slot != &kGone && cell.hash == hash && slot->key == key) return &cell;
   }
+}
+
+void PlanTable::put(Array& array, std::uint64_t hash, const Slot* slot) noexcept {
+  std::size_t i = hash;
+  while (array.cells[i & array.mask].slot.load() != nullptr) ++i;
+  Cell& cell = array.cells[i & array.mask];
+  cell.hash.store(hash, std::memory_order_relaxed);
+  cell.slot.store(slot);  // a reader that sees the slot sees the hash
+  ++array.filled;
+}
+
+void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
+  std::vector<Waiting> unseen;  // freed after the lock
+  const std::lock_guard lock(mutex_);
+  waiting_.reserve(waiting_.size() + max_plans_ / kEvictedPart + 3);  // nothing can fail between hiding and retiring
+  const std::uint64_t hash = hash_of(key), now = insertions_.fetch_add(1) + 1;
+  auto slot = std::make_unique<const Slot>(key, now, std::move(entry));
+  if (Cell* cell = cell_of(*array_.load(), key, hash)) {
+    retire(cell->slot.exchange(slot.release()));
+  } else {
+    if (size_ >= max_plans_) evict();
+    if (2 * (array_.load()->filled + 1) > array_.load()->cells.size()) grow();
+    put(*array_.load(), hash, slot.release());
+    ++size_;
+  }
+  unseen = take_unseen();
+}
+
+/// Takes the least recently used slots out of the array.
+void PlanTable::evict() {
+  std::vector<std::pair<std::uint64_t, Cell*>> by_use;  // copies, because the times change meanwhile
+  by_use.reserve(size_);
+  for (Cell& cell : array_.load()->cells) {
+    const Slot* slot = cell.slot;
+    if (slot != nullptr && slot != &kGone) by_use.emplace_back(slot->used.load(std::memory_order_relaxed), &cell);
+  }
+  const std::size_t count = std::max<std::size_t>(max_plans_ / kEvictedPart, 1);
+  std::ranges::nth_element(by_use, by_use.begin() + static_cast<std::ptrdiff_t>(count - 1));
+  for (std::size_t i = 0; i < count; ++i) retire(by_use[i].second->slot.exchange(&kGone));
+  size_ -= count;
+  evictions_ += count;
+}
+
+/// Makes an array that is at most a quarter full, without the cells of evicted slots.
+void PlanTable::grow() {
+  auto larger = std::make_unique<Array>(std::max(kFirstCells, std::bit_ceil(4 * (size_ + 1))));
+  for (const Cell& cell : array_.load()->cells) {
+    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) put(*larger, cell.hash, slot);
+  }
+  waiting_.push_back({0, nullptr, std::unique_ptr<Array>(array_.exchange(larger.release()))});
+}
+
+void PlanTable::retire(const Slot* slot) { waiting_.push_back({0, std::unique_ptr<const Slot>(slot), nullptr}); }
+
+/// Ends the epoch of what was retired, and takes out what no reader can see any more.
+std::vector<PlanTable::Waiting> PlanTable::take_unseen() {
+  if (waiting_.empty()) return {};
+  const std::uint64_t ended = waiting_.back().epoch == 0 ? end_epoch() : 0;
+  for (auto one = waiting_.rbegin(); one != waiting_.rend() && one->epoch == 0; ++one) one->epoch = ended;
+  const std::uint64_t oldest = oldest_read();
+  const auto seen = std::ranges::find_if(waiting_, [&](const Waiting& one) { return one.epoch >= oldest; });
+  std::vector<Waiting> unseen(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(seen));
+  waiting_.erase(waiting_.begin(), seen);
+  return unseen;
+}
+
+std::size_t PlanTable::waiting_to_be_freed() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
 }
 
 }  // namespace hotgemm

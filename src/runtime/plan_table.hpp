@@ -1,42 +1,96 @@
 #pragma once
 
+#include "base/readers.hpp"
 #include "config/class_key.hpp"
 
-#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
 
 namespace hotgemm {
 
 class PlanImpl;
 
-/// The plans by problem class. Finding and inserting take no lock, but callers must insert one at a time per class.
-/// Entries stay in place until the table is destroyed.
+/// A plan of a problem class.
+struct PlanEntry {
+  std::shared_ptr<const PlanImpl> plan;
+  bool is_provisional = false;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
+  bool is_unreserved = false;   ///< made on a capturing stream: the next other call sets workspace for captures apart
+};
+
+/// The plans by problem class, at most `max_plans` of them: a plan that is inserted beyond them pushes out the least
+/// recently used, a sixteenth of all at a time.
+///
+/// Finding takes no lock and allocates nothing. It looks into an open-addressed array of hashes and slots, which
+/// doubles when it is half full, so a look-up takes as long with a million plans as with ten, except for cache misses.
+/// Inserting takes a mutex. Slots and arrays that have been replaced are freed by a later insertion, when no reader can
+/// see them (see base/readers.hpp): whoever finds a slot holds a ReadGuard as long as it uses the slot. A plan itself
+/// lives as long as anyone shares it.
 class PlanTable {
  public:
-  struct Slot {
+  /// A search reads the first cache line only.
+  struct alignas(64) Slot {
     ClassKey key;
-    std::shared_ptr<const PlanImpl> plan;
-    bool is_provisional;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
-    bool is_unreserved;   ///< made on a capturing stream: the next other call sets workspace for captures apart
-    Slot* next;
+    mutable std::atomic<std::uint64_t> used{0};  ///< the number of insertions before the last use
+    PlanEntry entry;
   };
 
-  PlanTable() = default;
+  explicit PlanTable(std::size_t max_plans);
   ~PlanTable();
   PlanTable(const PlanTable&) = delete;
   PlanTable& operator=(const PlanTable&) = delete;
 
-  /// The latest slot for `key`, or nullptr.
+  /// The latest slot for `key`, or nullptr; it counts as used. The caller has a ReadGuard.
   const Slot* find(const ClassKey& key) const noexcept;
-  void insert(const ClassKey& key, std::shared_ptr<const PlanImpl> plan, bool is_provisional,
-              bool is_unreserved = false);
+  /// A copy of the latest entry for `key`. Needs no ReadGuard.
+  std::optional<PlanEntry> get(const ClassKey& key) const;
+  /// Adds the entry, or replaces that of the same class.
+  void insert(const ClassKey& key, PlanEntry entry);
+
+  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }
+  /// The slots and arrays that wait until no reader can see them.
+  std::size_t waiting_to_be_freed() const;
 
  private:
-  static constexpr std::size_t kBuckets = 1024;
+  struct Cell {
+    std::atomic<std::uint64_t> hash{0};  ///< does not change once the cell has a slot
+    std::atomic<const Slot*> slot{nullptr};
+  };
+  /// A power of two of cells. A slot lies in the first cell from its hash on that was free when it came.
+  struct Array {
+    explicit Array(std::size_t size) : cells(size), mask(size - 1) {}
+    std::vector<Cell> cells;
+    std::size_t mask;
+    std::size_t filled = 0;  ///< cells with a slot, or with kGone
+  };
+  /// A slot or an array that readers of `epoch` and before may still see.
+  struct Waiting {
+    std::uint64_t epoch = 0;  ///< 0: of the insertion that goes on
+    std::unique_ptr<const Slot> slot;
+    std::unique_ptr<Array> array;
+  };
 
-  std::array<std::atomic<Slot*>, kBuckets> buckets_{};
+  static const Slot kGone;  ///< the slot of a cell whose plan was evicted: a search goes on behind it
+
+  Cell* cell_of(Array& array, const ClassKey& key, std::uint64_t hash) const noexcept;
+  static void put(Array& array, std::uint64_t hash, const Slot* slot) noexcept;
+  void evict();
+  void grow();
+  void retire(const Slot* slot);
+  std::vector<Waiting> take_unseen();
+
+  const std::size_t max_plans_;
+  std::atomic<Array*> array_;
+  std::atomic<std::uint64_t> insertions_{0};
+  std::atomic<std::size_t> size_{0};
+  std::atomic<std::uint64_t> evictions_{0};
+  mutable std::mutex mutex_;      // held while slots are inserted; guards `waiting_`
+  std::vector<Waiting> waiting_;  // sorted by epoch
 };
 
 }  // namespace hotgemm

@@ -52,9 +52,35 @@ WorkspacePool::~WorkspacePool() {
   for (const CaptureSlab& waiting : for_captures_) budget_.give_back(waiting.slab.size.total_bytes());
 }
 
+void WorkspacePool::unload() noexcept {
+  for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) slab->slab.memory = {};
+  for (CaptureSlab& waiting : for_captures_) waiting.slab.memory = {};
+}
+
 void WorkspacePool::abandon() noexcept {
   for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) slab->slab.memory.abandon();
   for (CaptureSlab& waiting : for_captures_) waiting.slab.memory.abandon();
+}
+
+template <class Clear>
+std::optional<WorkspacePool::Slab> WorkspacePool::make(const WorkspaceSize& size, Clear&& clear) {
+  const std::size_t bytes = size.total_bytes();
+  if (!budget_.take(bytes)) {
+    log(LogLevel::info, "no workspace of " + std::to_string(bytes) + " bytes: " + std::to_string(budget_.used_bytes()) +
+                            " of " + std::to_string(budget_.cap_bytes()) + " are in use");
+    return std::nullopt;
+  }
+  try {
+    const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
+    Slab slab{.memory = DeviceBuffer(driver_, bytes), .size = size};
+    if (size.counters > 0) clear(slab.memory.get());
+    return slab;
+  } catch (const Error& error) {
+    budget_.give_back(bytes);
+    if (error.code() == ErrorCode::context_lost) throw;
+    log(LogLevel::warn, "no workspace of " + std::to_string(bytes) + " bytes: " + error.what());
+    return std::nullopt;
+  }
 }
 
 void WorkspacePool::reserve(const WorkspaceSize& size, int captures) {
@@ -94,7 +120,12 @@ int WorkspacePool::count_waiting(const WorkspaceSize& size) {
 
 bool WorkspacePool::make_for_capture(const WorkspaceSize& size) {
   if (capture_bytes() + size.total_bytes() > budget_.cap_bytes() / 2) return false;
-  std::optional<Slab> slab = make(size);
+  // The graph runs on a stream that nobody knows yet, so the counters are clear before the slab is given away.
+  std::optional<Slab> slab = make(size, [&](CUdeviceptr counters) {
+    const OwnedStream stream(driver_);
+    driver_.check(driver_.cuMemsetD32Async(counters, 0, size.counters, stream.get()), "clear counters");
+    stream.synchronize();
+  });
   if (!slab) return false;
   const std::lock_guard lock(mutex_);
   for_captures_.push_back({.slab = std::move(*slab)});
@@ -126,7 +157,7 @@ std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const Workspac
   driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
   if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.args();
   if (size.total_bytes() >= refused_bytes_) return std::nullopt;
-  return make_for_stream(stream_id, size);
+  return make_for_stream(stream, stream_id, size);
 }
 
 const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long stream,
@@ -136,14 +167,21 @@ const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long strea
   return slab;
 }
 
-std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(unsigned long long stream, const WorkspaceSize& size) {
+std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(CUstream handle, unsigned long long stream,
+                                                            const WorkspaceSize& size) {
   const std::lock_guard making(making_);
   if (const StreamSlab* found = slab_of(stream, size)) return found->slab.args();
   const StreamSlab* last = slab_of(stream, {});
+  // The stream clears the counters before the kernels that follow on it, so nobody waits for the GPU.
+  const auto make_here = [&](const WorkspaceSize& wanted) {
+    return make(wanted, [&](CUdeviceptr counters) {
+      driver_.check(driver_.cuMemsetD32Async(counters, 0, wanted.counters, handle), "clear counters");
+    });
+  };
   std::optional<Slab> slab;
-  if (last != nullptr) slab = make(grown(size, last->slab.size));
-  if (!slab) slab = make(size);
-  if (!slab && free_waiting()) slab = make(size);
+  if (last != nullptr) slab = make_here(grown(size, last->slab.size));
+  if (!slab) slab = make_here(size);
+  if (!slab && free_waiting()) slab = make_here(size);
   if (!slab) {
     refused_bytes_ = std::min(refused_bytes_.load(), size.total_bytes());
     return std::nullopt;
@@ -208,30 +246,6 @@ bool WorkspacePool::tie_to_graph(const IsFree& is_free, CUgraph graph) const {
   log(LogLevel::warn,
       "a captured kernel runs without workspace: tie workspace to a graph: " + driver_.describe(result));
   return false;
-}
-
-std::optional<WorkspacePool::Slab> WorkspacePool::make(const WorkspaceSize& size) {
-  const std::size_t bytes = size.total_bytes();
-  if (!budget_.take(bytes)) {
-    log(LogLevel::info, "no workspace of " + std::to_string(bytes) + " bytes: " + std::to_string(budget_.used_bytes()) +
-                            " of " + std::to_string(budget_.cap_bytes()) + " are in use");
-    return std::nullopt;
-  }
-  try {
-    const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
-    Slab slab{.memory = DeviceBuffer(driver_, bytes), .size = size};
-    if (size.counters > 0) {
-      const OwnedStream stream(driver_);
-      driver_.check(driver_.cuMemsetD32Async(slab.memory.get(), 0, size.counters, stream.get()), "clear counters");
-      stream.synchronize();
-    }
-    return slab;
-  } catch (const Error& error) {
-    budget_.give_back(bytes);
-    if (error.code() == ErrorCode::context_lost) throw;
-    log(LogLevel::warn, "no workspace of " + std::to_string(bytes) + " bytes: " + error.what());
-    return std::nullopt;
-  }
 }
 
 }  // namespace hotgemm

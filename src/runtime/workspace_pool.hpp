@@ -30,6 +30,10 @@ namespace hotgemm {
 /// that are too small, and all of them if a stream would get no slab otherwise. If the cap or the GPU leaves no memory,
 /// there is no slab, and the caller launches a kernel that needs no workspace.
 ///
+/// No call waits for running kernels, with these exceptions: `reserve` waits until the counters of new slabs are clear,
+/// and cuMemFree, which `reserve` calls for slabs that are too small and `find` where memory has run out, waits for all
+/// work of the CUDA context; cuMemAlloc may.
+///
 /// Thread-safe. Finding the existing slab of a stream takes no lock. A capturing stream takes a lock that no thread
 /// holds while it waits for the GPU. The first launch on another stream, and `reserve`, wait for each other.
 class WorkspacePool {
@@ -50,6 +54,8 @@ class WorkspacePool {
   /// refuses.
   std::optional<WorkspaceArgs> find(CUstream stream, const WorkspaceSize& size);
 
+  /// Frees all memory now. The CUDA context must be current, and the pool is of no use after that.
+  void unload() noexcept;
   /// Leaves all memory to the driver, because the CUDA context is not current or no longer exists.
   void abandon() noexcept;
 
@@ -75,7 +81,7 @@ class WorkspacePool {
   };
 
   const StreamSlab* slab_of(unsigned long long stream, const WorkspaceSize& size) const noexcept;
-  std::optional<WorkspaceArgs> make_for_stream(unsigned long long stream, const WorkspaceSize& size);
+  std::optional<WorkspaceArgs> make_for_stream(CUstream handle, unsigned long long stream, const WorkspaceSize& size);
   std::optional<WorkspaceArgs> find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
                                                 const WorkspaceSize& size);
   bool tie_to_graph(const IsFree& is_free, CUgraph graph) const;
@@ -85,8 +91,10 @@ class WorkspacePool {
   /// Frees the slabs that wait for captures. False if there were none.
   bool free_waiting();
   int count_waiting(const WorkspaceSize& size);
-  /// Allocates within the budget and clears the counters. If there is no memory, logs that and returns nullopt.
-  std::optional<Slab> make(const WorkspaceSize& size);
+  /// Allocates within the budget and lets `clear` clear the counters, if there are any. If there is no memory, logs
+  /// that and returns nullopt.
+  template <class Clear>
+  std::optional<Slab> make(const WorkspaceSize& size, Clear&& clear);
   std::size_t capture_bytes();
 
   const Driver& driver_;

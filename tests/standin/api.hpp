@@ -21,8 +21,11 @@ CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice
 CUresult device_total_mem(std::size_t* bytes, CUdevice device);
 CUresult primary_ctx_retain(CUcontext* context, CUdevice device);
 CUresult primary_ctx_release(CUdevice device);
+CUresult primary_ctx_get_state(CUdevice device, unsigned* flags, int* active);
 CUresult ctx_get_current(CUcontext* context);
 CUresult ctx_set_current(CUcontext context);
+CUresult ctx_push_current(CUcontext context);
+CUresult ctx_pop_current(CUcontext* context);
 CUresult ctx_get_device(CUdevice* device);
 CUresult ctx_get_device_of(CUdevice* device, CUcontext context);
 CUresult ctx_get_id(CUcontext context, unsigned long long* id);
@@ -59,6 +62,8 @@ CUresult stream_create(CUstream* stream, unsigned flags);
 CUresult stream_destroy(CUstream stream);
 CUresult stream_synchronize(CUstream stream);
 CUresult stream_is_capturing(CUstream stream, CUstreamCaptureStatus* status);
+CUresult stream_get_ctx(CUstream stream, CUcontext* context);
+CUresult stream_get_ctx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green);
 CUresult stream_get_id(CUstream stream, unsigned long long* id);
 CUresult stream_get_capture_info(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
                                  const CUgraphNode** dependencies, const CUgraphEdgeData** edges, std::size_t* count);

@@ -48,6 +48,14 @@ void standin_slow_launch(const char* symbol_part, unsigned microseconds) {
   locked([&](Ledger& ledger) { ledger.script.slow_launches_us.emplace_back(symbol_part, microseconds); });
 }
 
+void standin_reset_primary(int device) {
+  locked([&](Ledger& ledger) { ledger.reset(*ledger.device_context(device)); });
+}
+
+void standin_refuse_image(const char* symbol_part, std::size_t loads) {
+  locked([&](Ledger& ledger) { ledger.script.refused_loads.emplace_back(symbol_part, loads); });
+}
+
 void standin_set_speed(const char* symbol_part, double microseconds) {
   locked([&](Ledger& ledger) { ledger.script.speeds_us.emplace_back(symbol_part, microseconds); });
 }

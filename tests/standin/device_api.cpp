@@ -232,6 +232,37 @@ CUresult primary_ctx_release(CUdevice device) {
   });
 }
 
+CUresult primary_ctx_get_state(CUdevice device, unsigned* flags, int* active) {
+  return device_call("cuDevicePrimaryCtxGetState", device, [&](Ledger&, Context& context) {
+    if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *flags = 0;
+    *active = context.retained > 0 && !context.was_reset;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_push_current(CUcontext handle) {
+  return call("cuCtxPushCurrent", Scope::process, [&](Ledger& ledger) {
+    Context* context = nullptr;
+    if (const CUresult result = ledger.find_context(handle, &context)) return result;
+    ThreadState& thread = thread_state();
+    thread.below.push_back(thread.current);
+    thread.current = handle;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult ctx_pop_current(CUcontext* handle) {
+  return call("cuCtxPopCurrent", Scope::process, [&](Ledger& ledger) {
+    ThreadState& thread = thread_state();
+    if (thread.below.empty()) return ledger.violate(CUDA_ERROR_INVALID_CONTEXT, "popped more than was pushed");
+    if (handle != nullptr) *handle = thread.current;
+    thread.current = thread.below.back();
+    thread.below.pop_back();
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult ctx_get_current(CUcontext* handle) {
   return call("cuCtxGetCurrent", Scope::process, [&](Ledger&) {
     *handle = thread_state().current;
@@ -267,6 +298,8 @@ CUresult ctx_get_id(CUcontext handle, unsigned long long* id) {
   return call("cuCtxGetId", Scope::process, [&](Ledger& ledger) {
     const CUcontext asked = handle != nullptr ? handle : thread_state().current;
     if (asked == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    // To ask whether the current context is alive is no misuse.
+    if (handle == nullptr && !ledger.is_alive(asked)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     Context* context = nullptr;
     if (const CUresult result = ledger.find_context(asked, &context)) return result;
     *id = context->id;

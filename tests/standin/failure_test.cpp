@@ -133,7 +133,7 @@ TEST_F(FailureTest, AWrongKernelOfTheCallerIsNotOurs) {
 TEST_F(FailureTest, WithoutACurrentContext) {
   CaseRun run(driver_, small_case(), stream());
   driver_.cuCtxSetCurrent(nullptr);
-  const auto gemm = [&] { context().gemm(stream(), small_case().problem, run.operands()); };
+  const auto gemm = [&] { context().gemm(nullptr, small_case().problem, run.operands()); };
   expect_thrown(ErrorCode::no_device, {"current CUDA context", "CUDA_ERROR_INVALID_CONTEXT"}, gemm);
   expect_thrown(ErrorCode::no_device, {}, [&] { context().plan(small_case().described()); });
   expect_thrown(ErrorCode::no_device, {}, [&] { context().tune({}, quick_tuning(1)); });

@@ -249,6 +249,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
 
 CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUstream stream_handle, void** params,
                 unsigned* slow_us) {
+  if (thread_state().current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   Function* function = nullptr;
   if (const CUresult result = ledger.find(ledger.functions, handle, "function", &function)) return result;
   StreamState* stream = nullptr;
@@ -279,6 +280,17 @@ CUresult launch(Ledger& ledger, CUfunction handle, const LaunchShape& shape, CUs
   return submit(ledger, stream_handle, *node);
 }
 
+/// Counts down the rule that refuses an image with these kernels. False if there is none.
+bool is_refused(Script& script, const ElfSymbols& symbols) {
+  for (auto& [part, loads_left] : script.refused_loads) {
+    const auto has_part = [&part = part](const std::string& name) { return name.find(part) != name.npos; };
+    if (loads_left == 0 || std::ranges::none_of(symbols.functions, has_part)) continue;
+    --loads_left;
+    return true;
+  }
+  return false;
+}
+
 /// Sleeps without the lock, so that other threads continue.
 void sleep(unsigned microseconds) {
   if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
@@ -295,6 +307,7 @@ CUresult module_load_data(CUmodule* handle, const void* image) {
     if (!symbols) return CUDA_ERROR_INVALID_IMAGE;
     // Machine code runs on the same major version, if the minor version is at least its own.
     if (symbols->sm / 10 != ledger.sm() / 10 || symbols->sm > ledger.sm()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (is_refused(ledger.script, *symbols)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *handle = ledger.new_handle<CUmodule>();
     ledger.modules.emplace(*handle, Module{context->id, std::move(*symbols), {}});
     return CUDA_SUCCESS;

@@ -58,19 +58,25 @@ Context* Ledger::device_context(int device) {
 
 Context* Ledger::context_by_id(std::uint64_t id) {
   for (Context& context : contexts_) {
-    if (context.retained > 0 && context.id == id) return &context;
+    if (context.retained > 0 && !context.was_reset && context.id == id) return &context;
   }
   return nullptr;
 }
 
 CUresult Ledger::find_context(CUcontext handle, Context** out) {
   for (Context& context : contexts_) {
-    if (handle_of(context.device) != handle || context.retained == 0) continue;
+    if (handle_of(context.device) != handle || context.retained == 0 || context.was_reset) continue;
     *out = &context;
     return CUDA_SUCCESS;
   }
   return violate(CUDA_ERROR_INVALID_CONTEXT,
                  "context " + hex(reinterpret_cast<std::uint64_t>(handle)) + " is not alive");
+}
+
+bool Ledger::is_alive(CUcontext handle) const {
+  return std::ranges::any_of(contexts_, [&](const Context& context) {
+    return handle_of(context.device) == handle && context.retained > 0 && !context.was_reset;
+  });
 }
 
 CUresult Ledger::current(Context** out) {
@@ -87,7 +93,8 @@ std::size_t Ledger::live_contexts() const {
 }
 
 void Ledger::retain(Context& context) {
-  if (context.retained++ > 0) return;
+  if (context.retained++ > 0 && !context.was_reset) return;
+  context.was_reset = false;
   context.id = new_serial();
   context.lost = CUDA_SUCCESS;
   context.legacy = StreamState{.context = context.id, .blocking = false, .capture = {}};
@@ -96,6 +103,11 @@ void Ledger::retain(Context& context) {
 
 void Ledger::release(Context& context) {
   if (--context.retained > 0) return;
+  reset(context);
+}
+
+void Ledger::reset(Context& context) {
+  context.was_reset = true;
   erase_of(modules, context.id);
   erase_of(functions, context.id);
   erase_of(streams, context.id);

@@ -21,6 +21,7 @@ namespace hotgemm::standin {
 /// The state that the driver keeps per thread.
 struct ThreadState {
   CUcontext current = nullptr;
+  std::vector<CUcontext> below{};  // the rest of the stack of contexts
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 };
 ThreadState& thread_state();
@@ -52,13 +53,16 @@ class Ledger {
   std::size_t total_bytes() const { return script.memory_limit != 0 ? script.memory_limit : kDeviceBytes; }
   static CUcontext handle_of(int device);
   CUresult find_context(CUcontext handle, Context** out);  // also finds a context that is not alive or is lost
-  CUresult current(Context** out);                         // the current context of the calling thread
+  bool is_alive(CUcontext handle) const;
+  CUresult current(Context** out);  // the current context of the calling thread
   Context* device_context(int device);
   Context* context_by_id(std::uint64_t id);
   std::size_t live_contexts() const;
   void retain(Context& context);
   /// When the last owner releases it, ends the context with everything in it.
   void release(Context& context);
+  /// Ends the context with everything in it, however many owners it has.
+  void reset(Context& context);
   void revive_contexts();
   /// Marks the current context of the calling thread as lost. If the thread has none, marks all contexts.
   void lose_current(CUresult result);

@@ -20,7 +20,9 @@ CUresult copy(const char* function, const CopyNode& node) {
 }
 
 CUresult operation(const char* function, CUstream stream, const Node& node) {
-  return call(function, Scope::context_call, [&](Ledger& ledger) { return submit(ledger, stream, node); });
+  return call(function, Scope::context_call, [&](Ledger& ledger) {
+    return thread_state().current != nullptr ? submit(ledger, stream, node) : CUDA_ERROR_INVALID_CONTEXT;
+  });
 }
 
 /// Checks a map by the rules of cuTensorMapEncodeTiled in cuda.h, as far as 16-bit and 32-bit elements need them.

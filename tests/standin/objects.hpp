@@ -120,6 +120,7 @@ struct Context {
   int device;
   std::uint64_t id = 0;
   unsigned retained = 0;
+  bool was_reset = false;        // ended, although it has owners
   CUresult lost = CUDA_SUCCESS;  // the result of every call after a fatal error
   bool hung = false;             // true if waiting calls do not return
   StreamState legacy{};

@@ -51,7 +51,7 @@ TEST_F(PlanTest, WarmCallsDoNotAllocate) {
   const Workload problem = c.described();
   const Plan plan = context(Policy::estimate).plan(problem);
   DeviceState& state = impl_of(context()).current();
-  const Choice choice = state.plans().find(class_key(problem))->plan->choice();
+  const Choice choice = state.plans().find(class_key(problem))->entry.plan->choice();
   Engine& engine = state.engine();
   const auto cubin = engine.builder.find(render(choice.config, traits_of(problem), "sm_90a", engine.bundle));
   const auto kernel = state.load(choice.config, traits_of(problem), *cubin);

@@ -58,6 +58,7 @@ class Script {
   Rules<Fate> fates;
   Rules<unsigned> slow_launches_us;
   Rules<double> speeds_us;
+  Rules<std::size_t> refused_loads;  // of images with such a kernel: the number of loads that still fail
   struct ProgrammaticSpeed {
     double in_chain_us, behind_us;
   };

@@ -35,6 +35,8 @@ void standin_reset();
 void standin_fail(const char* function, int nth, int result, bool sticky);
 void standin_corrupt(const char* symbol_part, hotgemm::standin::Corruption corruption);
 void standin_slow_launch(const char* symbol_part, unsigned microseconds);
+void standin_refuse_image(const char* symbol_part, std::size_t loads);
+void standin_reset_primary(int device);
 void standin_set_speed(const char* symbol_part, double microseconds);
 void standin_set_programmatic_speed(const char* symbol_part, double in_chain_us, double behind_us);
 void standin_set_memory_limit(std::size_t bytes);
@@ -73,6 +75,13 @@ class Standin {
   /// Makes a launch take `microseconds` of real time.
   void slow_launch(const std::string& symbol_part, unsigned microseconds) const {
     find<decltype(&standin_slow_launch)>("standin_slow_launch")(symbol_part.c_str(), microseconds);
+  }
+  /// Ends the primary context of `device` with everything in it, however many owners it has, as cudaDeviceReset does.
+  void reset_primary(int device) const { find<decltype(&standin_reset_primary)>("standin_reset_primary")(device); }
+  /// Makes the next `loads` loads of an image that holds a kernel with `symbol_part` in its symbol fail, as if the
+  /// driver did not know the machine code: CUDA_ERROR_NO_BINARY_FOR_GPU.
+  void refuse_image(const std::string& symbol_part, std::size_t loads) const {
+    find<decltype(&standin_refuse_image)>("standin_refuse_image")(symbol_part.c_str(), loads);
   }
   /// Makes a launch advance the stream's simulated clock by `microseconds`. Events read this clock.
   void set_speed(const std::string& symbol_part, double microseconds) const {

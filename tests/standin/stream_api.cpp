@@ -91,6 +91,18 @@ CUresult stream_is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
   });
 }
 
+/// The context of a stream that a program made. The other streams are those of the current context.
+CUresult stream_get_ctx(CUstream handle, CUcontext* context) { return stream_get_ctx_v2(handle, context, nullptr); }
+
+CUresult stream_get_ctx_v2(CUstream handle, CUcontext* out, CUgreenCtx* green) {
+  return stream_call("cuStreamGetCtx", handle, [&](Ledger& ledger, StreamState& stream) {
+    if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (green != nullptr) *green = nullptr;
+    *out = Ledger::handle_of(ledger.context_by_id(stream.context)->device);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult stream_get_id(CUstream handle, unsigned long long* id) {
   return stream_call("cuStreamGetId", handle, [&](Ledger& ledger, StreamState& stream) {
     if (stream.capture) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;  // as an H200's driver answers

@@ -34,7 +34,7 @@ class WorkspaceLaunchTest : public RuntimeTest {
   /// A plan whose kernel needs no workspace.
   std::shared_ptr<const PlanImpl> without() {
     context(Policy::estimate).plan(case_.described());
-    return impl_of(context()).current().plans().find(class_key(case_.described()))->plan;
+    return impl_of(context()).current().plans().find(class_key(case_.described()))->entry.plan;
   }
   CaseRun::Launch launcher(const PlanImpl& plan, CUstream on) const {
     return [this, &plan, on](const Operands& o) { plan.launch(on, case_.described(), o); };

@@ -36,6 +36,7 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_WORKER", "the installed command",
              "the hotgemm command whose processes measure kernels for programs that tune; none: the program measures"},
     Variable{"HOTGEMM_WORKSPACE_BYTES", "1G", "the most device memory that is kept for kernels' workspace"},
+    Variable{"HOTGEMM_MAX_PLANS", "10000", "the most plans that are kept in each CUDA context"},
     Variable{"HOTGEMM_LOG", "warn", "debug, info, warn, error or off"},
     Variable{"HOTGEMM_TEMPLATE_DIR", "built in", "the directory of the kernel templates"},
     Variable{"HOTGEMM_LIBCUDA", "libcuda.so.1", "the driver's library"},

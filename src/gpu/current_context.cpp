@@ -1,0 +1,68 @@
+#include "gpu/current_context.hpp"
+
+namespace hotgemm {
+namespace {
+
+constexpr const char* kAdvice = "call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent, in this thread";
+
+}  // namespace
+
+unsigned long long current_context_id(const Driver& driver) {
+  unsigned long long id = 0;
+  if (const CUresult result = driver.cuCtxGetId(nullptr, &id); result != CUDA_SUCCESS) {
+    const bool has_none = result == CUDA_ERROR_INVALID_CONTEXT;
+    driver.fail(result, std::string("find the current CUDA context") + (has_none ? ", as there is none: " : "") +
+                            (has_none ? kAdvice : ""));
+  }
+  return id;
+}
+
+void PushedContext::push_context_of(CUstream stream) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
+    driver_.fail(CUDA_ERROR_INVALID_CONTEXT,
+                 std::string("find the CUDA context of a default stream in a thread without a current CUDA context: ") +
+                     kAdvice + ", or pass a stream that was made in a context");
+  }
+  CUcontext context = nullptr;
+  driver_.check(driver_.cuStreamGetCtx(stream, &context), "find the CUDA context of a stream");
+  driver_.check(driver_.cuCtxPushCurrent(context), "make the CUDA context of a stream current");
+  is_pushed_ = true;
+}
+
+void PushedContext::push_context_if_none(CUstream stream) {
+  CUcontext current = nullptr;
+  const CUresult result = driver_.cuCtxGetCurrent(&current);
+  if (result != CUDA_SUCCESS) driver_.fail(result, "find the current CUDA context");  // no text on warm calls
+  if (current == nullptr) push_context_of(stream);
+}
+
+void PushedContext::pop() noexcept {
+  CUcontext popped = nullptr;
+  driver_.cuCtxPopCurrent(&popped);
+}
+
+ContextOfId::ContextOfId(const Driver& driver, CUdevice device, unsigned long long id) noexcept
+    : driver_(driver), device_(device) {
+  unsigned long long found = 0;
+  is_current_ = driver_.cuCtxGetId(nullptr, &found) == CUDA_SUCCESS && found == id;
+  if (is_current_) return;
+  unsigned flags = 0;
+  int is_active = 0;
+  if (driver_.cuDevicePrimaryCtxGetState(device, &flags, &is_active) != CUDA_SUCCESS || is_active == 0) return;
+  // Retained, the context cannot end before this object does. If it has ended since the question, this makes a new one
+  // for a moment, with another id.
+  CUcontext primary = nullptr;
+  if (driver_.cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) return;
+  is_retained_ = true;
+  is_current_ = driver_.cuCtxGetId(primary, &found) == CUDA_SUCCESS && found == id &&
+                driver_.cuCtxPushCurrent(primary) == CUDA_SUCCESS;
+}
+
+ContextOfId::~ContextOfId() {
+  if (!is_retained_) return;
+  CUcontext popped = nullptr;
+  if (is_current_) driver_.cuCtxPopCurrent(&popped);
+  driver_.cuDevicePrimaryCtxRelease(device_);
+}
+
+}  // namespace hotgemm
