@@ -71,7 +71,7 @@ std::vector<RejectionRecord> take_attempts_of_the_dead(const LayerOptions& optio
     if (!mark) continue;  // its process lives
     try {
       const DatabaseFile file = read_open_file(mark->fd.get(), options.user_directory / "v1" / kAttempts / name);
-      for_each_line(file.text(), [&](std::string_view line, int, bool) {
+      for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
         if (ParsedRejection parsed = parse_rejection(line); parsed.record)
           attempts.push_back(*std::move(parsed.record));
       });

@@ -76,7 +76,7 @@ void VettedLog::read() const {
   if (std::exchange(is_read_, true) || options_.user_directory.empty()) return;
   for (const DatabaseFile& file :
        read_user_layer(options_.user_directory, kVettedKernels, options_.trust_shared, options_.warn)) {
-    for_each_line(file.text(), [&](std::string_view line, int, bool) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
       if (std::optional<VettedKernel> vetted = parse_vetted(line)) vetted_.insert(*std::move(vetted));
     });
   }

@@ -26,7 +26,7 @@ TEST(KernelBuilder, AnotherToolchainsCubinIsNotReusedForMeasuring) {
   EXPECT_EQ(builder.build(source).cubin->toolchain, "nvrtc-12.0-other");
   EXPECT_EQ(compiled, 0);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(builder.build(source, Reuse::loaded_toolchain).cubin->toolchain, Nvrtc::get().toolchain());
+    EXPECT_EQ(builder.build(source, {.reuse = Reuse::loaded_toolchain}).cubin->toolchain, Nvrtc::get().toolchain());
     EXPECT_EQ(compiled, 1);
   }
   EXPECT_TRUE(builder.build(source).from_cache);
