@@ -10,6 +10,7 @@
 #include <hotgemm/error.hpp>
 
 #include <utility>
+#include <vector>
 
 namespace hotgemm {
 
@@ -43,18 +44,19 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   {
     const ReadGuard reading;  // the plan stays, although another thread may push it out
     const PlanTable::Slot* slot = device.plans().find(class_key(problem));
-    if (slot != nullptr && !slot->entry.is_unreserved && (!slot->entry.is_provisional || policy != Policy::tune)) {
+    if (slot != nullptr && !slot->entry.is_unreserved && !impl_->is_to_tune(slot->entry, policy)) {
       return slot->entry.plan->launch(stream, problem, operands);
     }
   }
   require_enqueueable(device.driver(), stream);
-  impl_->find_or_plan(device, problem, policy, stream)->launch(stream, problem, operands);
+  impl_->find_or_plan(device, problem, policy, stream, Impl::Reserve::once)->launch(stream, problem, operands);
 }
 
 Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
   validate(problem);
   PushedContext pushed(Impl::driver());
-  return Plan(impl_->find_or_plan(impl_->current(stream, pushed), problem, policy, stream), problem);
+  DeviceState& device = impl_->current(stream, pushed);
+  return Plan(impl_->find_or_plan(device, problem, policy, stream, Impl::Reserve::again), problem);
 }
 
 Plan Context::plan(const Workload& problem) { return plan(problem, impl_->options().policy); }
@@ -124,21 +126,23 @@ DeviceState& Context::Impl::state_of(const Driver& driver, unsigned long long id
 }
 
 std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
-                                                            Stream stream) {
+                                                            Stream stream, Reserve reserve) {
   const ClassKey key = class_key(problem);
   const bool is_capturing = hotgemm::is_capturing(device.driver(), stream);
   std::optional<PlanEntry> known = device.plans().get(key);
   // A capturing thread does not wait for one that allocates.
   if (known && is_capturing) return known->plan;
-  if (policy != Policy::tune || is_capturing || (known && !known->is_provisional)) {
-    return plan_now(device, problem, key, policy, is_capturing, false);
+  const auto is_open_now = [&] { return policy == Policy::tune && (!known || is_to_tune(*known, policy)); };
+  if (is_capturing || !is_open_now()) {
+    return plan_now(device, problem, key, policy, is_capturing, false, reserve);
   }
   // While another thread tunes the class, this one gets the estimate.
   const DeviceState::TuningFlight flight(device, key);
   known = device.plans().get(key);
-  const bool is_open = flight && (!known || known->is_provisional);
+  const bool is_open = flight && is_open_now();
   if (is_open && is_tunable(device, problem)) return tune_now(device, problem, key, policy);
-  return plan_now(device, problem, key, policy, is_capturing, is_open);
+  if (known && !is_open && !known->is_unreserved && reserve == Reserve::once) return known->plan;
+  return plan_now(device, problem, key, policy, is_capturing, is_open, reserve);
 }
 
 bool Context::Impl::is_tunable(DeviceState& device, const Workload& problem) const {
@@ -153,12 +157,17 @@ void Context::Impl::set_workspace_apart(DeviceState& device, const PlanImpl& pla
 
 std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, const Workload& problem,
                                                         const ClassKey& key, Policy policy, bool is_capturing,
-                                                        bool may_replace) {
+                                                        bool may_replace, Reserve reserve) {
   const DeviceState::Flight flight(device, key);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !(known->is_provisional && may_replace)) {
-    if (!is_capturing) set_workspace_apart(device, *known->plan);
-    if (known->is_unreserved && !is_capturing) device.plans().insert(key, {known->plan, known->is_provisional});
+    if (is_capturing) return known->plan;
+    if (known->is_unreserved || reserve == Reserve::again) set_workspace_apart(device, *known->plan);
+    if (known->is_unreserved) {
+      PlanEntry reserved = *known;
+      reserved.is_unreserved = false;
+      device.plans().insert(key, std::move(reserved));
+    }
     return known->plan;
   }
   const WaitTimer timer(engine_.counters.planning);
@@ -166,7 +175,10 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
   const bool is_provisional = problem.order != SumOrder::deterministic && is_tunable(device, problem);
   const std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
   if (!is_capturing) set_workspace_apart(device, *plan);
-  device.plans().insert(key, {plan, is_provisional, is_capturing && !plan->workspace_size().is_empty()});
+  device.plans().insert(key, {.plan = plan,
+                              .is_provisional = is_provisional,
+                              .is_unreserved = is_capturing && !plan->workspace_size().is_empty(),
+                              .is_kept = problem.order == SumOrder::deterministic});
   if (!known) ++plans_;
   log_planned(problem, *plan, timer);
   return plan;
@@ -175,7 +187,9 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
 std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, const Workload& problem,
                                                         const ClassKey& key, Policy policy) {
   const WaitTimer timer(engine_.counters.planning);
+  const Clock::time_point start = Clock::now();
   Tuned tuned = plan_by_tuning(device, problem);
+  const Clock::time_point end = Clock::now();
   const DeviceState::Flight flight(device, key);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !known->is_provisional) return known->plan;  // of another thread that came first
@@ -183,7 +197,11 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   const bool is_provisional = tuned.may_try_again && problem.order != SumOrder::deterministic;
   if (!tuned.plan) tuned.plan = known ? known->plan : plan_without_measuring(device, problem, policy);
   set_workspace_apart(device, *tuned.plan);
-  device.plans().insert(key, {tuned.plan, is_provisional});
+  device.plans().insert(key, {.plan = tuned.plan,
+                              .is_provisional = is_provisional,
+                              .is_kept = problem.order == SumOrder::deterministic,
+                              .wasted = is_provisional ? end - start : Clock::duration::zero(),
+                              .wasted_until = end});
   if (!known) ++plans_;
   log_planned(problem, *tuned.plan, timer);
   return tuned.plan;
@@ -218,11 +236,16 @@ Affordable Context::Impl::affordable_choices(const DeviceState& device, const Wo
 std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceState& device, const Workload& problem,
                                                                       Policy policy) {
   const Affordable affordable = affordable_choices(device, problem);
-  for (const Choice& choice : affordable.choices) {
-    const bool is_last = &choice == &affordable.choices.back();
+  std::vector<const Choice*> order;  // grows by choices that spill: those are tried again at the end
+  for (const Choice& choice : affordable.choices) order.push_back(&choice);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Choice& choice = *order[i];
     try {
       const Cubin cubin = cubin_of(device, problem, choice, policy);
-      if (cubin.spill_bytes > 0 && !is_last) continue;  // prefer the next choice
+      if (cubin.spill_bytes > 0 && i + 1 < affordable.choices.size()) {
+        order.push_back(&choice);
+        continue;
+      }
       std::shared_ptr<const PlanImpl> plan = make_plan(device, problem, choice, cubin, affordable, policy);
       count(choice.origin);
       if (choice.origin != Origin::tuned || !affordable.note.empty()) {
@@ -231,7 +254,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
       }
       return plan;
     } catch (const RefusedCubin& refusal) {
-      if (is_last) throw;
+      if (i + 1 == order.size()) throw;
       log(LogLevel::warn, "the next choice computes " + to_string(problem) + ": " + refusal.what());
     }
   }
@@ -264,8 +287,12 @@ std::shared_ptr<const PlanImpl> Context::Impl::make_plan(DeviceState& device, co
   if (!workspace.size.is_empty()) {
     const Choice* without = first_without_workspace(affordable.choices, choice, problem, engine_.workspace_of);
     if (without != nullptr) {
-      workspace.without = device.make_plan(*without, traits_of(problem, without->launch),
-                                           cubin_of(device, problem, *without, policy), {}, {}, may_compile);
+      try {
+        workspace.without = device.make_plan(*without, traits_of(problem, without->launch),
+                                             cubin_of(device, problem, *without, policy), {}, {}, may_compile);
+      } catch (const RefusedCubin& refusal) {
+        log(LogLevel::warn, "no kernel computes " + to_string(problem) + " if no workspace is left: " + refusal.what());
+      }
     }
   }
   if (repacks(choice.launch)) workspace.repack = device.repack_kernel(may_compile);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "context_impl.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/engine.hpp"
 #include "tune/tune.hpp"
@@ -8,13 +7,18 @@
 
 #include <hotgemm/context.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 
 namespace hotgemm {
 
 class Context::Impl {
  public:
+  using Clock = std::chrono::steady_clock;
+  enum class Reserve { once, again };
+
   explicit Impl(const ContextOptions& options) : options_(options), place_(options), engine_(options) {}
   ~Impl();
 
@@ -28,15 +32,27 @@ class Context::Impl {
   static const Driver& driver();
 
   /// The cold path of gemm and plan. Returns the plan for `problem` from now on; on a capturing stream possibly for
-  /// this call only.
+  /// this call only. `reserve`: whether workspace for captures is set apart for a plan that is there already.
   std::shared_ptr<const PlanImpl> find_or_plan(DeviceState& device, const Workload& problem, Policy policy,
-                                               Stream stream);
+                                               Stream stream, Reserve reserve);
 
   const ContextOptions& options() const { return options_; }
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   TuningPlace& tuning_place() { return place_; }
+  /// True if a call under `policy` tunes the class of `entry`, unless another thread does.
+  bool is_to_tune(const PlanEntry& entry, Policy policy) const {
+    if (!entry.is_provisional || policy != Policy::tune) return false;
+    if (entry.wasted == Clock::duration::zero()) return true;
+    return Clock::now() >= entry.wasted_until + std::max(least_pause_.load(), pause_times_.load() * entry.wasted);
+  }
   Stats stats() const;
+  /// The pause before a class is tuned again whose tuning only waited for others: so many times that wait, and at least
+  /// this long. Tests shorten it.
+  void set_tuning_pause(int times, Clock::duration least) {
+    pause_times_ = times;
+    least_pause_ = least;
+  }
 
  private:
   struct Node {
@@ -64,7 +80,7 @@ class Context::Impl {
                                            Policy policy);
   /// The plan of the class without measuring: the present one unless `may_replace`.
   std::shared_ptr<const PlanImpl> plan_now(DeviceState& device, const Workload& problem, const ClassKey& key,
-                                           Policy policy, bool is_capturing, bool may_replace);
+                                           Policy policy, bool is_capturing, bool may_replace, Reserve reserve);
   /// True if a measurement could change the plan for `problem`.
   bool is_tunable(DeviceState& device, const Workload& problem) const;
   /// Reserves workspace for captures of `plan`.
@@ -76,6 +92,8 @@ class Context::Impl {
   Engine engine_;
   std::atomic<Node*> devices_{nullptr};  // the list only grows
   std::mutex mutex_;
+  std::atomic<int> pause_times_{30};
+  std::atomic<Clock::duration> least_pause_{std::chrono::seconds(10)};
   std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0};
 };
 

@@ -57,7 +57,8 @@ struct ContextOptions {
   /// The most plans that are kept in each CUDA context, at least 1. A class beyond them takes the place of the least
   /// recently used ones, a sixteenth of all at a time; an evicted class is planned again when it is used, with another
   /// kernel if the records have changed. A Plan that the program holds stays as it is. Kernels stay loaded, because
-  /// graphs may hold them: their number is bounded by the configs, not by the shapes.
+  /// graphs may hold them: their number is bounded by the configs, not by the shapes. Plans of problems with
+  /// SumOrder::deterministic are not counted, and kept as long as this object.
   std::int64_t max_plans = 10'000;
   std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
@@ -183,9 +184,10 @@ class Context {
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
   /// The hints come from `operands` (see `describe`). A new problem class is planned first, by the policy. If the
-  /// stream is being captured, planning does not measure, allocate or wait. If m or n is zero, the call does nothing.
-  /// If k or alpha is zero, the result is beta * C. Throws Error{invalid_argument, not_supported, not_prepared, …}; in
-  /// that case no kernel has been enqueued, and D keeps its values. The workspace in `operands` may have been cleared.
+  /// stream is being captured, planning does not measure or allocate, and waits only for a thread that plans the same
+  /// new class. If m or n is zero, the call does nothing. If k or alpha is zero, the result is beta * C. Throws
+  /// Error{invalid_argument, not_supported, not_prepared, …}; in that case no kernel has been enqueued, and D keeps its
+  /// values. The workspace in `operands` may have been cleared.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// Enqueues on `stream` a copy of `operand` of `problem` into its prepacked form, for weights that many calls read.
@@ -206,8 +208,9 @@ class Context {
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns. The hints of a workload
   /// come from `describe`; `Workload(problem)` has those of packed operands. If `stream` is being captured, planning
-  /// does not measure, allocate or wait. The same holds for the null stream while another stream, which synchronises
-  /// with it, is being captured: that capture stays valid, and a later call may tune.
+  /// does not measure or allocate, and waits only for a thread that plans the same new class. The same holds for the
+  /// null stream while another stream, which synchronises with it, is being captured: that capture stays valid, and a
+  /// later call may tune.
   HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
   HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 

@@ -1,6 +1,7 @@
 #include "runtime/device_state.hpp"
 
 #include "base/fork_guard.hpp"
+#include "base/log.hpp"
 #include "config/render.hpp"
 #include "gpu/nvrtc.hpp"
 
@@ -33,8 +34,16 @@ DeviceState::DeviceState(const Driver& driver, Engine& engine)
 
 DeviceState::~DeviceState() {
   // Plans may live longer than this object, so the kernels are unloaded here, and not where the last plan is dropped.
+  std::optional<RelaxedCaptureMode> relaxed;  // the program may be capturing elsewhere
   std::optional<ContextOfId> own;
-  if (!is_forked_child()) own.emplace(driver_, device_, context_id_);
+  if (!is_forked_child()) {
+    try {
+      relaxed.emplace(driver_);
+    } catch (const Error& error) {
+      log(LogLevel::debug, std::string("unloading beside captures: ") + error.what());
+    }
+    own.emplace(driver_, device_, context_id_);
+  }
   const auto end = [&](auto& owner) { own && own->is_current() ? owner.unload() : owner.abandon(); };
   kernels_.for_each([&](GemmKernel& kernel) { end(kernel.kernel); });
   repack_kernels_.for_each([&](RepackKernel& kernel) { end(kernel.kernel); });
@@ -126,7 +135,9 @@ DeviceState::Flight::Flight(DeviceState& state, const ClassKey& key) : state_(st
   const auto is_free = [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); };
   if (!is_free()) {
     const WaitTimer timer(state_.engine_.counters.waiting);
+    ++state_.waiting_flights_;
     state_.landed_.wait(lock, is_free);
+    --state_.waiting_flights_;
   }
   state_.in_flight_.push_back(key_);
 }

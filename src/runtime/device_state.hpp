@@ -60,6 +60,12 @@ class DeviceState {
                                             PlanWorkspace workspace = {}, std::string note = {},
                                             bool may_compile = true);
 
+  /// The number of threads that wait for the Flight of another.
+  int waiting_flights() {
+    const std::lock_guard lock(mutex_);
+    return waiting_flights_;
+  }
+
   /// The right to plan a problem class, held by one thread at a time from construction to destruction.
   class Flight {
    public:
@@ -110,6 +116,7 @@ class DeviceState {
   std::condition_variable landed_;
   std::vector<ClassKey> in_flight_;
   std::vector<ClassKey> being_tuned_;
+  int waiting_flights_ = 0;
 };
 
 }  // namespace hotgemm

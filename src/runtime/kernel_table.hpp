@@ -2,6 +2,7 @@
 
 #include "gpu/loaded_kernel.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -38,9 +39,11 @@ class KernelTable {
     const auto found = entries_.find(symbol);
     if (found != entries_.end() && found->second.refusal) throw RefusedCubin(*found->second.refusal);
   }
+  /// The number of loaded kernels.
   std::size_t size() {
     const std::lock_guard lock(mutex_);
-    return entries_.size();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(entries_, [](const auto& entry) { return entry.second.kernel != nullptr; }));
   }
   /// Calls `visit` with every loaded kernel. No other thread may use the table.
   template <class Visit>

@@ -68,32 +68,38 @@ void PlanTable::put(Array& array, std::uint64_t hash, const Slot* slot) noexcept
 void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
   std::vector<Waiting> unseen;  // freed after the lock
   const std::lock_guard lock(mutex_);
-  waiting_.reserve(waiting_.size() + max_plans_ / kEvictedPart + 3);  // nothing can fail between hiding and retiring
+  // Nothing can fail between hiding and retiring.
+  waiting_.reserve(waiting_.size() + std::min<std::size_t>(max_plans_, size_) / kEvictedPart + 3);
   const std::uint64_t hash = hash_of(key), now = insertions_.fetch_add(1) + 1;
   auto slot = std::make_unique<const Slot>(key, now, std::move(entry));
+  const bool is_evictable = !slot->entry.is_kept;
   if (Cell* cell = cell_of(*array_.load(), key, hash)) {
+    if (!cell->slot.load()->entry.is_kept) --evictable_;
     retire(cell->slot.exchange(slot.release()));
   } else {
-    if (size_ >= max_plans_) evict();
+    if (is_evictable && evictable_ >= max_plans_) evict();
     if (2 * (array_.load()->filled + 1) > array_.load()->cells.size()) grow();
     put(*array_.load(), hash, slot.release());
     ++size_;
   }
+  if (is_evictable) ++evictable_;
   unseen = take_unseen();
 }
 
-/// Takes the least recently used slots out of the array.
+/// Takes the least recently used slots out of the array, but none that is kept.
 void PlanTable::evict() {
   std::vector<std::pair<std::uint64_t, Cell*>> by_use;  // copies, because the times change meanwhile
-  by_use.reserve(size_);
+  by_use.reserve(evictable_);
   for (Cell& cell : array_.load()->cells) {
     const Slot* slot = cell.slot;
-    if (slot != nullptr && slot != &kGone) by_use.emplace_back(slot->used.load(std::memory_order_relaxed), &cell);
+    if (slot == nullptr || slot == &kGone || slot->entry.is_kept) continue;
+    by_use.emplace_back(slot->used.load(std::memory_order_relaxed), &cell);
   }
   const std::size_t count = std::max<std::size_t>(max_plans_ / kEvictedPart, 1);
   std::ranges::nth_element(by_use, by_use.begin() + static_cast<std::ptrdiff_t>(count - 1));
   for (std::size_t i = 0; i < count; ++i) retire(by_use[i].second->slot.exchange(&kGone));
   size_ -= count;
+  evictable_ -= count;
   evictions_ += count;
 }
 

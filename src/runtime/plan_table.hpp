@@ -4,6 +4,7 @@
 #include "config/class_key.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,10 +21,14 @@ struct PlanEntry {
   std::shared_ptr<const PlanImpl> plan;
   bool is_provisional = false;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
   bool is_unreserved = false;   ///< made on a capturing stream: the next other call sets workspace for captures apart
+  bool is_kept = false;         ///< never pushed out: its class is promised its first plan
+  /// The time that the last tuning of the class took in vain, because others were measuring, and its end. 0: none did.
+  std::chrono::steady_clock::duration wasted{0};
+  std::chrono::steady_clock::time_point wasted_until{};
 };
 
-/// The plans by problem class, at most `max_plans` of them: a plan that is inserted beyond them pushes out the least
-/// recently used, a sixteenth of all at a time.
+/// The plans by problem class, at most `max_plans` of them and those that are kept: a plan that is inserted beyond them
+/// pushes out the least recently used, a sixteenth of all at a time.
 ///
 /// Finding takes no lock and allocates nothing. It looks into an open-addressed array of hashes and slots, which
 /// doubles when it is half full, so a look-up takes as long with a million plans as with ten, except for cache misses.
@@ -85,6 +90,7 @@ class PlanTable {
   std::vector<Waiting> take_unseen();
 
   const std::size_t max_plans_;
+  std::size_t evictable_ = 0;  // plans that are not kept; guarded by `mutex_`
   std::atomic<Array*> array_;
   std::atomic<std::uint64_t> insertions_{0};
   std::atomic<std::size_t> size_{0};

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <latch>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -71,6 +72,31 @@ TEST(PlanTable, PushesOutTheLeastRecentlyUsed) {
   EXPECT_EQ(table.size() + table.evictions(), 1000u);
   EXPECT_EQ(live, static_cast<int>(table.size()));
   EXPECT_EQ(table.waiting_to_be_freed(), 0u);
+}
+
+TEST(PlanTable, TheLargestCapWorks) {
+  std::atomic<int> live{0};
+  PlanTable table(std::numeric_limits<std::int64_t>::max());
+  for (std::int64_t n = 0; n < 100; ++n) table.insert(key_of(n), entry_of(n, live));
+  EXPECT_EQ(table.size(), 100u);
+}
+
+TEST(PlanTable, NeverPushesOutPlansThatAreKept) {
+  std::atomic<int> live{0};
+  PlanTable table(16);
+  const auto insert = [&](std::int64_t n, bool is_kept) {
+    PlanEntry entry = entry_of(n, live);
+    entry.is_kept = is_kept;
+    table.insert(key_of(n), std::move(entry));
+  };
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    for (std::int64_t n = 0; n < 40; ++n) insert(n, true);
+  }
+  EXPECT_EQ(table.size(), 40u) << "beyond the cap";
+  for (std::int64_t n = 40; n < 500; ++n) insert(n, false);
+  for (std::int64_t n = 0; n < 40; ++n) EXPECT_TRUE(table.get(key_of(n))) << n;
+  EXPECT_EQ(table.size(), 40u + 16u) << "kept plans take no places of others";
+  EXPECT_EQ(table.size() + table.evictions(), 500u);
 }
 
 TEST(PlanTable, ATableOfOnePlanWorks) {
@@ -213,6 +239,17 @@ TEST_F(MaxPlansTest, APlanThatIsHeldOutlivesItsEviction) {
   expect_right(small_case(), stream(), [&](const Operands& operands) { held.launch(stream(), operands); });
   expect_right(context(), small_case(), stream());
   EXPECT_EQ(context().stats().plans, 11u) << "the class is planned again";
+}
+
+TEST_F(MaxPlansTest, ADeterministicClassKeepsItsFirstPlan) {
+  limited(2);
+  Workload promised = small_case().described();
+  promised.order = SumOrder::deterministic;
+  context().plan(promised);
+  for (std::int64_t n = 1; n < 10; ++n) context().plan(small_case(8, 16 + 8 * n, 8).described());
+  context().plan(promised);
+  EXPECT_EQ(context().stats().plans, 10u) << "the class was planned again";
+  EXPECT_EQ(context().stats().live_plans, 3u);
 }
 
 TEST_F(MaxPlansTest, ThreadsCallWhileTheirPlansArePushedOut) {

@@ -119,6 +119,20 @@ TEST_F(RefusedCubinTest, OfEveryChoiceIsAnErrorWithBothReasonsAndNoCallCompilesA
   EXPECT_FALSE(BinaryCache(next_process).find(source_.identity)) << "left for the next process";
 }
 
+TEST_F(RefusedCubinTest, OfEveryOtherChoiceLetsTheOneThatSpillsCompute) {
+  fresh();
+  impl_of(context()).engine().builder.compile_with([this](const KernelSource& source) {
+    Cubin cubin = source.symbol == source_.symbol ? good_ : bad_;
+    cubin.symbol = source.symbol;
+    if (source.symbol == source_.symbol) cubin.spill_bytes = 4;
+    return cubin;
+  });
+  const Plan plan = context().plan(case_.described());
+  EXPECT_THAT(source_.symbol, testing::HasSubstr(plan.config()));
+  EXPECT_THAT(warnings_.take(), testing::Contains(testing::HasSubstr("the next choice computes")));
+  expect_right(context(), case_, stream());
+}
+
 TEST_F(RefusedCubinTest, UnderCachedOnlyIsNotPrepared) {
   store_bad(cache_.path());
   const auto plan = [&] { context().plan(case_.described()); };

@@ -172,8 +172,15 @@ TEST_F(TuningTimeTest, ATurnToMeasureIsWaitedForUntilTheDeadline) {
     const GpuLock other(driver_);
     EXPECT_EQ(context().plan(c.described()).origin(), Origin::estimated);
     EXPECT_EQ(warnings_.take().size(), 1u);
+    EXPECT_EQ(context().plan(c.described()).origin(), Origin::estimated);
+    expect_right(context(), c, stream());
+    EXPECT_EQ(context().stats().tuning.count, 1u) << "a later call waited again";
+    EXPECT_THAT(warnings_.take(), testing::IsEmpty());
   }
+  EXPECT_EQ(context().plan(c.described()).origin(), Origin::estimated) << "the pause is not over";
+  impl_of(context()).set_tuning_pause(0, 0s);
   EXPECT_EQ(context().plan(c.described()).origin(), Origin::tuned) << "the failure was no fault of the class";
+  EXPECT_EQ(context().stats().tuning.count, 2u);
 }
 
 TEST_F(TuningTimeTest, NvrtcIsToldToStop) {

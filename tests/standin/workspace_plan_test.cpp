@@ -6,6 +6,7 @@
 #include "config/workspace.hpp"
 
 #include <limits>
+#include <thread>
 
 namespace hotgemm::standin {
 namespace {
@@ -50,6 +51,29 @@ TEST_F(WorkspacePlanTest, TheBestKernelGetsItsWorkspace) {
   EXPECT_EQ(used_bytes(), 3 * kBytes);
   EXPECT_EQ(context.stats().without_workspace, 0u);
   EXPECT_EQ(context.stats().plans, 1u);
+}
+
+TEST_F(WorkspacePlanTest, TheBestKernelRunsAlthoughTheDriverRefusesTheOneWithoutWorkspace) {
+  Context& context = context_with(16 << 20);
+  standin().refuse_image("hotgemm_", 2);  // the one without workspace is loaded first, and compiled again once
+  const Plan plan = context.plan(case_.described());
+  EXPECT_EQ(plan.config(), best_);
+  EXPECT_THAT(plan.explain(), testing::Not(testing::HasSubstr("without workspace")));
+  EXPECT_THAT(warnings_.take(), testing::Contains(testing::HasSubstr("if no workspace is left")));
+  expect_right(context, case_, stream());
+}
+
+TEST_F(WorkspacePlanTest, AContextMayEndWhileAnotherThreadCaptures) {
+  context_with(16 << 20).plan(case_.described());
+  ASSERT_EQ(used_bytes(), 2 * kBytes);
+  ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  std::thread([&] {
+    driver_.cuCtxSetCurrent(cuda_context_);
+    forget_context();
+  }).join();
+  CUgraph graph = nullptr;
+  EXPECT_EQ(driver_.cuStreamEndCapture(stream(), &graph), CUDA_SUCCESS);
+  if (graph != nullptr) driver_.cuGraphDestroy(graph);
 }
 
 TEST_F(WorkspacePlanTest, AWarmCallAllocatesNothing) {
