@@ -143,7 +143,8 @@ bool BinaryCache::Impl::is_discarded(const CacheEntry& entry) {
 std::optional<CacheEntry> BinaryCache::Impl::from_layer(const CacheLayer& layer, const Identity& identity,
                                                         const std::string& tag) {
   try {
-    auto entry = tag.empty() ? layer.find_newest(identity) : layer.find(identity, tag);
+    if (tag.empty()) return layer.find_newest(identity, [&](const CacheEntry& entry) { return !is_discarded(entry); });
+    auto entry = layer.find(identity, tag);
     if (entry && !is_discarded(*entry)) return entry;
   } catch (const std::exception& error) {
     warn(layer.path(), error, "this layer is not used");
@@ -243,7 +244,7 @@ void BinaryCache::discard(const Identity& identity, const Cubin& cubin, std::str
   impl_->warnings.once(entry_name(identity.hex(), tag), "dropped " + cubin.symbol + ": " + std::string(reason));
   if (!impl_->may_write()) return;
   try {
-    impl_->user->quarantine(identity, tag);
+    impl_->user->quarantine(identity, cubin);
   } catch (const std::exception& error) {
     impl_->warn(impl_->options.directory, error, "the entry stays where it is");
   }

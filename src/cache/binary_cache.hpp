@@ -54,7 +54,8 @@ struct CacheStat {
   // Counts since this object was made.
   std::uint64_t memory_hits = 0;
   std::uint64_t disk_hits = 0;
-  std::uint64_t misses = 0;
+  std::uint64_t misses =
+      0;  ///< looks that found nothing; a kernel is looked for up to three times before it is compiled
   std::uint64_t stores = 0;
 };
 
@@ -87,8 +88,8 @@ class BinaryCache {
   void store(const Identity& identity, const Cubin& cubin);
 
   /// Forgets an entry, in memory and on disk, until it is stored again. For an entry that the driver refused although
-  /// it had been verified. In a read-only layer the file stays, and is skipped; another image of the same toolchain is
-  /// not.
+  /// it had been verified. A file that holds another image stays. In a read-only layer the file stays, and is skipped;
+  /// another image, or an older entry of another toolchain, is not.
   void discard(const Identity& identity, const Cubin& cubin, std::string_view reason);
 
   /// A lock to hold while a kernel is compiled, so that only one process of the node compiles it. After acquiring it,

@@ -98,7 +98,8 @@ std::optional<CacheEntry> CacheLayer::find(const Identity& identity, std::string
   return shard ? load(*shard, entry_name(hex, tag), identity) : std::nullopt;
 }
 
-std::optional<CacheEntry> CacheLayer::find_newest(const Identity& identity) const {
+std::optional<CacheEntry> CacheLayer::find_newest(const Identity& identity,
+                                                  const std::function<bool(const CacheEntry&)>& is_wanted) const {
   const std::string hex = identity.hex();
   const auto shard = open_shard(hex);
   if (!shard) return std::nullopt;
@@ -106,7 +107,8 @@ std::optional<CacheEntry> CacheLayer::find_newest(const Identity& identity) cons
   for (const std::string& name : shard->names()) {
     if (!is_entry_name(name) || !name.starts_with(hex)) continue;
     auto entry = load(*shard, name, identity);
-    if (entry && (!newest || entry->created_ns > newest->created_ns)) newest = std::move(entry);
+    if (!entry || (newest && entry->created_ns <= newest->created_ns)) continue;
+    if (is_wanted(*entry)) newest = std::move(entry);
   }
   return newest;
 }
@@ -154,11 +156,15 @@ void CacheLayer::reject(const CacheDirectory& shard, const std::string& name, co
                                                      (was_renamed ? "; renamed to .bad" : "; not used"));
 }
 
-void CacheLayer::quarantine(const Identity& identity, std::string_view tag) const {
+void CacheLayer::quarantine(const Identity& identity, const Cubin& refused) const {
   const std::string hex = identity.hex();
-  const std::string name = entry_name(hex, tag);
+  const std::string name = entry_name(hex, toolchain_tag(refused.toolchain));
   const auto shard = may_change_ ? open_shard(hex) : std::nullopt;
-  if (shard && shard->status(name)) shard->rename(name, *shard, name + std::string(kBadSuffix));
+  const auto file = shard ? shard->read(name, kMaxEntryBytes) : std::nullopt;
+  if (!file || decode_entry(file->bytes).cubin.image != refused.image) return;
+  // Another process may have put a good entry there in the meantime.
+  const auto now = shard->status(name);
+  if (now && is_same_file(*now, file->status)) shard->rename(name, *shard, name + std::string(kBadSuffix));
 }
 
 void CacheLayer::publish(const Identity& identity, std::string_view tag, std::span<const std::uint8_t> bytes,
@@ -171,7 +177,7 @@ void CacheLayer::publish(const Identity& identity, std::string_view tag, std::sp
     // ENOENT: directories or the temporary file were removed between two steps. EISDIR: a directory has the entry's
     // name.
     if (error.code().value() == EISDIR) {
-      quarantine(identity, tag);
+      if (const auto shard = open_shard(hex)) shard->rename(name, *shard, name + std::string(kBadSuffix));
     } else if (error.code().value() != ENOENT) {
       throw;
     }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,13 +47,15 @@ class CacheLayer {
   const std::filesystem::path& path() const { return path_; }
 
   std::optional<CacheEntry> find(const Identity& identity, std::string_view tag) const;
-  /// The entry that was built last, of all toolchains.
-  std::optional<CacheEntry> find_newest(const Identity& identity) const;
+  /// The entry that was built last, of all toolchains, among those that `is_wanted` accepts.
+  std::optional<CacheEntry> find_newest(const Identity& identity,
+                                        const std::function<bool(const CacheEntry&)>& is_wanted) const;
   /// Writes a temporary file and renames it. An entry of the same name from another writer is replaced: both are
   /// equally good.
   void publish(const Identity& identity, std::string_view tag, std::span<const std::uint8_t> bytes, bool durable) const;
-  /// Renames an entry to `.bad`.
-  void quarantine(const Identity& identity, std::string_view tag) const;
+  /// Renames the entry of `refused` to `.bad`, if it still holds that image. Throws Error{io_error} if it cannot be
+  /// read.
+  void quarantine(const Identity& identity, const Cubin& refused) const;
 
   std::vector<Item> scan() const;
   std::filesystem::path path_of(const Item& entry) const;

@@ -370,6 +370,33 @@ TEST_F(BinaryCacheTest, ADiscardedEntryStaysAwayUntilStoredAgain) {
   EXPECT_TRUE(find_afresh(identity_of(1)));
 }
 
+TEST_F(BinaryCacheTest, DiscardingAnImageLeavesAGoodFileOfItsName) {
+  Cubin refused = cubin_of(1);
+  refused.image.assign(100, 0x5a);
+  BinaryCache slow(options());
+  slow.store(identity_of(1), refused);
+  BinaryCache(options()).store(identity_of(1), cubin_of(1));  // by another process that was refused first
+  slow.discard(identity_of(1), refused, "the driver refused it");
+  EXPECT_EQ(find_afresh(identity_of(1)), cubin_of(1));
+  EXPECT_EQ(slow.find(identity_of(1)), cubin_of(1));
+  EXPECT_EQ(slow.stat().bad_files, 0U);
+  EXPECT_EQ(warnings_.take().size(), 1U);
+}
+
+TEST_F(BinaryCacheTest, ADiscardedEntryDoesNotHideAnOlderOneOfItsLayer) {
+  auto site = options();
+  site.directory = base_ / "site";
+  BinaryCache(site).store(identity_of(1), cubin_of(1, "older"));
+  BinaryCache(site).store(identity_of(1), cubin_of(1, "newer"));
+  auto layered = options();
+  layered.read_only_layers = {site.directory};
+  BinaryCache cache(layered);
+  ASSERT_EQ(cache.find(identity_of(1)), cubin_of(1, "newer"));
+  cache.discard(identity_of(1), cubin_of(1, "newer"), "the driver refused it");
+  EXPECT_EQ(cache.find(identity_of(1)), cubin_of(1, "older"));
+  EXPECT_EQ(warnings_.take().size(), 1U);
+}
+
 TEST_F(BinaryCacheTest, ServesManyThreads) {
   BinaryCache cache(options());
   std::vector<std::thread> threads;
