@@ -1,16 +1,18 @@
 #include "context_impl.hpp"
 
-#include <cstdio>
+#include <array>
+#include <charconv>
 #include <string>
 #include <string_view>
 
 namespace hotgemm {
 namespace {
 
+/// With nine digits, and a point whatever the locale is.
 std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 9).ptr;
+  return {text.data(), end};
 }
 
 /// Text in the format of Prometheus, version 0.0.4.
@@ -67,7 +69,8 @@ std::string Context::metrics() const {
   text.counter("cubins_refused", "Cubins that the driver refused.", stats.refused_cubins);
   text.counter("cache_memory_hits", "Kernels found in memory.", cache.memory_hits);
   text.counter("cache_disk_hits", "Kernels found on disk.", cache.disk_hits);
-  text.counter("cache_misses", "Kernels found nowhere.", cache.misses);
+  text.counter("cache_misses", "Looks for a kernel that found none; up to three for each kernel compiled.",
+               cache.misses);
   text.histogram("planning_seconds", "Time to plan a class, with compiling and tuning.", stats.planning);
   text.histogram("compiling_seconds", "Time to compile a kernel that a plan needs.", stats.compiling);
   text.histogram("tuning_seconds", "Time to tune a class in a call.", stats.tuning);
