@@ -4,7 +4,9 @@
 #include "standin/standin_fixture.hpp"
 
 #include "context_impl.hpp"
+#include "gpu/nvml.hpp"
 #include "gpu/stream.hpp"
+#include "runtime/gpu_lock.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
@@ -18,6 +20,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -202,9 +205,18 @@ class RuntimeTest : public testing::Test {
     EXPECT_THAT(standin().violations(), testing::IsEmpty());
     EXPECT_EQ(live_handles(), before_);
     standin().reset();
+    remove_gpu_lock();
     driver_.cuDevicePrimaryCtxRelease(0);
     driver_.cuCtxSetCurrent(nullptr);
     if (has_real_kernels_) KernelShelf::add(cache_.path());
+  }
+
+  /// Removes the file of GpuLock. The stand-in's GPUs have another one in each process.
+  void remove_gpu_lock() const {
+    std::error_code ignored;
+    for (const std::filesystem::path& directory : gpu_lock_directories()) {
+      std::filesystem::remove(directory / ("gpu-" + bus_id(driver_, 0) + ".lock"), ignored);
+    }
   }
 
   bool has_real_kernels_ = true;  ///< false: the cubins of this test are not for other tests
