@@ -117,6 +117,11 @@ LockAttempt try_range_lock(int fd) {
   return errno == EAGAIN || errno == EACCES || errno == EINTR ? LockAttempt::busy : LockAttempt::impossible;
 }
 
+std::chrono::steady_clock::time_point deadline_after(std::chrono::milliseconds wait) {
+  constexpr std::chrono::hours kLongestWait{24};
+  return std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait);
+}
+
 LockAttempt lock_until(int fd, LockAttempt (*attempt)(int), std::chrono::steady_clock::time_point deadline) {
   Backoff backoff;
   LockAttempt result = attempt(fd);

@@ -65,6 +65,9 @@ LockAttempt try_flock(int fd);
 /// An exclusive lock of the open file description on all bytes.
 LockAttempt try_range_lock(int fd);
 
+/// The end of a wait that begins now. It lasts a day at most, so that "for ever" does not overflow the clock.
+std::chrono::steady_clock::time_point deadline_after(std::chrono::milliseconds wait);
+
 /// Repeats `attempt` until it is no longer busy, or until the deadline. It is made at least once.
 LockAttempt lock_until(int fd, LockAttempt (*attempt)(int), std::chrono::steady_clock::time_point deadline);
 

@@ -4,7 +4,6 @@
 #include "base/sha256.hpp"
 #include "cache/cache_directory.hpp"
 
-#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstdint>
@@ -18,7 +17,6 @@ namespace hotgemm {
 namespace {
 
 constexpr DirectoryRules kOursAlone{.writable = true, .trust_shared = false};
-constexpr std::chrono::hours kLongestWait{24};
 
 std::string lock_name(std::size_t shard) {
   const std::array<std::uint8_t, 1> byte{static_cast<std::uint8_t>(shard)};
@@ -77,8 +75,7 @@ ShardLocks::ShardLocks(const std::vector<std::filesystem::path>& directories)
 
 ShardLock ShardLocks::acquire(std::size_t shard, std::chrono::milliseconds wait) const {
   shard %= kShards;
-  // Limit the wait, so that "for ever" does not overflow the clock.
-  const auto deadline = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait);
+  const auto deadline = deadline_after(wait);
   ShardLock lock;
   {
     std::unique_lock guard(shards_->mutex);

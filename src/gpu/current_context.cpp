@@ -32,7 +32,8 @@ void PushedContext::push_context_of(CUstream stream) {
 void PushedContext::push_context_if_none(CUstream stream) {
   CUcontext current = nullptr;
   const CUresult result = driver_.cuCtxGetCurrent(&current);
-  if (result != CUDA_SUCCESS) driver_.fail(result, "find the current CUDA context");  // no text on warm calls
+  // Not by check(), which would build its text on every warm call.
+  if (result != CUDA_SUCCESS) driver_.fail(result, "find the current CUDA context");
   if (current == nullptr) push_context_of(stream);
 }
 

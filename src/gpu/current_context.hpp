@@ -19,13 +19,12 @@ class PushedContext {
   PushedContext(const PushedContext&) = delete;
   PushedContext& operator=(const PushedContext&) = delete;
 
-  /// Makes the context of `stream` current, for a thread that has none. Throws Error{no_device} for the default
-  /// streams, which belong to no context by themselves, and driver errors.
-  void push_context_of(CUstream stream);
-  /// The same, but does nothing if a context is current.
+  /// Makes the context of `stream` current, if the thread has none. Throws Error{no_device} for the default streams,
+  /// which belong to no context by themselves, and driver errors.
   void push_context_if_none(CUstream stream);
 
  private:
+  void push_context_of(CUstream stream);
   void pop() noexcept;
 
   const Driver& driver_;

@@ -22,12 +22,12 @@ int api_version_of(std::string_view name) { return name == "cuStreamGetCtx" ? 90
 void* resolve(const SharedLibrary& library, decltype(&::cuGetProcAddress) get_proc_address, const std::string& name) {
   void* address = nullptr;
   CUdriverProcAddressQueryResult status{};
-  const CUresult result =
-      get_proc_address(name.c_str(), &address, api_version_of(name), CU_GET_PROC_ADDRESS_DEFAULT, &status);
+  const int version = api_version_of(name);
+  const CUresult result = get_proc_address(name.c_str(), &address, version, CU_GET_PROC_ADDRESS_DEFAULT, &status);
   if (result == CUDA_SUCCESS && address != nullptr) return address;
   throw Error(ErrorCode::no_driver, library.path() + " does not offer " + name + " at CUDA " +
-                                        std::to_string(kApiVersion / 1000) + "." +
-                                        std::to_string(kApiVersion % 1000 / 10) + "; a newer driver is needed");
+                                        std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) +
+                                        "; a newer driver is needed");
 }
 
 /// cuda.h maps names to versioned symbols ("cuMemAlloc" to "cuMemAlloc_v2"); cuGetProcAddress needs the plain name.

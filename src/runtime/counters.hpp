@@ -35,7 +35,7 @@ class WaitHistogram {
   std::atomic<std::uint64_t> total_ns_{0};
 };
 
-/// Adds the time of its life to a histogram.
+/// Adds the time from its construction to its destruction to a histogram.
 class WaitTimer {
  public:
   explicit WaitTimer(WaitHistogram& histogram) : histogram_(histogram) {}

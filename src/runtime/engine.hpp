@@ -49,7 +49,7 @@ struct Engine {
   RejectionLog rejections;
   CublasChoices cublas_choices;
   VettedLog vetted;
-  LayerOptions attempts;  ///< where AttemptMark keeps its files
+  LayerOptions attempts;  ///< the directories for the files of AttemptMark
   KernelBuilder builder;
   std::atomic<std::uint64_t> compiled{0};
   Counters counters;

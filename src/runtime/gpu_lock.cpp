@@ -8,7 +8,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -19,7 +18,6 @@ namespace hotgemm {
 namespace {
 
 constexpr DirectoryRules kOursAlone{.writable = true, .trust_shared = false};
-constexpr std::chrono::hours kLongestWait{24};
 
 std::string bus_id_of_current(const Driver& driver) {
   CUdevice device = 0;
@@ -63,10 +61,7 @@ GpuLock::GpuLock(const Driver& driver, std::chrono::milliseconds wait)
 
 GpuLock::GpuLock(const std::string& bus_id, const std::vector<std::filesystem::path>& directories,
                  std::chrono::milliseconds wait)
-    // Limit the wait, so that "for ever" does not overflow the clock.
-    : deadline_(TuningTurn::Clock::now() + std::min<std::chrono::milliseconds>(wait, kLongestWait)),
-      turn_(turn_of(bus_id)),
-      thread_(*turn_, deadline_) {
+    : deadline_(deadline_after(wait)), turn_(turn_of(bus_id)), thread_(*turn_, deadline_) {
   if (!thread_) fail_busy(bus_id, "another thread", wait);
   file_ = open_lock_file("gpu-" + bus_id + ".lock", directories);
   if (!file_) return;
