@@ -86,6 +86,25 @@ TEST_F(WorkspacePlanTest, AWarmCallAllocatesNothing) {
   EXPECT_EQ(standin().calls("cuMemAlloc"), calls + operands);
 }
 
+TEST_F(WorkspacePlanTest, WhileAClassIsTunedItsCallsSetNothingApart) {
+  Context& context = context_with(16 << 20, Policy::tune);
+  context.plan(case_.described(), Policy::estimate);
+  const DeviceState::TuningFlight of_another(impl_of(context).current(), class_key(case_.described()));
+  CaseRun run(driver_, case_, stream());
+  context.gemm(stream(), case_.problem, run.operands());
+  ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  context.gemm(stream(), case_.problem, run.operands());
+  CUgraph graph = nullptr;
+  ASSERT_EQ(driver_.cuStreamEndCapture(stream(), &graph), CUDA_SUCCESS);
+  const std::size_t before = used_bytes();
+  EXPECT_EQ(before, 3 * kBytes);
+  context.gemm(stream(), case_.problem, run.operands());
+  EXPECT_EQ(used_bytes(), before);
+  context.plan(case_.described());
+  EXPECT_EQ(used_bytes(), before + kBytes) << "replaces the slab that the graph holds";
+  driver_.cuGraphDestroy(graph);
+}
+
 TEST_F(WorkspacePlanTest, AProblemThatAllowsNoWorkspaceGetsAnotherKernel) {
   Context& context = context_with(16 << 20);
   Workload problem = case_.described();
