@@ -24,6 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSecondContextBytes = std::int64_t{768} << 20;  // of another process, with our kernels in it
+// For which a worker may be silent before its kernel counts as hung. A busy machine needs the least of it for a step.
+constexpr double kLeastSilenceS = 0.5;
+constexpr double kMostSilenceS = 2;
 
 fs::path own_program() {
   std::error_code error;
@@ -118,16 +121,17 @@ std::unique_ptr<Measurer> TuningPlace::start(const DeviceState& device, const Tu
     return nullptr;
   }
   try {
-    auto worker =
-        std::make_unique<IsolatedMeasurer>(WorkerOptions{.program = program_,
-                                                         .device = ordinal,
-                                                         .cache_directory = cache_directory_,
-                                                         .hang_timeout_s = std::min(2.0, options.budget_s / 4),
-                                                         .deadline = deadline});
+    auto worker = std::make_unique<IsolatedMeasurer>(
+        WorkerOptions{.program = program_,
+                      .device = ordinal,
+                      .cache_directory = cache_directory_,
+                      .hang_timeout_s = std::clamp(options.budget_s / 4, kLeastSilenceS, kMostSilenceS),
+                      .deadline = deadline});
     tell("in processes of " + program_.string());
     return worker;
   } catch (const Error& error) {
     tell("in this process: no worker process could be started: " + std::string(error.what()));
+    if (error.code() == ErrorCode::not_supported) throw;  // a kernel that faults here would end other processes too
     return nullptr;
   }
 }
