@@ -1,11 +1,11 @@
 #include "tuning_place.hpp"
 
 #include "base/log.hpp"
+#include "runtime/shipped_records.hpp"
 #include "worker/isolated_measurer.hpp"
 
 #include <hotgemm/error.hpp>
 
-#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,15 +33,6 @@ fs::path own_program() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
-/// The file of the code that calls this: the shared library, or the program.
-fs::path own_library() {
-  Dl_info info{};
-  const auto* here = reinterpret_cast<const void*>(&own_program);
-  std::error_code error;
-  if (::dladdr(here, &info) == 0 || info.dli_fname == nullptr) return {};
-  return fs::canonical(info.dli_fname, error);
-}
-
 /// The reason why `program` cannot be the worker; empty if it can.
 std::string unfitness(const fs::path& program) {
   std::error_code error;
@@ -58,7 +49,7 @@ std::string unfitness(const fs::path& program) {
 /// The places of a command that was installed with the library.
 std::vector<fs::path> installed_commands() {
   std::vector<fs::path> commands;
-  if (const fs::path library = own_library(); !library.empty() && library != own_program()) {
+  if (const fs::path library = own_file(); !library.empty() && library != own_program()) {
     commands = {library.parent_path() / "hotgemm", library.parent_path().parent_path() / "bin" / "hotgemm"};
   }
   if (*HOTGEMM_INSTALLED_BIN_DIR != '\0') commands.emplace_back(HOTGEMM_INSTALLED_BIN_DIR "/hotgemm");
@@ -79,15 +70,14 @@ TuningPlace::TuningPlace(const ContextOptions& options) : cache_directory_(optio
   if (asked == "none") {
     why_none_ = "no worker process is wanted";
   } else if (!asked.empty()) {
-    program_ = asked;
-    why_none_ = unfitness(program_);
+    why_none_ = unfitness(asked);
+    if (why_none_.empty()) program_ = fs::canonical(asked);  // this process may go to another directory
     if (why_none_.empty()) return;
-    program_.clear();
     log(LogLevel::warn, "kernels are measured in this process, not in a worker: " + why_none_);
   } else {
     for (const fs::path& command : installed_commands()) {
       if (!unfitness(command).empty()) continue;
-      program_ = command;
+      program_ = fs::canonical(command);
       return;
     }
     why_none_ = "no hotgemm command is installed with the library";

@@ -216,6 +216,19 @@ TEST_F(GuestTest, AWorkerThatRefusesLeavesOnlyVettedKernelsToThisProcess) {
   EXPECT_EQ(standin().launches(symbol_part(configs[5])), 0u);
 }
 
+TEST_F(GuestTest, ARelativeWorkerIsTheOneThatWasFound) {
+  measured_configs();
+  ::setenv("HOTGEMM_STANDIN_SCRIPT", "hotgemm_=speed:1000", 1);
+  ContextOptions how = with_worker();
+  const std::filesystem::path here = std::filesystem::current_path();
+  how.worker = std::filesystem::relative(HOTGEMM_COMMAND).string();
+  context_.emplace(how);
+  std::filesystem::current_path(cache_.path());
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
+  std::filesystem::current_path(here);
+  EXPECT_EQ(standin().launches(), 0u) << "something was measured in this process";
+}
+
 TEST_F(GuestTest, AWorkerThatCannotRunIsReported) {
   ContextOptions how = with_worker();
   how.worker = "/no/such/hotgemm";
