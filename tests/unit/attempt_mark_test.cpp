@@ -103,25 +103,24 @@ TEST_F(AttemptMarkTest, StaysUntilItsAttemptsAreTaken) {
 }
 
 TEST_F(AttemptMarkTest, IsNotKeptByAChild) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  pid_t grandchild = -1;
+  int begun[2], ended[2];
+  ASSERT_EQ(::pipe(begun), 0);
+  ASSERT_EQ(::pipe(ended), 0);
+  char byte = 0;
   const pid_t child = ::fork();
   if (child == 0) {
     AttemptMark mark(options_);
     mark.set(std::vector{attempt('a')});
-    grandchild = ::fork();
-    if (grandchild == 0) {
-      ::close(ends[1]);
-      char byte = 0;
-      [[maybe_unused]] const ssize_t got = ::read(ends[0], &byte, 1);  // until the test closes its end
+    if (::fork() == 0) {
+      ::close(ended[1]);
+      const bool is_told = ::write(begun[1], &byte, 1) == 1;
+      ::_exit(is_told && ::read(ended[0], &byte, 1) == 0 ? 0 : 1);  // after the test closes its end
     }
-    ::_exit(0);
+    ::_exit(::read(begun[0], &byte, 1) == 1 ? 0 : 1);
   }
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_EQ(taken().size(), 1u);
-  ::close(ends[1]);
-  ::close(ends[0]);
+  for (const int end : {begun[0], begun[1], ended[0], ended[1]}) ::close(end);
 }
 
 TEST_F(AttemptMarkTest, WithoutAPlaceIsAnError) {
