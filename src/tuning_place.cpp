@@ -1,11 +1,11 @@
 #include "tuning_place.hpp"
 
 #include "base/log.hpp"
+#include "runtime/shipped_records.hpp"
 #include "worker/isolated_measurer.hpp"
 
 #include <hotgemm/error.hpp>
 
-#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,19 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSecondContextBytes = std::int64_t{768} << 20;  // of another process, with our kernels in it
+// For which a worker may be silent before its kernel counts as hung. A busy machine needs the least of it for a step.
+constexpr double kLeastSilenceS = 0.5;
+constexpr double kMostSilenceS = 2;
 
 fs::path own_program() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error);
-}
-
-/// The file of the code that calls this: the shared library, or the program.
-fs::path own_library() {
-  Dl_info info{};
-  const auto* here = reinterpret_cast<const void*>(&own_program);
-  std::error_code error;
-  if (::dladdr(here, &info) == 0 || info.dli_fname == nullptr) return {};
-  return fs::canonical(info.dli_fname, error);
 }
 
 /// The reason why `program` cannot be the worker; empty if it can.
@@ -55,7 +49,7 @@ std::string unfitness(const fs::path& program) {
 /// The places of a command that was installed with the library.
 std::vector<fs::path> installed_commands() {
   std::vector<fs::path> commands;
-  if (const fs::path library = own_library(); !library.empty() && library != own_program()) {
+  if (const fs::path library = own_file(); !library.empty() && library != own_program()) {
     commands = {library.parent_path() / "hotgemm", library.parent_path().parent_path() / "bin" / "hotgemm"};
   }
   if (*HOTGEMM_INSTALLED_BIN_DIR != '\0') commands.emplace_back(HOTGEMM_INSTALLED_BIN_DIR "/hotgemm");
@@ -76,15 +70,14 @@ TuningPlace::TuningPlace(const ContextOptions& options) : cache_directory_(optio
   if (asked == "none") {
     why_none_ = "no worker process is wanted";
   } else if (!asked.empty()) {
-    program_ = asked;
-    why_none_ = unfitness(program_);
+    why_none_ = unfitness(asked);
+    if (why_none_.empty()) program_ = fs::canonical(asked);  // this process may go to another directory
     if (why_none_.empty()) return;
-    program_.clear();
     log(LogLevel::warn, "kernels are measured in this process, not in a worker: " + why_none_);
   } else {
     for (const fs::path& command : installed_commands()) {
       if (!unfitness(command).empty()) continue;
-      program_ = command;
+      program_ = fs::canonical(command);
       return;
     }
     why_none_ = "no hotgemm command is installed with the library";
@@ -118,16 +111,17 @@ std::unique_ptr<Measurer> TuningPlace::start(const DeviceState& device, const Tu
     return nullptr;
   }
   try {
-    auto worker =
-        std::make_unique<IsolatedMeasurer>(WorkerOptions{.program = program_,
-                                                         .device = ordinal,
-                                                         .cache_directory = cache_directory_,
-                                                         .hang_timeout_s = std::min(2.0, options.budget_s / 4),
-                                                         .deadline = deadline});
+    auto worker = std::make_unique<IsolatedMeasurer>(
+        WorkerOptions{.program = program_,
+                      .device = ordinal,
+                      .cache_directory = cache_directory_,
+                      .hang_timeout_s = std::clamp(options.budget_s / 4, kLeastSilenceS, kMostSilenceS),
+                      .deadline = deadline});
     tell("in processes of " + program_.string());
     return worker;
   } catch (const Error& error) {
     tell("in this process: no worker process could be started: " + std::string(error.what()));
+    if (error.code() == ErrorCode::not_supported) throw;  // a kernel that faults here would end other processes too
     return nullptr;
   }
 }

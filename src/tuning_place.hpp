@@ -20,9 +20,9 @@ class TuningPlace {
   explicit TuningPlace(const ContextOptions& options);
 
   /// The function that starts a worker for `device`; empty if there is no program. The function returns nullptr, so
-  /// that this process measures, if the GPU is exclusive to one process, has too little free memory for a second
-  /// context, or is shared through MPS, and if the worker does not start. The first time, and when the answer changes,
-  /// the log says at "info" which place it is and why.
+  /// that this process measures, if the GPU is exclusive to one process or has too little free memory for a second
+  /// context, and if the worker does not start. It throws Error{not_supported} if other processes share the GPU through
+  /// MPS. The first time, and when the answer changes, the log says at "info" which place it is and why.
   MakeMeasurer measurer(const DeviceState& device, const TuneOptions& options);
 
  private:
@@ -32,7 +32,7 @@ class TuningPlace {
 
   std::filesystem::path program_;
   std::string cache_directory_;
-  std::string why_none_;  // why there is no program
+  std::string why_none_;  // the reason if there is no program
   std::mutex mutex_;      // guards `told_`
   std::string told_;
 };

@@ -8,8 +8,8 @@
 
 namespace hotgemm {
 
-/// The threads on which this process compiles: one pool for all calls, so that many calls at once keep no more cores
-/// busy than one. They run at low priority, exist only while there is work, and are detached. Thread-safe.
+/// The threads that help the callers to compile: one pool for all calls, so that each further call at once keeps only
+/// its own thread busy. They run at low priority, exist only while there is work, and are detached. Thread-safe.
 class CompileThreads {
  public:
   static constexpr int kNiceness = 10;

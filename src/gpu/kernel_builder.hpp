@@ -83,7 +83,7 @@ class KernelBuilder {
 /// 16 threads ten times.
 inline constexpr int kThreadsPerCompiler = 8;
 
-/// The number of compile threads for this process: its cores, but at most kThreadsPerCompiler.
+/// The number of compile threads for this process: its cores, but at most twice kThreadsPerCompiler.
 int default_compile_jobs();
 
 }  // namespace hotgemm

@@ -5,6 +5,7 @@
 #include <nvrtc.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -35,16 +36,16 @@ std::vector<std::string> split(const char* list) {
   return parts;
 }
 
-/// The library directories of the toolkits in /usr/local, the newest first.
-std::vector<std::string> toolkits() {
-  std::vector<std::string> directories;
-  std::error_code error;
-  for (const auto& item : fs::directory_iterator("/usr/local", error)) {
-    if (item.path().filename().string().starts_with("cuda-")) directories.push_back(item.path() / "lib64");
+/// The numbers in a name such as cuda-13.0.
+std::vector<int> numbers_in(const std::string& name) {
+  std::vector<int> numbers;
+  for (std::size_t at = 0; (at = name.find_first_of("0123456789", at)) != name.npos;) {
+    int number = 0;
+    const char* end = std::from_chars(name.data() + at, name.data() + name.size(), number).ptr;
+    numbers.push_back(number);
+    at = static_cast<std::size_t>(end - name.data());
   }
-  std::ranges::sort(directories, std::greater());
-  directories.insert(directories.begin(), "/usr/local/cuda/lib64");
-  return directories;
+  return numbers;
 }
 
 /// The directories of other wheels than the one in which `library` lies: …/nvidia/<package>/lib.
@@ -130,11 +131,24 @@ NvrtcPlaces NvrtcPlaces::of_process() {
     if (home != nullptr && *home == '/') places.directories.push_back(std::string(home) + "/lib64");
   }
   for (std::string& directory : SharedLibrary::directories_of_build()) places.directories.push_back(directory);
-  for (std::string& directory : toolkits()) places.directories.push_back(directory);
+  for (std::string& directory : toolkits_in("/usr/local")) places.directories.push_back(directory);
   for (const char* system : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"}) {
     places.directories.emplace_back(system);
   }
   return places;
+}
+
+std::vector<std::string> toolkits_in(const fs::path& parent) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& item : fs::directory_iterator(parent, error)) {
+    if (std::string name = item.path().filename(); name.starts_with("cuda-")) names.push_back(std::move(name));
+  }
+  std::ranges::sort(names, std::greater(), numbers_in);
+  names.insert(names.begin(), "cuda");
+  std::vector<std::string> directories;
+  for (const std::string& name : names) directories.push_back(parent / name / "lib64");
+  return directories;
 }
 
 SharedLibrary find_nvrtc(const NvrtcPlaces& places) { return NvrtcSearch(places).run(); }

@@ -2,6 +2,7 @@
 
 #include "gpu/shared_library.hpp"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct NvrtcPlaces {
   /// toolkits, and the directories recorded at build time. In set-id processes no variable counts.
   static NvrtcPlaces of_process();
 };
+
+/// The library directories of the toolkits in `parent`: the one without a version, then the newest first.
+std::vector<std::string> toolkits_in(const std::filesystem::path& parent);
 
 /// Opens the first NVRTC that is new enough. The loader answers a name with a library of that name that the process has
 /// loaded, however old it is, as one of PyTorch; the search then goes on in the directories, and in those beside that

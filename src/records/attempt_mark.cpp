@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -34,14 +35,16 @@ void AttemptMark::create() {
   name_ = new_segment_name();
   // The lock comes before the name, so that no other process sees the file of a live process without its lock.
   const std::string unfinished = name_ + ".tmp";
-  fd_ = FileDescriptor(::openat(directory_.get(), unfinished.c_str(),
-                                O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  fd_ = LockedDescriptor::open([&] {
+    return ::openat(directory_.get(), unfinished.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    0600);
+  });
   if (!fd_) throw_mark_error(std::strerror(errno));
   const bool is_locked = ::flock(fd_.get(), LOCK_SH) == 0;
   if (is_locked && ::renameat(directory_.get(), unfinished.c_str(), directory_.get(), name_.c_str()) == 0) return;
   const int error = errno;
   ::unlinkat(directory_.get(), unfinished.c_str(), 0);
-  fd_ = {};
+  fd_.release();
   throw_mark_error(std::strerror(error));
 }
 
@@ -60,15 +63,16 @@ void AttemptMark::set(std::span<const RejectionRecord> attempts) {
   if (::fsync(fd_.get()) != 0 || (is_new && ::fsync(directory_.get()) != 0)) throw_mark_error(std::strerror(errno));
 }
 
-std::vector<RejectionRecord> take_attempts_of_the_dead(const LayerOptions& options) {
-  std::vector<RejectionRecord> attempts;
-  if (!options.writable || options.user_directory.empty()) return attempts;
+void take_attempts_of_the_dead(const LayerOptions& options,
+                               const std::function<void(std::vector<RejectionRecord>)>& take) {
+  if (!options.writable || options.user_directory.empty()) return;
   const FileDescriptor directory =
       open_records(options.user_directory, kAttempts, options.trust_shared, /*create=*/false, options.warn);
-  if (!directory) return attempts;
+  if (!directory) return;
   for (const std::string& name : segment_names(directory.get())) {
     const std::optional<LockedSegment> mark = lock_segment(directory.get(), name);
     if (!mark) continue;  // its process lives
+    std::vector<RejectionRecord> attempts;
     try {
       const DatabaseFile file = read_open_file(mark->fd.get(), options.user_directory / "v1" / kAttempts / name);
       for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
@@ -77,10 +81,11 @@ std::vector<RejectionRecord> take_attempts_of_the_dead(const LayerOptions& optio
       });
     } catch (const Error& error) {
       options.warn(error.what());
+      continue;
     }
-    ::unlinkat(directory.get(), name.c_str(), 0);
+    take(std::move(attempts));
+    ::unlinkat(directory.get(), name.c_str(), 0);  // not before: this process may end, too
   }
-  return attempts;
 }
 
 }  // namespace hotgemm

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "base/file_descriptor.hpp"
+#include "base/file_lock.hpp"
 #include "records/append_file.hpp"
 #include "records/rejection_log.hpp"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +14,8 @@ namespace hotgemm {
 
 /// The names, on disk, of the kernels that this process is about to run although nobody has vetted them: the rejections
 /// that they get if the process does not survive. The file lies in v1/attempting of a user's layer; its name holds host
-/// and process. The system drops its lock when the process ends, however it ends. A child of fork() keeps the lock
-/// until it ends too. Not thread-safe.
+/// and process. The system drops its lock when the process ends, however it ends. A child of fork() does not have the
+/// lock, and leaves the file alone. Not thread-safe.
 class AttemptMark {
  public:
   /// Writes nothing yet.
@@ -32,11 +34,13 @@ class AttemptMark {
 
   LayerOptions options_;
   FileDescriptor directory_;
-  FileDescriptor fd_;
+  LockedDescriptor fd_;
   std::string name_;
 };
 
-/// The attempts of processes that ended in them. Removes their files. Troubles are reported to options.warn.
-std::vector<RejectionRecord> take_attempts_of_the_dead(const LayerOptions& options);
+/// Passes the attempts of each process that ended in them to `take`, and then removes their file. If `take` throws, the
+/// file stays, and so does one that cannot be read. Troubles with files are reported to options.warn.
+void take_attempts_of_the_dead(const LayerOptions& options,
+                               const std::function<void(std::vector<RejectionRecord>)>& take);
 
 }  // namespace hotgemm

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kLevels = 3;  // bin/hotgemm and lib/libhotgemm.so are one below the prefix, lib/<triplet>/… two
 
-/// The library or the program that holds this function; empty if it is unknown.
+}  // namespace
+
 std::filesystem::path own_file() {
   Dl_info info{};
   link_map* map = nullptr;
@@ -28,8 +29,6 @@ std::filesystem::path own_file() {
   const std::filesystem::path file = name.is_absolute() ? std::filesystem::canonical(name, error) : name;
   return error || !file.is_absolute() ? std::filesystem::path() : file;
 }
-
-}  // namespace
 
 ShippedRecords shipped_records() { return shipped_records_of(getauxval(AT_SECURE) == 0 ? own_file() : ""); }
 

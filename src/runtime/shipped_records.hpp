@@ -5,6 +5,10 @@
 
 namespace hotgemm {
 
+/// The library or the program that holds this code, as an absolute path without links; empty if it is unknown. The path
+/// of a program is taken from /proc, never from the name that its caller gave it.
+std::filesystem::path own_file();
+
 struct ShippedRecords {
   std::filesystem::path directory;  ///< empty if no records ship with this library
   std::optional<unsigned> owner;    ///< of the file that holds this code: the library or a program; nullopt: unknown

@@ -17,10 +17,13 @@ bool is_vetted(const Engine& engine, const Cubin& cubin, const Environment& wher
 }
 
 void reject_what_ended_processes(Engine& engine) {
-  for (RejectionRecord& attempt : take_attempts_of_the_dead(engine.attempts)) {
-    log(LogLevel::warn, attempt.config + " is not measured again soon: " + attempt.reason + ", on " + attempt.problem);
-    engine.rejections.add(std::move(attempt));
-  }
+  take_attempts_of_the_dead(engine.attempts, [&](std::vector<RejectionRecord> attempts) {
+    for (RejectionRecord& attempt : attempts) {
+      log(LogLevel::warn,
+          attempt.config + " is not measured again soon: " + attempt.reason + ", on " + attempt.problem);
+      engine.rejections.add(std::move(attempt));
+    }
+  });
 }
 
 GuardedMeasurer::GuardedMeasurer(Measurer& inner, Engine& engine, const Workload& problem,

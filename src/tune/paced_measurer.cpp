@@ -14,9 +14,10 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kSliceRoundUs = 250;  // GPU time of a trial in a group; a slice then holds a dozen trials
-constexpr double kDisturbed = 1.25;    // the incumbent's time / its median so far
-constexpr int kMostRepeats = 3;        // of a group that is disturbed, before its samples are left out
+constexpr double kSliceRoundUs = 250;   // GPU time of a trial in a group; a slice then holds a dozen trials
+constexpr double kDisturbed = 1.25;     // the incumbent's time / its median so far
+constexpr int kMostRepeats = 3;         // of a group that is disturbed, before its samples are left out
+constexpr int kMostSlicesOfBegin = 10;  // for which the pause after begin is; it may have waited, not worked
 constexpr double kLongestSleepS = 0.1;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -43,11 +44,11 @@ PacedMeasurer::PacedMeasurer(std::unique_ptr<Measurer> measurer, Pace pace, Pace
   }
 }
 
-double PacedMeasurer::paced(const std::function<void()>& step) {
+double PacedMeasurer::paced(const std::function<void()>& step, double most_work_s) {
   const double start = clock_.now_s();
   step();
   const double seconds = clock_.now_s() - start;
-  pause(seconds * (1 / pace_.share - 1));
+  pause(std::min(seconds, most_work_s) * (1 / pace_.share - 1));
   return seconds;
 }
 
@@ -61,7 +62,7 @@ void PacedMeasurer::pause(double seconds) const {
 void PacedMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
   MeasureOptions without_baseline = options;
   without_baseline.with_baseline = false;
-  paced([&] { measurer_->begin(problem, without_baseline); });
+  paced([&] { measurer_->begin(problem, without_baseline); }, kMostSlicesOfBegin * pace_.slice_s);
 }
 
 std::vector<Verdict> PacedMeasurer::check(std::span<const Trial> trials, unsigned seed) {

@@ -3,6 +3,7 @@
 #include "tune/measurer.hpp"
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,8 +34,9 @@ struct PaceClock {
 /// Checks run one trial at a time. A race is divided into races of one round, and a round into groups of trials that
 /// fit into a slice. Each group contains the incumbent, the first trial that does not fail, and times are scaled so
 /// that the incumbent's is the same in each group. If the incumbent takes much longer in a group than usual, other work
-/// has disturbed the group: it is thrown away and run once more. Making the operands, checking one trial and launching
-/// one kernel are not divided.
+/// has disturbed the group: it is thrown away and run once more. To begin may mean to wait, for the lock of the GPU or
+/// a new worker, so the pause behind it is at most the one of ten slices. Making the operands, checking one trial and
+/// launching one kernel are not divided.
 ///
 /// It races no baseline and does not compare with cuBLAS, because that takes seconds of the whole GPU. Blocks do too:
 /// they throw Error{not_supported}.
@@ -55,8 +57,9 @@ class PacedMeasurer final : public Measurer {
  private:
   class PacedRace;
 
-  /// Runs `step`, and then pauses so long that steps take no more than their share. Returns the seconds of the step.
-  double paced(const std::function<void()>& step);
+  /// Runs `step`, and then pauses so long that steps take no more than their share, where a step counts for at most
+  /// `most_work_s`. Returns the seconds of the step.
+  double paced(const std::function<void()>& step, double most_work_s = std::numeric_limits<double>::infinity());
   void pause(double seconds) const;
   bool is_cancelled() const { return pace_.is_cancelled && pace_.is_cancelled(); }
 

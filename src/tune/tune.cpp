@@ -9,8 +9,11 @@
 #include "tune/device_measurer.hpp"
 #include "tune/guarded_measurer.hpp"
 
+#include <hotgemm/error.hpp>
+
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <span>
 #include <system_error>
@@ -40,13 +43,19 @@ std::vector<KernelSource> helpers_of(const std::vector<Candidate>& candidates, c
   return sources;
 }
 
-/// Leaves the first candidate and those that are vetted, if these are enough.
-void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const Environment& where) {
+/// Leaves the first candidate and those that are vetted, if these are enough. If they are too few, leaves all, or
+/// throws Error{not_supported} if no others may run.
+void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const Environment& where, bool may_run_others) {
   const auto is_open = [&](const Candidate& c) { return c.is_alive() && !is_vetted(engine, *c.cubin, where); };
   const auto alive = std::ranges::count_if(candidates, &Candidate::is_alive);
   const auto open = std::ranges::count_if(candidates, is_open);
   log(LogLevel::debug, std::to_string(alive - open) + " of " + std::to_string(alive) + " candidates are vetted");
-  if (alive - open < kEnoughVetted) return;
+  if (alive - open < kEnoughVetted) {
+    if (may_run_others) return;
+    throw Error(ErrorCode::not_supported, "cannot tune on " + where.gpu + ": only " + std::to_string(alive - open) +
+                                              " candidates are vetted, and only kernels that are vetted may run " +
+                                              "beside other MPS clients");
+  }
   for (Candidate& c : candidates.subspan(1)) {
     if (is_open(c)) reject(c, Stage::build, "not vetted: it has not run on " + where.gpu + " with this driver");
   }
@@ -74,6 +83,39 @@ std::future<std::unique_ptr<Measurer>> begin_start(const DeviceState& device, co
   }
 }
 
+struct OtherProcess {
+  std::unique_ptr<Measurer> measurer;  ///< nullptr if this process is to measure
+  bool may_run_here = true;            ///< false: kernels that are not vetted must not run in this process
+};
+
+OtherProcess result_of(std::future<std::unique_ptr<Measurer>> starting) {
+  if (!starting.valid()) return {};
+  try {
+    return {.measurer = starting.get()};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_supported) throw;
+    return {.may_run_here = false};
+  }
+}
+
+/// The budget in a form that no clock overflows. Throws Error{invalid_argument}.
+double checked_budget(double seconds) {
+  constexpr double kDay = 86400;
+  if (seconds >= 0) return std::min(seconds, kDay);
+  throw Error(ErrorCode::invalid_argument,
+              "the budget for tuning is " + std::to_string(seconds) + " s; it must be a number from 0");
+}
+
+/// Calls `tune`, in which another process measures. Its CUDA context is not the one of this process.
+TuneOutcome measured_elsewhere(const std::function<TuneOutcome()>& tune) {
+  try {
+    return tune();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::context_lost) throw;
+    throw Error(ErrorCode::driver_error, error.what());
+  }
+}
+
 }  // namespace
 
 SearchOptions search_options(const TuneOptions& options) {
@@ -97,28 +139,30 @@ std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& pr
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
                          const MakeMeasurer& make_measurer) {
   const Clock::time_point start = Clock::now();
+  const double budget_s = checked_budget(options.budget_s);
   const auto after = [&](double seconds) {
     return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };
   OperandPool::check_fits(problem, options.scratch_bytes, free_bytes(device.driver()));
   Engine& engine = device.engine();
   SearchOptions how = search_options(options);
-  how.deadline = after(options.budget_s);
+  how.deadline = after(budget_s);
   // The other process starts while this one compiles.
   std::future<std::unique_ptr<Measurer>> starting = begin_start(device, make_measurer, how.deadline);
   reject_what_ended_processes(engine);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
-  const bool has_helpers = build_candidates(candidates, problem, device.environment(), engine, options.jobs, {},
-                                            {.deadline = after(kCompileShare * options.budget_s),
-                                             .also = helpers_of(candidates, device.info().arch, engine.bundle)});
+  const bool has_helpers = build_candidates(
+      candidates, problem, device.environment(), engine, options.jobs, {},
+      {.deadline = after(kCompileShare * budget_s), .also = helpers_of(candidates, device.info().arch, engine.bundle)});
   for (Candidate& c : candidates) {
     if (!has_helpers && c.is_alive()) reject(c, Stage::build, std::string(kNoTimeLeft));
   }
-  if (const std::unique_ptr<Measurer> elsewhere = starting.valid() ? starting.get() : nullptr) {
+  const OtherProcess elsewhere = result_of(std::move(starting));
+  if (elsewhere.measurer) {
     how.toolchain = device.environment().toolchain;
-    return search(engine, *elsewhere, problem, std::move(candidates), how);
+    return measured_elsewhere([&] { return search(engine, *elsewhere.measurer, problem, std::move(candidates), how); });
   }
-  keep_vetted(candidates, engine, device.environment());
+  keep_vetted(candidates, engine, device.environment(), elsewhere.may_run_here);
   DeviceMeasurer here(device);
   GuardedMeasurer guarded(here, engine, problem, candidates);
   return search(engine, guarded, problem, std::move(candidates), how);

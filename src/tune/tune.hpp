@@ -19,7 +19,8 @@ SearchOptions search_options(const TuneOptions& options);
 std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& problem, int count);
 
 /// Makes a measurer in another process for the current GPU, which must end its work by `deadline`; nullptr if this
-/// process is to measure. It is called on a thread of its own, with the CUDA context current.
+/// process is to measure. Throws Error{not_supported} if this process may run vetted kernels only, because a fault
+/// would end the work of other processes. It is called on a thread of its own, with the CUDA context current.
 using MakeMeasurer = std::function<std::unique_ptr<Measurer>(std::chrono::steady_clock::time_point deadline)>;
 
 /// Tunes one problem within a call. The steps are: candidates, rank, build, load, check, measure, pick, record.
@@ -31,10 +32,11 @@ using MakeMeasurer = std::function<std::unique_ptr<Measurer>(std::chrono::steady
 /// Measures in a process of `make_measurer`. Without one it measures in this process, by a GuardedMeasurer on a stream
 /// and in scratch memory of its own: only the first candidate and those that are vetted, if these are enough; else all.
 ///
-/// Throws Error{out_of_memory}, before it compiles anything, if the operands exceed the scratch memory or the GPU's
-/// free memory; the errors of pick_candidates and search; Error{interrupted} if other threads measured on the GPU until
-/// the deadline; and Error{context_lost} if a candidate destroys the CUDA context, which only one that is not vetted
-/// should.
+/// Throws Error{invalid_argument} if the budget is negative or NaN; Error{not_supported} if only vetted kernels may run
+/// and there are too few; Error{driver_error} if the other process loses its CUDA context; Error{out_of_memory}, before
+/// it compiles anything, if the operands exceed the scratch memory or the GPU's free memory; the errors of
+/// pick_candidates and search; Error{interrupted} if other threads measured on the GPU until the deadline; and
+/// Error{context_lost} if a candidate destroys the CUDA context, which only one that is not vetted should.
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
                          const MakeMeasurer& make_measurer = {});
 

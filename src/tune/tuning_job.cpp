@@ -50,8 +50,8 @@ std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, Ea
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, query());
   if (!found || found->freshness != Freshness::current) return std::nullopt;
-  if (found->record.is_provisional && earlier != EarlierRun::done)
-    return std::nullopt;  // this run has spent its budget
+  // A provisional record is an answer only if this run has spent its budget on it.
+  if (found->record.is_provisional && earlier != EarlierRun::done) return std::nullopt;
   if (found->record.objective != engine_.objective) return std::nullopt;
   const bool lacks_cublas = options_.with_cublas && found->record.cublas.version.empty();
   if (lacks_cublas && earlier != EarlierRun::done) return std::nullopt;

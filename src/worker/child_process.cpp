@@ -37,9 +37,14 @@ class SpawnSettings {
   explicit SpawnSettings(int socket) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
-    // dup2 makes copies without close-on-exec. All other open files of this process have close-on-exec set.
+    // dup2 makes copies without close-on-exec. Our other files have it set; those of the host program may not.
     posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 34)
+    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+#endif
+#endif
     sigset_t none, defaults;
     sigemptyset(&none);
     sigemptyset(&defaults);

@@ -406,8 +406,14 @@ void IsolatedMeasurer::end() {
   impl_->session.reset();
   impl_->baseline.clear();
   if (!impl_->worker || !std::exchange(impl_->has_begun, false)) return;
-  const auto end = impl_->worker->ask({RequestKind::end, {}}, {kStartPatienceS, kStartPatienceS}, [](const Reply&) {});
-  if (end) impl_->lose(*end);  // the next begin starts a new worker
+  try {
+    const auto end =
+        impl_->worker->ask({RequestKind::end, {}}, {kStartPatienceS, kStartPatienceS}, [](const Reply&) {});
+    if (end) impl_->lose(*end);  // the next begin starts a new worker
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;  // it cannot be killed
+    impl_->lose({.what = error.what()});                 // the results are complete
+  }
 }
 
 std::string IsolatedMeasurer::baseline() const { return impl_->baseline; }

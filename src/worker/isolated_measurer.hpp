@@ -16,7 +16,8 @@ struct WorkerOptions {
   std::string cache_directory;    ///< as in ContextOptions
   double hang_timeout_s = 2.0;    ///< limit for a step: this time plus twenty times the expected time
   bool allow_mps = false;         ///< measure even if other processes use the GPU through MPS
-  /// At this time the worker is killed, whatever it does, and the question it was asked throws Error{driver_error}.
+  /// At this time races end. Half a second later the worker is killed, whatever it does, and the question that it was
+  /// asked throws Error{driver_error}; but end() throws nothing then.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
@@ -32,8 +33,8 @@ struct WorkerOptions {
 class IsolatedMeasurer final : public Measurer {
  public:
   /// Starts the worker and waits until it reports its GPU. Throws Error{no_driver, no_device, io_error},
-  /// Error{not_supported} if other processes share the GPU through MPS, or if the program is another version of
-  /// hotgemm, and Error{context_lost} if the worker cannot start.
+  /// Error{io_error} if the program is another version of hotgemm, Error{not_supported} if other processes share the
+  /// GPU through MPS, and Error{context_lost} if the worker cannot start.
   explicit IsolatedMeasurer(WorkerOptions options);
   ~IsolatedMeasurer() override;
 
@@ -46,6 +47,8 @@ class IsolatedMeasurer final : public Measurer {
   /// none is found, later attempts leave out the baseline. Throws Error{internal} if the worker still keeps dying.
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) override;
   CublasComparison compare_with_cublas(const Trial& pick, const CublasQuestion& question) override;
+  /// A worker that ends meanwhile, reports an error or runs out of time is lost, and the results stay. Throws
+  /// Error{context_lost} if the worker cannot be killed.
   void end() override;
   std::string baseline() const override;
 

@@ -195,7 +195,7 @@ Reply encode_facts(const GpuFacts& facts) {
 GpuFacts decode_facts(const Reply& reply) {
   FieldReader fields(std::as_bytes(std::span(reply.text())));
   if (const std::string_view other = fields.text(); other != version()) {
-    throw Error(ErrorCode::not_supported,
+    throw Error(ErrorCode::io_error,
                 "the worker is hotgemm " + std::string(other) + ", and this is " + std::string(version()));
   }
   GpuFacts facts;

@@ -12,6 +12,13 @@ using Clock = std::chrono::steady_clock;
 using Io = ChildProcess::Io;
 
 constexpr std::chrono::seconds kSendPatience{10};  // a worker that waits for requests reads them at once
+/// Between the deadline, at which a search stops by itself, and the end of its worker: for the step that is running
+/// then, the check of the winner, and an error that the worker is about to report.
+constexpr std::chrono::milliseconds kGraceAfterDeadline{500};
+
+Clock::time_point kill_time(const WorkerOptions& options) {
+  return options.deadline == Clock::time_point::max() ? options.deadline : options.deadline + kGraceAfterDeadline;
+}
 
 std::vector<std::string> arguments_of(const WorkerOptions& options) {
   std::vector<std::string> words{"worker", "--device", std::to_string(options.device)};
@@ -27,7 +34,7 @@ Clock::time_point after(double seconds) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(const WorkerOptions& options)
-    : device_(options.device), deadline_(options.deadline), child_(options.program, arguments_of(options)) {}
+    : device_(options.device), kill_time_(kill_time(options)), child_(options.program, arguments_of(options)) {}
 
 void WorkerProcess::send(const Request& request) {
   if (sent_ != Io::done) return;
@@ -46,8 +53,8 @@ std::optional<WorkerEnd> WorkerProcess::ask(const Request& request, const Patien
     const double silence_s = running == Reply::kNoTrial ? patience.several_s : patience.trial_s;
     Reply reply;
     const Clock::time_point patience_ends = after(silence_s);
-    const Io io = child_.read_all(std::as_writable_bytes(std::span(&reply, 1)), std::min(patience_ends, deadline_));
-    if (io == Io::timed_out && deadline_ < patience_ends) {
+    const Io io = child_.read_all(std::as_writable_bytes(std::span(&reply, 1)), std::min(patience_ends, kill_time_));
+    if (io == Io::timed_out && kill_time_ < patience_ends) {
       reap();
       throw Error(ErrorCode::driver_error, "no time was left for the worker process");
     }

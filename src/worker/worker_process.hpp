@@ -46,7 +46,7 @@ class WorkerProcess {
   /// Sends a request that has no answer. If sending fails, the next ask reports the end.
   void send(const Request& request);
   /// Sends `request` and passes each reply to `on_reply`, up to `done`. If the worker ends first, reaps it and returns
-  /// how it ended. Throws the Error that the worker replied with, Error{driver_error} if it is killed at
+  /// how it ended. Throws the Error that the worker replied with, Error{driver_error} if it is killed because of
   /// WorkerOptions::deadline, and Error{context_lost} if the worker cannot be killed.
   std::optional<WorkerEnd> ask(const Request& request, const Patience& patience,
                                const std::function<void(const Reply&)>& on_reply);
@@ -56,7 +56,7 @@ class WorkerProcess {
   void reap();
 
   int device_;
-  std::chrono::steady_clock::time_point deadline_;
+  std::chrono::steady_clock::time_point kill_time_;
   ChildProcess child_;
   ChildProcess::Io sent_ = ChildProcess::Io::done;
 };

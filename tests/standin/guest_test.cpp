@@ -1,4 +1,4 @@
-// What tuning may do to the process that it runs in.
+// Tuning must not harm the process that it runs in.
 
 #include "standin/fake_trials.hpp"
 #include "standin/runtime_fixture.hpp"
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <thread>
 
@@ -44,6 +45,15 @@ class GuestTest : public RuntimeTest {
     }
     forget_context();
     return configs;
+  }
+  /// Makes the kernels of `configs` vetted.
+  void vet(const std::vector<KernelConfig>& configs) {
+    Engine& engine = impl_of(context()).engine();
+    const Environment where = impl_of(context()).current().environment();
+    std::vector<Candidate> rows;
+    for (const KernelConfig& config : configs) rows.push_back({.config = config});
+    build_candidates(rows, problem(), where, engine, 0);
+    for (const Candidate& c : rows) engine.vetted.add({kernel_digest(*c.cubin), where.gpu, where.driver});
   }
   /// Makes `config` the fastest kernel, which ends by `fate`, in processes that start from now on.
   static void plant(const KernelConfig& config, const std::string& fate) {
@@ -153,6 +163,36 @@ TEST_F(GuestTest, AWorkerDiesInPlaceOfTheHost) {
   }
 }
 
+TEST_F(GuestTest, ATuningThatUsesItsWholeBudgetLeavesARecord) {
+  measured_configs();
+  // A round takes a few milliseconds, a check more than 40, so the last check, of the pick, ends after the budget.
+  ::setenv("HOTGEMM_STANDIN_SCRIPT", "hotgemm_=speed:50;hotgemm_digest=slow:20000", 1);
+  ContextOptions how = with_worker();
+  how.tuning.budget_s = 1.5 * kSanitizerFactor;
+  how.tuning.rounds = 20'000;  // take longer than the budget
+  context_.emplace(how);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_THAT(warnings_.take(), testing::IsEmpty());
+  EXPECT_GE(took.count(), how.tuning.budget_s) << "there was time left";
+  EXPECT_EQ(standin().launches(), 0u) << "something was measured in this process";
+  ASSERT_EQ(records().size(), 1u);
+  EXPECT_TRUE(records().at(0).record.is_provisional);
+}
+
+TEST_F(GuestTest, ABudgetMustBeANumberFromZero) {
+  for (const double budget_s : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    TuneOptions how = quick_tuning(2);
+    how.budget_s = budget_s;
+    const TuneResult result = context().tune(std::vector{problem()}, how).at(0);
+    EXPECT_THAT(result.failure, testing::HasSubstr("the budget for tuning is "));
+  }
+  TuneOptions endless = quick_tuning(2);
+  endless.budget_s = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(context().tune(std::vector{problem()}, endless).at(0).failure, "");
+}
+
 TEST_F(GuestTest, WithoutARoomForAWorkerThisProcessMeasures) {
   measured_configs();
   plant(measured_configs().at(0), "crash");  // a worker would show it
@@ -162,12 +202,32 @@ TEST_F(GuestTest, WithoutARoomForAWorkerThisProcessMeasures) {
   EXPECT_GT(standin().launches(), 0u);
 }
 
-TEST_F(GuestTest, AWorkerThatRefusesLeavesItToThisProcess) {
-  measured_configs();
+TEST_F(GuestTest, AWorkerThatRefusesLeavesOnlyVettedKernelsToThisProcess) {
+  const std::vector<KernelConfig> configs = measured_configs();
+  ASSERT_GE(configs.size(), 6u);
   ::setenv("HOTGEMM_STANDIN_SCRIPT", "mps=1;hotgemm_=speed:1000", 1);  // for the worker
   context_.emplace(with_worker());
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::estimated);
+  EXPECT_THAT(warnings_.take(), testing::Contains(testing::HasSubstr("beside other MPS clients")));
+  EXPECT_EQ(standin().launches(), 0u) << "a fault would end other processes";
+  context_.emplace(with_worker());
+  vet({configs.begin() + 1, configs.begin() + 5});
   EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
   EXPECT_GT(standin().launches(), 0u);
+  EXPECT_EQ(standin().launches(symbol_part(configs[5])), 0u);
+}
+
+TEST_F(GuestTest, ARelativeWorkerIsTheOneThatWasFound) {
+  measured_configs();
+  ::setenv("HOTGEMM_STANDIN_SCRIPT", "hotgemm_=speed:1000", 1);
+  ContextOptions how = with_worker();
+  const std::filesystem::path here = std::filesystem::current_path();
+  how.worker = std::filesystem::relative(HOTGEMM_COMMAND).string();
+  context_.emplace(how);
+  std::filesystem::current_path(cache_.path());
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::tuned);
+  std::filesystem::current_path(here);
+  EXPECT_EQ(standin().launches(), 0u) << "something was measured in this process";
 }
 
 TEST_F(GuestTest, AWorkerThatCannotRunIsReported) {
@@ -215,12 +275,7 @@ TEST_F(GuestTest, AProcessThatAKernelStoppedIsTheLast) {
 TEST_F(GuestTest, OnlyVettedKernelsRunIfThereAreEnough) {
   const std::vector<KernelConfig> configs = measured_configs();
   ASSERT_GE(configs.size(), 6u);
-  Engine& engine = impl_of(context()).engine();
-  const Environment where = impl_of(context()).current().environment();
-  std::vector<Candidate> rows;
-  for (std::size_t i = 1; i < 5; ++i) rows.push_back({.config = configs[i]});
-  build_candidates(rows, problem(), where, engine, 0);
-  for (const Candidate& c : rows) engine.vetted.add({kernel_digest(*c.cubin), where.gpu, where.driver});
+  vet({configs.begin() + 1, configs.begin() + 5});
   const TuneResult result = context().tune(std::vector{problem()}, quick_tuning(kCandidates)).at(0);
   EXPECT_EQ(result.measured, 5) << "the estimate's kernel and the vetted ones";
   EXPECT_THAT(result.rejections, testing::Not(testing::IsEmpty()));

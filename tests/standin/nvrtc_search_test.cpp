@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace hotgemm::standin {
 namespace {
@@ -30,6 +31,18 @@ TEST(NvrtcSearchTest, GoesOnBehindAnOldOneThatIsLoaded) {
   EXPECT_EQ(::dlopen(kFakeName.c_str(), RTLD_NOW | RTLD_NOLOAD), loaded) << "the loader answers the name with it";
   const SharedLibrary found = find_nvrtc({"", {kFakeName}, {"/no/such/directory", kOldNvrtc, kNewNvrtc}});
   EXPECT_EQ(fs::canonical(found.path()), fs::canonical(kNewNvrtc) / kFakeName);
+}
+
+TEST(NvrtcSearchTest, TheNewestToolkitComesFirst) {
+  const ScratchDirectory local;
+  for (const char* name : {"cuda-9.0", "cuda-13.0", "cuda-12.9", "cuda-13.10", "other-14.0"}) {
+    fs::create_directory(local.path() / name);
+  }
+  std::vector<std::string> expected;
+  for (const char* name : {"cuda", "cuda-13.10", "cuda-13.0", "cuda-12.9", "cuda-9.0"}) {
+    expected.push_back(local.path() / name / "lib64");
+  }
+  EXPECT_EQ(toolkits_in(local.path()), expected);
 }
 
 TEST(NvrtcSearchTest, LooksInTheWheelsBesideAnOldOne) {

@@ -55,7 +55,7 @@ class TimedMeasurer final : public Measurer {
   const GpuFacts& gpu() const override { return facts_; }
   void begin(const Workload&, const MeasureOptions& options) override {
     world_.begun = options;
-    world_.work(0.002);
+    world_.work(begin_s);
   }
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned) override {
     world_.work(0.001 * static_cast<double>(trials.size()));
@@ -86,6 +86,7 @@ class TimedMeasurer final : public Measurer {
   std::function<double(std::size_t)> drift;     ///< factor on all times of a race
   std::function<bool(std::size_t)> spoil;       ///< true if the times beside the incumbent are nonsense
   double trial_s = 0.0005;
+  double begin_s = 0.002;
 
  private:
   PacedWorld& world_;
@@ -128,6 +129,12 @@ TEST_F(PacedMeasurerTest, KeepsItsShareAndItsSlices) {
   EXPECT_LE(*std::ranges::max_element(world_.slices_s), 0.002 + 1e-9);
   EXPECT_FALSE(world_.begun.with_baseline);
   EXPECT_EQ(paced_->baseline(), "");
+}
+
+TEST_F(PacedMeasurerTest, AWaitBeforeTheStartIsNotPaidBack) {
+  timed_->begin_s = 20;
+  paced_->begin({}, {});
+  EXPECT_NEAR(world_.slept_s, 10 * 0.002 * 9, 1e-9) << "the pause of ten slices";
 }
 
 TEST_F(PacedMeasurerTest, EachGroupHasTheIncumbentAndEachRoundHasEveryTrial) {

@@ -26,6 +26,13 @@
 
 namespace hotgemm::standin {
 
+/// The factor by which this build is slower than one without sanitizers, for budgets that tests give.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr double kSanitizerFactor = 3;
+#else
+inline constexpr double kSanitizerFactor = 1;
+#endif
+
 /// A directory that is removed with this object.
 class ScratchDirectory {
  public:
