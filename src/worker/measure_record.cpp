@@ -194,9 +194,8 @@ Reply encode_facts(const GpuFacts& facts) {
 
 GpuFacts decode_facts(const Reply& reply) {
   FieldReader fields(std::as_bytes(std::span(reply.text())));
-  if (const std::string_view other = fields.text(); other != version()) {
-    throw Error(ErrorCode::io_error,
-                "the worker is hotgemm " + std::string(other) + ", and this is " + std::string(version()));
+  if (const std::string other = fields.text(); other != version()) {
+    throw Error(ErrorCode::io_error, "the worker is hotgemm " + other + ", and this is " + std::string(version()));
   }
   GpuFacts facts;
   DeviceInfo& info = facts.info;
