@@ -19,7 +19,7 @@ int stride() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return 37;
 #else
-  return 7;
+  return 17;
 #endif
 }
 
