@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kFakeName = "libnvrtc.so.99";
+const std::string kFakeName = "libfake_nvrtc.so.99";
 const std::string kOldNvrtc = std::string(HOTGEMM_TEST_BIN_DIR) + "/nvrtc-1204";
 const std::string kNewNvrtc = std::string(HOTGEMM_TEST_BIN_DIR) + "/nvrtc-1209";
 

@@ -386,7 +386,12 @@ TEST(Database, TenThousandRecordsOpenInMilliseconds) {
   }
   RecordProperty("open_microseconds", static_cast<int>(best_ms * 1000));
   std::printf("10,000 records opened in %.2f ms\n", best_ms);
-  EXPECT_LT(best_ms, 100);  // the aim is 5 ms; sanitizers and a busy machine need more
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr double kLimitMs = 1000;
+#else
+  constexpr double kLimitMs = 100;  // the aim is 5 ms; a build without optimisation and a busy machine need more
+#endif
+  EXPECT_LT(best_ms, kLimitMs);
 }
 
 }  // namespace
