@@ -137,7 +137,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
     return plan_now(device, problem, key, policy, is_capturing, false, reserve);
   }
   // While another thread tunes the class, this one gets the estimate.
-  const DeviceState::TuningFlight flight(device, key);
+  const ClassFlights::Flight flight = device.tuning().try_take(key);
   known = device.plans().get(key);
   const bool is_open = flight && is_open_now();
   if (is_open && is_tunable(device, problem)) return tune_now(device, problem, key, policy);
@@ -158,7 +158,7 @@ void Context::Impl::set_workspace_apart(DeviceState& device, const PlanImpl& pla
 std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, const Workload& problem,
                                                         const ClassKey& key, Policy policy, bool is_capturing,
                                                         bool may_replace, Reserve reserve) {
-  const DeviceState::Flight flight(device, key);
+  const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !(known->is_provisional && may_replace)) {
     if (is_capturing) return known->plan;
@@ -190,7 +190,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   const Clock::time_point start = Clock::now();
   Tuned tuned = plan_by_tuning(device, problem);
   const Clock::time_point end = Clock::now();
-  const DeviceState::Flight flight(device, key);
+  const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !known->is_provisional) return known->plan;  // of another thread that came first
   // If tuning failed, the plan is final, so that no later call pays for the same failure.

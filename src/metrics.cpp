@@ -8,7 +8,7 @@
 namespace hotgemm {
 namespace {
 
-/// With nine digits, and a point whatever the locale is.
+/// `value` with nine digits. The decimal point does not depend on the locale.
 std::string number(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 9).ptr;

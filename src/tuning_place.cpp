@@ -24,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSecondContextBytes = std::int64_t{768} << 20;  // of another process, with our kernels in it
-// For which a worker may be silent before its kernel counts as hung. A busy machine needs the least of it for a step.
+// A kernel counts as hung if its worker is silent for a quarter of the budget, within these limits. On a busy machine a
+// good step may take the lower one.
 constexpr double kLeastSilenceS = 0.5;
 constexpr double kMostSilenceS = 2;
 

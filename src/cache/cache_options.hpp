@@ -20,8 +20,8 @@ struct BinaryCacheOptions {
   std::vector<std::filesystem::path> read_only_layers;  ///< searched in this order after the user's layer
   CacheMode mode = CacheMode::read_write;
   std::uint64_t max_bytes = std::uint64_t{1} << 30U;  ///< of the user's layer; above it the oldest entries are removed
-  /// Of the kernels in memory; above it the least recently used are dropped there, and read from disk or compiled again
-  /// if they are asked for. Loaded kernels are not among them.
+  /// The limit on kernels in memory. Above it the least recently used ones are dropped, and read from disk or compiled
+  /// again when they are needed. Kernels that a GPU has loaded do not count.
   std::uint64_t max_memory_bytes = std::uint64_t{256} << 20U;
   bool trust_shared = false;  ///< use directories and entries that other users can write
   bool durable = false;       ///< entries survive a power cut, at the cost of two fsyncs each

@@ -32,7 +32,7 @@ void PushedContext::push_context_of(CUstream stream) {
 void PushedContext::push_context_if_none(CUstream stream) {
   CUcontext current = nullptr;
   const CUresult result = driver_.cuCtxGetCurrent(&current);
-  // Not by check(), which would build its text on every warm call.
+  // check() would build its text on every warm call.
   if (result != CUDA_SUCCESS) driver_.fail(result, "find the current CUDA context");
   if (current == nullptr) push_context_of(stream);
 }

@@ -28,7 +28,7 @@ inline constexpr const char* kLateBuild = "no time was left";
 /// The cubins in the cache that a build may return instead of compiling.
 enum class Reuse {
   any_toolchain,
-  /// Only those of the loaded NVRTC, if it is loaded: for measuring, because a record is about one toolchain.
+  /// If NVRTC is loaded, its cubins only. Measuring needs this, because a record is about one toolchain.
   loaded_toolchain,
 };
 

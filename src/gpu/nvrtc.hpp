@@ -21,8 +21,8 @@ class Nvrtc {
 
   /// Compiles `source`. Throws Error{compile_failed} with NVRTC's log, which names template files and lines. After a
   /// success, `log` receives NVRTC's log, including the report of ptxas on the kernel. At `deadline` NVRTC is told to
-  /// stop; then throws Error{interrupted}. NVRTC asks between its phases: front end, optimiser, ptxas. A phase of our
-  /// kernels takes less than a second of CPU time.
+  /// stop; then throws Error{interrupted}. NVRTC asks between its phases: front end, optimiser, ptxas. All
+  /// phases of one of our kernels together take 0.3 to 2 s of CPU time.
   Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr,
                 std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) const;
 

@@ -70,7 +70,7 @@ std::vector<std::string> segment_names(int directory_fd);
 std::vector<DatabaseFile> read_user_layer(const std::filesystem::path& layer, const char* kind, bool trust_shared,
                                           const Report& report);
 
-/// Who may own a layer that is only read, and write to it.
+/// The users that may own a read-only layer and write to it.
 struct LayerTrust {
   std::optional<unsigned> owner;  ///< another user that may own it, beside this one and root
   bool trust_shared = false;      ///< anyone may own it and write to it

@@ -7,7 +7,6 @@
 
 #include <hotgemm/error.hpp>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -128,36 +127,6 @@ std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, con
                             .compile_ms = cubin.compile_ms};
   return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin, may_compile),
                                           resources, std::move(workspace), std::move(note), &engine_.counters.launches);
-}
-
-DeviceState::Flight::Flight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {
-  std::unique_lock lock(state_.mutex_);
-  const auto is_free = [&] { return std::ranges::find(state_.in_flight_, key_) == state_.in_flight_.end(); };
-  if (!is_free()) {
-    const WaitTimer timer(state_.engine_.counters.waiting);
-    ++state_.waiting_flights_;
-    state_.landed_.wait(lock, is_free);
-    --state_.waiting_flights_;
-  }
-  state_.in_flight_.push_back(key_);
-}
-
-DeviceState::Flight::~Flight() {
-  const std::lock_guard lock(state_.mutex_);
-  std::erase(state_.in_flight_, key_);
-  state_.landed_.notify_all();
-}
-
-DeviceState::TuningFlight::TuningFlight(DeviceState& state, const ClassKey& key) : state_(state), key_(key) {
-  const std::lock_guard lock(state_.mutex_);
-  has_it_ = std::ranges::find(state_.being_tuned_, key_) == state_.being_tuned_.end();
-  if (has_it_) state_.being_tuned_.push_back(key_);
-}
-
-DeviceState::TuningFlight::~TuningFlight() {
-  if (!has_it_) return;
-  const std::lock_guard lock(state_.mutex_);
-  std::erase(state_.being_tuned_, key_);
 }
 
 }  // namespace hotgemm

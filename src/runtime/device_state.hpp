@@ -5,17 +5,15 @@
 #include "gpu/device.hpp"
 #include "gpu/gemm_launch.hpp"
 #include "gpu/stream.hpp"
+#include "runtime/class_flights.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/kernel_table.hpp"
 #include "runtime/plan_impl.hpp"
 #include "runtime/plan_table.hpp"
 #include "runtime/workspace_pool.hpp"
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 namespace hotgemm {
 
@@ -60,39 +58,10 @@ class DeviceState {
                                             PlanWorkspace workspace = {}, std::string note = {},
                                             bool may_compile = true);
 
-  /// The number of threads that wait for the Flight of another.
-  int waiting_flights() {
-    const std::lock_guard lock(mutex_);
-    return waiting_flights_;
-  }
-
-  /// The right to plan a problem class, held by one thread at a time from construction to destruction.
-  class Flight {
-   public:
-    Flight(DeviceState& state, const ClassKey& key);
-    ~Flight();
-    Flight(const Flight&) = delete;
-    Flight& operator=(const Flight&) = delete;
-
-   private:
-    DeviceState& state_;
-    ClassKey key_;
-  };
-  /// The right to tune a problem class, which one thread at a time has. Nobody waits for it.
-  class TuningFlight {
-   public:
-    TuningFlight(DeviceState& state, const ClassKey& key);
-    ~TuningFlight();
-    TuningFlight(const TuningFlight&) = delete;
-    TuningFlight& operator=(const TuningFlight&) = delete;
-    /// False if another thread has the right.
-    explicit operator bool() const { return has_it_; }
-
-   private:
-    DeviceState& state_;
-    ClassKey key_;
-    bool has_it_;
-  };
+  /// The classes that are being planned.
+  ClassFlights& planning() { return planning_; }
+  /// The classes that are being tuned. Nobody waits for a tuning.
+  ClassFlights& tuning() { return tuning_; }
 
  private:
   /// The result of `load` with `cubin`; or, if the driver refuses that, with another one of the same source.
@@ -112,11 +81,8 @@ class DeviceState {
   KernelTable<RepackKernel> repack_kernels_;
   KernelTable<CheckKernels> check_kernels_;
 
-  std::mutex mutex_;  // guards the members below
-  std::condition_variable landed_;
-  std::vector<ClassKey> in_flight_;
-  std::vector<ClassKey> being_tuned_;
-  int waiting_flights_ = 0;
+  ClassFlights planning_;
+  ClassFlights tuning_;
 };
 
 }  // namespace hotgemm

@@ -54,7 +54,7 @@ class KernelTable {
   }
 
  private:
-  /// Being loaded, if it has neither.
+  /// The state of a kernel. An entry with neither is being loaded.
   struct Entry {
     std::shared_ptr<Kernel> kernel;
     std::optional<RefusedCubin> refusal;

@@ -61,8 +61,6 @@ void PlanImpl::fail(CUresult result, const Workload& p) const {
 }
 
 void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
-  PushedContext pushed(driver_);
-  pushed.push_context_if_none(stream);
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
   if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
   if (!workspace_.without)
@@ -124,6 +122,9 @@ void Plan::launch(Stream stream, const Operands& operands) const {
     refuse(operands, problem_, impl_->choice().config);
   }
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  PushedContext pushed(impl_->driver());
+  // The pool of workspace needs the current context; without workspace, enqueuing tells whether there is one.
+  if (!impl_->workspace_size().is_empty()) pushed.push_context_if_none(stream);
   impl_->launch(stream, problem_, operands);
 }
 

@@ -43,8 +43,8 @@ struct SearchObserver {
 
 struct SearchOptions {
   double budget_s = 2.0;  ///< for measuring; at its end the best so far is kept
-  /// For checking and measuring together, if it comes before the end of the budget. Candidates that are not checked or
-  /// timed by then are left out, and the record is provisional.
+  /// The deadline of checking and measuring together; it counts if it comes before the end of the budget. Candidates
+  /// that are not checked or timed by then are left out, and the record is provisional.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   int rounds = 7;  ///< for the final comparison
   std::uint64_t seed = 1;

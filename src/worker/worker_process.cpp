@@ -12,8 +12,8 @@ using Clock = std::chrono::steady_clock;
 using Io = ChildProcess::Io;
 
 constexpr std::chrono::seconds kSendPatience{10};  // a worker that waits for requests reads them at once
-/// Between the deadline, at which a search stops by itself, and the end of its worker: for the step that is running
-/// then, the check of the winner, and an error that the worker is about to report.
+/// A worker is killed so long after the deadline. A search stops by itself at the deadline, and then still needs the
+/// worker: to end the running step, to check the winner, or to report an error.
 constexpr std::chrono::milliseconds kGraceAfterDeadline{500};
 
 Clock::time_point kill_time(const WorkerOptions& options) {

@@ -162,8 +162,8 @@ TEST_F(MetricsTest, ThreadsThatWaitedAreCounted) {
   std::thread second(plan);
   DeviceState& state = impl_of(*context_).current();
   const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (state.waiting_flights() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  EXPECT_EQ(state.waiting_flights(), 1);
+  while (state.planning().waiting() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(state.planning().waiting(), 1);
   opened.set_value();
   first.join();
   second.join();

@@ -89,7 +89,7 @@ TEST_F(WorkspacePlanTest, AWarmCallAllocatesNothing) {
 TEST_F(WorkspacePlanTest, WhileAClassIsTunedItsCallsSetNothingApart) {
   Context& context = context_with(16 << 20, Policy::tune);
   context.plan(case_.described(), Policy::estimate);
-  const DeviceState::TuningFlight of_another(impl_of(context).current(), class_key(case_.described()));
+  const ClassFlights::Flight of_another = impl_of(context).current().tuning().try_take(class_key(case_.described()));
   CaseRun run(driver_, case_, stream());
   context.gemm(stream(), case_.problem, run.operands());
   ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
