@@ -19,6 +19,7 @@ std::string_view to_string(Policy policy) {
     case Policy::cached_only: return "cached_only";
     case Policy::estimate: return "estimate";
     case Policy::tune: return "tune";
+    case Policy::background: return "background";
   }
   return "?";
 }

@@ -6,6 +6,7 @@
 #include <hotgemm/prepacked.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,8 @@ enum class Policy {
   /// Measure unseen classes within a budget, and record the result. The call that meets a class first waits for it, at
   /// most TuneOptions::budget_s and one compilation; all others get the estimate meanwhile.
   tune,
+  /// As `estimate`, and measure classes that recur later, beside the program's work: see BackgroundOptions.
+  background,
 };
 HOTGEMM_API std::string_view to_string(Policy policy);
 
@@ -41,9 +44,21 @@ struct TuneOptions {
   std::uint64_t seed = 1;  ///< for the data and the order of measurements
 };
 
+/// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with pauses
+/// between them, and then exchanges their kernels. It begins with the class that promises to save the most time: the
+/// number of its calls, times the time of one, times the expected gain.
+struct BackgroundOptions {
+  double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
+  double slice_s = 4e-3;    ///< for which kernels run without a pause. A class whose call takes longer is not measured.
+  std::uint64_t min_calls = 2;                           ///< of a class, before it is worth measuring
+  std::int64_t scratch_bytes = std::int64_t{256} << 20;  ///< of device memory, for operands
+  int jobs = 1;                                          ///< compile threads, at low priority
+};
+
 struct ContextOptions {
   Policy policy = Policy::tune;
   TuneOptions tuning;
+  BackgroundOptions background;
   /// The records that are used: those of this objective, and those of the other one where it has none. Tuning within a
   /// call, and Context::tune, are always for speed; `hotgemm tune --objective energy` makes the others.
   Objective objective = Objective::speed;
@@ -213,6 +228,21 @@ class Context {
   /// later call may tune.
   HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
   HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
+
+  /// Replaces `plan` by the present plan of its class, if that is another one: under Policy::background the class may
+  /// have been measured since. Returns true if it did. A graph that captured a launch keeps the former kernel.
+  HOTGEMM_API bool refresh(Plan& plan);
+
+  /// Waits until no class waits to be measured in the background, or until `deadline`; returns true in the first case.
+  /// Meanwhile classes count that were called once, and measuring makes no pauses, whatever BackgroundOptions says:
+  /// this is for a program that has met its problems, and has nothing else to do.
+  HOTGEMM_API bool wait_tuned(std::chrono::steady_clock::time_point deadline);
+
+  /// Stops the tuning within calls and in the background, until it is resumed: after this call no new measurement
+  /// begins. One that goes on in the background pauses after its slice. Calls get the estimate meanwhile. Calls of
+  /// pause_tuning do not add up.
+  HOTGEMM_API void pause_tuning();
+  HOTGEMM_API void resume_tuning();
 
   /// Measures each problem on the GPU of the current CUDA context and records the picks, whatever the policy is.
   /// Without `retune`, a problem with a current record is answered from it and not measured. A problem that fails gives
