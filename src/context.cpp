@@ -84,7 +84,15 @@ void log_planned(const Workload& problem, const PlanImpl& plan, const WaitTimer&
 
 }  // namespace
 
+Context::Impl::Impl(const ContextOptions& options)
+    : options_(options),
+      place_(options),
+      engine_(options),
+      background_(options, place_, control_,
+                  [this](const auto& waiting, const TuneOutcome* outcome) { exchange(waiting, outcome); }) {}
+
 Context::Impl::~Impl() {
+  background_.stop();
   for (Node* node = devices_.load(); node != nullptr;) {
     Node* next = node->next;
     delete node;
@@ -111,15 +119,16 @@ DeviceState& Context::Impl::current(Stream stream, PushedContext& pushed) {
   return state_of(libcuda, current_context_id(libcuda));
 }
 
+DeviceState* Context::Impl::find_state(unsigned long long id) const {
+  Node* node = devices_.load(std::memory_order_acquire);
+  while (node != nullptr && node->state.context_id() != id) node = node->next;
+  return node != nullptr ? &node->state : nullptr;
+}
+
 DeviceState& Context::Impl::state_of(const Driver& driver, unsigned long long id) {
-  const auto find = [&]() -> Node* {
-    Node* node = devices_.load(std::memory_order_acquire);
-    while (node != nullptr && node->state.context_id() != id) node = node->next;
-    return node;
-  };
-  if (Node* node = find()) return node->state;
+  if (DeviceState* state = find_state(id)) return *state;
   const std::lock_guard lock(mutex_);
-  if (Node* node = find()) return node->state;
+  if (DeviceState* state = find_state(id)) return *state;
   watch_for_fork();
   auto* node = new Node{DeviceState(driver, engine_), devices_.load()};
   devices_.store(node, std::memory_order_release);
@@ -133,7 +142,9 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   std::optional<PlanEntry> known = device.plans().get(key);
   // A capturing thread does not wait for one that allocates.
   if (known && is_capturing) return known->plan;
-  const auto is_open_now = [&] { return policy == Policy::tune && (!known || is_to_tune(*known, policy)); };
+  const auto is_open_now = [&] {
+    return policy == Policy::tune && control_.may_begin() && (!known || is_to_tune(*known, policy));
+  };
   if (is_capturing || !is_open_now()) {
     return plan_now(device, problem, key, policy, is_capturing, false, reserve);
   }
@@ -182,6 +193,8 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
                               .is_kept = problem.order == SumOrder::deterministic});
   if (!known) ++plans_;
   log_planned(problem, *plan, timer);
+  const bool is_for_background = policy == Policy::background || options_.policy == Policy::background;
+  if (is_provisional && is_for_background) background_.add(device, problem, plan);
   return plan;
 }
 
@@ -214,19 +227,44 @@ Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Wo
     const TuneOutcome outcome =
         tune_problem(device, problem, options_.tuning, place_.measurer(device, options_.tuning));
     log(LogLevel::info, "tuned " + to_string(problem) + " in " + to_ms(timer.elapsed()));
-    const Candidate& winner = outcome.candidates.front();
-    const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
-    ++tuned_;
-    const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
-    const std::size_t cap_bytes = workspace_cap(problem.hints.workspace, engine_.workspace.cap_bytes());
-    if (bytes > cap_bytes) return {};  // the plan of the next choice notes the reason
-    const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
-    return {make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune)};
+    return {plan_of(device, problem, outcome)};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     log(LogLevel::warn, "not tuned, the model decides: " + to_string(problem) + ": " + error.what());
     return {.may_try_again = error.code() == ErrorCode::interrupted};
   }
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, const Workload& problem,
+                                                       const TuneOutcome& outcome) {
+  const Candidate& winner = outcome.candidates.front();
+  const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
+  ++tuned_;
+  const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
+  const std::size_t cap_bytes = workspace_cap(problem.hints.workspace, engine_.workspace.cap_bytes());
+  if (bytes > cap_bytes) return nullptr;  // the plan of the next choice notes the reason
+  const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
+  return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
+}
+
+void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome) {
+  DeviceState& device = *waiting.device;
+  const ClassKey key = class_key(waiting.problem);
+  const std::shared_ptr<const PlanImpl> plan =
+      outcome != nullptr ? plan_of(device, waiting.problem, *outcome) : nullptr;
+  if (plan) set_workspace_apart(device, *plan);
+  const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
+  std::optional<PlanEntry> known = device.plans().get(key);
+  if (!known || !known->is_provisional) return;  // pushed out, or planned by other means meanwhile
+  known->is_provisional = false;
+  if (plan) {
+    log(LogLevel::info, "exchanged " + to_string(waiting.problem) + ": " + to_string(plan->choice()) + ", after " +
+                            to_string(known->plan->choice()));
+    known->plan = plan;
+    known->is_unreserved = false;
+    ++exchanged_;
+  }
+  device.plans().insert(key, *std::move(known));
 }
 
 Affordable Context::Impl::affordable_choices(const DeviceState& device, const Workload& problem) const {
@@ -326,6 +364,8 @@ Stats Context::Impl::stats() const {
           .launches = counters.launches.sum(),
           .live_plans = live_plans,
           .evictions = evictions,
+          .exchanged = exchanged_,
+          .waiting_classes = background_.waiting(),
           .refused_cubins = counters.refused_cubins,
           .planning = counters.planning.read(),
           .compiling = counters.compiling.read(),

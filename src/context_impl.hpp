@@ -1,8 +1,10 @@
 #pragma once
 
+#include "background_tuner.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/engine.hpp"
 #include "tune/tune.hpp"
+#include "tuning_control.hpp"
 #include "tuning_place.hpp"
 
 #include <hotgemm/context.hpp>
@@ -19,7 +21,7 @@ class Context::Impl {
   using Clock = std::chrono::steady_clock;
   enum class Reserve { once, again };
 
-  explicit Impl(const ContextOptions& options) : options_(options), place_(options), engine_(options) {}
+  explicit Impl(const ContextOptions& options);
   ~Impl();
 
   /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
@@ -40,9 +42,13 @@ class Context::Impl {
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   TuningPlace& tuning_place() { return place_; }
+  TuningControl& tuning_control() { return control_; }
+  BackgroundTuner& background() { return background_; }
+  /// The state of the CUDA context with this id; nullptr if nothing was done there.
+  DeviceState* find_state(unsigned long long context_id) const;
   /// True if a call under `policy` tunes the class of `entry`, unless another thread does.
   bool is_to_tune(const PlanEntry& entry, Policy policy) const {
-    if (!entry.is_provisional || policy != Policy::tune) return false;
+    if (!entry.is_provisional || policy != Policy::tune || !control_.may_begin()) return false;
     if (entry.wasted == Clock::duration::zero()) return true;
     return Clock::now() >= entry.wasted_until + std::max(least_pause_.load(), pause_times_.load() * entry.wasted);
   }
@@ -75,6 +81,10 @@ class Context::Impl {
     bool may_try_again = false;            // it failed only because others were measuring
   };
   Tuned plan_by_tuning(DeviceState& device, const Workload& problem);
+  /// The plan of the winner, which counts as tuned.
+  std::shared_ptr<const PlanImpl> plan_of(DeviceState& device, const Workload& problem, const TuneOutcome& outcome);
+  /// Ends the wait of a class for the background: its plan is that of the winner, or without one the present one.
+  void exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome);
   /// Tunes the class of `problem`, and makes the result, or the estimate if that failed, its plan.
   std::shared_ptr<const PlanImpl> tune_now(DeviceState& device, const Workload& problem, const ClassKey& key,
                                            Policy policy);
@@ -88,13 +98,15 @@ class Context::Impl {
   void count(Origin origin);
 
   ContextOptions options_;
+  TuningControl control_;
   TuningPlace place_;
   Engine engine_;
   std::atomic<Node*> devices_{nullptr};  // the list only grows
   std::mutex mutex_;
   std::atomic<int> pause_times_{30};
   std::atomic<Clock::duration> least_pause_{std::chrono::seconds(10)};
-  std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0};
+  std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0}, exchanged_{0};
+  BackgroundTuner background_;
 };
 
 /// Access to the implementation of a Context, which is not part of the API.

@@ -57,7 +57,7 @@ std::string Context::metrics() const {
   const CacheStat cache = impl_->engine().cache.counts();
   MetricsText text;
   text.counter("plans", "Problem classes planned.", stats.plans);
-  text.counter("plans_tuned", "Plans measured in a call.", stats.tuned);
+  text.counter("plans_tuned", "Plans measured, in a call or in the background.", stats.tuned);
   text.counter("plans_recorded", "Plans answered by an exact record.", stats.recorded);
   text.counter("plans_nearest", "Plans answered by the record of another class.", stats.nearest);
   text.counter("plans_estimated", "Plans answered by the model alone.", stats.estimated);

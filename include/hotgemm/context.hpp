@@ -44,9 +44,9 @@ struct TuneOptions {
   std::uint64_t seed = 1;  ///< for the data and the order of measurements
 };
 
-/// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with pauses
-/// between them, and then exchanges their kernels. It begins with the class that promises to save the most time: the
-/// number of its calls, times the time of one, times the expected gain.
+/// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with
+/// pauses between them, and then exchanges their kernels. It begins with the class that promises to save the most time:
+/// the number of its calls, times the time of one, times the expected gain.
 struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
   double slice_s = 4e-3;    ///< for which kernels run without a pause. A class whose call takes longer is not measured.
@@ -113,6 +113,8 @@ struct Stats {
   std::uint64_t launches = 0;           ///< calls of Context::gemm and Plan::launch that enqueued work
   std::uint64_t live_plans = 0;         ///< kept now, in all CUDA contexts together
   std::uint64_t evictions = 0;          ///< plans that ContextOptions::max_plans pushed out
+  std::uint64_t exchanged = 0;          ///< plans that tuning in the background has replaced
+  std::uint64_t waiting_classes = 0;    ///< classes that wait now to be tuned in the background
   std::uint64_t refused_cubins = 0;     ///< cubins that the driver refused to load
   WaitTimes planning;                   ///< of a new class, by the thread whose turn it was
   WaitTimes compiling;                  ///< of kernels that a plan needed; candidates of a tuning are not among them

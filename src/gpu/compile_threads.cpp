@@ -1,9 +1,8 @@
 #include "gpu/compile_threads.hpp"
 
+#include "base/thread_priority.hpp"
 #include "gpu/kernel_builder.hpp"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,13 +20,6 @@ struct OwnedThreads {
 };
 
 std::atomic<OwnedThreads*> pool{nullptr};  // never freed: threads may serve it until the process ends
-
-/// On Linux a thread has a niceness of its own. If it cannot be set, the thread keeps the priority of the process.
-void lower_priority() {
-  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
-  const int now = ::getpriority(PRIO_PROCESS, thread);
-  if (now < CompileThreads::kNiceness) ::setpriority(PRIO_PROCESS, thread, CompileThreads::kNiceness);
-}
 
 }  // namespace
 
@@ -69,7 +61,7 @@ void CompileThreads::start_threads(std::size_t count) {
 }
 
 void CompileThreads::serve() {
-  lower_priority();
+  lower_thread_priority();
   std::unique_lock lock(mutex_);
   while (Offer* offer = next_offer()) {
     --offer->open;

@@ -12,8 +12,6 @@ namespace hotgemm {
 /// its own thread busy. They run at low priority, exist only while there is work, and are detached. Thread-safe.
 class CompileThreads {
  public:
-  static constexpr int kNiceness = 10;
-
   /// The pool of this process. A child of fork() gets its own.
   static CompileThreads& of_process();
 

@@ -26,6 +26,7 @@ class DeviceState {
 
   const Driver& driver() const { return driver_; }
   Engine& engine() const { return engine_; }
+  CUdevice gpu() const { return device_; }
   unsigned long long context_id() const { return context_id_; }
   /// The GPU with nominal clocks; see identify_device.
   const DeviceInfo& info() const { return info_; }

@@ -27,8 +27,7 @@ struct PlanWorkspace {
   std::shared_ptr<const RepackKernel> repack;  ///< set if launches copy operands into the workspace first
 };
 
-/// The object behind the handle Plan: a choice with its loaded kernel. Immutable, except for the count of launches
-/// without workspace.
+/// The object behind the handle Plan: a choice with its loaded kernel. Immutable, except for counts of launches.
 class PlanImpl {
  public:
   /// `note` is the reason why the kernel is not the first choice; empty if it is. Launches are counted in `launches`.
@@ -46,6 +45,10 @@ class PlanImpl {
 
   /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Workload& problem, const Operands& operands) const;
+
+  /// Counts launches in `uses` from now on. All launches count in Stats::launches.
+  void count_uses() const { counts_uses_.store(true, std::memory_order_relaxed); }
+  std::uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
 
   unsigned long long context_id() const { return context_id_; }
   const Driver& driver() const { return driver_; }
@@ -73,6 +76,8 @@ class PlanImpl {
   std::string note_;
   ThreadCounter* launches_;
   mutable std::atomic<std::uint64_t> launches_without_{0};
+  mutable std::atomic<bool> counts_uses_{false};
+  mutable std::atomic<std::uint64_t> uses_{0};
 };
 
 /// Access to the implementation of a Plan, which is not part of the API.

@@ -52,11 +52,12 @@ double PacedMeasurer::paced(const std::function<void()>& step, double most_work_
   return seconds;
 }
 
-void PacedMeasurer::pause(double seconds) const {
-  const double end = clock_.now_s() + seconds;
-  for (double left = seconds; left > 0 && !is_cancelled(); left = end - clock_.now_s()) {
+void PacedMeasurer::pause(double seconds) {
+  const double start = clock_.now_s();
+  for (double left = seconds; left > 0 && !is_cancelled() && !is_hurried(); left = start + seconds - clock_.now_s()) {
     clock_.sleep_s(std::min(left, kLongestSleepS));
   }
+  paused_s_ += clock_.now_s() - start;
 }
 
 void PacedMeasurer::begin(const Workload& problem, const MeasureOptions& options) {

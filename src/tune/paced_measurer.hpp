@@ -18,6 +18,8 @@ struct Pace {
   /// Called before each slice, and during pauses at least ten times a second; true ends the race with what it has. May
   /// be empty.
   std::function<bool()> is_cancelled;
+  /// Called as often; true: no pauses now. May be empty.
+  std::function<bool()> is_hurried;
 };
 
 /// The clock of a PacedMeasurer. Tests replace it.
@@ -54,18 +56,23 @@ class PacedMeasurer final : public Measurer {
   std::string baseline() const override { return {}; }
   int restarts() const override { return measurer_->restarts(); }
 
+  /// The seconds of all pauses so far.
+  double paused_s() const { return paused_s_; }
+
  private:
   class PacedRace;
 
   /// Runs `step`, and then pauses so long that steps take no more than their share, where a step counts for at most
   /// `most_work_s`. Returns the seconds of the step.
   double paced(const std::function<void()>& step, double most_work_s = std::numeric_limits<double>::infinity());
-  void pause(double seconds) const;
+  void pause(double seconds);
   bool is_cancelled() const { return pace_.is_cancelled && pace_.is_cancelled(); }
+  bool is_hurried() const { return pace_.is_hurried && pace_.is_hurried(); }
 
   std::unique_ptr<Measurer> measurer_;
   Pace pace_;
   PaceClock clock_;
+  double paused_s_ = 0;
 };
 
 }  // namespace hotgemm

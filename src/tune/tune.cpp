@@ -16,6 +16,7 @@
 #include <functional>
 #include <future>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kCompileShare = 0.6;  // of the time
 constexpr int kEnoughVetted = 4;       // a race of fewer kernels says little
+constexpr double kDay = 86400;         // seconds; longer than any tuning
 
 std::int64_t free_bytes(const Driver& driver) {
   std::size_t free = 0;
@@ -44,17 +46,18 @@ std::vector<KernelSource> helpers_of(const std::vector<Candidate>& candidates, c
 }
 
 /// Leaves the first candidate and those that are vetted, if these are enough. If they are too few, leaves all, or
-/// throws Error{not_supported} if no others may run.
-void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const Environment& where, bool may_run_others) {
+/// throws Error{not_supported} with the reason why no others may run; it is empty if they may.
+void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const Environment& where,
+                 std::string_view why_no_others) {
   const auto is_open = [&](const Candidate& c) { return c.is_alive() && !is_vetted(engine, *c.cubin, where); };
   const auto alive = std::ranges::count_if(candidates, &Candidate::is_alive);
   const auto open = std::ranges::count_if(candidates, is_open);
   log(LogLevel::debug, std::to_string(alive - open) + " of " + std::to_string(alive) + " candidates are vetted");
   if (alive - open < kEnoughVetted) {
-    if (may_run_others) return;
+    if (why_no_others.empty()) return;
     throw Error(ErrorCode::not_supported, "cannot tune on " + where.gpu + ": only " + std::to_string(alive - open) +
                                               " candidates are vetted, and only kernels that are vetted may run " +
-                                              "beside other MPS clients");
+                                              std::string(why_no_others));
   }
   for (Candidate& c : candidates.subspan(1)) {
     if (is_open(c)) reject(c, Stage::build, "not vetted: it has not run on " + where.gpu + " with this driver");
@@ -98,9 +101,14 @@ OtherProcess result_of(std::future<std::unique_ptr<Measurer>> starting) {
   }
 }
 
+/// Throws Error{interrupted} if the tuning is cancelled.
+void require_wanted(const BesideWork& how, const Workload& problem) {
+  if (!how.is_cancelled || !how.is_cancelled()) return;
+  throw Error(ErrorCode::interrupted, "the tuning of " + to_string(problem) + " was cancelled");
+}
+
 /// The budget in a form that no clock overflows. Throws Error{invalid_argument}.
 double checked_budget(double seconds) {
-  constexpr double kDay = 86400;
   if (seconds >= 0) return std::min(seconds, kDay);
   throw Error(ErrorCode::invalid_argument,
               "the budget for tuning is " + std::to_string(seconds) + " s; it must be a number from 0");
@@ -162,10 +170,29 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const Tun
     how.toolchain = device.environment().toolchain;
     return measured_elsewhere([&] { return search(engine, *elsewhere.measurer, problem, std::move(candidates), how); });
   }
-  keep_vetted(candidates, engine, device.environment(), elsewhere.may_run_here);
+  keep_vetted(candidates, engine, device.environment(), elsewhere.may_run_here ? "" : "beside other MPS clients");
   DeviceMeasurer here(device);
   GuardedMeasurer guarded(here, engine, problem, candidates);
   return search(engine, guarded, problem, std::move(candidates), how);
+}
+
+TuneOutcome tune_beside_work(DeviceState& device, const Workload& problem, const TuneOptions& options,
+                             Measurer& measurer, const BesideWork& beside) {
+  OperandPool::check_fits(problem, options.scratch_bytes, free_bytes(device.driver()));
+  Engine& engine = device.engine();
+  reject_what_ended_processes(engine);
+  std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
+  build_candidates(candidates, problem, device.environment(), engine, options.jobs, beside.is_cancelled,
+                   {.also = helpers_of(candidates, device.info().arch, engine.bundle)});
+  require_wanted(beside, problem);
+  if (beside.only_vetted) keep_vetted(candidates, engine, device.environment(), "in this process, in the background");
+  SearchOptions how = search_options(options);
+  how.budget_s = kDay;
+  how.toolchain = device.environment().toolchain;
+  // A search that is cancelled would record the best so far, and the class would never be measured again.
+  const SearchObserver observer{.is_cancelled = [&] { return require_wanted(beside, problem), false; }};
+  const auto tune = [&] { return search(engine, measurer, problem, std::move(candidates), how, observer); };
+  return beside.only_vetted ? tune() : measured_elsewhere(tune);
 }
 
 }  // namespace hotgemm

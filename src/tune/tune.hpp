@@ -40,4 +40,18 @@ using MakeMeasurer = std::function<std::unique_ptr<Measurer>(std::chrono::steady
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
                          const MakeMeasurer& make_measurer = {});
 
+/// The conditions of a tuning beside the program's own work.
+struct BesideWork {
+  bool only_vetted = false;            ///< `measurer` is in this process: only vetted kernels run, and the estimate's
+  std::function<bool()> is_cancelled;  ///< true: the tuning ends, without a result
+};
+
+/// Tunes one problem with `measurer`, whose pauses bound the share of the GPU that this takes; so there is no deadline.
+/// The candidates are those of tune_problem, and options.jobs threads compile them.
+///
+/// Throws Error{interrupted} if it was cancelled, Error{not_supported} if only vetted kernels may run and there are too
+/// few, and the errors of tune_problem.
+TuneOutcome tune_beside_work(DeviceState& device, const Workload& problem, const TuneOptions& options,
+                             Measurer& measurer, const BesideWork& how);
+
 }  // namespace hotgemm

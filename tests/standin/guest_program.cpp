@@ -1,27 +1,62 @@
-// A program that uses hotgemm: guest_program CACHE_DIRECTORY PROBLEM CANDIDATES
-// Plans PROBLEM under Policy::tune on the stand-in, and prints the origin and the config of the plan.
+// A program that uses hotgemm.
+//
+// guest_program CACHE_DIRECTORY PROBLEM CANDIDATES
+//   plans PROBLEM under Policy::tune on the stand-in, and prints the origin and the config of the plan.
+// guest_program --default-context PROBLEM
+//   calls PROBLEM in the default context, which tunes it in the background, and ends while it is measured.
 
+#include "gpu/device_buffer.hpp"
 #include "gpu/driver.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
+#include <thread>
+
+namespace {
+
+using namespace hotgemm;
+
+void plan_one(char** argv) {
+  ContextOptions options;
+  options.cache_directory = argv[1];
+  options.tuning = {.max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = 1 << 20, .rounds = 2};
+  Context context(options);
+  const Plan plan = context.plan(parse_workload(argv[2]));
+  std::printf("%s %s\n", std::string(to_string(plan.origin())).c_str(), plan.config().c_str());
+}
+
+void end_while_it_measures(const Driver& driver, const char* problem) {
+  const Workload workload = parse_workload(problem);
+  const DeviceBuffer memory(driver, 1 << 20);
+  const auto at = [&](std::size_t offset) { return reinterpret_cast<void*>(memory.get() + offset); };
+  const Operands operands{
+      .a = at(0), .b = at(1 << 18), .d = at(1 << 19), .lda = workload.k, .ldb = workload.n, .ldd = workload.n};
+  Context& context = Context::default_context();
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    context.gemm(nullptr, workload, operands);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (context.stats().waiting_classes > 0 && std::chrono::steady_clock::now() - start < std::chrono::minutes(1));
+}
+
+}  // namespace
 
 int main(int, char** argv) {
-  using namespace hotgemm;
   try {
     const Driver& driver = Driver::get();
     CUcontext cuda = nullptr;
     driver.check(driver.cuDevicePrimaryCtxRetain(&cuda, 0), "retain");
     driver.check(driver.cuCtxSetCurrent(cuda), "make current");
-    ContextOptions options;
-    options.cache_directory = argv[1];
-    options.tuning = {.max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = 1 << 20, .rounds = 2};
-    Context context(options);
-    const Plan plan = context.plan(parse_workload(argv[2]));
-    std::printf("%s %s\n", std::string(to_string(plan.origin())).c_str(), plan.config().c_str());
+    if (argv[1] == std::string_view("--default-context")) {
+      end_while_it_measures(driver, argv[2]);
+    } else {
+      plan_one(argv);
+    }
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "guest_program: %s\n", error.what());

@@ -1,5 +1,6 @@
 #include "gpu/compile_threads.hpp"
 
+#include "base/thread_priority.hpp"
 #include "gpu/kernel_builder.hpp"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ TEST(CompileThreads, RunBesideTheCallerAtLowPriority) {
     changed.wait(lock, [&] { return begun.size() == 3; });  // the caller and both helpers are here at the same time
   });
   EXPECT_TRUE(begun.contains(caller));
-  EXPECT_THAT(niceness, testing::Each(testing::Ge(CompileThreads::kNiceness)));
+  EXPECT_THAT(niceness, testing::Each(testing::Ge(kBackgroundNiceness)));
   EXPECT_EQ(niceness.size(), 2u);
   EXPECT_EQ(niceness_of_this_thread(), own);
 }

@@ -1,0 +1,98 @@
+#pragma once
+
+#include "runtime/device_state.hpp"
+#include "tune/paced_measurer.hpp"
+#include "tune/tune.hpp"
+#include "tuning_control.hpp"
+#include "tuning_place.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace hotgemm {
+
+/// Measures classes of problems on a thread of its own, beside the program's work. The thread exists from the first
+/// class on. It measures in a worker process, which it keeps while there is work; if there can be none, it measures
+/// vetted kernels in this process. Thread-safe.
+///
+/// It works in primary contexts only. Another context may end at any moment, and the driver has no safe way to ask.
+class BackgroundTuner {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A class whose plan is not measured.
+  struct Waiting {
+    DeviceState* device = nullptr;
+    Workload problem;
+    std::weak_ptr<const PlanImpl> plan;  ///< counts its uses
+    double launch_us = 0;                ///< predicted
+    double expected_gain = 0;            ///< the part of launch_us that measuring may save
+    Clock::time_point not_before{};      ///< a former attempt was in vain
+  };
+
+  /// Called after a class was measured, on the thread, in the class's CUDA context and with no lock held. Without an
+  /// outcome the class will not be measured again.
+  using Exchange = std::function<void(const Waiting& waiting, const TuneOutcome* outcome)>;
+
+  /// Throws Error{invalid_argument} for options out of their limits.
+  BackgroundTuner(const ContextOptions& options, TuningPlace& place, TuningControl& control, Exchange exchange);
+  ~BackgroundTuner() { stop(); }
+  BackgroundTuner(const BackgroundTuner&) = delete;
+  BackgroundTuner& operator=(const BackgroundTuner&) = delete;
+
+  /// Lets the class of `problem` wait until `plan` has been used often enough. Does nothing if a call of it takes
+  /// longer than a slice, and after stop().
+  void add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
+  /// See Context::wait_tuned.
+  bool wait(Clock::time_point deadline);
+  /// Lets the thread look at its classes now.
+  void wake();
+  /// Ends the thread. The measurement that it makes is lost.
+  void stop() noexcept;
+  /// The number of classes that wait.
+  std::size_t waiting() const;
+
+ private:
+  void begin_thread();
+  void run();
+  bool has_work() const;
+  std::optional<Waiting> take_best();
+  double worth(const Waiting& waiting) const;
+  /// Returns true if the class is to wait again.
+  bool tune(const Waiting& waiting);
+  bool tune_in_context(const Waiting& waiting);
+  void make_measurer(DeviceState& device);
+  bool is_unwanted(std::uint64_t generation) const;
+
+  const BackgroundOptions options_;
+  TuneOptions tuning_;
+  TuningPlace& place_;
+  TuningControl& control_;
+  const Exchange exchange_;
+
+  // For the thread alone.
+  std::unique_ptr<PacedMeasurer> measurer_;  // in a worker process, or in this one
+  const DeviceState* measured_device_ = nullptr;
+  bool measures_here_ = false;
+
+  std::atomic<int> hurried_{0};  // threads in wait()
+  std::atomic<bool> is_stopping_{false};
+  mutable std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
+  std::vector<Waiting> waiting_;
+  bool is_busy_ = false;
+  Clock::duration poll_{0};
+  std::thread thread_;
+};
+
+}  // namespace hotgemm
