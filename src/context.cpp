@@ -2,6 +2,7 @@
 
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
+#include "base/profiler_range.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "runtime/validate.hpp"
@@ -182,6 +183,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
     }
     return known->plan;
   }
+  const ProfilerRange range([&] { return "plan " + to_string(problem); });
   const WaitTimer timer(engine_.counters.planning);
   // Another kernel could change the bits of deterministic sums: their first plan is final.
   const bool is_provisional = problem.order != SumOrder::deterministic && is_tunable(device, problem);
@@ -200,6 +202,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
 
 std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, const Workload& problem,
                                                         const ClassKey& key, Policy policy) {
+  const ProfilerRange range([&] { return "plan " + to_string(problem); });
   const WaitTimer timer(engine_.counters.planning);
   const Clock::time_point start = Clock::now();
   Tuned tuned = plan_by_tuning(device, problem);

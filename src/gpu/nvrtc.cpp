@@ -1,5 +1,6 @@
 #include "gpu/nvrtc.hpp"
 
+#include "base/profiler_range.hpp"
 #include "gpu/build_id.hpp"
 #include "gpu/nvrtc_search.hpp"
 
@@ -84,6 +85,7 @@ Nvrtc::Nvrtc() {
 
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
                      Clock::time_point deadline) const {
+  const ProfilerRange range([&] { return "compile " + source.symbol; });
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
   for (const TemplateFile& file : bundle.files()) {

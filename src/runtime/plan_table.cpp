@@ -21,19 +21,22 @@ PlanTable::PlanTable(std::size_t max_plans) : max_plans_(max_plans), array_(new 
 PlanTable::~PlanTable() {
   const std::unique_ptr<Array> array(array_.load());
   for (const Cell& cell : array->cells) {
-    if (const Slot* slot = cell.slot; slot != &kGone) delete slot;
+    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) slots_.destroy(slot);
+  }
+  for (const Waiting& one : waiting_) {
+    if (one.slot != nullptr) slots_.destroy(one.slot);
   }
 }
 
-// The loads of `array_` and of slots have sequential consistency, as base/readers.hpp demands.
+// The loads of `array_` and of slots have sequential consistency, as base/readers.hpp demands. A slot that is seen
+// shows that the key beside it was written.
 const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
   const Array& array = *array_.load();
-  const std::uint64_t hash = hash_of(key);
-  for (std::size_t i = hash;; ++i) {
+  for (std::size_t i = hash_of(key);; ++i) {
     const Cell& cell = array.cells[i & array.mask];
     const Slot* slot = cell.slot.load();
     if (slot == nullptr) return nullptr;
-    if (cell.hash.load(std::memory_order_relaxed) != hash || slot == &kGone || !(slot->key == key)) continue;
+    if (slot == &kGone || !(cell.key == key)) continue;
     // Warm calls read this line only, and do not write to it, while no class is inserted.
     const std::uint64_t now = insertions_.load(std::memory_order_relaxed);
     if (slot->used.load(std::memory_order_relaxed) != now) slot->used.store(now, std::memory_order_relaxed);
@@ -47,39 +50,39 @@ std::optional<PlanEntry> PlanTable::get(const ClassKey& key) const {
   return slot != nullptr ? std::optional(slot->entry) : std::nullopt;
 }
 
-PlanTable::Cell* PlanTable::cell_of(Array& array, const ClassKey& key, std::uint64_t hash) const noexcept {
-  for (std::size_t i = hash;; ++i) {
+PlanTable::Cell* PlanTable::cell_of(Array& array, const ClassKey& key) noexcept {
+  for (std::size_t i = hash_of(key);; ++i) {
     Cell& cell = array.cells[i & array.mask];
     const Slot* slot = cell.slot;
     if (slot == nullptr) return nullptr;
-    if (slot != &kGone && cell.hash == hash && slot->key == key) return &cell;
+    if (slot != &kGone && cell.key == key) return &cell;
   }
 }
 
-void PlanTable::put(Array& array, std::uint64_t hash, const Slot* slot) noexcept {
-  std::size_t i = hash;
+void PlanTable::put(Array& array, const ClassKey& key, const Slot* slot) noexcept {
+  std::size_t i = hash_of(key);
   while (array.cells[i & array.mask].slot.load() != nullptr) ++i;
   Cell& cell = array.cells[i & array.mask];
-  cell.hash.store(hash, std::memory_order_relaxed);
-  cell.slot.store(slot);  // a reader that sees the slot sees the hash
+  cell.key = key;
+  cell.slot.store(slot);
   ++array.filled;
 }
 
 void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
-  std::vector<Waiting> unseen;  // freed after the lock
+  std::vector<Unseen> unseen;  // freed after the lock
   const std::lock_guard lock(mutex_);
   // Nothing can fail between hiding and retiring.
   waiting_.reserve(waiting_.size() + std::min<std::size_t>(max_plans_, size_) / kEvictedPart + 3);
-  const std::uint64_t hash = hash_of(key), now = insertions_.fetch_add(1) + 1;
-  auto slot = std::make_unique<const Slot>(key, now, std::move(entry));
-  const bool is_evictable = !slot->entry.is_kept;
-  if (Cell* cell = cell_of(*array_.load(), key, hash)) {
+  const std::uint64_t now = insertions_.fetch_add(1) + 1;
+  const bool is_evictable = !entry.is_kept;
+  if (Cell* cell = cell_of(*array_.load(), key)) {
+    const Slot* slot = slots_.make(now, std::move(entry));
     if (!cell->slot.load()->entry.is_kept) --evictable_;
-    retire(cell->slot.exchange(slot.release()));
+    retire(cell->slot.exchange(slot));
   } else {
     if (is_evictable && evictable_ >= max_plans_) evict();
     if (2 * (array_.load()->filled + 1) > array_.load()->cells.size()) grow();
-    put(*array_.load(), hash, slot.release());
+    put(*array_.load(), key, slots_.make(now, std::move(entry)));
     ++size_;
   }
   if (is_evictable) ++evictable_;
@@ -103,25 +106,32 @@ void PlanTable::evict() {
   evictions_ += count;
 }
 
-/// Makes an array that is at most a quarter full, without the cells of evicted slots.
+/// Makes an array that is at most a third full, without the cells of evicted slots.
 void PlanTable::grow() {
-  auto larger = std::make_unique<Array>(std::max(kFirstCells, std::bit_ceil(4 * (size_ + 1))));
+  auto larger = std::make_unique<Array>(std::max(kFirstCells, std::bit_ceil(3 * (size_ + 1))));
   for (const Cell& cell : array_.load()->cells) {
-    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) put(*larger, cell.hash, slot);
+    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) put(*larger, cell.key, slot);
   }
   waiting_.push_back({0, nullptr, std::unique_ptr<Array>(array_.exchange(larger.release()))});
 }
 
-void PlanTable::retire(const Slot* slot) { waiting_.push_back({0, std::unique_ptr<const Slot>(slot), nullptr}); }
+void PlanTable::retire(const Slot* slot) { waiting_.push_back({0, slot, nullptr}); }
 
 /// Ends the epoch of what was retired, and takes out what no reader can see any more.
-std::vector<PlanTable::Waiting> PlanTable::take_unseen() {
+std::vector<PlanTable::Unseen> PlanTable::take_unseen() {
   if (waiting_.empty()) return {};
   const std::uint64_t ended = waiting_.back().epoch == 0 ? end_epoch() : 0;
   for (auto one = waiting_.rbegin(); one != waiting_.rend() && one->epoch == 0; ++one) one->epoch = ended;
   const std::uint64_t oldest = oldest_read();
   const auto seen = std::ranges::find_if(waiting_, [&](const Waiting& one) { return one.epoch >= oldest; });
-  std::vector<Waiting> unseen(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(seen));
+  std::vector<Unseen> unseen;
+  unseen.reserve(static_cast<std::size_t>(seen - waiting_.begin()));
+  for (auto one = waiting_.begin(); one != seen; ++one) {
+    unseen.push_back({{}, std::move(one->array)});
+    if (one->slot == nullptr) continue;
+    unseen.back().entry = std::move(const_cast<Slot*>(one->slot)->entry);  // nobody else sees it
+    slots_.destroy(one->slot);
+  }
   waiting_.erase(waiting_.begin(), seen);
   return unseen;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/block_pool.hpp"
+#include "base/huge_pages.hpp"
 #include "base/readers.hpp"
 #include "config/class_key.hpp"
 
@@ -30,16 +32,15 @@ struct PlanEntry {
 /// The plans by problem class, at most `max_plans` of them and those that are kept: a plan that is inserted beyond them
 /// pushes out the least recently used, a sixteenth of all at a time.
 ///
-/// Finding takes no lock and allocates nothing. It looks into an open-addressed array of hashes and slots, which
-/// doubles when it is half full, so a look-up takes as long with a million plans as with ten, except for cache misses.
-/// Inserting takes a mutex. Slots and arrays that have been replaced are freed by a later insertion, when no reader can
-/// see them (see base/readers.hpp): whoever finds a slot holds a ReadGuard as long as it uses the slot. A plan itself
-/// lives as long as anyone shares it.
+/// Finding takes no lock and allocates nothing. It looks into an open-addressed array of keys, which doubles when it is
+/// half full. A cell of the array is a cache line, so a look-up among a million plans misses the cache twice: in the
+/// array, and in the slot of the plan. Inserting takes a mutex. Slots and arrays that have been replaced are freed by a
+/// later insertion, when no reader can see them (see base/readers.hpp): whoever finds a slot holds a ReadGuard as long
+/// as it uses the slot. A plan itself lives as long as anyone shares it.
 class PlanTable {
  public:
-  /// A search reads the first cache line only.
+  /// The plan of a class, in a cache line of its own.
   struct alignas(64) Slot {
-    ClassKey key;
     mutable std::atomic<std::uint64_t> used{0};  ///< the number of insertions before the last use
     PlanEntry entry;
   };
@@ -62,32 +63,38 @@ class PlanTable {
   std::size_t waiting_to_be_freed() const;
 
  private:
-  struct Cell {
-    std::atomic<std::uint64_t> hash{0};  ///< does not change once the cell has a slot
+  struct alignas(64) Cell {
+    ClassKey key;  ///< does not change once the cell has a slot
     std::atomic<const Slot*> slot{nullptr};
   };
-  /// A power of two of cells. A slot lies in the first cell from its hash on that was free when it came.
+  static_assert(sizeof(Cell) == 64, "a comparison of keys reads one cache line");
+  /// A power of two of cells. A slot lies in the first cell from the hash of its key on that was free when it came.
   struct Array {
     explicit Array(std::size_t size) : cells(size), mask(size - 1) {}
-    std::vector<Cell> cells;
+    std::vector<Cell, HugePages<Cell>> cells;
     std::size_t mask;
     std::size_t filled = 0;  ///< cells with a slot, or with kGone
   };
   /// A slot or an array that readers of `epoch` and before may still see.
   struct Waiting {
     std::uint64_t epoch = 0;  ///< 0: of the insertion that goes on
-    std::unique_ptr<const Slot> slot;
+    const Slot* slot = nullptr;
+    std::unique_ptr<Array> array;
+  };
+  /// The contents of a slot, or an array, that no reader can see.
+  struct Unseen {
+    PlanEntry entry;
     std::unique_ptr<Array> array;
   };
 
   static const Slot kGone;  ///< the slot of a cell whose plan was evicted: a search goes on behind it
 
-  Cell* cell_of(Array& array, const ClassKey& key, std::uint64_t hash) const noexcept;
-  static void put(Array& array, std::uint64_t hash, const Slot* slot) noexcept;
+  static Cell* cell_of(Array& array, const ClassKey& key) noexcept;
+  static void put(Array& array, const ClassKey& key, const Slot* slot) noexcept;
   void evict();
   void grow();
   void retire(const Slot* slot);
-  std::vector<Waiting> take_unseen();
+  std::vector<Unseen> take_unseen();
 
   const std::size_t max_plans_;
   std::size_t evictable_ = 0;  // plans that are not kept; guarded by `mutex_`
@@ -95,7 +102,8 @@ class PlanTable {
   std::atomic<std::uint64_t> insertions_{0};
   std::atomic<std::size_t> size_{0};
   std::atomic<std::uint64_t> evictions_{0};
-  mutable std::mutex mutex_;      // held while slots are inserted; guards `waiting_`
+  mutable std::mutex mutex_;  // held while slots are inserted; guards `slots_` and `waiting_`
+  BlockPool<Slot> slots_;
   std::vector<Waiting> waiting_;  // sorted by epoch
 };
 

@@ -1,5 +1,6 @@
 #include "tune/search.hpp"
 
+#include "base/profiler_range.hpp"
 #include "base/statistics.hpp"
 #include "gpu/code_digest.hpp"
 #include "plan/halving.hpp"
@@ -400,6 +401,7 @@ class Search : SearchRaces {
 
 TuneOutcome search(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<Candidate> candidates,
                    const SearchOptions& options, const SearchObserver& observer) {
+  const ProfilerRange range([&] { return "measure " + to_string(problem); });
   return Search(engine, measurer, problem, std::move(candidates), options, observer).run();
 }
 

@@ -1,6 +1,7 @@
 #include "tune/tune.hpp"
 
 #include "base/log.hpp"
+#include "base/profiler_range.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "gpu/operand_pool.hpp"
@@ -146,6 +147,7 @@ std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& pr
 
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
                          const MakeMeasurer& make_measurer) {
+  const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const Clock::time_point start = Clock::now();
   const double budget_s = checked_budget(options.budget_s);
   const auto after = [&](double seconds) {
