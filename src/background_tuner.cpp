@@ -3,9 +3,6 @@
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
 #include "base/thread_priority.hpp"
-#include "gpu/current_context.hpp"
-#include "gpu/stream.hpp"
-#include "plan/model.hpp"
 #include "tune/device_measurer.hpp"
 
 #include <hotgemm/error.hpp>
@@ -97,7 +94,7 @@ BackgroundTuner::BackgroundTuner(const ContextOptions& options, TuningPlace& pla
 
 void BackgroundTuner::add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan) {
   const Choice& choice = plan->choice();
-  const double us = predict_us(choice.config, problem, device.info());
+  const double us = predicted_us(device, problem, choice);
   if (us > options_.slice_s * 1e6) {
     log(LogLevel::info,
         to_string(problem) + " takes longer than a slice of background tuning; `hotgemm tune` measures it");

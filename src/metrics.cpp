@@ -63,6 +63,8 @@ std::string Context::metrics() const {
   text.counter("plans_estimated", "Plans answered by the model alone.", stats.estimated);
   text.counter("plans_evicted", "Plans pushed out by max_plans.", stats.evictions);
   text.gauge("plans_live", "Plans that are kept now.", stats.live_plans);
+  text.counter("plans_exchanged", "Plans replaced by tuning in the background.", stats.exchanged);
+  text.gauge("classes_waiting", "Classes that wait to be tuned in the background.", stats.waiting_classes);
   text.counter("launches", "Launches enqueued.", stats.launches);
   text.counter("launches_without_workspace", "Launches that found no workspace.", stats.without_workspace);
   text.counter("kernels_compiled", "Kernels compiled, candidates included.", stats.compiled);

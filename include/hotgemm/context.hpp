@@ -104,7 +104,7 @@ struct WaitTimes {
 /// the next two.
 struct Stats {
   std::uint64_t plans = 0;              ///< problem classes planned
-  std::uint64_t tuned = 0;              ///< of these, measured now
+  std::uint64_t tuned = 0;              ///< of these, measured since, in a call or in the background
   std::uint64_t recorded = 0;           ///< answered by an exact record
   std::uint64_t nearest = 0;            ///< answered by another class's record
   std::uint64_t estimated = 0;          ///< answered by the model alone

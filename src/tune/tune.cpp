@@ -7,6 +7,7 @@
 #include "gpu/operand_pool.hpp"
 #include "plan/affordable.hpp"
 #include "plan/choice.hpp"
+#include "plan/model.hpp"
 #include "tune/device_measurer.hpp"
 #include "tune/guarded_measurer.hpp"
 
@@ -143,6 +144,10 @@ std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& pr
                                                engine.workspace_of, engine.workspace.cap_bytes());
   if (!estimate.choices.empty()) put_first(candidates, estimate.choices.front().config, problem, info);
   return candidates;
+}
+
+double predicted_us(const DeviceState& device, const Workload& problem, const Choice& choice) {
+  return predict_us(choice.config, problem, device.info());
 }
 
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,

@@ -18,6 +18,9 @@ SearchOptions search_options(const TuneOptions& options);
 /// ones. Throws the errors of pick_candidates.
 std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& problem, int count);
 
+/// The predicted microseconds of a launch of `choice`.
+double predicted_us(const DeviceState& device, const Workload& problem, const Choice& choice);
+
 /// Makes a measurer in another process for the current GPU, which must end its work by `deadline`; nullptr if this
 /// process is to measure. Throws Error{not_supported} if this process may run vetted kernels only, because a fault
 /// would end the work of other processes. It is called on a thread of its own, with the CUDA context current.

@@ -71,7 +71,7 @@ class Agreement : public GpuTest {
     measurer.begin(problem, {.scratch_bytes = std::int64_t{8} << 30, .seed = 3});
     std::vector<Trial> trials;
     for (const Pick& pick : {first, second}) {
-      const KernelSource source = render(pick.config, traits_of(problem), gpu().arch(), engine.bundle);
+      const KernelSource source = render(pick.config, traits_of(problem, pick.launch), gpu().arch(), engine.bundle);
       trials.push_back({pick.config, pick.launch, std::make_shared<const Cubin>(*engine.builder.build(source).cubin)});
     }
     RaceOptions options{.rounds = 41, .round_us = 1000, .seed = 3};

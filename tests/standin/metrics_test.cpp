@@ -79,6 +79,8 @@ TEST_F(MetricsTest, SayWhatHappened) {
   EXPECT_EQ(metrics.at("hotgemm_plans_tuned_total"), 1);
   EXPECT_EQ(metrics.at("hotgemm_plans_live"), 2);
   EXPECT_EQ(metrics.at("hotgemm_plans_evicted_total"), 0);
+  EXPECT_EQ(metrics.at("hotgemm_plans_exchanged_total"), 0);
+  EXPECT_EQ(metrics.at("hotgemm_classes_waiting"), 0);
   EXPECT_EQ(metrics.at("hotgemm_launches_total"), 3);
   EXPECT_EQ(metrics.at("hotgemm_cubins_refused_total"), 0);
   EXPECT_EQ(metrics.at("hotgemm_planning_seconds_count"), 2);
