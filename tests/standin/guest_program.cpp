@@ -1,5 +1,5 @@
-// A program that uses hotgemm: guest_program CACHE_DIRECTORY PROBLEM CANDIDATES
-// Plans PROBLEM under Policy::tune on the stand-in, and prints the origin and the config of the plan.
+// A program that uses hotgemm: guest_program CACHE_DIRECTORY PROBLEM CANDIDATES SCRATCH_BYTES
+// Plans PROBLEM under Policy::tune, and prints the origin and the config of the plan.
 
 #include "gpu/driver.hpp"
 
@@ -18,7 +18,8 @@ int main(int, char** argv) {
     driver.check(driver.cuCtxSetCurrent(cuda), "make current");
     ContextOptions options;
     options.cache_directory = argv[1];
-    options.tuning = {.max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = 1 << 20, .rounds = 2};
+    options.tuning = {
+        .max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = std::atoll(argv[4]), .rounds = 2};
     Context context(options);
     const Plan plan = context.plan(parse_workload(argv[2]));
     std::printf("%s %s\n", std::string(to_string(plan.origin())).c_str(), plan.config().c_str());
