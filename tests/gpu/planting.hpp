@@ -28,6 +28,8 @@ struct Fault {
   const char* before;  ///< code that replaces the last statement of the kernel; that statement is `run`
 };
 
+/// The first blocks write nothing: whole clusters, so that no block waits for one of them.
+inline constexpr Fault kMissingTiles{"wrong", "if (ptx::block_index() >= 4) run(args);"};
 /// `run(args)` executes the original kernel; `gemm` is the part of the arguments that all families have.
 inline constexpr Fault kFaults[] = {
     {"faulted", "*reinterpret_cast<volatile int*>(0x10) = 1; run(args);"},
@@ -38,13 +40,12 @@ inline constexpr Fault kFaults[] = {
      " ptx::st_global_b16(gemm.d + static_cast<u64>(gemm.m) * static_cast<u64>(gemm.ldd) * 2, 0x1234);"},
     {"compile error", "static_assert(kConfig.block_m == 0, \"planted\"); run(args);"},
     {"slow", "for (const long long start = clock64(); clock64() - start < 4'000'000;) {} run(args);"},
+    kMissingTiles,
     // The faults from here on pass a changed copy of the arguments. Kernels with tensor maps cannot take a copy.
     {"wrong", "GemmArgs less = args; less.k -= 128; run(less);"},
     {"wrong", "GemmArgs one = args; one.alpha = 1; run(one);"},
     {"wrong", "GemmArgs nan = args; nan.alpha = __int_as_float(0x7fffffff); run(nan);"},
 };
-/// The first blocks write nothing: those of a whole cluster, so that no other waits for them.
-inline constexpr Fault kMissingTiles{"wrong", "if (ptx::block_index() >= 4) run(args);"};
 
 /// A family, and a problem that only it uses on this GPU.
 struct Victim {
@@ -95,13 +96,13 @@ class Planting {
     std::ofstream(file()) << edited;
   }
 
-  /// The candidates of the victim's family that would be timed, without those named `winner`.
+  /// The candidates of the victim's family that would be timed, without the one named `winner`, and without those that
+  /// divide k: they have another function.
   std::vector<KernelConfig> possible_victims(std::span<const Candidate> candidates, const std::string& winner) const {
     std::vector<KernelConfig> configs;
     for (const Candidate& c : candidates) {
-      if (c.is_alive() && to_string(c.config) != winner && family_of(c.config).name == victim_.family) {
-        configs.push_back(c.config);
-      }
+      if (!c.is_alive() || to_string(c.config) == winner || splits_k(c.config)) continue;
+      if (family_of(c.config).name == victim_.family) configs.push_back(c.config);
     }
     return configs;
   }
