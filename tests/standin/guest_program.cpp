@@ -1,7 +1,7 @@
 // A program that uses hotgemm.
 //
-// guest_program CACHE_DIRECTORY PROBLEM CANDIDATES
-//   plans PROBLEM under Policy::tune on the stand-in, and prints the origin and the config of the plan.
+// guest_program CACHE_DIRECTORY PROBLEM CANDIDATES SCRATCH_BYTES
+//   plans PROBLEM under Policy::tune, and prints the origin and the config of the plan.
 // guest_program --default-context PROBLEM
 //   calls PROBLEM in the default context, which tunes it in the background, and ends while it is measured.
 
@@ -24,7 +24,8 @@ using namespace hotgemm;
 void plan_one(char** argv) {
   ContextOptions options;
   options.cache_directory = argv[1];
-  options.tuning = {.max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = 1 << 20, .rounds = 2};
+  options.tuning = {
+      .max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = std::atoll(argv[4]), .rounds = 2};
   Context context(options);
   const Plan plan = context.plan(parse_workload(argv[2]));
   std::printf("%s %s\n", std::string(to_string(plan.origin())).c_str(), plan.config().c_str());

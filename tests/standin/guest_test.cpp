@@ -1,15 +1,10 @@
 // Tuning must not harm the process that it runs in.
 
 #include "standin/guest_fixture.hpp"
-
-#include <signal.h>
-#include <sys/wait.h>
+#include "standin/guest_process.hpp"
 
 #include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <thread>
 
 namespace hotgemm::standin {
@@ -19,59 +14,16 @@ using namespace std::chrono_literals;
 
 class GuestTest : public GuestFixture {
  protected:
-  /// guest_program with its output.
-  class Guest {
-   public:
-    Guest(const std::filesystem::path& cache, const std::string& problem) {
-      int ends[2];
-      if (::pipe(ends) != 0) throw std::runtime_error("pipe");
-      pid_ = ::fork();
-      if (pid_ == 0) {
-        ::dup2(ends[1], STDOUT_FILENO);
-        const std::string program = std::string(HOTGEMM_TEST_BIN_DIR) + "/guest_program";
-        ::execl(program.c_str(), program.c_str(), cache.c_str(), problem.c_str(), std::to_string(kCandidates).c_str(),
-                nullptr);
-        ::_exit(127);
-      }
-      ::close(ends[1]);
-      output_ = ::fdopen(ends[0], "r");
-    }
-    ~Guest() { ::fclose(output_); }
-    Guest(const Guest&) = delete;
-    Guest& operator=(const Guest&) = delete;
-
-    void kill() const { ::kill(pid_, SIGKILL); }
-    int wait() {
-      int status = 0;
-      ::waitpid(pid_, &status, 0);
-      return status;
-    }
-    std::string origin_and_config() {
-      char line[512] = {};
-      return std::fgets(line, sizeof line, output_) != nullptr ? line : "";
-    }
-
-   private:
-    pid_t pid_ = -1;
-    std::FILE* output_ = nullptr;
-  };
-
+  GuestArguments guest_arguments() const {
+    return {.cache = cache_.path(), .problem = to_string(problem()), .candidates = kCandidates};
+  }
   /// The guest must live, tune, and pick another kernel than `bad`.
   void expect_good_guest(const KernelConfig& bad) {
-    Guest guest(cache_.path(), to_string(problem()));
+    GuestProcess guest(guest_arguments());
     const std::string line = guest.origin_and_config();
     EXPECT_THAT(line, testing::StartsWith("tuned "));
     EXPECT_THAT(line, testing::Not(testing::HasSubstr(to_string(bad))));
     EXPECT_EQ(guest.wait(), 0);
-  }
-  /// The texts of all marks on disk.
-  std::string marks() const {
-    std::ostringstream text;
-    std::error_code none;
-    for (const auto& file : std::filesystem::directory_iterator(cache_.path() / "v1" / kAttempts, none)) {
-      text << std::ifstream(file.path()).rdbuf();
-    }
-    return text.str();
   }
 };
 
@@ -192,23 +144,24 @@ TEST_F(GuestTest, AProcessThatAKernelEndedIsTheLast) {
     for (const char* kind : {"db", "rejected", "vetted"}) std::filesystem::remove_all(cache_.path() / "v1" / kind);
     const KernelConfig bad = measured_configs().at(1);
     plant(bad, fate);
-    Guest first(cache_.path(), to_string(problem()));
+    GuestProcess first(guest_arguments());
     EXPECT_EQ(first.origin_and_config(), "");
     EXPECT_NE(first.wait(), 0);
     expect_good_guest(bad);
-    EXPECT_EQ(marks(), "");
+    EXPECT_EQ(attempt_marks(cache_.path()), "");
   }
 }
 
 TEST_F(GuestTest, AProcessThatAKernelStoppedIsTheLast) {
   const KernelConfig bad = measured_configs().at(1);
   plant(bad, "hang");
-  Guest first(cache_.path(), to_string(problem()));
+  GuestProcess first(guest_arguments());
   const auto give_up = std::chrono::steady_clock::now() + 60s;
-  while (marks().find(to_string(bad)) == std::string::npos && std::chrono::steady_clock::now() < give_up) {
+  while (attempt_marks(cache_.path()).find(to_string(bad)) == std::string::npos &&
+         std::chrono::steady_clock::now() < give_up) {
     std::this_thread::sleep_for(2ms);
   }
-  EXPECT_THAT(marks(), testing::HasSubstr("ended its process: "));
+  EXPECT_THAT(attempt_marks(cache_.path()), testing::HasSubstr("ended its process: "));
   first.kill();
   first.wait();
   expect_good_guest(bad);
