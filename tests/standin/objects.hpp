@@ -22,7 +22,8 @@
 
 namespace hotgemm::standin {
 
-struct Module {
+/// The stand-in ties a library to the CUDA context in which it was loaded. The driver ties its functions only.
+struct Library {
   std::uint64_t context;
   ElfSymbols symbols;
   std::map<std::string, CUfunction> functions;  // the functions that were requested
@@ -30,7 +31,7 @@ struct Module {
 
 struct Function {
   std::uint64_t context;
-  CUmodule module;
+  CUlibrary library;
   std::string name;
   KernelSymbol kernel;
   int max_dynamic_smem_bytes;
