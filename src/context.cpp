@@ -28,11 +28,6 @@ std::string_view to_string(Policy policy) {
 Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 Context::~Context() = default;
 
-Context& Context::default_context() {
-  static Context* instance = new Context();  // never freed: kernels may be launched until the process ends
-  return *instance;
-}
-
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
   if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
   validate(asked);
@@ -46,7 +41,8 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   {
     const ReadGuard reading;  // the plan stays, although another thread may push it out
     const PlanTable::Slot* slot = device.plans().find(class_key(problem));
-    if (slot != nullptr && !slot->entry.is_unreserved && !impl_->is_to_tune(slot->entry, policy)) {
+    const bool is_final = slot != nullptr && !slot->entry.is_unreserved && !slot->is_outdated;
+    if (is_final && !impl_->is_to_tune(slot->entry, policy)) {
       return slot->entry.plan->launch(stream, problem, operands);
     }
   }
@@ -83,10 +79,16 @@ void log_planned(const Workload& problem, const PlanImpl& plan, const WaitTimer&
       "planned " + to_string(problem) + " in " + to_ms(timer.elapsed()) + ": " + to_string(plan.choice()));
 }
 
+/// True if the class of `problem` is promised `plan` until it is forgotten.
+bool is_kept(const Problem& problem, const PlanImpl& plan) {
+  return problem.order == SumOrder::deterministic || plan.choice().origin == Origin::pinned;
+}
+
 }  // namespace
 
 Context::Impl::Impl(const ContextOptions& options)
     : options_(options),
+      control_(options.tuning_total_s),
       place_(options),
       engine_(options),
       background_(options, place_, control_,
@@ -143,6 +145,10 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   std::optional<PlanEntry> known = device.plans().get(key);
   // A capturing thread does not wait for one that allocates.
   if (known && is_capturing) return known->plan;
+  if (known && known->is_outdated) {
+    if (std::shared_ptr<const PlanImpl> plan = replace_outdated(device, problem, key, policy)) return plan;
+    known = device.plans().get(key);
+  }
   const auto is_open_now = [&] {
     return policy == Policy::tune && control_.may_begin() && (!known || is_to_tune(*known, policy));
   };
@@ -159,7 +165,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
 }
 
 bool Context::Impl::is_tunable(DeviceState& device, const Workload& problem) const {
-  if (problem.m == 0 || problem.n == 0 || problem.k == 0) return false;
+  if (problem.m == 0 || problem.n == 0 || problem.k == 0 || pinned_.contains(class_key(problem))) return false;
   return !find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
 }
 
@@ -192,7 +198,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
   device.plans().insert(key, {.plan = plan,
                               .is_provisional = is_provisional,
                               .is_unreserved = is_capturing && !plan->workspace_size().is_empty(),
-                              .is_kept = problem.order == SumOrder::deterministic});
+                              .is_kept = is_kept(problem, *plan)});
   if (!known) ++plans_;
   log_planned(problem, *plan, timer);
   const bool is_for_background = policy == Policy::background || options_.policy == Policy::background;
@@ -210,13 +216,14 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !known->is_provisional) return known->plan;  // of another thread that came first
+  if (pinned_.contains(key)) tuned = {};                    // by another thread meanwhile
   // If tuning failed, the plan is final, so that no later call pays for the same failure.
   const bool is_provisional = tuned.may_try_again && problem.order != SumOrder::deterministic;
   if (!tuned.plan) tuned.plan = known ? known->plan : plan_without_measuring(device, problem, policy);
   set_workspace_apart(device, *tuned.plan);
   device.plans().insert(key, {.plan = tuned.plan,
                               .is_provisional = is_provisional,
-                              .is_kept = problem.order == SumOrder::deterministic,
+                              .is_kept = is_kept(problem, *tuned.plan),
                               .wasted = is_provisional ? end - start : Clock::duration::zero(),
                               .wasted_until = end});
   if (!known) ++plans_;
@@ -226,9 +233,13 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
 
 Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Workload& problem) {
   try {
+    TuneOptions how = options_.tuning;
+    const TuningControl::Share share = control_.begin(how.budget_s);
+    if (!share) return {.plan = nullptr, .may_try_again = true};
     const WaitTimer timer(engine_.counters.tuning);
-    const TuneOutcome outcome =
-        tune_problem(device, problem, options_.tuning, place_.measurer(device, options_.tuning));
+    if (how.budget_s > share.seconds()) how.budget_s = share.seconds();
+    const auto is_cancelled = [&] { return share.is_cancelled() || control_.is_paused(); };
+    const TuneOutcome outcome = tune_problem(device, problem, how, place_.measurer(device, how), is_cancelled);
     log(LogLevel::info, "tuned " + to_string(problem) + " in " + to_ms(timer.elapsed()));
     return {plan_of(device, problem, outcome)};
   } catch (const Error& error) {
@@ -277,6 +288,14 @@ Affordable Context::Impl::affordable_choices(const DeviceState& device, const Wo
 
 std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceState& device, const Workload& problem,
                                                                       Policy policy) {
+  if (const std::optional<PinnedConfig> pinned = pinned_.find(class_key(problem))) {
+    try {
+      return plan_pinned(device, problem, *pinned, policy);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported) throw;
+      log(LogLevel::warn, std::string("what is pinned does not run here: ") + error.what());
+    }
+  }
   const Affordable affordable = affordable_choices(device, problem);
   std::vector<const Choice*> order;  // grows by choices that spill: those are tried again at the end
   for (const Choice& choice : affordable.choices) order.push_back(&choice);
@@ -347,6 +366,7 @@ void Context::Impl::count(Origin origin) {
     case Origin::tuned: ++recorded_; break;
     case Origin::nearest: ++nearest_; break;
     case Origin::estimated: ++estimated_; break;
+    case Origin::pinned: break;
   }
 }
 

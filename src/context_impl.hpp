@@ -3,6 +3,7 @@
 #include "background_tuner.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/pinned_classes.hpp"
 #include "tune/tune.hpp"
 #include "tuning_control.hpp"
 #include "tuning_place.hpp"
@@ -46,12 +47,26 @@ class Context::Impl {
   BackgroundTuner& background() { return background_; }
   /// The state of the CUDA context with this id; nullptr if nothing was done there.
   DeviceState* find_state(unsigned long long context_id) const;
+  PinnedClasses& pinned() { return pinned_; }
+  /// Calls `visit` with the state of every CUDA context.
+  template <class Visit>
+  void for_each_device(Visit&& visit) {
+    for (Node* node = devices_.load(std::memory_order_acquire); node != nullptr; node = node->next) visit(node->state);
+  }
   /// True if a call under `policy` tunes the class of `entry`, unless another thread does.
   bool is_to_tune(const PlanEntry& entry, Policy policy) const {
     if (!entry.is_provisional || policy != Policy::tune || !control_.may_begin()) return false;
     if (entry.wasted == Clock::duration::zero()) return true;
     return Clock::now() >= entry.wasted_until + std::max(least_pause_.load(), pause_times_.load() * entry.wasted);
   }
+  /// Pins `problem` in all CUDA contexts; `current` gets its plan now.
+  void pin(DeviceState& current, const Workload& problem, const PinnedConfig& pinned);
+  /// Marks the plan of `key` if the records name another one now. False if they do not, or it must stay.
+  bool mark_if_outdated(DeviceState& device, const ClassKey& key);
+  /// Replaces the plans of the current CUDA context that are marked, if there is one.
+  void replace_outdated_here();
+  /// Marks the plans of the class of `problem` that are outdated, and replaces that of the current CUDA context.
+  void replace_plans_of(const Workload& problem);
   Stats stats() const;
   /// The pause before a class is tuned again whose tuning only waited for others: so many times that wait, and at least
   /// this long. Tests shorten it.
@@ -75,6 +90,14 @@ class Context::Impl {
   /// The cubin from the cache, or compiled if `policy` allows it. Throws Error{not_prepared}.
   Cubin cubin_of(DeviceState& device, const Workload& problem, const Choice& choice, Policy policy);
   Affordable affordable_choices(const DeviceState& device, const Workload& problem) const;
+  /// Throws Error{not_supported} if `pinned` cannot compute the problem there.
+  Choice pinned_for(const DeviceState& device, const Workload& problem, const PinnedConfig& pinned) const;
+  std::shared_ptr<const PlanImpl> plan_pinned(DeviceState& device, const Workload& problem, const PinnedConfig& pinned,
+                                              Policy policy);
+  /// Replaces the plan of a class that is marked as outdated, if it can be. Returns the plan from now on, or the
+  /// present one while another thread replaces it; nullptr if there is none.
+  std::shared_ptr<const PlanImpl> replace_outdated(DeviceState& device, const Workload& problem, const ClassKey& key,
+                                                   Policy policy);
   /// The plan that a tuning led to.
   struct Tuned {
     std::shared_ptr<const PlanImpl> plan;  // nullptr if tuning failed; the reason is in the log
@@ -99,6 +122,7 @@ class Context::Impl {
 
   ContextOptions options_;
   TuningControl control_;
+  PinnedClasses pinned_;
   TuningPlace place_;
   Engine engine_;
   std::atomic<Node*> devices_{nullptr};  // the list only grows

@@ -37,8 +37,11 @@ ContextOptions ContextOptions::from_environment() {
   const std::string_view tune = text != nullptr ? text : "missing";
   if (tune == "never") {
     options.policy = Policy::estimate;
+  } else if (tune == "background") {
+    options.policy = Policy::background;
   } else if (tune != "missing") {
-    throw Error(ErrorCode::invalid_argument, "HOTGEMM_TUNE is \"" + std::string(tune) + "\"; it is never or missing");
+    throw Error(ErrorCode::invalid_argument,
+                "HOTGEMM_TUNE is \"" + std::string(tune) + "\"; it is never, missing or background");
   }
   if (const char* objective = secure_getenv("HOTGEMM_OBJECTIVE"); objective != nullptr) {
     options.objective = parse_enum<Objective>(objective, "HOTGEMM_OBJECTIVE");

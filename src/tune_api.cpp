@@ -32,7 +32,7 @@ bool is_unfinished(const TuningRecord& record, const TuneOptions& options) {
 }
 
 TuneResult tune_one(DeviceState& device, TuningPlace& place, const Workload& problem, const TuneOptions& options,
-                    bool retune) {
+                    bool retune, const std::function<bool()>& is_cancelled) {
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
   validate(problem);
@@ -47,7 +47,7 @@ TuneResult tune_one(DeviceState& device, TuningPlace& place, const Workload& pro
     result.was_recorded = true;
     fill_from_record(found->record, result);
   } else {
-    const TuneOutcome outcome = tune_problem(device, problem, options, place.measurer(device, options));
+    const TuneOutcome outcome = tune_problem(device, problem, options, place.measurer(device, options), is_cancelled);
     fill_from_record(*outcome.record, result);
     result.measured = outcome.measured;
     for (const Candidate& c : outcome.candidates) {
@@ -61,19 +61,25 @@ TuneResult tune_one(DeviceState& device, TuningPlace& place, const Workload& pro
 
 }  // namespace
 
+void Context::cancel_tuning() { impl_->tuning_control().cancel(); }
+
 std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const TuneOptions& options, bool retune,
                                       const std::function<bool(const TuneResult&)>& progress) {
   DeviceState& device = impl_->current();
   std::vector<TuneResult> results;
   CallbackGuard callbacks;
+  const TuningControl& control = impl_->tuning_control();
+  const auto is_cancelled = [&control, before = control.generation()] { return control.generation() != before; };
   for (const Workload& problem : problems) {
     try {
-      results.push_back(tune_one(device, impl_->tuning_place(), problem, options, retune));
+      results.push_back(tune_one(device, impl_->tuning_place(), problem, options, retune, is_cancelled));
+      impl_->replace_plans_of(problem);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
       results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});
     }
     if (progress && !callbacks.run(false, [&] { return progress(results.back()); })) break;
+    if (is_cancelled()) break;
   }
   callbacks.rethrow();
   return results;

@@ -65,7 +65,8 @@ bool is_exclusive(const Driver& driver, CUdevice device) {
 
 }  // namespace
 
-TuningPlace::TuningPlace(const ContextOptions& options) : cache_directory_(options.cache_directory) {
+TuningPlace::TuningPlace(const ContextOptions& options)
+    : cache_directory_(options.cache_directory), cache_mode_(options.cache.mode) {
   const char* variable = ::secure_getenv("HOTGEMM_WORKER");
   const std::string asked = !options.worker.empty() ? options.worker : variable != nullptr ? variable : "";
   if (asked == "none") {
@@ -107,7 +108,8 @@ std::unique_ptr<Measurer> TuningPlace::start(const DeviceState& device, const Tu
   std::size_t free = 0;
   std::size_t total = 0;
   driver.check(driver.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
-  if (static_cast<std::int64_t>(free) < options.scratch_bytes + kSecondContextBytes) {
+  const auto free_bytes = static_cast<std::int64_t>(free);
+  if (free_bytes < scratch_limit(options, free_bytes) + kSecondContextBytes) {
     tell("in this process: the GPU has too little free memory for a second one");
     return nullptr;
   }
@@ -116,6 +118,7 @@ std::unique_ptr<Measurer> TuningPlace::start(const DeviceState& device, const Tu
         WorkerOptions{.program = program_,
                       .device = ordinal,
                       .cache_directory = cache_directory_,
+                      .cache_mode = cache_mode_,
                       .hang_timeout_s = std::clamp(options.budget_s / 4, kLeastSilenceS, kMostSilenceS),
                       .deadline = deadline});
     tell("in processes of " + program_.string());

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace hotgemm {
@@ -32,6 +33,7 @@ class TuningPlace {
 
   std::filesystem::path program_;
   std::string cache_directory_;
+  std::optional<CacheMode> cache_mode_;
   std::string why_none_;  // the reason if there is no program
   std::mutex mutex_;      // guards `told_`
   std::string told_;

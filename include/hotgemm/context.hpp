@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hotgemm/cache.hpp>
 #include <hotgemm/export.hpp>
 #include <hotgemm/objective.hpp>
 #include <hotgemm/plan.hpp>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +39,10 @@ struct TuneOptions {
   /// the compilation of the kernel that Policy::estimate picks. `hotgemm tune` counts only measuring.
   double budget_s = 2.0;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
+  /// The largest part of the GPU's free memory, as it is when a tuning begins, that operands take; from 0 to 1. The
+  /// smaller of both limits counts. A problem whose operands exceed it is not tuned: a call runs the estimate, and
+  /// Context::tune gives a result with ErrorCode::out_of_memory. `hotgemm tune` counts only `scratch_bytes`.
+  double scratch_share = 0.5;
   /// Compile threads; 0: chosen for the machine and NVRTC. A process has one pool of them for all calls, at low
   /// priority.
   int jobs = 0;
@@ -59,6 +65,10 @@ struct ContextOptions {
   Policy policy = Policy::tune;
   TuneOptions tuning;
   BackgroundOptions background;
+  /// Seconds that tuning within calls of gemm and plan, and in the background, may take in this Context all together.
+  /// The time of each tuning is within it: the last one gets what is left. After that, classes that are new run the
+  /// estimate. Context::tune does not count. Error{invalid_argument} if it is negative or NaN.
+  double tuning_total_s = std::numeric_limits<double>::infinity();
   /// The records that are used: those of this objective, and those of the other one where it has none. Tuning within a
   /// call, and Context::tune, are always for speed; `hotgemm tune --objective energy` makes the others.
   Objective objective = Objective::speed;
@@ -73,9 +83,10 @@ struct ContextOptions {
   /// recently used ones, a sixteenth of all at a time; an evicted class is planned again when it is used, with another
   /// kernel if the records have changed. A Plan that the program holds stays as it is. Kernels stay loaded, because
   /// graphs may hold them: their number is bounded by the configs, not by the shapes. Plans of problems with
-  /// SumOrder::deterministic are not counted, and kept as long as this object.
+  /// SumOrder::deterministic, and of classes that are pinned, are not counted, and kept as long as this object.
   std::int64_t max_plans = 10'000;
   std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
+  CacheOptions cache;           ///< the rest about the cache
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
   /// The path of the `hotgemm` command, of this version. Tuning then measures in a process of it, which a bad kernel
   /// may end. Empty: HOTGEMM_WORKER, else the command that was installed with the library, if there is one. "none":
@@ -84,9 +95,9 @@ struct ContextOptions {
   /// the last.
   std::string worker;
 
-  /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune),
-  /// HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and HOTGEMM_MAX_PLANS ("20000"). Throws
-  /// Error{invalid_argument} for any other value of these.
+  /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune; background:
+  /// Policy::background), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and HOTGEMM_MAX_PLANS
+  /// ("20000"). Throws Error{invalid_argument} for any other value of these.
   HOTGEMM_API static ContextOptions from_environment();
 };
 
@@ -120,6 +131,19 @@ struct Stats {
   WaitTimes compiling;                  ///< of kernels that a plan needed; candidates of a tuning are not among them
   WaitTimes tuning;                     ///< of a class within gemm or plan
   WaitTimes waiting;                    ///< for another thread that planned the same class
+};
+
+/// The things about a problem class that Context::forget forgets.
+enum class Forget {
+  plan,
+  plan_and_records,
+};
+
+struct ForgetReport {
+  std::size_t plans = 0;    ///< in all CUDA contexts together
+  std::size_t records = 0;  ///< that this object no longer uses
+  std::size_t segments_in_use =
+      0;  ///< files of records that were left alone, because a process may be appending to them
 };
 
 /// A candidate that the tuner rejected. The stage is "build", "load", "check" or "measure".
@@ -197,6 +221,9 @@ class Context {
 
   /// The context of hgemm. It is made on first use from the environment and never destroyed.
   HOTGEMM_API static Context& default_context();
+  /// Sets the options of default_context, in place of ContextOptions::from_environment(). Throws
+  /// Error{invalid_argument} if it has been made already.
+  HOTGEMM_API static void configure_default(const ContextOptions& options);
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
@@ -245,6 +272,42 @@ class Context {
   /// pause_tuning do not add up.
   HOTGEMM_API void pause_tuning();
   HOTGEMM_API void resume_tuning();
+  /// Ends the tunings that go on in calls of other threads and in the background. Each ends after the launch or the
+  /// compilation that runs, with the best so far, as a provisional record; if nothing was timed, with the estimate, and
+  /// the class is tried again after a pause of at least 10 s. `tune` ends with the problem that it measures. Does not
+  /// wait for them. Later calls tune as before: see pause_tuning.
+  HOTGEMM_API void cancel_tuning();
+
+  /// Forgets the plan of the problem's class in every CUDA context, and that it was pinned: the next call plans it
+  /// anew. Deterministic sums may get another kernel by this, and other bits. Plans that the program holds stay usable.
+  ///
+  /// With Forget::plan_and_records the records of the class, for all GPUs and objectives, are removed from the user's
+  /// layer too, in memory and on disk, which compacts the files as `hotgemm db prune` does; records of lower layers
+  /// stay. Files to which another process may be appending are left alone: reload and other processes find their
+  /// records. Throws Error{io_error} if the files cannot be changed; then plans and memory have forgotten the class.
+  ///
+  /// Waits for a thread that plans the class. A tuning of the class that goes on is not ended, and will be recorded.
+  HOTGEMM_API ForgetReport forget(const Workload& problem, Forget what = Forget::plan);
+
+  /// Reads the records of all layers from disk again, and what other processes have rejected and vetted: `hotgemm tune`
+  /// may have run beside this process. Returns the number of plans whose answer has changed. Those of the current CUDA
+  /// context are replaced before the function returns, which may compile kernels; those of others by their next call
+  /// outside of a capture. If the new plan cannot be made, the former stays. All other plans stay as they are, and so
+  /// do plans of SumOrder::deterministic and of pinned classes, and plans that the program holds. Needs no CUDA
+  /// context.
+  HOTGEMM_API std::size_t reload();
+
+  /// From now on the class of `problem` runs `config`, in every CUDA context of this object: it is neither tuned nor
+  /// evicted, and nothing is recorded. The names are those of `hotgemm show`, Plan::config and TuneResult; an empty
+  /// `launch` stands for the model's choice. It lasts until `forget`, or until an empty `config` is pinned, which plans
+  /// the class anew. Loads the kernel in the current CUDA context, and compiles it if it is not in the cache, but under
+  /// Policy::cached_only.
+  ///
+  /// Throws Error{invalid_argument} if there is no such config or launch; Error{not_supported}, with the reason, if it
+  /// cannot compute the class on the GPU of one of the CUDA contexts: by its limits, the alignment, the order of sums,
+  /// the SM limit or the cap of workspace; and the errors of plan. Then nothing has changed. A CUDA context used later,
+  /// on whose GPU the config cannot compute the class, runs what it would run otherwise, and the log says so.
+  HOTGEMM_API void pin(const Workload& problem, std::string_view config, std::string_view launch = {});
 
   /// Measures each problem on the GPU of the current CUDA context and records the picks, whatever the policy is.
   /// Without `retune`, a problem with a current record is answered from it and not measured. A problem that fails gives
@@ -252,7 +315,8 @@ class Context {
   ///
   /// `progress` is called after each problem, on the calling thread and with no lock held; it returns true to continue.
   /// If it throws an Error, tune throws the same Error; any other exception becomes Error{interrupted} with its text.
-  /// The measurements until then are recorded.
+  /// The measurements until then are recorded. Plans of the problems' classes are replaced if the records name other
+  /// kernels, as `reload` does it.
   HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
                                            bool retune = false,
                                            const std::function<bool(const TuneResult&)>& progress = {});
@@ -290,6 +354,11 @@ HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int
 /// time. The library may hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, the message
 /// goes to stderr.
 HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
+/// The file from which a library is opened, and nothing else, instead of the one that HOTGEMM_LIBCUDA,
+/// HOTGEMM_LIBNVRTC, HOTGEMM_LIBCUBLAS or HOTGEMM_LIBCUBLASLT names. `library` is "libcuda", "libnvrtc", "libcublas" or
+/// "libcublasLt"; an empty `path` takes the setting back. It holds for the process. Throws Error{invalid_argument} for
+/// another name, and if the library has been looked for already.
+HOTGEMM_API void set_library_path(std::string_view library, std::string_view path);
 /// Sets the lowest level of messages that are logged: "debug", "info", "warn", "error" or "off". The default is the
 /// value of HOTGEMM_LOG, else "warn". Throws Error{invalid_argument}.
 HOTGEMM_API void set_log_level(std::string_view level);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <hotgemm/cache.hpp>
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 #include <hotgemm/objective.hpp>

@@ -16,8 +16,9 @@ enum class Origin {
   tuned,      ///< measured for this problem class on this GPU model
   nearest,    ///< the record of a similar class, chosen by the model
   estimated,  ///< the model alone
+  pinned,     ///< named by the program: Context::pin
 };
-/// "tuned", "nearest", "estimated".
+/// "tuned", "nearest", "estimated", "pinned".
 HOTGEMM_API std::string_view to_string(Origin origin);
 
 /// The resources of the GPU that a kernel uses.
@@ -34,8 +35,9 @@ class PlanImpl;
 /// A kernel that is loaded and ready, for one problem class in one CUDA context.
 ///
 /// A cheap handle to shared, immutable state: copy it, keep it, launch it from any thread. It stays usable as long as
-/// the Context that made it and the CUDA context live, also if ContextOptions::max_plans has pushed its class out. It
-/// may be dropped at any time, after either of them too. A graph that captured a launch needs both alive as well.
+/// the Context that made it and the CUDA context live, also if ContextOptions::max_plans has pushed its class out, or
+/// Context::forget or reload has replaced it. It may be dropped at any time, after either of them too. A graph that
+/// captured a launch needs both alive as well.
 class Plan {
  public:
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream`, for the problem that the plan was made for.

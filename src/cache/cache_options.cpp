@@ -109,4 +109,20 @@ BinaryCacheOptions BinaryCacheOptions::from_environment() {
   return options;
 }
 
+BinaryCacheOptions BinaryCacheOptions::with(const CacheOptions& options) const {
+  BinaryCacheOptions result = *this;
+  result.mode = options.mode.value_or(mode);
+  result.max_bytes = options.max_bytes.value_or(max_bytes);
+  result.max_memory_bytes = options.max_memory_bytes.value_or(max_memory_bytes);
+  result.trust_shared = options.trust_shared.value_or(trust_shared);
+  result.durable = options.durable.value_or(durable);
+  if (!options.read_only_layers) return result;
+  result.read_only_layers.assign(options.read_only_layers->begin(), options.read_only_layers->end());
+  for (const std::filesystem::path& layer : result.read_only_layers) {
+    if (layer.is_absolute()) continue;
+    throw Error(ErrorCode::invalid_argument, "a read-only layer is '" + layer.string() + "'; it is an absolute path");
+  }
+  return result;
+}
+
 }  // namespace hotgemm

@@ -2,18 +2,14 @@
 
 #include "base/text.hpp"  // parse_size
 
+#include <hotgemm/cache.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
 namespace hotgemm {
-
-enum class CacheMode {
-  read_write,
-  read_only,  ///< nothing on disk changes: no entry, no time stamp, no directory
-  off,        ///< no disk access; kernels built by this process are still found in memory
-};
 
 struct BinaryCacheOptions {
   std::filesystem::path directory;                      ///< the user's layer; empty: memory only
@@ -34,6 +30,9 @@ struct BinaryCacheOptions {
   /// HOTGEMM_CACHE_TRUST (shared) and HOTGEMM_CACHE_DURABLE (0, 1). Relative paths are ignored with a warning. Any
   /// other bad value throws Error{invalid_argument} that names it.
   static BinaryCacheOptions from_environment();
+  /// These options, changed by those of `options` that have a value. Throws Error{invalid_argument} if a layer has no
+  /// absolute path.
+  BinaryCacheOptions with(const CacheOptions& options) const;
 };
 
 /// $HOTGEMM_CACHE_DIR, else $XDG_CACHE_HOME/hotgemm, else ~/.cache/hotgemm, else /tmp/hotgemm-<uid> if that is absent

@@ -47,6 +47,28 @@ ClassKey class_key(const Workload& w) noexcept {
           .sm_limit = static_cast<std::uint16_t>(w.sm_limit)};
 }
 
+Workload workload_of(const ClassKey& key) {
+  const auto count_of = [](std::uint8_t bucket) { return bucket == 0 ? 0 : std::int64_t{1} << (bucket - 1); };
+  return {{.m = key.class_m,
+           .n = key.n,
+           .k = key.k,
+           .op_a = key.op_a,
+           .op_b = key.op_b,
+           .types = key.types,
+           .order = key.order,
+           .sm_limit = key.sm_limit,
+           .batch = count_of(key.batch_bucket),
+           .batch_kind = key.batch_kind,
+           .group_kind = key.group_kind,
+           .groups = count_of(key.group_bucket),
+           .epilogue = key.epilogue},
+          {.align_a = key.align_a,
+           .align_b = key.align_b,
+           .align_d = key.align_d,
+           .beta_is_zero = key.beta_is_zero,
+           .workspace = key.workspace}};
+}
+
 std::size_t hash_of(const ClassKey& key) noexcept {
   using Words = std::array<std::uint64_t, sizeof(ClassKey) / sizeof(std::uint64_t)>;
   const Words words = std::bit_cast<Words>(key);

@@ -48,6 +48,9 @@ std::int64_t class_count(std::int64_t count) noexcept;
 
 ClassKey class_key(const Workload& workload) noexcept;
 
+/// A workload of the class: the one with the largest m and counts, and without prepacked operands.
+Workload workload_of(const ClassKey& key);
+
 std::size_t hash_of(const ClassKey& key) noexcept;
 
 }  // namespace hotgemm

@@ -1,5 +1,6 @@
 #include "gpu/cublas.hpp"
 
+#include "base/library_paths.hpp"
 #include "config/supported.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/shared_library.hpp"
@@ -56,9 +57,7 @@ struct Functions {
 };
 
 SharedLibrary open(const char* variable, const std::string& stem) {
-  const char* override_path = secure_getenv(variable);
-  return SharedLibrary::open(override_path != nullptr ? override_path : "", {stem + ".so.13", stem + ".so.12"},
-                             ErrorCode::not_supported);
+  return SharedLibrary::open(take_library_path(variable), {stem + ".so.13", stem + ".so.12"}, ErrorCode::not_supported);
 }
 
 Functions load() {

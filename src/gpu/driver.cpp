@@ -1,5 +1,6 @@
 #include "gpu/driver.hpp"
 
+#include "base/library_paths.hpp"
 #include "gpu/shared_library.hpp"
 
 #include <atomic>
@@ -37,9 +38,8 @@ std::string base_name(std::string_view symbol) {
 }
 
 Driver load() {
-  const char* override_path = secure_getenv("HOTGEMM_LIBCUDA");
   const SharedLibrary library =
-      SharedLibrary::open(override_path != nullptr ? override_path : "", {"libcuda.so.1"}, ErrorCode::no_driver);
+      SharedLibrary::open(take_library_path("HOTGEMM_LIBCUDA"), {"libcuda.so.1"}, ErrorCode::no_driver);
   // The first version of cuGetProcAddress that returns a status.
   const auto get_proc_address = reinterpret_cast<decltype(&::cuGetProcAddress)>(library.get("cuGetProcAddress_v2"));
   Driver driver{};

@@ -1,5 +1,7 @@
 #include "gpu/nvrtc_search.hpp"
 
+#include "base/library_paths.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <nvrtc.h>
@@ -123,8 +125,7 @@ class NvrtcSearch {
 }  // namespace
 
 NvrtcPlaces NvrtcPlaces::of_process() {
-  const char* override_path = ::secure_getenv("HOTGEMM_LIBNVRTC");
-  NvrtcPlaces places{override_path != nullptr ? override_path : "", {"libnvrtc.so.13", "libnvrtc.so.12"}, {}};
+  NvrtcPlaces places{take_library_path("HOTGEMM_LIBNVRTC"), {"libnvrtc.so.13", "libnvrtc.so.12"}, {}};
   places.directories = split(::secure_getenv("LD_LIBRARY_PATH"));
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     const char* home = ::secure_getenv(name);

@@ -58,15 +58,16 @@ Matrices matrices_of(const Workload& p) {
 
 }  // namespace
 
-void OperandPool::check_fits(const Workload& p, std::int64_t max_bytes, std::int64_t free_bytes) {
+void OperandPool::check_fits(const Workload& p, std::int64_t max_bytes, std::int64_t free_bytes, double free_share) {
   const std::int64_t bytes = matrices_of(p).set_bytes + 2 * kEndGuardBytes;
   const std::string need = "operands of " + to_string(p) + " take " + std::to_string(bytes >> 10) + " KiB; ";
   if (bytes > max_bytes) {
     throw Error(ErrorCode::out_of_memory, need + std::to_string(max_bytes >> 10) + " KiB of scratch are allowed");
   }
-  if (bytes > free_bytes) {
+  if (static_cast<double>(bytes) > free_share * static_cast<double>(free_bytes)) {
     throw Error(ErrorCode::out_of_memory,
-                need + std::to_string(free_bytes >> 10) + " KiB of the GPU's memory are free");
+                need + std::to_string(free_bytes >> 10) + " KiB of the GPU's memory are free" +
+                    (free_share < 1 ? ", of which they may take a share of " + std::to_string(free_share) : ""));
   }
 }
 

@@ -27,8 +27,9 @@ class OperandPool {
   OperandPool(const Driver& driver, const Workload& problem, std::int64_t l2_bytes, std::int64_t max_bytes);
 
   /// Throws Error{out_of_memory} if one set of operands of `problem` needs more than `max_bytes`, or more than the
-  /// `free_bytes` of a GPU.
-  static void check_fits(const Workload& problem, std::int64_t max_bytes, std::int64_t free_bytes);
+  /// share `free_share` of the `free_bytes` of a GPU.
+  static void check_fits(const Workload& problem, std::int64_t max_bytes, std::int64_t free_bytes,
+                         double free_share = 1);
 
   const std::vector<OperandSet>& sets() const { return sets_; }
   /// Start and length of the whole memory, guards included; both are multiples of 256.

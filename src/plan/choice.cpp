@@ -107,6 +107,7 @@ std::string_view to_string(Origin origin) {
     case Origin::tuned: return "tuned";
     case Origin::nearest: return "nearest";
     case Origin::estimated: return "estimated";
+    case Origin::pinned: return "pinned";
   }
   return "?";
 }

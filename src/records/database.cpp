@@ -3,6 +3,7 @@
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
+#include "records/database_tools.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -309,12 +310,7 @@ void Database::add(const TuningRecord& record) {
   std::string warning;
   {
     const std::unique_lock exclusive(mutex_);
-    added_.push_back(text);
-    Line line;
-    line.text = added_.back();
-    line.state = LineState::good;
-    line.stored = std::make_unique<StoredRecord>(std::move(stored));
-    append_line(leading_class(line.text), std::move(line));
+    append_added(text, std::make_unique<StoredRecord>(std::move(stored)));
     if (disk_is_good_) {
       try {
         if (!segment_ || !segment_->is_ours())
@@ -327,6 +323,69 @@ void Database::add(const TuningRecord& record) {
     }
   }
   if (!warning.empty()) warn(warning);
+}
+
+void Database::append_added(std::string text, std::unique_ptr<StoredRecord> stored) {
+  added_.push_back(std::move(text));
+  Line line;
+  line.text = added_.back();
+  line.state = LineState::good;
+  line.stored = std::move(stored);
+  append_line(leading_class(line.text), std::move(line));
+}
+
+bool Database::has_in_top_layer(std::string_view text) const {
+  const auto place = by_text_.find(leading_class(text));
+  if (place == by_text_.end()) return false;
+  for (std::ptrdiff_t i = classes_[place->second].first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+    const Line& line = lines_[static_cast<std::size_t>(i)];
+    if (line.layer == 0 && line.text == text) return true;
+  }
+  return false;
+}
+
+void Database::reload() {
+  Database fresh(options_);  // read without a lock; what it takes over is freed without one
+  const std::unique_lock exclusive(mutex_);
+  for (const Line& line : lines_) {
+    const bool was_added = line.file < 0 && line.state == LineState::good;
+    if (!was_added || fresh.has_in_top_layer(line.text)) continue;
+    fresh.append_added(std::string(line.text), std::make_unique<StoredRecord>(*line.stored));
+  }
+  files_.swap(fresh.files_);
+  lines_.swap(fresh.lines_);
+  classes_.swap(fresh.classes_);
+  by_text_.swap(fresh.by_text_);
+  by_rest_.swap(fresh.by_rest_);
+  added_.swap(fresh.added_);
+  dropped_ = fresh.dropped();
+}
+
+Database::Forgotten Database::forget(const Workload& problem) {
+  const std::string key = to_string(class_of(problem));
+  Forgotten forgotten;
+  std::string warning;
+  {
+    const std::unique_lock exclusive(mutex_);
+    segment_.reset();  // prune leaves alone what is in use
+    if (const auto place = by_text_.find(key); place != by_text_.end()) {
+      Class& entry = classes_[place->second];
+      read_class(entry, warning);
+      for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+        Line& line = lines_[static_cast<std::size_t>(i)];
+        if (line.layer != 0 || line.state != LineState::good) continue;
+        line.state = LineState::dropped;
+        line.stored.reset();
+        ++forgotten.records;
+      }
+    }
+  }
+  if (!warning.empty()) warn(warning);
+  if (!options_.writable || options_.user_directory.empty()) return forgotten;
+  forgotten.segments_in_use = prune(options_.user_directory, options_.trust_shared, [&](const TuningRecord& record) {
+                                return to_string(class_of(record.problem)) == key;
+                              }).segments_in_use;
+  return forgotten;
 }
 
 std::vector<Found> Database::all(const GpuQuery& query) const {

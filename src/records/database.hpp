@@ -71,8 +71,8 @@ struct Neighbour {
 ///
 /// Opening reads the files and indexes the lines by the problem class at their start, and the classes by everything but
 /// their sizes. A line is parsed when its class is first looked up. A line that is not a legal record is dropped alone
-/// and counted; only the first one causes a warning. Records that other processes add after opening are not seen.
-/// Thread-safe: look-ups wait only for `add`, and for another look-up that is parsing lines.
+/// and counted; only the first one causes a warning. Records that other processes add after opening are seen after
+/// `reload`. Thread-safe: look-ups wait only for changes, and for another look-up that is parsing lines.
 class Database {
  public:
   explicit Database(DatabaseOptions options);
@@ -99,6 +99,18 @@ class Database {
   /// warning, and later records are not written. Throws Error{invalid_argument} for a record that cannot be stored, for
   /// example if its config is not legal for its architecture.
   void add(const TuningRecord& record);
+
+  /// Reads all files again. Records that this object has added stay, whether they are on disk or not.
+  void reload();
+
+  struct Forgotten {
+    std::size_t records = 0;          ///< that were in memory
+    std::size_t segments_in_use = 0;  ///< as in PruneReport
+  };
+  /// Removes the records of the class of `problem` from the top layer: from memory, then by `prune` from the files.
+  /// This object's segment is among these; the next `add` begins another one. Throws Error{io_error} if the files
+  /// cannot be changed.
+  Forgotten forget(const Workload& problem);
 
   /// Every record, from the top layer to the lowest.
   std::vector<Found> all(const GpuQuery& query = {}) const;
@@ -140,6 +152,8 @@ class Database {
   void open_layer(std::string name, std::vector<DatabaseFile> files);
   void index_file(std::size_t file, int layer);
   void append_line(std::string_view problem_class, Line line);
+  void append_added(std::string text, std::unique_ptr<StoredRecord> stored);
+  bool has_in_top_layer(std::string_view text) const;
   void index_class(std::string_view problem_class, std::string_view arch, std::size_t index);
   void read_line(Line& line, std::string& warning) const;
   void read_class(Class& entry, std::string& warning) const;

@@ -155,7 +155,13 @@ RejectionLog::RejectionLog(RejectionLogOptions options) : options_(std::move(opt
   if (!options_.warn) options_.warn = [](const std::string&) {};
   if (!options_.now) options_.now = [] { return static_cast<std::int64_t>(std::time(nullptr)); };
   has_disk_ = options_.writable && !options_.user_directory.empty();
-  if (options_.user_directory.empty()) return;
+  records_ = read();
+}
+
+/// Reads the segments, and removes those that are spent.
+RejectionLog::Records RejectionLog::read() const {
+  Records records;
+  if (options_.user_directory.empty()) return records;
   const std::int64_t now = options_.now();
   std::string damage;
   std::vector<std::string> spent;
@@ -166,11 +172,23 @@ RejectionLog::RejectionLog(RejectionLogOptions options) : options_(std::move(opt
     if (damage.empty()) damage = content.damage;
     for (RejectionRecord& record : content.live) {
       std::string key = record.identity;
-      records_.emplace(std::move(key), std::move(record));
+      records.emplace(std::move(key), std::move(record));
     }
   }
   if (!damage.empty()) options_.warn(damage + "; hotgemm ignores this rejection and all other damaged ones");
-  if (has_disk_ && !spent.empty()) remove_spent(options_.user_directory, options_.trust_shared, spent, now);
+  if (options_.writable && !spent.empty()) remove_spent(options_.user_directory, options_.trust_shared, spent, now);
+  return records;
+}
+
+void RejectionLog::reload() {
+  Records records = read();
+  const std::lock_guard lock(mutex_);
+  for (const RejectionRecord& record : added_) {
+    const auto [begin, end] = records.equal_range(record.identity);
+    const bool is_there = std::any_of(begin, end, [&](const auto& entry) { return entry.second == record; });
+    if (!is_there) records.emplace(record.identity, record);
+  }
+  records_ = std::move(records);
 }
 
 std::optional<RejectionRecord> RejectionLog::find(const std::string& identity, const Environment& environment) const {
@@ -197,6 +215,7 @@ void RejectionLog::add(RejectionRecord record) {
   std::string warning;
   {
     const std::lock_guard lock(mutex_);
+    added_.push_back(record);
     std::string key = record.identity;
     records_.emplace(std::move(key), std::move(record));
     if (has_disk_) {

@@ -56,7 +56,7 @@ ParsedRejection parse_rejection(std::string_view line);
 /// kernel. The log consists of JSON lines in segments with one writer each. Each line is validated by itself; a damaged
 /// line is dropped with a warning, never an error. Opening reads the records that have not expired. If the directory is
 /// writable, opening also removes segments that hold only expired records and that no process appends to. Records that
-/// other processes add after opening are not seen. Thread-safe.
+/// other processes add after opening are seen after `reload`. Thread-safe.
 class RejectionLog {
  public:
   explicit RejectionLog(RejectionLogOptions options);
@@ -71,13 +71,20 @@ class RejectionLog {
   /// unknown stage.
   void add(RejectionRecord record);
 
+  /// Reads the segments again, as opening does. Records that this object has added stay.
+  void reload();
+
   /// Every unexpired record, the latest first.
   std::vector<RejectionRecord> all() const;
 
  private:
+  using Records = std::multimap<std::string, RejectionRecord>;  // keyed by identity
+  Records read() const;
+
   RejectionLogOptions options_;
-  mutable std::mutex mutex_;                             ///< guards the members below
-  std::multimap<std::string, RejectionRecord> records_;  // keyed by identity
+  mutable std::mutex mutex_;  ///< guards the members below
+  Records records_;
+  std::vector<RejectionRecord> added_;
   std::optional<Segment> segment_;
   bool has_disk_ = true;
 };

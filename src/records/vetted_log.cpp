@@ -54,6 +54,11 @@ bool VettedLog::knows(const VettedKernel& vetted) const {
   return vetted_.contains(vetted);
 }
 
+void VettedLog::reload() {
+  const std::lock_guard lock(mutex_);
+  is_read_ = false;
+}
+
 void VettedLog::add(const VettedKernel& vetted) {
   if (vetted.gpu.empty() || vetted.driver.empty()) return;
   std::string warning;

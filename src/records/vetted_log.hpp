@@ -26,13 +26,16 @@ std::string to_line(const VettedKernel& vetted, std::int64_t time);
 std::optional<VettedKernel> parse_vetted(std::string_view line);
 
 /// The kernels that may be measured in the process of a user: JSON lines in segments with one writer each, in v1/vetted
-/// of a user's layer. The files are read at the first question; lines that other processes add later are not seen.
+/// of a user's layer. The files are read at the first question; lines that other processes add later are seen after
+/// `reload`.
 /// Damaged lines, and lines of a newer version, count as missing. Thread-safe.
 class VettedLog {
  public:
   explicit VettedLog(LayerOptions options);
 
   bool knows(const VettedKernel& vetted) const;
+  /// Has the files read again at the next question.
+  void reload();
   /// Makes `vetted` known and appends it to this object's segment, unless it is known. A disk error causes one warning;
   /// additions then stay in memory.
   void add(const VettedKernel& vetted);

@@ -12,7 +12,7 @@ namespace hotgemm {
 namespace {
 
 BinaryCacheOptions cache_options(const ContextOptions& options) {
-  BinaryCacheOptions result = BinaryCacheOptions::from_environment();
+  BinaryCacheOptions result = BinaryCacheOptions::from_environment().with(options.cache);
   if (!options.cache_directory.empty()) result.directory = options.cache_directory;
   return result;
 }

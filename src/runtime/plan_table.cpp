@@ -47,7 +47,25 @@ const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
 std::optional<PlanEntry> PlanTable::get(const ClassKey& key) const {
   const ReadGuard reading;
   const Slot* slot = find(key);
-  return slot != nullptr ? std::optional(slot->entry) : std::nullopt;
+  if (slot == nullptr) return std::nullopt;
+  PlanEntry entry = slot->entry;
+  entry.is_outdated = slot->is_outdated;
+  return entry;
+}
+
+void PlanTable::mark_outdated(const ClassKey& key, const PlanImpl* plan) const {
+  const ReadGuard reading;
+  const Slot* slot = find(key);
+  if (slot != nullptr && slot->entry.plan.get() == plan) slot->is_outdated = true;
+}
+
+std::vector<ClassKey> PlanTable::keys() const {
+  std::vector<ClassKey> keys;
+  const std::lock_guard lock(mutex_);
+  for (const Cell& cell : array_.load()->cells) {
+    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) keys.push_back(slot->key);
+  }
+  return keys;
 }
 
 PlanTable::Cell* PlanTable::cell_of(Array& array, const ClassKey& key) noexcept {
@@ -87,6 +105,20 @@ void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
   }
   if (is_evictable) ++evictable_;
   unseen = take_unseen();
+}
+
+bool PlanTable::erase(const ClassKey& key) {
+  std::vector<Waiting> unseen;  // freed after the lock
+  const std::lock_guard lock(mutex_);
+  waiting_.reserve(waiting_.size() + 1);  // nothing can fail between hiding and retiring
+  Cell* cell = cell_of(*array_.load(), key, hash_of(key));
+  if (cell == nullptr) return false;
+  const Slot* slot = cell->slot.exchange(&kGone);
+  if (!slot->entry.is_kept) --evictable_;
+  --size_;
+  retire(slot);
+  unseen = take_unseen();
+  return true;
 }
 
 /// Takes the least recently used slots out of the array, but none that is kept.

@@ -23,7 +23,8 @@ struct PlanEntry {
   std::shared_ptr<const PlanImpl> plan;
   bool is_provisional = false;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
   bool is_unreserved = false;   ///< made on a capturing stream: the next other call sets workspace for captures apart
-  bool is_kept = false;         ///< never pushed out: its class is promised its first plan
+  bool is_kept = false;         ///< never pushed out: its class is promised this plan
+  bool is_outdated = false;     ///< the records say something else now: the next call outside of a capture replaces it
   /// The time that the last tuning of the class took in vain, because others were measuring, and its end. 0: none did.
   std::chrono::steady_clock::duration wasted{0};
   std::chrono::steady_clock::time_point wasted_until{};
@@ -43,6 +44,7 @@ class PlanTable {
   struct alignas(64) Slot {
     mutable std::atomic<std::uint64_t> used{0};  ///< the number of insertions before the last use
     PlanEntry entry;
+    mutable std::atomic<bool> is_outdated{false};  ///< as in PlanEntry, whose copies tell it
   };
 
   explicit PlanTable(std::size_t max_plans);
@@ -56,6 +58,12 @@ class PlanTable {
   std::optional<PlanEntry> get(const ClassKey& key) const;
   /// Adds the entry, or replaces that of the same class.
   void insert(const ClassKey& key, PlanEntry entry);
+  /// Removes the entry of `key`; false if there is none.
+  bool erase(const ClassKey& key);
+  /// Marks the latest entry of `key` as outdated, if its plan is `plan`.
+  void mark_outdated(const ClassKey& key, const PlanImpl* plan) const;
+  /// The classes that have a plan now.
+  std::vector<ClassKey> keys() const;
 
   std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
   std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }

@@ -44,7 +44,7 @@ class Search : SearchRaces {
       if (!c.reason.empty()) tell_rejected(c);
     }
     merge_twins(rows(), problem_);
-    if (!alive().empty() && !is_late(options_.deadline)) {
+    if (!alive().empty() && !is_late(options_.deadline) && !is_cancelled()) {
       measurer_.begin(problem_, {options_.scratch_bytes, options_.seed, options_.with_baseline, options_.deadline});
       check();
       measure();
@@ -68,7 +68,7 @@ class Search : SearchRaces {
     if (has_deadline) {
       const Clock::time_point now = Clock::now(), until = now + (options_.deadline - now) / 2;  // the rest is for races
       for (const RowLaunch& entry : entries) {
-        if (is_late(until)) {
+        if (is_late(until) || is_cancelled()) {
           end_row(row(entry), Stage::check, std::string(kNoTimeLeft));
         } else {
           check(std::span(&entry, 1));

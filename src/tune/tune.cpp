@@ -135,6 +135,15 @@ SearchOptions search_options(const TuneOptions& options) {
           .scratch_bytes = options.scratch_bytes};
 }
 
+std::int64_t scratch_limit(const TuneOptions& options, std::int64_t free_bytes) {
+  const double share = options.scratch_share;
+  if (!(share >= 0 && share <= 1)) {
+    throw Error(ErrorCode::invalid_argument,
+                "scratch_share is " + std::to_string(share) + "; it must be a number from 0 to 1");
+  }
+  return std::min(options.scratch_bytes, static_cast<std::int64_t>(share * static_cast<double>(free_bytes)));
+}
+
 std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& problem, int count) {
   const Engine& engine = device.engine();
   const DeviceInfo info = device.info_with_clocks();
@@ -151,41 +160,50 @@ double predicted_us(const DeviceState& device, const Workload& problem, const Ch
 }
 
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
-                         const MakeMeasurer& make_measurer) {
+                         const MakeMeasurer& make_measurer, const std::function<bool()>& is_cancelled) {
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const Clock::time_point start = Clock::now();
   const double budget_s = checked_budget(options.budget_s);
   const auto after = [&](double seconds) {
     return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };
-  OperandPool::check_fits(problem, options.scratch_bytes, free_bytes(device.driver()));
-  Engine& engine = device.engine();
+  const std::int64_t free = free_bytes(device.driver());
   SearchOptions how = search_options(options);
+  how.scratch_bytes = scratch_limit(options, free);
+  OperandPool::check_fits(problem, options.scratch_bytes, free, options.scratch_share);
+  Engine& engine = device.engine();
   how.deadline = after(budget_s);
   // The other process starts while this one compiles.
   std::future<std::unique_ptr<Measurer>> starting = begin_start(device, make_measurer, how.deadline);
   reject_what_ended_processes(engine);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
   const bool has_helpers = build_candidates(
-      candidates, problem, device.environment(), engine, options.jobs, {},
+      candidates, problem, device.environment(), engine, options.jobs, is_cancelled,
       {.deadline = after(kCompileShare * budget_s), .also = helpers_of(candidates, device.info().arch, engine.bundle)});
   for (Candidate& c : candidates) {
     if (!has_helpers && c.is_alive()) reject(c, Stage::build, std::string(kNoTimeLeft));
   }
+  const SearchObserver observer{.rejected = {}, .sampled = {}, .led = {}, .is_cancelled = is_cancelled};
   const OtherProcess elsewhere = result_of(std::move(starting));
   if (elsewhere.measurer) {
     how.toolchain = device.environment().toolchain;
-    return measured_elsewhere([&] { return search(engine, *elsewhere.measurer, problem, std::move(candidates), how); });
+    return measured_elsewhere(
+        [&] { return search(engine, *elsewhere.measurer, problem, std::move(candidates), how, observer); });
   }
   keep_vetted(candidates, engine, device.environment(), elsewhere.may_run_here ? "" : "beside other MPS clients");
   DeviceMeasurer here(device);
   GuardedMeasurer guarded(here, engine, problem, candidates);
-  return search(engine, guarded, problem, std::move(candidates), how);
+  return search(engine, guarded, problem, std::move(candidates), how, observer);
 }
 
 TuneOutcome tune_beside_work(DeviceState& device, const Workload& problem, const TuneOptions& options,
                              Measurer& measurer, const BesideWork& beside) {
-  OperandPool::check_fits(problem, options.scratch_bytes, free_bytes(device.driver()));
+  const ProfilerRange range([&] { return "tune " + to_string(problem); });
+  const std::int64_t free = free_bytes(device.driver());
+  SearchOptions how = search_options(options);
+  how.budget_s = kDay;
+  how.scratch_bytes = scratch_limit(options, free);
+  OperandPool::check_fits(problem, options.scratch_bytes, free, options.scratch_share);
   Engine& engine = device.engine();
   reject_what_ended_processes(engine);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
@@ -193,11 +211,10 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& problem, const
                    {.also = helpers_of(candidates, device.info().arch, engine.bundle)});
   require_wanted(beside, problem);
   if (beside.only_vetted) keep_vetted(candidates, engine, device.environment(), "in this process, in the background");
-  SearchOptions how = search_options(options);
-  how.budget_s = kDay;
   how.toolchain = device.environment().toolchain;
   // A search that is cancelled would record the best so far, and the class would never be measured again.
-  const SearchObserver observer{.is_cancelled = [&] { return require_wanted(beside, problem), false; }};
+  const SearchObserver observer{
+      .rejected = {}, .sampled = {}, .led = {}, .is_cancelled = [&] { return require_wanted(beside, problem), false; }};
   const auto tune = [&] { return search(engine, measurer, problem, std::move(candidates), how, observer); };
   return beside.only_vetted ? tune() : measured_elsewhere(tune);
 }

@@ -20,6 +20,9 @@ std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& pr
 
 /// The predicted microseconds of a launch of `choice`.
 double predicted_us(const DeviceState& device, const Workload& problem, const Choice& choice);
+/// The bytes that operands may take on a GPU that has `free_bytes` left: the smaller one of scratch_bytes and
+/// scratch_share. Throws Error{invalid_argument} if the share is not from 0 to 1.
+std::int64_t scratch_limit(const TuneOptions& options, std::int64_t free_bytes);
 
 /// Makes a measurer in another process for the current GPU, which must end its work by `deadline`; nullptr if this
 /// process is to measure. Throws Error{not_supported} if this process may run vetted kernels only, because a fault
@@ -35,13 +38,16 @@ using MakeMeasurer = std::function<std::unique_ptr<Measurer>(std::chrono::steady
 /// Measures in a process of `make_measurer`. Without one it measures in this process, by a GuardedMeasurer on a stream
 /// and in scratch memory of its own: only the first candidate and those that are vetted, if these are enough; else all.
 ///
-/// Throws Error{invalid_argument} if the budget is negative or NaN; Error{not_supported} if only vetted kernels may run
-/// and there are too few; Error{driver_error} if the other process loses its CUDA context; Error{out_of_memory}, before
-/// it compiles anything, if the operands exceed the scratch memory or the GPU's free memory; the errors of
-/// pick_candidates and search; Error{interrupted} if other threads measured on the GPU until the deadline; and
-/// Error{context_lost} if a candidate destroys the CUDA context, which only one that is not vetted should.
+/// `is_cancelled` is called between steps, on any thread; when it is true, the tuning ends with the best so far.
+///
+/// Throws Error{invalid_argument} if the budget is negative or NaN, or the share of memory is none;
+/// Error{not_supported} if only vetted kernels may run and there are too few; Error{driver_error} if the other process
+/// loses its CUDA context; Error{out_of_memory}, before it compiles anything, if the operands exceed scratch_limit; the
+/// errors of pick_candidates and search; Error{interrupted} if it was cancelled before anything was timed, or other
+/// threads measured on the GPU until the deadline; and Error{context_lost} if a candidate destroys the CUDA context,
+/// which only one that is not vetted should.
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
-                         const MakeMeasurer& make_measurer = {});
+                         const MakeMeasurer& make_measurer = {}, const std::function<bool()>& is_cancelled = {});
 
 /// The conditions of a tuning beside the program's own work.
 struct BesideWork {

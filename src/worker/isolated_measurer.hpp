@@ -2,20 +2,24 @@
 
 #include "tune/measurer.hpp"
 
+#include <hotgemm/cache.hpp>
+
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace hotgemm {
 
 struct WorkerOptions {
-  std::filesystem::path program;  ///< absolute path of the hotgemm command
-  int device = 0;                 ///< index of the GPU in the driver's order, from 0
-  std::string cache_directory;    ///< as in ContextOptions
-  double hang_timeout_s = 2.0;    ///< limit for a step: this time plus twenty times the expected time
-  bool allow_mps = false;         ///< measure even if other processes use the GPU through MPS
+  std::filesystem::path program;        ///< absolute path of the hotgemm command
+  int device = 0;                       ///< index of the GPU in the driver's order, from 0
+  std::string cache_directory;          ///< as in ContextOptions
+  std::optional<CacheMode> cache_mode;  ///< as in CacheOptions
+  double hang_timeout_s = 2.0;          ///< limit for a step: this time plus twenty times the expected time
+  bool allow_mps = false;               ///< measure even if other processes use the GPU through MPS
   /// At this time races end. Half a second later the worker is killed, whatever it does, and the question that it was
   /// asked throws Error{driver_error}; but end() throws nothing then.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();

@@ -23,6 +23,7 @@ Clock::time_point kill_time(const WorkerOptions& options) {
 std::vector<std::string> arguments_of(const WorkerOptions& options) {
   std::vector<std::string> words{"worker", "--device", std::to_string(options.device)};
   if (!options.cache_directory.empty()) words.insert(words.end(), {"--cache-dir", options.cache_directory});
+  if (options.cache_mode) words.insert(words.end(), {"--cache", std::string(to_string(*options.cache_mode))});
   if (options.allow_mps) words.push_back("--allow-mps");
   return words;
 }

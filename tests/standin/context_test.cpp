@@ -86,8 +86,9 @@ TEST_F(ContextTest, APlanMayBeTunedOnRequestWhereGemmEstimates) {
 
 // The default context is made once per process, so no other test may use it.
 TEST_F(ContextTest, OneLineUsesTheDefaultContext) {
-  ::setenv("HOTGEMM_TUNE", "never", 1);
-  ::setenv("HOTGEMM_CACHE_DIR", cache_.path().c_str(), 1);
+  ::setenv("HOTGEMM_TUNE", "missing", 1);
+  Context::configure_default(ContextOptions{});
+  Context::configure_default(options(Policy::estimate));  // the last one counts
   const GemmCase c = small_case(8, 16, 8, 1);
   // The default context stays alive, and so do its kernels.
   const auto call = [&](const Operands& o) {
@@ -98,6 +99,9 @@ TEST_F(ContextTest, OneLineUsesTheDefaultContext) {
   expect_right(in_place, stream(), call);
   EXPECT_EQ(Context::default_context().stats().plans, 1u);
   EXPECT_EQ(Context::default_context().stats().tuned, 0u);
+  EXPECT_EQ(impl_of(Context::default_context()).engine().cache.directory(), cache_.path());
+  expect_thrown(ErrorCode::invalid_argument, {"has been made already"},
+                [&] { Context::configure_default(options(Policy::tune)); });
   expect_thrown(ErrorCode::invalid_argument, {"m is negative: -3"},
                 [&] { hgemm(stream(), Op::n, Op::n, -3, 8, 8, 1, nullptr, 8, nullptr, 8, 0, nullptr, 8); });
   before_[Kind::library] = standin().live(Kind::library);
@@ -187,6 +191,8 @@ TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
   EXPECT_EQ(ContextOptions::from_environment().policy, Policy::tune);
   ::setenv("HOTGEMM_TUNE", "never", 1);
   EXPECT_EQ(ContextOptions::from_environment().policy, Policy::estimate);
+  ::setenv("HOTGEMM_TUNE", "background", 1);
+  EXPECT_EQ(ContextOptions::from_environment().policy, Policy::background);
   for (const char* bad : {"always", "", "NEVER"}) {
     ::setenv("HOTGEMM_TUNE", bad, 1);
     expect_thrown(ErrorCode::invalid_argument, {"HOTGEMM_TUNE", std::string("\"") + bad + "\""},

@@ -280,5 +280,37 @@ TEST_F(MaxPlansTest, IsAnOptionAndAVariable) {
   expect_thrown(ErrorCode::invalid_argument, {"max_plans is 0"}, [&] { limited(0); });
 }
 
+TEST(PlanTable, ErasesAPlan) {
+  std::atomic<int> live{0};
+  PlanTable table(4);
+  for (std::int64_t n = 0; n < 4; ++n) table.insert(key_of(n), entry_of(n, live));
+  EXPECT_TRUE(table.erase(key_of(2)));
+  EXPECT_FALSE(table.erase(key_of(2)));
+  EXPECT_FALSE(table.get(key_of(2)));
+  EXPECT_EQ(table.size(), 3u);
+  EXPECT_EQ(live, 3) << "nobody reads, so it is freed at once";
+  EXPECT_EQ(table.keys().size(), 3u);
+  table.insert(key_of(5), entry_of(5, live));
+  EXPECT_EQ(table.evictions(), 0u) << "its place was free";
+  for (int i = 0; i < 1000; ++i) {
+    table.insert(key_of(2), entry_of(2, live));
+    EXPECT_TRUE(table.erase(key_of(2)));
+  }
+  EXPECT_LE(live, 4) << "an insertion may have pushed one out";
+}
+
+TEST(PlanTable, MarksThePlanThatIsMeant) {
+  std::atomic<int> live{0};
+  PlanTable table(10);
+  table.insert(key_of(1), entry_of(1, live));
+  const PlanEntry first = table.get(key_of(1)).value();
+  EXPECT_FALSE(first.is_outdated);
+  table.mark_outdated(key_of(1), first.plan.get());
+  EXPECT_TRUE(table.get(key_of(1))->is_outdated);
+  table.insert(key_of(1), entry_of(2, live));
+  table.mark_outdated(key_of(1), first.plan.get());
+  EXPECT_FALSE(table.get(key_of(1))->is_outdated) << "another one is there since";
+}
+
 }  // namespace
 }  // namespace hotgemm::standin

@@ -389,5 +389,16 @@ TEST_F(KilledParentTest, TakesAWorkerAlongThatHangs) {
   EXPECT_EQ(processes_left_with(cache()), 0u);
 }
 
+TEST_F(WorkerTest, UsesTheDiskAsItIsTold) {
+  ::unsetenv("HOTGEMM_CACHE_PATH");  // so that it compiles the check kernels
+  WorkerOptions how = worker_options();
+  how.cache_directory = (cache_.path() / "of-the-worker").string();
+  how.cache_mode = CacheMode::off;
+  set_slow_script("");
+  IsolatedMeasurer measurer(how);
+  begin(measurer);
+  EXPECT_FALSE(std::filesystem::exists(how.cache_directory));
+}
+
 }  // namespace
 }  // namespace hotgemm::standin

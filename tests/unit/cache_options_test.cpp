@@ -130,5 +130,28 @@ TEST(ParseSize, TakesSuffixesAndRefusesTheRest) {
   }
 }
 
+TEST_F(CacheOptionsTest, OptionsOfAProgramComeBeforeVariables) {
+  ::setenv("HOTGEMM_CACHE", "ro", 1);
+  ::setenv("HOTGEMM_CACHE_MAX_SIZE", "2K", 1);
+  ::setenv("HOTGEMM_CACHE_DURABLE", "1", 1);
+  const auto environment = BinaryCacheOptions::from_environment();
+  EXPECT_EQ(environment.with({}).mode, CacheMode::read_only);
+  EXPECT_EQ(environment.with({}).max_bytes, 2048U);
+  EXPECT_TRUE(environment.with({}).durable);
+  const auto options = environment.with({.mode = CacheMode::off,
+                                         .read_only_layers = std::vector<std::string>{"/x", "/y"},
+                                         .max_bytes = 7,
+                                         .max_memory_bytes = 8,
+                                         .trust_shared = true,
+                                         .durable = false});
+  EXPECT_EQ(options.mode, CacheMode::off);
+  EXPECT_EQ(options.read_only_layers, (std::vector<std::filesystem::path>{"/x", "/y"}));
+  EXPECT_EQ(options.max_bytes, 7U);
+  EXPECT_EQ(options.max_memory_bytes, 8U);
+  EXPECT_TRUE(options.trust_shared);
+  EXPECT_FALSE(options.durable);
+  EXPECT_THROW(environment.with({.read_only_layers = std::vector<std::string>{"relative"}}), Error);
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -96,5 +96,14 @@ TEST(ClassKey, HashesSpread) {
   EXPECT_GT(buckets.size(), 600u);  // of 1024 keys thrown at random, 647 buckets are hit
 }
 
+TEST(ClassKey, TellsAWorkloadOfItsClass) {
+  for (const Workload& workload : one_for_each_field()) {
+    EXPECT_EQ(class_key(workload_of(class_key(workload))), class_key(workload)) << to_string(workload);
+  }
+  const Workload ragged(Problem{.m = 3, .n = 5, .k = 7, .batch = 9, .group_kind = GroupKind::rows, .groups = 5});
+  EXPECT_EQ(class_key(workload_of(class_key(ragged))), class_key(ragged));
+  EXPECT_EQ(workload_of(class_key(ragged)).m, class_m(3));
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -309,5 +309,19 @@ TEST(RejectionLog, ClearForgetsAllButWhatIsInUse) {
   EXPECT_EQ(count_of(options_at(directory)), 1u);
 }
 
+TEST(RejectionLog, ReloadsTheRecordsOfOthers) {
+  const TemporaryDirectory directory;
+  RejectionLog log(options_at(directory));
+  log.add(sample('a'));
+  RejectionLog(options_at(directory)).add(sample('b'));
+  EXPECT_FALSE(log.find(sample('b').identity, sample().environment));
+  log.reload();
+  EXPECT_TRUE(log.find(sample('b').identity, sample().environment));
+  EXPECT_EQ(log.all().size(), 2u) << "its own record counts once";
+  std::filesystem::remove_all(segments(directory));
+  log.reload();
+  EXPECT_EQ(log.all().size(), 1u) << "what it has added stays";
+}
+
 }  // namespace
 }  // namespace hotgemm

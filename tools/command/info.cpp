@@ -30,8 +30,10 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_CACHE_MAX_MEMORY", "256M", "limit for kernels in memory, before the GPU has them"},
     Variable{"HOTGEMM_CACHE_TRUST", "this user's files only", "shared: use directories that other users can write"},
     Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: stored kernels survive a power cut"},
-    Variable{"HOTGEMM_TUNE", "missing",
-             "never: the default policy does not measure; missing: it measures problems without a record"},
+    Variable{
+        "HOTGEMM_TUNE", "missing",
+        "never: the default policy does not measure; missing: it measures problems without a record; background: it "
+        "does so later, beside the program's work"},
     Variable{"HOTGEMM_OBJECTIVE", "speed", "speed or energy: which records are used where there are both"},
     Variable{"HOTGEMM_WORKER", "the installed command",
              "the hotgemm command whose processes measure kernels for programs that tune; none: the program measures"},

@@ -1,0 +1,85 @@
+#include "base/fork_guard.hpp"
+#include "base/log.hpp"
+#include "context_impl.hpp"
+
+#include <hotgemm/error.hpp>
+
+#include <vector>
+
+namespace hotgemm {
+
+std::size_t Context::reload() {
+  Engine& engine = impl_->engine();
+  engine.database.reload();
+  engine.rejections.reload();
+  engine.vetted.reload();
+  std::size_t changed = 0;
+  impl_->for_each_device([&](DeviceState& device) {
+    for (const ClassKey& key : device.plans().keys()) changed += impl_->mark_if_outdated(device, key) ? 1 : 0;
+  });
+  impl_->replace_outdated_here();
+  return changed;
+}
+
+void Context::Impl::replace_plans_of(const Workload& problem) {
+  const ClassKey key = class_key(problem);
+  for_each_device([&](DeviceState& device) { mark_if_outdated(device, key); });
+  DeviceState& here = current();
+  const std::optional<PlanEntry> known = here.plans().get(key);
+  if (known && known->is_outdated) replace_outdated(here, problem, key, options_.policy);
+}
+
+bool Context::Impl::mark_if_outdated(DeviceState& device, const ClassKey& key) {
+  const std::optional<PlanEntry> known = device.plans().get(key);
+  if (!known || known->is_kept) return false;
+  const Choice& present = known->plan->choice();
+  try {
+    const Affordable best = affordable_choices(device, workload_of(key));
+    if (best.choices.empty()) return false;
+    const Choice& choice = best.choices.front();
+    if (choice.config == present.config && choice.launch == present.launch) return false;
+  } catch (const Error& error) {  // the class keeps the plan that it has
+    log(LogLevel::debug, "no other plan for " + to_string(workload_of(key)) + ": " + error.what());
+    return false;
+  }
+  device.plans().mark_outdated(key, known->plan.get());
+  return true;
+}
+
+void Context::Impl::replace_outdated_here() {
+  unsigned long long id = 0;
+  if (devices_.load() == nullptr || is_forked_child() || driver().cuCtxGetId(nullptr, &id) != CUDA_SUCCESS) return;
+  for_each_device([&](DeviceState& device) {
+    if (device.context_id() != id) return;
+    for (const ClassKey& key : device.plans().keys()) {
+      const std::optional<PlanEntry> known = device.plans().get(key);
+      if (known && known->is_outdated) replace_outdated(device, workload_of(key), key, options_.policy);
+    }
+  });
+}
+
+std::shared_ptr<const PlanImpl> Context::Impl::replace_outdated(DeviceState& device, const Workload& problem,
+                                                                const ClassKey& key, Policy policy) {
+  const ClassFlights::Flight flight = device.planning().try_take(key);
+  std::optional<PlanEntry> known = device.plans().get(key);
+  if (!known) return nullptr;
+  if (!flight || !known->is_outdated) return known->plan;  // another thread replaces it, or has done so
+  const WaitTimer timer(engine_.counters.planning);
+  known->is_outdated = false;
+  try {
+    std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
+    set_workspace_apart(device, *plan);
+    known->plan = std::move(plan);
+    known->is_provisional = known->is_provisional && is_tunable(device, problem);
+    known->is_unreserved = false;
+    log(LogLevel::info, "planned " + to_string(problem) + " anew in " + to_ms(timer.elapsed()) + ": " +
+                            to_string(known->plan->choice()));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;
+    log(LogLevel::warn, to_string(problem) + " keeps its plan, although the records name another: " + error.what());
+  }
+  device.plans().insert(key, *known);
+  return known->plan;
+}
+
+}  // namespace hotgemm
