@@ -1,5 +1,6 @@
 #include "background_tuner.hpp"
 
+#include "base/cores.hpp"
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
 #include "base/thread_priority.hpp"
@@ -43,7 +44,7 @@ const BackgroundOptions& checked(const BackgroundOptions& options) {
 TuneOptions tune_options(const ContextOptions& options) {
   TuneOptions tuning = options.tuning;
   tuning.scratch_bytes = options.background.scratch_bytes;
-  tuning.jobs = options.background.jobs;
+  tuning.jobs = options.background.jobs > 0 ? options.background.jobs : std::max(available_cores() / 4, 1);
   return tuning;
 }
 
@@ -249,28 +250,29 @@ bool BackgroundTuner::tune_in_context(const Waiting& waiting) {
   if (!flight) return true;
   const std::uint64_t generation = control_.generation();
   const Clock::time_point start = Clock::now();
-  double paused_before = 0;
-  const auto count_time = [&] {
-    const double paused = measurer_ ? measurer_->paused_s() - paused_before : 0;
-    control_.add_used(std::chrono::duration<double>(Clock::now() - start).count() - paused);
-  };
+  double paused_before_s = 0, paused_s = 0;
   bool is_to_wait = false;
   try {
     make_measurer(device);
-    paused_before = measurer_->paused_s();
+    paused_before_s = measurer_->paused_s();
     const TuneOutcome outcome =
         tune_beside_work(device, waiting.problem, tuning_, *measurer_,
                          {.only_vetted = measures_here_, .is_cancelled = [&] { return is_unwanted(generation); }});
+    paused_s = measurer_->paused_s() - paused_before_s;
     exchange_(waiting, &outcome);
   } catch (const Error& error) {
+    if (measurer_) paused_s = measurer_->paused_s() - paused_before_s;
     measurer_.reset();  // it may be in the middle of a problem
     is_to_wait = error.code() == ErrorCode::interrupted || error.code() == ErrorCode::io_error;
-    log(is_to_wait ? LogLevel::info : LogLevel::warn, "not tuned in the background" +
-                                                          std::string(is_to_wait ? " yet: " : ": ") +
-                                                          to_string(waiting.problem) + ": " + error.what());
+    log(is_to_wait || error.code() == ErrorCode::out_of_memory ? LogLevel::info : LogLevel::warn,
+        "not tuned in the background" + std::string(is_to_wait ? " yet: " : ": ") + to_string(waiting.problem) + ": " +
+            error.what());
     if (!is_to_wait) exchange_(waiting, nullptr);
   }
-  count_time();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  control_.add_used(seconds - paused_s);
+  log(LogLevel::debug, to_string(waiting.problem) + " took " + std::to_string(seconds) +
+                           " s in the background, pauses of " + std::to_string(paused_s) + " s among them");
   return is_to_wait;
 }
 

@@ -25,9 +25,10 @@ void fill_from_record(const TuningRecord& record, TuneResult& result) {
   result.tflops = tflops_of(record.problem, record.timing.median_us);
 }
 
-/// True if the search behind the record had no time for its final comparison. A search within this process can finish
-/// it; one that is provisional because of the power cap it cannot.
+/// True if the search behind the record was disturbed, or had no time for its final comparison. A search within this
+/// process can finish it; one that is provisional because of the power cap it cannot.
 bool is_unfinished(const TuningRecord& record, const TuneOptions& options) {
+  if (record.cause == ProvisionalCause::disturbed) return true;
   return record.is_provisional && record.timing.samples < options.rounds;
 }
 

@@ -57,8 +57,8 @@ struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
   double slice_s = 4e-3;    ///< for which kernels run without a pause. A class whose call takes longer is not measured.
   std::uint64_t min_calls = 2;                           ///< of a class, before it is worth measuring
-  std::int64_t scratch_bytes = std::int64_t{256} << 20;  ///< of device memory, for operands
-  int jobs = 1;                                          ///< compile threads, at low priority
+  std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
+  int jobs = 0;  ///< compile threads, at low priority; 0: a quarter of the cores, at least one
 };
 
 struct ContextOptions {

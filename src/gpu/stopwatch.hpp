@@ -73,6 +73,7 @@ struct RaceResult {
   std::vector<std::vector<double>> us;  ///< [contender][round]: µs per launch; NaN in rounds that it did not run
   std::vector<std::string> failures;    ///< [contender]: why its timing failed or ended early; empty without failure
   int rounds_done = 0;
+  int rounds_disturbed = 0;         ///< rounds of which the measurer left samples out, because of other work on the GPU
   std::vector<BlockReport> blocks;  ///< [contender], if the options had blocks; else empty
   double power_limit_w = 0;         ///< the limit in force, if the options had blocks and the driver reports it; else 0
 };

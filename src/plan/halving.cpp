@@ -48,6 +48,19 @@ std::size_t tied(std::span<const RankedContender> placed) {
   return count;
 }
 
+std::vector<bool> disturbed_rounds(std::span<const double> incumbent_us) {
+  const double limit_us = kDisturbed * median(incumbent_us);
+  std::vector<bool> disturbed;
+  for (const double us : incumbent_us) disturbed.push_back(us > limit_us);
+  return disturbed;
+}
+
+bool is_unsteady(std::span<const double> incumbent_us) {
+  constexpr std::ptrdiff_t kEnough = 4;
+  const auto count = std::ranges::count_if(incumbent_us, [](double us) { return !std::isnan(us); });
+  return count >= kEnough && interquartile_range(incumbent_us) > kMostSpread * median(incumbent_us);
+}
+
 bool is_decided(std::span<const std::vector<double>> us, std::span<const RankedContender> placed) {
   for (std::size_t i = 1; i < placed.size(); ++i) {
     const Interval ratio = median_interval(paired_ratios(us[placed[i].contender], us[placed[0].contender]));

@@ -11,6 +11,10 @@ namespace hotgemm {
 
 /// Times that differ by less than this share count as equal.
 inline constexpr double kTie = 0.005;
+/// A disturbed round takes the incumbent longer than this times its median.
+inline constexpr double kDisturbed = 1.25;
+/// The interquartile range of the incumbent's times, as a part of their median, above which a race is unsteady.
+inline constexpr double kMostSpread = 0.2;
 
 struct RankedContender {
   std::size_t contender = 0;
@@ -27,6 +31,23 @@ std::size_t survivors(std::span<const RankedContender> placed, std::size_t least
 
 /// The number of contenders at the front of `placed` that are tied with the first one, itself included.
 std::size_t tied(std::span<const RankedContender> placed);
+
+/// True for each round in which other work on the GPU disturbed the race: the incumbent took more than kDisturbed times
+/// its median. Its times are NaN in rounds that it did not run.
+std::vector<bool> disturbed_rounds(std::span<const double> incumbent_us);
+
+/// True if the incumbent's times spread so far that something disturbs all rounds: the quartiles lie further apart than
+/// kMostSpread of the median. Fewer than four samples say nothing.
+bool is_unsteady(std::span<const double> incumbent_us);
+
+/// The rounds of races, and those of them that were left out because other work on the GPU disturbed them.
+struct RoundTally {
+  int done = 0;
+  int disturbed = 0;
+
+  /// True if more than a third was left out.
+  bool is_disturbed() const { return 3 * disturbed > done; }
+};
 
 /// True if more samples would hardly change the pick: for every contender, the 95 % interval of its ratio to the
 /// fastest lies either beyond a tie, or within two ties on both sides.

@@ -50,6 +50,7 @@ std::string encode(const StoredRecord& stored) {
   line += ",\"templates\":" + json_string(r.template_digest);
   if (r.measure != Measure::rounds) line += ",\"measure\":" + json_string(to_string(r.measure));
   if (r.is_provisional) line += ",\"provisional\":1";
+  if (r.cause != ProvisionalCause::none) line += ",\"cause\":" + json_string(to_string(r.cause));
   if (r.power_limit_w > 0) line += ",\"power_limit_w\":" + std::to_string(r.power_limit_w);
   line += objective_text(r) + cublas_text(r.cublas);
   line += ",\"time\":" + std::to_string(stored.time);
@@ -83,6 +84,14 @@ void config_fields(const Json& json, TuningRecord& record) {
                " does not keep the order of sums or the SM limit of this class"};
 }
 
+ProvisionalCause cause_of(const std::string& text) {
+  for (const ProvisionalCause cause :
+       {ProvisionalCause::cut_short, ProvisionalCause::no_blocks, ProvisionalCause::disturbed}) {
+    if (text == to_string(cause)) return cause;
+  }
+  throw Reject{"cause " + in_quotes(text) + " is unknown"};
+}
+
 /// The fields that only some records have.
 void measure_fields(const Json& json, TuningRecord& record) {
   if (json.contains("measure")) {
@@ -93,6 +102,8 @@ void measure_fields(const Json& json, TuningRecord& record) {
     if (record.measure == Measure::rounds) throw Reject{"measure " + in_quotes(measure) + " is unknown"};
   }
   if (json.contains("provisional")) record.is_provisional = integer_field(json, "provisional", 1) == 1;
+  if (json.contains("cause")) record.cause = cause_of(string_field(json, "cause"));
+  if (record.cause != ProvisionalCause::none && !record.is_provisional) throw Reject{"a final record has a \"cause\""};
   if (json.contains("power_limit_w")) {
     record.power_limit_w = static_cast<int>(integer_field(json, "power_limit_w", std::numeric_limits<int>::max()));
   }
@@ -186,6 +197,16 @@ ParsedLine parse_line(std::string_view line) {
   } catch (const Reject& reject) {
     return {std::nullopt, LineFault::unusable, reject.reason};
   }
+}
+
+std::string_view to_string(ProvisionalCause cause) {
+  switch (cause) {
+    case ProvisionalCause::none: return "none";
+    case ProvisionalCause::cut_short: return "cut short";
+    case ProvisionalCause::no_blocks: return "no blocks";
+    case ProvisionalCause::disturbed: return "disturbed";
+  }
+  return "?";
 }
 
 }  // namespace hotgemm

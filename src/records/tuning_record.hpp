@@ -8,6 +8,7 @@
 #include <hotgemm/types.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace hotgemm {
 
@@ -38,6 +39,17 @@ struct CublasComparison {
   friend bool operator==(const CublasComparison&, const CublasComparison&) = default;
 };
 
+/// The reason why a record is provisional.
+enum class ProvisionalCause {
+  none,       ///< it is not, or an earlier version did not say
+  cut_short,  ///< the search was stopped, or had no time for its final comparison
+  no_blocks,  ///< picked by rounds, where the power cap may bind and blocks would have taken too long
+  disturbed,  ///< other work on the GPU disturbed more than a third of the rounds
+};
+
+/// "none", "cut short", "no blocks" or "disturbed".
+std::string_view to_string(ProvisionalCause cause);
+
 /// The tuner's answer for one problem class on one GPU model.
 struct TuningRecord {
   Workload problem;  ///< as measured; class_of (problem_fields.hpp) rounds its sizes
@@ -47,9 +59,8 @@ struct TuningRecord {
   Environment environment;
   std::string template_digest;        ///< of the family's templates, 64 hex digits
   Measure measure = Measure::rounds;  ///< by which the config was picked
-  /// Picked by rounds, where the power cap may bind and blocks would have taken too long; or the best so far of a
-  /// search that was stopped, or had no time for its final comparison. A tuning run replaces it.
-  bool is_provisional = false;
+  bool is_provisional = false;        ///< used until a tuning run replaces it
+  ProvisionalCause cause = ProvisionalCause::none;
   int power_limit_w = 0;  ///< in force during the blocks; 0 if blocks did not decide, or if it is unknown
   Objective objective = Objective::speed;  ///< energy: the pick needs the least joules, not the least time
   double joules = 0;                       ///< of a launch, in the blocks that decided; 0 if unknown

@@ -1,6 +1,7 @@
 #include "tune/paced_measurer.hpp"
 
 #include "base/statistics.hpp"
+#include "plan/halving.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -15,7 +16,6 @@ namespace hotgemm {
 namespace {
 
 constexpr double kSliceRoundUs = 250;   // GPU time of a trial in a group; a slice then holds a dozen trials
-constexpr double kDisturbed = 1.25;     // the incumbent's time / its median so far
 constexpr int kMostRepeats = 3;         // of a group that is disturbed, before its samples are left out
 constexpr int kMostSlicesOfBegin = 10;  // for which the pause after begin is; it may have waited, not worked
 constexpr double kLongestSleepS = 0.1;
@@ -115,6 +115,7 @@ class PacedMeasurer::PacedRace {
     std::vector<std::size_t> waiting = contenders();
     for (std::vector<double>& us : result_.us) us.push_back(kNan);
     ++result_.rounds_done;
+    is_disturbed_ = false;
     do {
       const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(group_size_, waiting.size()));
       std::vector<std::size_t> group{incumbent_};
@@ -122,6 +123,7 @@ class PacedMeasurer::PacedRace {
       waiting.erase(waiting.begin(), end);
       run_group(group);
     } while (!waiting.empty() && !is_over() && has_sound_incumbent());
+    if (is_disturbed_) ++result_.rounds_disturbed;
     if (result_.rounds_done == 1) leave_untimed(waiting);
   }
 
@@ -147,10 +149,11 @@ class PacedMeasurer::PacedRace {
       const RaceResult raced = run_slice(group);
       for (std::size_t i = 0; i < group.size(); ++i) result_.failures[group[i]] = raced.failures[i];
       const double incumbent_us = raced.us[0].empty() ? kNan : raced.us[0].front();
-      if (std::isnan(incumbent_us)) break;
+      if (std::isnan(incumbent_us)) return leave_untimed(group);
       incumbent_us_.push_back(incumbent_us);
       if (incumbent_us <= kDisturbed * median(incumbent_us_)) return take(group, raced, incumbent_us);
     }
+    is_disturbed_ = true;
     leave_untimed(group);
   }
 
@@ -181,6 +184,7 @@ class PacedMeasurer::PacedRace {
 
   void state_times() {
     const double incumbent_us = median(taken_us_);
+    if (is_unsteady(taken_us_)) result_.rounds_disturbed = result_.rounds_done;
     for (std::vector<double>& us : result_.us) {
       for (double& sample : us) sample *= incumbent_us;
     }
@@ -193,6 +197,7 @@ class PacedMeasurer::PacedRace {
   std::size_t incumbent_;
   RaceResult result_;
   std::size_t group_size_ = 1;  // trials beside the incumbent
+  bool is_disturbed_ = false;   // a group of this round was left out
   std::vector<double> incumbent_us_;
   std::vector<double> taken_us_;  // of groups that were not disturbed
 };

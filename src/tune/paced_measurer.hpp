@@ -36,9 +36,10 @@ struct PaceClock {
 /// Checks run one trial at a time. A race is divided into races of one round, and a round into groups of trials that
 /// fit into a slice. Each group contains the incumbent, the first trial that does not fail, and times are scaled so
 /// that the incumbent's is the same in each group. If the incumbent takes much longer in a group than usual, other work
-/// has disturbed the group: it is thrown away and run once more. To begin may mean to wait, for the lock of the GPU or
-/// a new worker, so the pause behind it is at most the one of ten slices. Making the operands, checking one trial and
-/// launching one kernel are not divided.
+/// has disturbed the group: it is thrown away and run again, up to three times. A round with a group that stays
+/// disturbed counts as disturbed, and so do all rounds if the incumbent's times spread too far (plan/halving.hpp). To
+/// begin may mean to wait, for the lock of the GPU or a new worker, so the pause behind it is at most the one of ten
+/// slices. Making the operands, checking one trial and launching one kernel are not divided.
 ///
 /// It races no baseline and does not compare with cuBLAS, because that takes seconds of the whole GPU. Blocks do too:
 /// they throw Error{not_supported}.

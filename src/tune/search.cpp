@@ -1,5 +1,6 @@
 #include "tune/search.hpp"
 
+#include "base/log.hpp"
 #include "base/profiler_range.hpp"
 #include "base/statistics.hpp"
 #include "gpu/code_digest.hpp"
@@ -215,6 +216,7 @@ class Search : SearchRaces {
     std::vector<std::vector<double>> us(entries.size());
     std::vector<double> baseline_us;
     std::vector<RankedContender> placed;
+    const RoundTally before = tally_;
     for (int i = 0; i < kMostFinalRaces && !is_cancelled(); ++i) {
       if (i > 0 && Clock::now() >= after(1.0)) break;
       RaceOptions options = race_options(options_.rounds, after(1.0));
@@ -232,6 +234,7 @@ class Search : SearchRaces {
     if (placed.empty()) return untimed(entries.front());
     const std::size_t pick = pick_among_tied(rows(), entries, std::span(placed).first(tied(placed)));
     outcome_.is_partial = std::ssize(us[pick]) < options_.rounds;
+    final_tally_ = {tally_.done - before.done, tally_.disturbed - before.disturbed};
     note_timing(entries[pick], us[pick], us[0]);
     return Winner{entries[pick], us[pick], baseline_us};
   }
@@ -363,7 +366,8 @@ class Search : SearchRaces {
 
   void record() {
     const Candidate& winner = rows().front();
-    if (lacks_time()) outcome_.is_partial = is_provisional_ = true;
+    if (lacks_time()) outcome_.is_partial = true;
+    const ProvisionalCause cause = provisional_cause();
     if (winner_->joules > 0) outcome_.of_fastest = fastest_us_ / median(winner_->us);
     Environment where = environment();
     if (!winner.cubin->toolchain.empty()) where.toolchain = winner.cubin->toolchain;
@@ -374,12 +378,24 @@ class Search : SearchRaces {
                        .environment = std::move(where),
                        .template_digest = engine_.template_digest(winner.config),
                        .measure = measure_ == Measure::sustained ? measure_ : rounds_,
-                       .is_provisional = is_provisional_ || outcome_.is_partial,
+                       .is_provisional = cause != ProvisionalCause::none,
+                       .cause = cause,
                        .power_limit_w = power_limit_w_,
                        .objective = options_.objective,
                        .joules = winner_->joules,
                        .cublas = cublas_};
     engine_.database.add(*outcome_.record);
+  }
+
+  ProvisionalCause provisional_cause() const {
+    if (outcome_.is_partial) return ProvisionalCause::cut_short;
+    if (tally_.is_disturbed() || final_tally_.is_disturbed()) {
+      log(LogLevel::info, "other work on the GPU disturbed " + std::to_string(tally_.disturbed) + " of " +
+                              std::to_string(tally_.done) + " rounds, so the record of " + to_string(problem_) +
+                              " is provisional");
+      return ProvisionalCause::disturbed;
+    }
+    return is_provisional_ ? ProvisionalCause::no_blocks : ProvisionalCause::none;
   }
 
   [[noreturn]] void fail_without_winner() {
@@ -390,7 +406,8 @@ class Search : SearchRaces {
   Clock::time_point start_;
   Measure measure_ = Measure::rounds;  // that decides: sustained or rounds
   bool is_capped_ = false;             // the power cap limits the clock of the fastest in rounds
-  bool is_provisional_ = false;
+  bool is_provisional_ = false;        // blocks might have picked another
+  RoundTally final_tally_;
   double fastest_us_ = std::numeric_limits<double>::quiet_NaN();  // of all that had a block
   int power_limit_w_ = 0;
   std::optional<Winner> winner_;

@@ -80,7 +80,10 @@ RaceOptions SearchRaces::race_options(int rounds, std::chrono::steady_clock::tim
 RaceResult SearchRaces::race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline) {
   const std::vector<Trial> trials = trials_of(entries);
   RaceResult result = measurer_.race(trials, options, with_baseline);
-  if (!options.blocks) rounds_ = is_timed_behind(trials) ? Measure::behind : Measure::rounds;
+  if (!options.blocks) {
+    rounds_ = is_timed_behind(trials) ? Measure::behind : Measure::rounds;
+    leave_out_disturbed(result);
+  }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     tell_samples(entries[i], result.us[i]);
     if (races_ == 0) first_us_[entries[i].candidate] = median(result.us[i]);
@@ -96,6 +99,26 @@ RaceResult SearchRaces::race(const std::vector<RowLaunch>& entries, const RaceOp
   }
   ++races_;
   return result;
+}
+
+/// Samples of disturbed rounds become NaN. The incumbent is the first of the contenders that ran the most rounds.
+void SearchRaces::leave_out_disturbed(RaceResult& result) {
+  const auto samples = [](const std::vector<double>& us) {
+    return std::ranges::count_if(us, [](double sample) { return !std::isnan(sample); });
+  };
+  const auto incumbent = std::ranges::max_element(result.us, {}, samples);
+  if (incumbent == result.us.end()) return;
+  const std::vector<bool> disturbed = disturbed_rounds(*incumbent);
+  for (std::size_t round = 0; round < disturbed.size(); ++round) {
+    if (!disturbed[round]) continue;
+    ++result.rounds_disturbed;
+    for (std::vector<double>& us : result.us) {
+      if (round < us.size()) us[round] = kNan;
+    }
+  }
+  if (is_unsteady(*incumbent)) result.rounds_disturbed = result.rounds_done;
+  tally_.done += result.rounds_done;
+  tally_.disturbed += result.rounds_disturbed;
 }
 
 void SearchRaces::tell_samples(const RowLaunch& entry, const std::vector<double>& us) {

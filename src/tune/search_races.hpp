@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/halving.hpp"
 #include "runtime/engine.hpp"
 #include "tune/measurer.hpp"
 #include "tune/row_launch.hpp"
@@ -40,7 +41,8 @@ class SearchRaces {
                    const std::vector<double>& baseline_us);
 
   RaceOptions race_options(int rounds, std::chrono::steady_clock::time_point deadline) const;
-  /// Runs a race and rejects the contenders that fail. If there is a baseline, its row is the last one of the result.
+  /// Runs a race, leaves out rounds that other work disturbed, and rejects the contenders that fail. If there is a
+  /// baseline, its row is the last one of the result.
   RaceResult race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline);
   /// Sets the row's timing to that of its last raster. After all races this is its best raster.
   void note_timing(const RowLaunch& entry, const std::vector<double>& us, const std::vector<double>& incumbent_us);
@@ -56,8 +58,10 @@ class SearchRaces {
   TimingMode mode_ = TimingMode::eager;
   std::vector<double> first_us_;      // [candidate]: median of the first race
   Measure rounds_ = Measure::rounds;  // of the last race in rounds
+  RoundTally tally_;                  // of all races in rounds
 
  private:
+  void leave_out_disturbed(RaceResult& result);
   void tell_samples(const RowLaunch& entry, const std::vector<double>& us);
 
   int races_ = 0;

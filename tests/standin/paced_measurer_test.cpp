@@ -171,6 +171,7 @@ TEST_F(PacedMeasurerTest, AGroupThatOtherWorkDisturbsIsRunAgain) {
   for (std::size_t i = 0; i < trials_.size(); ++i) expect_times(result, i, 100 + 10 * static_cast<double>(i));
   EXPECT_EQ(world_.groups.at(2), world_.groups.at(3));
   EXPECT_EQ(world_.groups.at(2), world_.groups.at(4));
+  EXPECT_EQ(result.rounds_disturbed, 0) << "what was repeated is sound";
 }
 
 TEST_F(PacedMeasurerTest, WhatIsAlwaysDisturbedIsNotTimedAndNotSlow) {
@@ -180,6 +181,20 @@ TEST_F(PacedMeasurerTest, WhatIsAlwaysDisturbedIsNotTimedAndNotSlow) {
   EXPECT_EQ(result.failures.front(), "");
   EXPECT_EQ(result.failures.back(), kNoTimeLeft);
   EXPECT_TRUE(std::isnan(median(result.us.back())));
+  EXPECT_EQ(result.rounds_disturbed, 1);
+}
+
+TEST_F(PacedMeasurerTest, TellsRoundsThatStayDisturbed) {
+  timed_->drift = [](std::size_t race) { return race >= 6 && race < 10 ? 3.0 : 1.0; };  // one group, all repeats of it
+  const RaceResult result = race(4);
+  EXPECT_EQ(result.rounds_done, 4);
+  EXPECT_EQ(result.rounds_disturbed, 1);
+}
+
+TEST_F(PacedMeasurerTest, TellsThatTheIncumbentIsUnsteady) {
+  timed_->drift = [](std::size_t race) { return race % 2 == 0 ? 0.85 : 1.15; };  // no group takes 1.25 times the median
+  const RaceResult result = race(4);
+  EXPECT_EQ(result.rounds_disturbed, result.rounds_done);
 }
 
 TEST_F(PacedMeasurerTest, TheSlowRunOnceAndASlowIncumbentStays) {

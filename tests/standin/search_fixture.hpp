@@ -44,7 +44,8 @@ class SimulatedGpu final : public Measurer {
     }
     std::normal_distribution<double> own(1, noise), drift(1, 0.05);
     for (int round = 0; round < std::min(options.rounds, most_rounds) && time_left > 0; ++round) {
-      const double clock = drift(random_);
+      const bool is_disturbed = other_work && !options.blocks && other_work(entries_raced.size(), round);
+      const double clock = drift(random_) * (is_disturbed ? 3 : 1);
       for (std::size_t i = 0; i < trials.size(); ++i) {
         const auto& speed = options.blocks ? alone_us : is_timed_behind(trials) ? behind_us : us;
         const double own_us = (speed ? speed : us)(trials[i]) * (options.blocks ? 1 : clock);  // alone: its own clock
@@ -80,9 +81,10 @@ class SimulatedGpu final : public Measurer {
   std::function<double(const Trial&)> us = [](const Trial&) { return 100.0; };
   std::function<Verdict(const Trial&, unsigned)> verdict;
   std::function<std::string(const Trial&)> failure;
-  std::function<double(const Trial&)> alone_us;   ///< in blocks; empty: as in rounds
-  std::function<double(const Trial&)> behind_us;  ///< behind a foreign kernel; empty: as in chains
-  std::function<double(const Trial&)> watts;      ///< drawn in blocks; empty: NVML does not tell
+  std::function<double(const Trial&)> alone_us;                 ///< in blocks; empty: as in rounds
+  std::function<double(const Trial&)> behind_us;                ///< behind a foreign kernel; empty: as in chains
+  std::function<double(const Trial&)> watts;                    ///< drawn in blocks; empty: NVML does not tell
+  std::function<bool(std::size_t race, int round)> other_work;  ///< beside the round: all takes three times as long
   bool has_nvml = true;
   bool power_binds = false;
   std::vector<std::size_t> block_counts;  ///< trials of each race over blocks

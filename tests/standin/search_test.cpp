@@ -218,5 +218,41 @@ TEST_F(SearchTest, WithoutASurvivorItSaysWhy) {
   EXPECT_THAT(engine().database.all(), testing::IsEmpty());
 }
 
+TEST_F(SearchTest, LeavesOutRoundsThatOtherWorkDisturbs) {
+  options_.with_blocks = true;  // and the power cap does not bind
+  gpu_.other_work = [](std::size_t, int round) { return round == 3; };
+  int disturbed = 0, sampled = 0;
+  observer_.sampled = [&](const auto& sample) {
+    ++sampled;
+    if (sample.us > 200) ++disturbed;
+  };
+  const TuneOutcome outcome = search(candidates(6));
+  EXPECT_EQ(disturbed, 0);
+  EXPECT_GT(sampled, 0);
+  EXPECT_FALSE(outcome.record->is_provisional) << "few rounds were disturbed";
+  EXPECT_LT(outcome.record->timing.spread_us, 20);
+}
+
+TEST_F(SearchTest, APickAmongDisturbedRoundsIsProvisional) {
+  options_.with_blocks = true;
+  const std::vector<Candidate> rows = candidates(6);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : 100.0; };
+  for (const int period : {2, 4}) {
+    gpu_.other_work = [&](std::size_t, int round) { return round % period == 1; };
+    forget_engine();
+    const TuneOutcome outcome = search(rows);
+    EXPECT_EQ(name(outcome.candidates.front()), name(rows[2]));
+    EXPECT_NEAR(outcome.record->timing.median_us, 80, 10) << "of the other rounds";
+    EXPECT_EQ(outcome.record->is_provisional, period == 2);
+    EXPECT_EQ(outcome.record->cause, period == 2 ? ProvisionalCause::disturbed : ProvisionalCause::none);
+    EXPECT_FALSE(outcome.is_partial);
+  }
+}
+
+TEST_F(SearchTest, ARecordSaysWhyItIsProvisional) {
+  gpu_.time_left = 1;
+  EXPECT_EQ(search(candidates(6)).record->cause, ProvisionalCause::cut_short);
+}
+
 }  // namespace
 }  // namespace hotgemm::standin

@@ -4,6 +4,7 @@
 #include "tune/tune.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace hotgemm::standin {
 namespace {
@@ -35,6 +36,16 @@ class TuneTest : public RuntimeTest {
   void forget_records() {
     forget_context();
     for (const char* kind : {"db", "rejected", "vetted"}) std::filesystem::remove_all(cache_.path() / "v1" / kind);
+  }
+  /// The output of `hotgemm db show` for the cache of the test.
+  std::string shown_records() const {
+    const std::string command = std::string(HOTGEMM_COMMAND) + " db show --cache-dir " + cache_.path().string();
+    std::string text;
+    std::FILE* output = ::popen(command.c_str(), "r");
+    if (output == nullptr) return text;
+    for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output)) text += static_cast<char>(c);
+    EXPECT_EQ(::pclose(output), 0);
+    return text;
   }
   /// Returns the only rejection and checks that it is of `config`.
   Rejection rejection(const TuneResult& result, const std::string& config) {
@@ -78,6 +89,20 @@ TEST_F(TuneTest, ASearchThatWasCutShortIsFinished) {
     EXPECT_EQ(tune().was_recorded, samples == rounds) << samples << ": blocks are for a tuning run";
     EXPECT_EQ(records().back().record.is_provisional, samples == rounds);
   }
+}
+
+TEST_F(TuneTest, ADisturbedSearchIsFinished) {
+  tune();
+  TuningRecord record = records().at(0).record;
+  record.is_provisional = true;
+  record.cause = ProvisionalCause::disturbed;
+  forget_context();
+  std::filesystem::remove_all(cache_.path() / "v1" / "db");
+  impl_of(context()).engine().database.add(record);
+  EXPECT_THAT(shown_records(), testing::HasSubstr("; provisional: disturbed"));
+  EXPECT_FALSE(tune().was_recorded);
+  EXPECT_FALSE(records().back().record.is_provisional);
+  EXPECT_TRUE(tune().was_recorded);
 }
 
 TEST_F(TuneTest, AProgrammaticLaunchMustBeFasterBehindAnotherKernel) {

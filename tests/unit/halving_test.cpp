@@ -101,5 +101,23 @@ TEST(HalvingTest, TheBestSurvivesDriftAndNoise) {
   EXPECT_EQ(found, 100);
 }
 
+TEST(DisturbedRounds, AreThoseInWhichTheIncumbentIsSlow) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(disturbed_rounds(std::vector{100.0, 300.0, 99.0, nan, 124.0, 126.0, 98.0, 101.0, 97.0}),
+            (std::vector{false, true, false, false, false, true, false, false, false}));
+  EXPECT_EQ(disturbed_rounds(std::vector{100.0, 300.0}), (std::vector{false, true}));
+  EXPECT_EQ(disturbed_rounds(std::vector{nan, nan}), (std::vector{false, false}));
+  EXPECT_TRUE(disturbed_rounds({}).empty());
+}
+
+TEST(DisturbedRounds, AnUnsteadyIncumbentSpreads) {
+  EXPECT_TRUE(is_unsteady(std::vector{85.0, 115.0, 85.0, 115.0}));
+  EXPECT_FALSE(is_unsteady(std::vector{95.0, 105.0, 95.0, 105.0}));
+  EXPECT_FALSE(is_unsteady(std::vector{50.0, 150.0, 100.0})) << "too few samples";
+  EXPECT_TRUE((RoundTally{.done = 6, .disturbed = 3}.is_disturbed()));
+  EXPECT_FALSE((RoundTally{.done = 6, .disturbed = 2}.is_disturbed()));
+  EXPECT_FALSE(RoundTally{}.is_disturbed());
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -74,6 +74,24 @@ TEST(RecordText, SaysHowThePickWasMeasured) {
   EXPECT_EQ(parse_line(line).stored->record, record);
 }
 
+TEST(RecordText, SaysWhyItIsProvisional) {
+  TuningRecord record = sample_record();
+  record.is_provisional = true;
+  for (const ProvisionalCause cause :
+       {ProvisionalCause::cut_short, ProvisionalCause::no_blocks, ProvisionalCause::disturbed}) {
+    record.cause = cause;
+    const std::string line = to_line({record, 0});
+    EXPECT_NE(line.find("\"provisional\":1,\"cause\":\"" + std::string(to_string(cause)) + "\""), std::string::npos)
+        << line;
+    EXPECT_EQ(parse_line(line).stored->record, record);
+    std::string other = line;
+    other.replace(other.find(to_string(cause)), to_string(cause).size(), "a whim");
+    EXPECT_FALSE(parse_line(with_checksum(other)).stored);
+  }
+  record.is_provisional = false;
+  EXPECT_THROW(to_line({record, 0}), Error) << "a final record has no cause";
+}
+
 TEST(RecordText, SaysTheObjectiveAndWhatCublasDid) {
   TuningRecord record = sample_record();
   record.measure = Measure::sustained;

@@ -49,6 +49,15 @@ std::string cublas_text(const CublasComparison& cublas) {
   return cublas.version.empty() ? "-" : fmt::format("{:.3f} of {}", cublas.ratio, cublas.version);
 }
 
+/// "current; provisional: disturbed", for example.
+std::string state_of(const Found& found, const GpuQuery& query) {
+  const TuningRecord& r = found.record;
+  std::string state = found.freshness == Freshness::stale ? "stale: " + why_stale(r, query) : "current";
+  if (r.is_provisional) state += "; provisional";
+  if (r.cause != ProvisionalCause::none) state += ": " + std::string(to_string(r.cause));
+  return state;
+}
+
 Json record_json(const Found& found, const GpuQuery& query) {
   const TuningRecord& r = found.record;
   return {{"problem", to_string(r.problem)},
@@ -64,6 +73,7 @@ Json record_json(const Found& found, const GpuQuery& query) {
           {"toolchain", r.environment.toolchain},
           {"measure", to_string(r.measure)},
           {"provisional", r.is_provisional},
+          {"cause", r.cause != ProvisionalCause::none ? Json(to_string(r.cause)) : Json()},
           {"objective", to_string(r.objective)},
           {"joules", r.joules > 0 ? Json(r.joules) : Json()},
           {"cublas", to_json(r.cublas)},
@@ -94,7 +104,7 @@ int show(Session& session) {
     table.add({label(r.problem), to_string(r.config), to_string(r.launch), std::string(to_string(r.objective)),
                number(r.timing.median_us, 2), number(tflops(r.problem, r.timing.median_us), 1),
                r.joules > 0 ? number(r.joules * 1e3, 2) : "-", cublas_text(r.cublas), r.environment.gpu,
-               found.freshness == Freshness::stale ? "stale: " + why_stale(r, query) : "current", found.layer});
+               state_of(found, query), found.layer});
     session.output["records"].push_back(record_json(found, query));
   }
   session.output["ignored_lines"] = engine.database.dropped();
