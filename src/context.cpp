@@ -201,9 +201,13 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
                               .is_kept = is_kept(problem, *plan)});
   if (!known) ++plans_;
   log_planned(problem, *plan, timer);
-  const bool is_for_background = policy == Policy::background || options_.policy == Policy::background;
-  if (is_provisional && is_for_background) background_.add(device, problem, plan);
+  if (is_provisional) tune_later(device, problem, plan, policy);
   return plan;
+}
+
+void Context::Impl::tune_later(DeviceState& device, const Workload& problem,
+                               const std::shared_ptr<const PlanImpl>& plan, Policy policy) {
+  if (policy == Policy::background || options_.policy == Policy::background) background_.add(device, problem, plan);
 }
 
 std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, const Workload& problem,

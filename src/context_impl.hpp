@@ -106,6 +106,9 @@ class Context::Impl {
   Tuned plan_by_tuning(DeviceState& device, const Workload& problem);
   /// The plan of the winner, which counts as tuned.
   std::shared_ptr<const PlanImpl> plan_of(DeviceState& device, const Workload& problem, const TuneOutcome& outcome);
+  /// Lets the class of `plan` wait for the background, if this is the policy of the call or of the Context.
+  void tune_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan,
+                  Policy policy);
   /// Ends the wait of a class for the background: its plan is that of the winner, or without one the present one.
   void exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome);
   /// Tunes the class of `problem`, and makes the result, or the estimate if that failed, its plan.

@@ -72,6 +72,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::replace_outdated(DeviceState& dev
     known->plan = std::move(plan);
     known->is_provisional = known->is_provisional && is_tunable(device, problem);
     known->is_unreserved = false;
+    if (known->is_provisional) tune_later(device, problem, known->plan, policy);
     log(LogLevel::info, "planned " + to_string(problem) + " anew in " + to_ms(timer.elapsed()) + ": " +
                             to_string(known->plan->choice()));
   } catch (const Error& error) {

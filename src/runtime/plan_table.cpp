@@ -63,7 +63,7 @@ std::vector<ClassKey> PlanTable::keys() const {
   std::vector<ClassKey> keys;
   const std::lock_guard lock(mutex_);
   for (const Cell& cell : array_.load()->cells) {
-    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) keys.push_back(slot->key);
+    if (const Slot* slot = cell.slot; slot != nullptr && slot != &kGone) keys.push_back(cell.key);
   }
   return keys;
 }
@@ -108,10 +108,10 @@ void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
 }
 
 bool PlanTable::erase(const ClassKey& key) {
-  std::vector<Waiting> unseen;  // freed after the lock
+  std::vector<Unseen> unseen;  // freed after the lock
   const std::lock_guard lock(mutex_);
   waiting_.reserve(waiting_.size() + 1);  // nothing can fail between hiding and retiring
-  Cell* cell = cell_of(*array_.load(), key, hash_of(key));
+  Cell* cell = cell_of(*array_.load(), key);
   if (cell == nullptr) return false;
   const Slot* slot = cell->slot.exchange(&kGone);
   if (!slot->entry.is_kept) --evictable_;
