@@ -18,6 +18,7 @@
 #include "gpu/operand_pool.hpp"
 #include "gpu/soak_shapes.hpp"
 #include "gpu/stream.hpp"
+#include "runtime/counters.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
@@ -26,11 +27,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <latch>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -134,6 +137,7 @@ struct SoakCounts {
   std::atomic<std::int64_t> left{0};  // calls that no thread has taken
   std::atomic<std::int64_t> calls{0}, wrong{0}, failed{0}, graphs{0};
   std::atomic<std::int64_t> first_ns{0}, later_ns{0};  // the longest call of a new class; of another
+  WaitHistogram times;                                 // of the others
 
   static void raise(std::atomic<std::int64_t>& longest, std::int64_t ns) {
     std::int64_t known = longest;
@@ -191,7 +195,9 @@ class SoakThread {
         poison(i, batch[i]);
         const Clock::time_point start = Clock::now();
         call(i, batch[i]);
-        SoakCounts::raise(longest, std::chrono::nanoseconds(Clock::now() - start).count());
+        const std::chrono::nanoseconds took = Clock::now() - start;
+        SoakCounts::raise(longest, took.count());
+        if (&longest == &counts_.later_ns) counts_.times.add(took);
       }
       for (std::size_t i = 0; i < batch.size(); ++i) check(i, batch[i]);
     });
@@ -354,6 +360,17 @@ class Soak {
     }
   }
 
+  /// The bound in milliseconds, a power of two of microseconds, that all calls but one of `rest` keep.
+  double bound_ms(std::uint64_t rest) const {
+    const WaitTimes times = counts_.times.read();
+    std::uint64_t above = times.count;
+    for (std::size_t i = 0; i < times.buckets.size(); ++i) {
+      above -= times.buckets[i];
+      if (above * rest <= times.count) return std::exp2(static_cast<double>(i)) * 1e-3;
+    }
+    return std::numeric_limits<double>::infinity();
+  }
+
   int report(const SoakMemory& before, const SoakMemory& after, double seconds) const {
     const Stats stats = context_->stats();
     const double later_ms = static_cast<double>(counts_.later_ns) * 1e-6, process = after.process - before.process,
@@ -367,6 +384,8 @@ class Soak {
                 static_cast<unsigned long long>(stats.compiled), static_cast<unsigned long long>(stats.evictions));
     std::printf("longest call     %.3f ms; of a new class %.1f ms\n", later_ms,
                 static_cast<double>(counts_.first_ns) * 1e-6);
+    std::printf("all but one in   100 calls within %.3f ms, 10'000 within %.3f ms, 1'000'000 within %.3f ms\n",
+                bound_ms(100), bound_ms(10'000), bound_ms(1'000'000));
     std::printf("process memory   %.1f MiB behind the warm-up, %+.1f at the end\n", before.process, process);
     std::printf("memory of GPUs   %.1f MiB behind the warm-up, %+.1f at the end\n", before.gpus, device);
     const bool waited = later_ms > options_.max_wait_ms, grew = std::max(process, device) > options_.max_growth_mib;
