@@ -15,8 +15,7 @@
   F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDeviceTotalMem) F(cuDevicePrimaryCtxRetain) \
   F(cuDevicePrimaryCtxRelease) F(cuDevicePrimaryCtxGetState) F(cuCtxGetCurrent) F(cuCtxSetCurrent) \
   F(cuCtxPushCurrent) F(cuCtxPopCurrent) F(cuCtxGetDevice) F(cuCtxGetId) F(cuStreamGetCtx) \
-  F(cuCtxSynchronize) F(cuLibraryLoadData) F(cuLibraryUnload) F(cuLibraryGetKernel) F(cuKernelGetFunction) \
-  F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute) \
+  F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuFuncGetAttribute) \
   F(cuFuncSetAttribute) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   F(cuMemAlloc) \
   F(cuMemFree) F(cuMemGetInfo) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemsetD8Async) F(cuMemsetD32Async) \

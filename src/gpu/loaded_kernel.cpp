@@ -30,8 +30,7 @@ void check_image(const Driver& driver, CUresult result, const std::string& attem
 
 LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_bytes)
     : driver_(driver), smem_bytes_(smem_bytes) {
-  check_image(driver, driver.cuLibraryLoadData(&library_, cubin.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-              "load the cubin of " + cubin.symbol);
+  check_image(driver, driver.cuModuleLoadData(&module_, cubin.image.data()), "load the cubin of " + cubin.symbol);
   try {
     function_ = function(cubin.symbol.c_str());
     if (smem_bytes > kDefaultSmemBytes) {
@@ -41,7 +40,7 @@ LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_by
     driver.check(driver.cuFuncGetAttribute(&local_bytes_, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function_),
                  "read the local memory of " + cubin.symbol);
   } catch (...) {
-    driver.cuLibraryUnload(library_);
+    driver.cuModuleUnload(module_);
     throw;
   }
 }
@@ -49,22 +48,19 @@ LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_by
 LoadedKernel::~LoadedKernel() { unload(); }
 
 void LoadedKernel::unload() noexcept {
-  if (library_ != nullptr) driver_.cuLibraryUnload(std::exchange(library_, nullptr));
+  if (module_ != nullptr) driver_.cuModuleUnload(std::exchange(module_, nullptr));
 }
 
 LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
     : driver_(other.driver_),
-      library_(std::exchange(other.library_, nullptr)),
+      module_(std::exchange(other.module_, nullptr)),
       function_(other.function_),
       smem_bytes_(other.smem_bytes_),
       local_bytes_(other.local_bytes_) {}
 
 CUfunction LoadedKernel::function(const char* symbol) const {
-  CUkernel kernel = nullptr;
   CUfunction function = nullptr;
-  const std::string attempt = std::string("find kernel ") + symbol;
-  check_image(driver_, driver_.cuLibraryGetKernel(&kernel, library_, symbol), attempt);
-  check_image(driver_, driver_.cuKernelGetFunction(&function, kernel), attempt);
+  check_image(driver_, driver_.cuModuleGetFunction(&function, module_, symbol), std::string("find kernel ") + symbol);
   return function;
 }
 

@@ -13,13 +13,10 @@ class RefusedCubin : public Error {
 
 /// A kernel in the CUDA context that was current when it was loaded. Move-only. The destructor unloads the kernel and
 /// ignores errors; its context must be current, unless `unload` or `abandon` came before.
-///
-/// It is loaded as a library of the driver, not as a module: to load a module waits for every kernel that runs in the
-/// context, and holds up the launches of all threads meanwhile (docs/results/waits.md).
 class LoadedKernel {
  public:
-  /// Loads everything that a launch needs, so that no launch loads anything. `smem_bytes` is the dynamic shared memory
-  /// of every launch. Throws RefusedCubin and other Errors.
+  /// Loads everything that a launch needs, so that no launch loads anything. Waits for running kernels. `smem_bytes` is
+  /// the dynamic shared memory of every launch. Throws RefusedCubin and other Errors.
   LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_bytes);
   ~LoadedKernel();
   LoadedKernel(LoadedKernel&& other) noexcept;
@@ -28,8 +25,8 @@ class LoadedKernel {
 
   /// Unloads the kernel now. Its context must be current. The object is of no use after that.
   void unload() noexcept;
-  /// Leaves the kernel to the driver, because the CUDA context is not current or no longer exists.
-  void abandon() noexcept { library_ = nullptr; }
+  /// Leaves the module to the driver, because the CUDA context is not current or no longer exists.
+  void abandon() noexcept { module_ = nullptr; }
 
   /// Another kernel of the same cubin; the result is valid as long as this object lives.
   CUfunction function(const char* symbol) const;
@@ -40,7 +37,7 @@ class LoadedKernel {
 
  private:
   const Driver& driver_;
-  CUlibrary library_ = nullptr;
+  CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
   int smem_bytes_ = 0;
   int local_bytes_ = 0;

@@ -118,35 +118,8 @@ inline std::vector<TimedCall> loading_calls(DriverObjects& o) {
       o.check(o.other.library_load(&o.library, o.small.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     };
     const auto unload = [&] { o.check(o.other.library_unload(o.library)); };
-    const auto get = [&] {
-      CUkernel kernel = nullptr;
-      o.check(d.cuLibraryGetKernel(&kernel, o.library, o.small.symbol.c_str()));
-      o.check(d.cuKernelGetFunction(&o.function, kernel));
-    };
-    const auto all = [&o, load, get] {
-      load();
-      get();
-      o.launch();
-    };
-    const auto finish_and_unload = [&o, unload] {
-      o.finish();
-      unload();
-    };
     calls.push_back({"cuLibraryLoadData", [] {}, load, unload});
-    calls.push_back({"cuKernelGetFunction", load, get, unload});
-    calls.push_back({"first launch from a library",
-                     [load, get] {
-                       load();
-                       get();
-                     },
-                     [&] { o.launch(); }, finish_and_unload});
-    calls.push_back({"cuLibraryUnload, never used", load, unload, [] {}});
-    calls.push_back({"cuLibraryUnload, launched",
-                     [&o, all] {
-                       all();
-                       o.finish();
-                     },
-                     unload, [] {}});
+    calls.push_back({"cuLibraryUnload", load, unload, [] {}});
   }
   if (o.other.func_load != nullptr) {
     calls.push_back({"cuFuncLoad", [&] { o.load_and_find(o.small); }, [&] { o.check(o.other.func_load(o.function)); },
@@ -175,27 +148,6 @@ inline std::vector<TimedCall> memory_calls(DriverObjects& o) {
                        o.finish();
                      }});
     calls.push_back({"cuMemFreeAsync, 64 MiB", take, give, [&] { o.finish(); }});
-    calls.push_back({"cuMemAllocAsync and its stream's end", [] {},
-                     [&o, take] {
-                       take();
-                       o.finish();
-                     },
-                     [&o, give] {
-                       give();
-                       o.finish();
-                     }});
-    calls.push_back({"cuMemFreeAsync and its stream's end", take,
-                     [&o, give] {
-                       give();
-                       o.finish();
-                     },
-                     [] {}});
-    calls.push_back({"cuMemFree of cuMemAllocAsync",
-                     [&o, take] {
-                       take();
-                       o.finish();
-                     },
-                     [&] { o.check(d.cuMemFree(o.memory)); }, [] {}});
   }
   const auto pin = [&] { o.check(o.other.host_alloc(&o.host, 64 << 10, 0)); };
   const auto unpin = [&] { o.check(o.other.host_free(o.host)); };

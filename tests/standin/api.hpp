@@ -32,11 +32,9 @@ CUresult ctx_get_id(CUcontext context, unsigned long long* id);
 CUresult ctx_synchronize();
 CUresult ctx_synchronize_one(CUcontext context);
 
-CUresult library_load_data(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*,
-                           void**, unsigned);
-CUresult library_unload(CUlibrary library);
-CUresult library_get_kernel(CUkernel* kernel, CUlibrary library, const char* name);
-CUresult kernel_get_function(CUfunction* function, CUkernel kernel);
+CUresult module_load_data(CUmodule* module, const void* image);
+CUresult module_unload(CUmodule module);
+CUresult module_get_function(CUfunction* function, CUmodule module, const char* name);
 CUresult func_get_attribute(int* value, CUfunction_attribute attribute, CUfunction function);
 CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute, int value);
 CUresult occupancy_max_active_blocks(int* blocks, CUfunction function, int block_size, std::size_t smem_bytes);

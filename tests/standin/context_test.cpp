@@ -104,7 +104,7 @@ TEST_F(ContextTest, OneLineUsesTheDefaultContext) {
                 [&] { Context::configure_default(options(Policy::tune)); });
   expect_thrown(ErrorCode::invalid_argument, {"m is negative: -3"},
                 [&] { hgemm(stream(), Op::n, Op::n, -3, 8, 8, 1, nullptr, 8, nullptr, 8, 0, nullptr, 8); });
-  before_[Kind::library] = standin().live(Kind::library);
+  before_[Kind::module] = standin().live(Kind::module);
   before_[Kind::function] = standin().live(Kind::function);
 }
 

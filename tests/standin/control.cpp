@@ -92,7 +92,7 @@ std::size_t standin_live(Kind kind) {
   return locked([&](Ledger& ledger) -> std::size_t {
     switch (kind) {
       case Kind::context: return ledger.live_contexts();
-      case Kind::library: return ledger.libraries.size();
+      case Kind::module: return ledger.modules.size();
       case Kind::function: return ledger.functions.size();
       case Kind::stream: return ledger.streams.size();
       case Kind::event: return ledger.events.size();

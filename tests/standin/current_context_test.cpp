@@ -87,7 +87,7 @@ TEST_F(CurrentContextTest, APlanIsDroppedAfterItsCudaContextWasReset) {
 TEST_F(CurrentContextTest, APlanIsDroppedAfterItsContextWasDestroyedAndTheCudaContextReset) {
   std::optional<Plan> plan = context(Policy::estimate).plan(small_case().described());
   context_.reset();
-  EXPECT_EQ(standin().live(Kind::library), 0u) << "the Context unloads its kernels, although a plan is left";
+  EXPECT_EQ(standin().live(Kind::module), 0u) << "the Context unloads its kernels, although a plan is left";
   stream_.reset();
   standin().reset_primary(0);
   ASSERT_EQ(driver_.cuDevicePrimaryCtxRetain(&cuda_context_, 0), CUDA_SUCCESS);  // the handle lives again
@@ -99,9 +99,9 @@ TEST_F(CurrentContextTest, APlanIsDroppedAfterItsContextWasDestroyedAndTheCudaCo
 TEST_F(CurrentContextTest, AContextIsDestroyedWithoutACurrentCudaContext) {
   expect_right(context(), small_case(), stream());
   impl_of(context()).current().workspace().find(stream(), {.scratch_bytes = 4096, .counters = 10});
-  EXPECT_GT(standin().live(Kind::library), 0u);
+  EXPECT_GT(standin().live(Kind::module), 0u);
   without_context([&] { context_.reset(); });
-  EXPECT_EQ(standin().live(Kind::library), 0u);
+  EXPECT_EQ(standin().live(Kind::module), 0u);
   EXPECT_EQ(standin().live(Kind::allocation), 0u);
 }
 
@@ -119,9 +119,9 @@ bool leaves_nothing_on_another_gpu() {
       driver.check(driver.cuCtxSetCurrent(gpus[gpu]), "switch");
       expect_right(context, small_case(), OwnedStream(driver).get());
     }
-    EXPECT_EQ(standin().live(Kind::library), 2u);
+    EXPECT_EQ(standin().live(Kind::module), 2u);
   }
-  EXPECT_EQ(standin().live(Kind::library), 0u);
+  EXPECT_EQ(standin().live(Kind::module), 0u);
   driver.check(driver.cuCtxGetCurrent(&current), "ask");
   EXPECT_EQ(current, gpus[1]) << "the caller's context was changed";
   EXPECT_THAT(standin().violations(), testing::IsEmpty());

@@ -1,4 +1,4 @@
-// Libraries, functions and launches.
+// Modules, functions and launches.
 
 #include "standin/api.hpp"
 #include "standin/encoded_map.hpp"
@@ -298,9 +298,8 @@ void sleep(unsigned microseconds) {
 
 }  // namespace
 
-CUresult library_load_data(CUlibrary* handle, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*,
-                           void**, unsigned) {
-  return call("cuLibraryLoadData", Scope::context_call, [&](Ledger& ledger) {
+CUresult module_load_data(CUmodule* handle, const void* image) {
+  return call("cuModuleLoadData", Scope::context_call, [&](Ledger& ledger) {
     Context* context = nullptr;
     if (const CUresult result = ledger.current(&context)) return result;
     if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -309,47 +308,35 @@ CUresult library_load_data(CUlibrary* handle, const void* image, CUjit_option*, 
     // Machine code runs on the same major version, if the minor version is at least its own.
     if (symbols->sm / 10 != ledger.sm() / 10 || symbols->sm > ledger.sm()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     if (is_refused(ledger.script, *symbols)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    *handle = ledger.new_handle<CUlibrary>();
-    ledger.libraries.emplace(*handle, Library{context->id, std::move(*symbols), {}});
+    *handle = ledger.new_handle<CUmodule>();
+    ledger.modules.emplace(*handle, Module{context->id, std::move(*symbols), {}});
     return CUDA_SUCCESS;
   });
 }
 
-CUresult library_unload(CUlibrary handle) {
+CUresult module_unload(CUmodule handle) {
   const auto body = [&](Ledger& ledger) {
-    Library* library = nullptr;
-    const CUresult result = ledger.find(ledger.libraries, handle, "library", &library);
-    ledger.discard_library(handle);
+    Module* module = nullptr;
+    const CUresult result = ledger.find(ledger.modules, handle, "module", &module);
+    ledger.discard_module(handle);
     return result;
   };
-  return call("cuLibraryUnload", Scope::context_call, body, [&](Ledger& ledger) { ledger.discard_library(handle); });
+  return call("cuModuleUnload", Scope::context_call, body, [&](Ledger& ledger) { ledger.discard_module(handle); });
 }
 
-/// The handle of a kernel is that of its function.
-CUresult library_get_kernel(CUkernel* kernel, CUlibrary handle, const char* name) {
-  return call("cuLibraryGetKernel", Scope::context_call, [&](Ledger& ledger) {
-    Library* library = nullptr;
-    if (const CUresult result = ledger.find(ledger.libraries, handle, "library", &library)) return result;
-    if (kernel == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (!library->symbols.functions.contains(name)) return CUDA_ERROR_NOT_FOUND;
-    const auto [found, is_new] = library->functions.try_emplace(name, nullptr);
+CUresult module_get_function(CUfunction* function, CUmodule handle, const char* name) {
+  return call("cuModuleGetFunction", Scope::context_call, [&](Ledger& ledger) {
+    Module* module = nullptr;
+    if (const CUresult result = ledger.find(ledger.modules, handle, "module", &module)) return result;
+    if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!module->symbols.functions.contains(name)) return CUDA_ERROR_NOT_FOUND;
+    const auto [found, is_new] = module->functions.try_emplace(name, nullptr);
     if (is_new) {
       found->second = ledger.new_handle<CUfunction>();
       ledger.functions.emplace(
-          found->second, Function{library->context, handle, name, parse_kernel_symbol(name), kSmemBytesWithoutOptIn});
+          found->second, Function{module->context, handle, name, parse_kernel_symbol(name), kSmemBytesWithoutOptIn});
     }
-    *kernel = reinterpret_cast<CUkernel>(found->second);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult kernel_get_function(CUfunction* function, CUkernel kernel) {
-  return call("cuKernelGetFunction", Scope::context_call, [&](Ledger& ledger) {
-    const auto handle = reinterpret_cast<CUfunction>(kernel);
-    Function* found = nullptr;
-    if (const CUresult result = ledger.find(ledger.functions, handle, "kernel", &found)) return result;
-    if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *function = handle;
+    *function = found->second;
     return CUDA_SUCCESS;
   });
 }

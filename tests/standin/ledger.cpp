@@ -108,7 +108,7 @@ void Ledger::release(Context& context) {
 
 void Ledger::reset(Context& context) {
   context.was_reset = true;
-  erase_of(libraries, context.id);
+  erase_of(modules, context.id);
   erase_of(functions, context.id);
   erase_of(streams, context.id);
   erase_of(events, context.id);
@@ -160,11 +160,11 @@ CUresult Ledger::find_stream(CUstream handle, StreamState** out) {
   return CUDA_SUCCESS;
 }
 
-void Ledger::discard_library(CUlibrary library) {
-  const auto found = libraries.find(library);
-  if (found == libraries.end()) return;
+void Ledger::discard_module(CUmodule module) {
+  const auto found = modules.find(module);
+  if (found == modules.end()) return;
   for (const auto& [name, function] : found->second.functions) functions.erase(function);
-  libraries.erase(found);
+  modules.erase(found);
 }
 
 // ---- capture ----
@@ -257,7 +257,7 @@ namespace {
 bool waits_for_the_gpu(std::string_view function) {
   constexpr std::string_view kWaiting[] = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize",
                                            "cuMemcpyDtoH",        "cuMemcpyHtoD",     "cuMemFree",
-                                           "cuLibraryUnload"};
+                                           "cuModuleUnload"};
   return std::ranges::find(kWaiting, function) != std::end(kWaiting);
 }
 

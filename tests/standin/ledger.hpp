@@ -68,7 +68,7 @@ class Ledger {
   void lose_current(CUresult result);
 
   // ---- handles ----
-  Objects<Library> libraries;
+  Objects<Module> modules;
   Objects<Function> functions;
   Objects<StreamState> streams;
   Objects<Event> events;
@@ -90,7 +90,7 @@ class Ledger {
   }
   /// Finds real and implicit streams.
   CUresult find_stream(CUstream handle, StreamState** out);
-  void discard_library(CUlibrary library);
+  void discard_module(CUmodule module);
   CUresult violate(CUresult result, const std::string& text);
 
   // ---- capture ----

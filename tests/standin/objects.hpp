@@ -22,8 +22,7 @@
 
 namespace hotgemm::standin {
 
-/// The stand-in ties a library to the CUDA context in which it was loaded. The driver ties its functions only.
-struct Library {
+struct Module {
   std::uint64_t context;
   ElfSymbols symbols;
   std::map<std::string, CUfunction> functions;  // the functions that were requested
@@ -31,7 +30,7 @@ struct Library {
 
 struct Function {
   std::uint64_t context;
-  CUlibrary library;
+  CUmodule module;
   std::string name;
   KernelSymbol kernel;
   int max_dynamic_smem_bytes;

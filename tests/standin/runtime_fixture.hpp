@@ -186,7 +186,7 @@ void expect_thrown(ErrorCode code, const std::vector<std::string>& parts, Call&&
 /// The number of live handles of each kind.
 inline std::map<Kind, std::size_t> live_handles() {
   std::map<Kind, std::size_t> live;
-  for (const Kind kind : {Kind::context, Kind::library, Kind::function, Kind::stream, Kind::event, Kind::graph,
+  for (const Kind kind : {Kind::context, Kind::module, Kind::function, Kind::stream, Kind::event, Kind::graph,
                           Kind::graph_exec, Kind::allocation}) {
     live[kind] = standin().live(kind);
   }

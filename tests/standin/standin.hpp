@@ -14,7 +14,7 @@
 namespace hotgemm::standin {
 
 /// The kinds of objects that the ledger counts.
-enum class Kind : int { context, library, function, stream, event, graph, graph_exec, allocation };
+enum class Kind : int { context, module, function, stream, event, graph, graph_exec, allocation };
 
 /// The effect on D of a kernel that misbehaves.
 enum class Corruption : int {

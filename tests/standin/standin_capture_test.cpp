@@ -92,7 +92,7 @@ TEST_F(StandinCaptureTest, AGraphMustNotOutliveItsKernels) {
   CUgraphExec exec = nullptr;
   ASSERT_EQ(driver_.cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
   ASSERT_EQ(driver_.cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
-  EXPECT_EQ(driver_.cuLibraryUnload(library_), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.cuModuleUnload(module_), CUDA_SUCCESS);
   EXPECT_EQ(driver_.cuGraphLaunch(exec, stream_), CUDA_ERROR_INVALID_HANDLE);
   expect_violation("function");
 }
@@ -134,9 +134,9 @@ TEST_F(StandinCaptureTest, LoadingAndAsynchronousWorkAreLegal) {
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     EXPECT_EQ(during(mode,
                      [&](CUstream) {
-                       CUlibrary library = nullptr;
-                       const CUresult result = load(&library, fake_cubin({kSmall}));
-                       driver_.cuLibraryUnload(library);
+                       CUmodule module = nullptr;
+                       const CUresult result = driver_.cuModuleLoadData(&module, fake_cubin({kSmall}).data());
+                       driver_.cuModuleUnload(module);
                        return result;
                      }),
               kGood);

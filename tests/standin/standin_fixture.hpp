@@ -29,7 +29,7 @@ inline const Standin& standin() {
   return instance;
 }
 
-/// A context with a library of all kernels that the tests use, and a stream. At the end there must be no violation.
+/// A context with a module of all kernels that the tests use, and a stream. At the end there must be no violation.
 class StandinTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class StandinTest : public testing::Test {
     ASSERT_EQ(driver_.cuCtxSetCurrent(context_), CUDA_SUCCESS);
     const auto image = fake_cubin(
         {kSmall, kTransposed, kLarge, kFourStages, "hotgemm_fill", "hotgemm_check", "hotgemm_digest", "other"});
-    ASSERT_EQ(load(&library_, image), CUDA_SUCCESS);
+    ASSERT_EQ(driver_.cuModuleLoadData(&module_, image.data()), CUDA_SUCCESS);
     ASSERT_EQ(driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
   }
   void TearDown() override {
@@ -48,9 +48,6 @@ class StandinTest : public testing::Test {
     driver_.cuCtxSetCurrent(nullptr);
   }
 
-  CUresult load(CUlibrary* library, const std::vector<std::uint8_t>& image) const {
-    return driver_.cuLibraryLoadData(library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  }
   CUdeviceptr allocate(std::size_t bytes) {
     CUdeviceptr address = 0;
     EXPECT_EQ(driver_.cuMemAlloc(&address, bytes), CUDA_SUCCESS);
@@ -58,9 +55,7 @@ class StandinTest : public testing::Test {
   }
   CUfunction function(const std::string& symbol) {
     CUfunction found = nullptr;
-    CUkernel kernel = nullptr;
-    EXPECT_EQ(driver_.cuLibraryGetKernel(&kernel, library_, symbol.c_str()), CUDA_SUCCESS);
-    EXPECT_EQ(driver_.cuKernelGetFunction(&found, kernel), CUDA_SUCCESS);
+    EXPECT_EQ(driver_.cuModuleGetFunction(&found, module_, symbol.c_str()), CUDA_SUCCESS);
     return found;
   }
   CUfunction prepared(const std::string& symbol, int smem_bytes) {
@@ -100,7 +95,7 @@ class StandinTest : public testing::Test {
 
   const Driver& driver_ = (standin(), Driver::get());
   CUcontext context_ = nullptr;
-  CUlibrary library_ = nullptr;
+  CUmodule module_ = nullptr;
   CUstream stream_ = nullptr;
 };
 

@@ -36,8 +36,8 @@ TEST_F(StandinTest, AContextThatIsMadeAgainHasAnotherId) {
   EXPECT_EQ(driver_.cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
   EXPECT_EQ(driver_.cuCtxGetId(context_, &second), CUDA_SUCCESS);
   EXPECT_NE(first, second);
-  EXPECT_EQ(driver_.cuLibraryUnload(library_), CUDA_ERROR_INVALID_HANDLE);
-  expect_violation("library");
+  EXPECT_EQ(driver_.cuModuleUnload(module_), CUDA_ERROR_INVALID_HANDLE);
+  expect_violation("module");
 }
 
 TEST_F(StandinTest, TheCurrentContextBelongsToTheThread) {
@@ -71,11 +71,11 @@ TEST_F(StandinTest, CountsWhatIsAlive) {
   function(kSmall);
   function(kSmall);
   EXPECT_EQ(standin().live(Kind::function), 1u);
-  EXPECT_EQ(standin().calls("cuLibraryGetKernel"), 2u);
+  EXPECT_EQ(standin().calls("cuModuleGetFunction"), 2u);
   EXPECT_EQ(driver_.cuMemFree(address), CUDA_SUCCESS);
   EXPECT_EQ(driver_.cuEventDestroy(event), CUDA_SUCCESS);
-  EXPECT_EQ(driver_.cuLibraryUnload(library_), CUDA_SUCCESS);
-  for (const Kind kind : {Kind::allocation, Kind::event, Kind::library, Kind::function}) {
+  EXPECT_EQ(driver_.cuModuleUnload(module_), CUDA_SUCCESS);
+  for (const Kind kind : {Kind::allocation, Kind::event, Kind::module, Kind::function}) {
     EXPECT_EQ(standin().live(kind), 0u);
   }
 }
@@ -87,7 +87,7 @@ TEST_F(StandinTest, NotesHandlesThatAreNotAlive) {
   expect_violation("cuMemFree");
   const CUfunction kernel = function(kSmall);
   const GemmArgs args = small();
-  driver_.cuLibraryUnload(library_);
+  driver_.cuModuleUnload(module_);
   EXPECT_EQ(launch(kernel, args, 1, 256, kSmallSmem), CUDA_ERROR_INVALID_HANDLE);
   expect_violation("function");
   driver_.cuStreamDestroy(stream_);
@@ -117,20 +117,20 @@ TEST_F(StandinTest, MemoryHasALimit) {
 }
 
 TEST_F(StandinTest, LoadsOnlyCubinsForItsArchitecture) {
-  CUlibrary library = nullptr;
-  CUkernel found = nullptr;
+  CUmodule module = nullptr;
+  CUfunction found = nullptr;
   std::vector<std::uint8_t> image = fake_cubin({kSmall});
-  EXPECT_EQ(driver_.cuLibraryGetKernel(&found, library_, "absent"), CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(load(&library, fake_cubin({kSmall}, 80)), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(driver_.cuModuleGetFunction(&found, module_, "absent"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(driver_.cuModuleLoadData(&module, fake_cubin({kSmall}, 80).data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
   image[0] = 0;
-  EXPECT_EQ(load(&library, image), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(driver_.cuModuleLoadData(&module, image.data()), CUDA_ERROR_INVALID_IMAGE);
   image = fake_cubin({kSmall});
   image[40 + 3] = 0xff;  // the offset of the section headers
-  EXPECT_EQ(load(&library, image), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(driver_.cuModuleLoadData(&module, image.data()), CUDA_ERROR_INVALID_IMAGE);
   image = fake_cubin({kSmall});
   image.back() = 'x';  // the last name has no terminating zero
-  EXPECT_EQ(load(&library, image), CUDA_ERROR_INVALID_IMAGE);
-  EXPECT_EQ(standin().live(Kind::library), 1u);
+  EXPECT_EQ(driver_.cuModuleLoadData(&module, image.data()), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(standin().live(Kind::module), 1u);
 }
 
 // ---- failures ----
@@ -174,7 +174,7 @@ TEST_F(StandinTest, TheLastReleaseEndsEverythingInTheContext) {
   function(kSmall);
   EXPECT_EQ(standin().live(Kind::context), 1u);
   EXPECT_EQ(driver_.cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
-  for (const Kind kind : {Kind::context, Kind::library, Kind::function, Kind::stream, Kind::allocation}) {
+  for (const Kind kind : {Kind::context, Kind::module, Kind::function, Kind::stream, Kind::allocation}) {
     EXPECT_EQ(standin().live(kind), 0u);
   }
   EXPECT_EQ(driver_.cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);

@@ -163,8 +163,8 @@ TEST_F(TuneTest, ACandidateThatFailsIsARow) {
     std::size_t candidate;
     const char* stage;
   } kPlanted[] = {
-      {"cuLibraryLoadData", 3, 1, "load"},  // after the check kernels and the first candidate
-      {"cuLaunchKernel", 3, 0, "check"},    // after the fills of A and B
+      {"cuModuleLoadData", 3, 1, "load"},  // after the check kernels and the first candidate
+      {"cuLaunchKernel", 3, 0, "check"},   // after the fills of A and B
       {"cuEventRecord", 1, 0, "measure"},
   };
   for (const auto& planted : kPlanted) {
