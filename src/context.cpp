@@ -54,6 +54,8 @@ Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
   validate(problem);
   PushedContext pushed(Impl::driver());
   DeviceState& device = impl_->current(stream, pushed);
+  // So that Context::pack has nothing to load later.
+  if (problem.prepacked_a || problem.prepacked_b) device.repack_kernel(policy != Policy::cached_only);
   return Plan(impl_->find_or_plan(device, problem, policy, stream, Impl::Reserve::again), problem);
 }
 
@@ -245,6 +247,7 @@ Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Wo
     const auto is_cancelled = [&] { return share.is_cancelled() || control_.is_paused(); };
     const TuneOutcome outcome = tune_problem(device, problem, how, place_.measurer(device, how), is_cancelled);
     log(LogLevel::info, "tuned " + to_string(problem) + " in " + to_ms(timer.elapsed()));
+    ++tuned_;
     return {plan_of(device, problem, outcome)};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
@@ -257,7 +260,6 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, cons
                                                        const TuneOutcome& outcome) {
   const Candidate& winner = outcome.candidates.front();
   const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
-  ++tuned_;
   const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();
   const std::size_t cap_bytes = workspace_cap(problem.hints.workspace, engine_.workspace.cap_bytes());
   if (bytes > cap_bytes) return nullptr;  // the plan of the next choice notes the reason
@@ -268,8 +270,9 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, cons
 void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome) {
   DeviceState& device = *waiting.device;
   const ClassKey key = class_key(waiting.problem);
-  const std::shared_ptr<const PlanImpl> plan =
-      outcome != nullptr ? plan_of(device, waiting.problem, *outcome) : nullptr;
+  if (outcome != nullptr) ++tuned_;
+  const bool may_load = outcome != nullptr && options_.background.loads_kernels;
+  const std::shared_ptr<const PlanImpl> plan = may_load ? plan_of(device, waiting.problem, *outcome) : nullptr;
   if (plan) set_workspace_apart(device, *plan);
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   std::optional<PlanEntry> known = device.plans().get(key);

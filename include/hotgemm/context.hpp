@@ -59,6 +59,10 @@ struct BackgroundOptions {
   std::uint64_t min_calls = 2;                           ///< of a class, before it is worth measuring
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
   int jobs = 0;  ///< compile threads, at low priority; 0: a quarter of the cores, at least one
+  /// False: a measured pick is recorded only, and Context::reload exchanges the plan. To load a kernel waits for every
+  /// kernel that runs in the CUDA context, and holds up the launches of all threads meanwhile. A program whose kernels
+  /// wait for later launches, as persistent ones and collectives may, chooses the moment by itself.
+  bool loads_kernels = true;
 };
 
 struct ContextOptions {
@@ -250,7 +254,8 @@ class Context {
   HOTGEMM_API void pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld,
                         void* to);
 
-  /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns. The hints of a workload
+  /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns; for a problem with
+  /// prepacked operands the kernel of `pack` is, too. The hints of a workload
   /// come from `describe`; `Workload(problem)` has those of packed operands. If `stream` is being captured, planning
   /// does not measure or allocate, and waits only for a thread that plans the same new class. The same holds for the
   /// null stream while another stream, which synchronises with it, is being captured: that capture stays valid, and a

@@ -118,8 +118,30 @@ inline std::vector<TimedCall> loading_calls(DriverObjects& o) {
       o.check(o.other.library_load(&o.library, o.small.image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     };
     const auto unload = [&] { o.check(o.other.library_unload(o.library)); };
+    const auto get = [&] {
+      CUkernel kernel = nullptr;
+      o.check(o.other.library_kernel(&kernel, o.library, o.small.symbol.c_str()));
+      o.check(o.other.kernel_function(&o.function, kernel));
+    };
+    const auto load_and_get = [load, get] {
+      load();
+      get();
+    };
     calls.push_back({"cuLibraryLoadData", [] {}, load, unload});
-    calls.push_back({"cuLibraryUnload", load, unload, [] {}});
+    calls.push_back({"cuKernelGetFunction", load, get, unload});
+    calls.push_back({"first launch from a library", load_and_get, [&] { o.launch(); },
+                     [&o, unload] {
+                       o.finish();
+                       unload();
+                     }});
+    calls.push_back({"cuLibraryUnload, never used", load, unload, [] {}});
+    calls.push_back({"cuLibraryUnload, launched",
+                     [&o, load_and_get] {
+                       load_and_get();
+                       o.launch();
+                       o.finish();
+                     },
+                     unload, [] {}});
   }
   if (o.other.func_load != nullptr) {
     calls.push_back({"cuFuncLoad", [&] { o.load_and_find(o.small); }, [&] { o.check(o.other.func_load(o.function)); },
@@ -148,6 +170,27 @@ inline std::vector<TimedCall> memory_calls(DriverObjects& o) {
                        o.finish();
                      }});
     calls.push_back({"cuMemFreeAsync, 64 MiB", take, give, [&] { o.finish(); }});
+    calls.push_back({"cuMemAllocAsync and its stream's end", [] {},
+                     [&o, take] {
+                       take();
+                       o.finish();
+                     },
+                     [&o, give] {
+                       give();
+                       o.finish();
+                     }});
+    calls.push_back({"cuMemFreeAsync and its stream's end", take,
+                     [&o, give] {
+                       give();
+                       o.finish();
+                     },
+                     [] {}});
+    calls.push_back({"cuMemFree of cuMemAllocAsync",
+                     [&o, take] {
+                       take();
+                       o.finish();
+                     },
+                     [&] { o.check(d.cuMemFree(o.memory)); }, [] {}});
   }
   const auto pin = [&] { o.check(o.other.host_alloc(&o.host, 64 << 10, 0)); };
   const auto unpin = [&] { o.check(o.other.host_free(o.host)); };

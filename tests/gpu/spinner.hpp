@@ -37,6 +37,8 @@ struct OtherDriverCalls {
     find(free_async, "cuMemFreeAsync");
     find(library_load, "cuLibraryLoadData");
     find(library_unload, "cuLibraryUnload");
+    find(library_kernel, "cuLibraryGetKernel");
+    find(kernel_function, "cuKernelGetFunction");
     find(func_load, "cuFuncLoad");
     find(loading_mode, "cuModuleGetLoadingMode");
   }
@@ -48,6 +50,8 @@ struct OtherDriverCalls {
   CUresult (*library_load)(CUlibrary*, const void*, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
                            unsigned) = nullptr;
   CUresult (*library_unload)(CUlibrary) = nullptr;
+  CUresult (*library_kernel)(CUkernel*, CUlibrary, const char*) = nullptr;
+  CUresult (*kernel_function)(CUfunction*, CUkernel) = nullptr;
   CUresult (*func_load)(CUfunction) = nullptr;
   CUresult (*loading_mode)(CUmoduleLoadingMode*) = nullptr;
 };
