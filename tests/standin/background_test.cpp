@@ -145,6 +145,22 @@ TEST_F(BackgroundTest, APauseEndsTheMeasurementThatGoesOn) {
   EXPECT_TRUE(records().empty()) << "half a measurement is no answer";
 }
 
+TEST_F(BackgroundTest, AProgramMayChooseWhenThePickIsLoaded) {
+  ContextOptions options = how();
+  options.background.loads_kernels = false;
+  make_context(options);
+  call(2);
+  EXPECT_TRUE(context().wait_tuned(soon()));
+  const auto loads = standin().calls("cuModuleLoadData");
+  call();
+  EXPECT_EQ(context().stats().tuned, 1u);
+  EXPECT_EQ(context().stats().exchanged, 0u);
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::estimated);
+  EXPECT_EQ(standin().calls("cuModuleLoadData"), loads);
+  EXPECT_EQ(context().reload(), 1u);
+  EXPECT_EQ(context().plan(problem()).config(), best_);
+}
+
 TEST_F(BackgroundTest, ABadCandidateCostsAWorkerAndNoMore) {
   for (const std::string fate : {"fault", "hang", "wrong"}) {
     SCOPED_TRACE(fate);

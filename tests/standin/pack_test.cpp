@@ -272,6 +272,23 @@ TEST_F(PackTest, PrewarmingPreparesTheKernelThatPacks) {
   EXPECT_EQ(copies(), 1u);
 }
 
+/// A kernel that waits for the host may be running by then, and loading waits for it.
+TEST_F(PackTest, LoadsNothingAfterAPlan) {
+  const GemmCase c = ragged(24, 40, 72);
+  const Problem problem = prepacked(c.problem, true, true);
+  context(Policy::estimate).plan(Workload(problem));
+  const auto loads = standin().calls("cuModuleLoadData");
+  CaseRun run(driver_, c, stream());
+  run.fill(CaseRun::Data::integers, 5);
+  const PackedMemory memory(driver_, problem, stream());
+  run.run([&](Operands operands) {
+    memory.pack(context(), problem, operands);
+    context().gemm(stream(), problem, operands);
+  });
+  EXPECT_EQ(run.inexact(), "");
+  EXPECT_EQ(standin().calls("cuModuleLoadData"), loads);
+}
+
 TEST_F(PackTest, TuningRecordsTheAlignedClass) {
   const Workload packed = parse_workload("40 41 43 nn f16 prepacked=ab"),
                  aligned = parse_workload("40 41 43 nn f16 align=16,16,2");
