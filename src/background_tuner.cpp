@@ -12,18 +12,21 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace hotgemm {
 namespace {
 
 using namespace std::chrono_literals;
+using Clock = BackgroundTuner::Clock;
 
 // The counts of uses are read so often: first often, then less and less.
-constexpr auto kFirstPoll = 50ms;
-constexpr auto kLastPoll = 2s;
-constexpr auto kPauseAfterFailure = 30s;  // others measured on the GPU, or the worker could not start
-constexpr auto kHurriedPause = 1s;
+constexpr Clock::duration kFirstPoll = 50ms;
+constexpr Clock::duration kLastPoll = 2s;
+constexpr Clock::duration kPauseAfterFailure = 30s;  // others measured on the GPU, or the worker could not start
+constexpr Clock::duration kHurriedPause = 1s;
+constexpr double kLockWaitS = 0.5;  // the end of the program waits as long
 
 // The part of the time that tuning saved on an H200, against the two ways to plan without it (docs/results/sets.md).
 constexpr double kGainOnEstimate = 0.06;
@@ -62,10 +65,13 @@ class LiveTuners {
     static auto* all = new LiveTuners;  // never freed: used while the program ends
     return *all;
   }
-  void add(BackgroundTuner* tuner) {
+  /// False if the program ends.
+  bool add(BackgroundTuner* tuner) {
     const std::lock_guard lock(mutex_);
+    if (is_over_) return false;
     if (!std::exchange(is_watching_, true)) std::atexit([] { instance().stop_all(); });
     tuners_.insert(tuner);
+    return true;
   }
   void remove(BackgroundTuner* tuner) {
     const std::lock_guard lock(mutex_);
@@ -74,10 +80,12 @@ class LiveTuners {
 
  private:
   void stop_all() {
+    if (is_forked_child()) return;  // the threads are those of the parent
     for (;;) {
       BackgroundTuner* tuner = nullptr;
       {
         const std::lock_guard lock(mutex_);
+        is_over_ = true;
         if (tuners_.empty()) return;
         tuner = *tuners_.begin();
       }
@@ -86,21 +94,31 @@ class LiveTuners {
   }
 
   std::mutex mutex_;
-  bool is_watching_ = false;
+  bool is_watching_ = false, is_over_ = false;
   std::set<BackgroundTuner*> tuners_;
 };
 
 }  // namespace
 
 BackgroundTuner::BackgroundTuner(const ContextOptions& options, TuningPlace& place, TuningControl& control,
-                                 Exchange exchange)
+                                 Callbacks callbacks)
     : options_(checked(options.background)),
       tuning_(tune_options(options)),
       place_(place),
       control_(control),
-      exchange_(std::move(exchange)) {}
+      callbacks_(std::move(callbacks)) {}
+
+BackgroundTuner::~BackgroundTuner() {
+  if (is_forked_child()) {
+    [[maybe_unused]] const Shared* const shared = shared_.release();
+    [[maybe_unused]] const PacedMeasurer* const measurer = measurer_.release();  // its worker is the parent's
+    return;
+  }
+  stop();
+}
 
 void BackgroundTuner::add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan) {
+  if (is_forked_child()) return;
   const Choice& choice = plan->choice();
   const double us = predicted_us(device, problem, choice);
   if (us > options_.slice_s * 1e6) {
@@ -108,93 +126,100 @@ void BackgroundTuner::add(DeviceState& device, const Workload& problem, const st
         to_string(problem) + " takes longer than a slice of background tuning; `hotgemm tune` measures it");
     return;
   }
-  plan->count_uses();
-  const std::lock_guard lock(mutex_);
-  if (is_stopping_) return;
-  waiting_.push_back({.device = &device,
-                      .problem = problem,
-                      .plan = plan,
-                      .launch_us = us,
-                      .expected_gain = expected_gain(choice.origin, us)});
-  begin_thread();
-  poll_ = kFirstPoll;
-  changed_.notify_all();
+  const std::lock_guard lock(shared_->mutex);
+  if (is_stopping_ || !begin_thread()) return;
+  shared_->waiting.push_back({.device = &device,
+                              .problem = problem,
+                              .plan = plan,
+                              .launch_us = us,
+                              .expected_gain = expected_gain(choice.origin, us)});
+  plan->count_uses(true);
+  shared_->poll = kFirstPoll;
+  shared_->changed.notify_all();
 }
 
-/// The caller holds the lock.
-void BackgroundTuner::begin_thread() {
-  if (thread_.joinable()) return;
-  LiveTuners::instance().add(this);
-  thread_ = std::thread([this] { run(); });
+/// Returns false if there can be no thread. The caller holds the lock.
+bool BackgroundTuner::begin_thread() {
+  if (shared_->thread.joinable()) return true;
+  if (!LiveTuners::instance().add(this)) return false;
+  try {
+    shared_->thread = std::thread([this] { run(); });
+    return true;
+  } catch (const std::system_error& error) {
+    log(LogLevel::info, std::string("nothing is tuned in the background: no thread: ") + error.what());
+    return false;
+  }
 }
 
 bool BackgroundTuner::wait(Clock::time_point deadline) {
+  if (is_forked_child()) return false;
   ++hurried_;
-  std::unique_lock lock(mutex_);
-  changed_.notify_all();
-  const bool is_done = changed_.wait_until(lock, deadline, [&] { return is_stopping_ || !has_work(); });
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.notify_all();
+  shared_->changed.wait_until(lock, deadline, [&] { return is_stopping_ || !has_work() || is_spent(); });
   --hurried_;
-  return is_done;
+  return !has_work();
 }
 
 void BackgroundTuner::wake() {
-  const std::lock_guard lock(mutex_);
-  poll_ = kFirstPoll;
-  changed_.notify_all();
+  if (is_forked_child()) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->poll = kFirstPoll;
+  shared_->changed.notify_all();
 }
 
 void BackgroundTuner::stop() noexcept {
-  if (is_forked_child()) {
-    if (thread_.joinable()) thread_.detach();  // a child of fork() has no such thread
-    return;
-  }
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(shared_->mutex);
     is_stopping_ = true;
-    changed_.notify_all();
+    shared_->changed.notify_all();
   }
-  control_.wake();
-  if (thread_.joinable()) thread_.join();
+  if (shared_->thread.joinable()) shared_->thread.join();
   LiveTuners::instance().remove(this);
 }
 
 std::size_t BackgroundTuner::waiting() const {
-  const std::lock_guard lock(mutex_);
-  return waiting_.size();
+  if (is_forked_child()) return 0;
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->waiting.size();
 }
 
 // ---- the thread ----
 
 void BackgroundTuner::run() {
   lower_thread_priority();
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(shared_->mutex);
   while (!is_stopping_) {
     std::optional<Waiting> next = take_best();
     if (!next) {
-      if (measurer_ && poll_ >= kLastPoll) {
+      if (measurer_ && shared_->poll >= kLastPoll) {
         lock.unlock();
         measurer_.reset();  // frees the memory of the worker's context
         lock.lock();
         continue;
       }
-      changed_.notify_all();
-      if (waiting_.empty() && !measurer_) {
-        changed_.wait(lock);
+      shared_->changed.notify_all();
+      if (shared_->waiting.empty() && !measurer_) {
+        shared_->changed.wait(lock);
       } else {
-        changed_.wait_for(lock, poll_);
-        poll_ = std::min<Clock::duration>(2 * poll_, kLastPoll);
+        shared_->changed.wait_for(lock, shared_->poll);
+        shared_->poll = std::min<Clock::duration>(2 * shared_->poll, kLastPoll);
       }
       continue;
     }
-    is_busy_ = true;
+    shared_->is_busy = true;
     lock.unlock();
-    const bool is_to_wait = tune(*next);
+    const Result result = tune(*next);
+    if (const std::shared_ptr<const PlanImpl> plan = next->plan.lock(); plan && result == Result::ended) {
+      plan->count_uses(false);
+    }
     lock.lock();
-    is_busy_ = false;
-    poll_ = kFirstPoll;
-    if (!is_to_wait) continue;
-    next->not_before = Clock::now() + (hurried_ > 0 ? Clock::duration(kHurriedPause) : kPauseAfterFailure);
-    waiting_.push_back(*std::move(next));
+    shared_->is_busy = false;
+    shared_->poll = kFirstPoll;
+    if (result == Result::ended) continue;
+    const bool was_paused = !control_.may_begin();  // then it goes on when tuning is resumed
+    if (!was_paused) next->not_before = Clock::now() + (hurried_ > 0 ? kHurriedPause : kPauseAfterFailure);
+    shared_->waiting.push_back(*std::move(next));
   }
   lock.unlock();
   measurer_.reset();
@@ -204,87 +229,101 @@ void BackgroundTuner::run() {
 double BackgroundTuner::worth(const Waiting& waiting) const {
   const std::shared_ptr<const PlanImpl> plan = waiting.plan.lock();
   if (!plan || Clock::now() < waiting.not_before) return 0;
-  const std::uint64_t uses = std::max<std::uint64_t>(plan->uses(), hurried_ > 0 ? 1 : 0);
-  const std::uint64_t least = hurried_ > 0 ? 1 : options_.min_calls;
+  const std::uint64_t uses = std::max<std::uint64_t>(plan->uses(), 1), least = hurried_ > 0 ? 1 : options_.min_calls;
   return uses < least ? 0 : static_cast<double>(uses) * waiting.launch_us * waiting.expected_gain;
 }
 
 /// Takes the class that is worth most out of those that wait, and drops the classes whose plans are gone. The caller
 /// holds the lock.
 std::optional<BackgroundTuner::Waiting> BackgroundTuner::take_best() {
-  std::erase_if(waiting_, [](const Waiting& one) { return one.plan.expired(); });
+  std::vector<Waiting>& all = shared_->waiting;
+  std::erase_if(all, [](const Waiting& one) { return one.plan.expired(); });
   if (!control_.may_begin()) return std::nullopt;
   double most = 0;
-  auto best = waiting_.end();
-  for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
+  auto best = all.end();
+  for (auto one = all.begin(); one != all.end(); ++one) {
     const double its_worth = worth(*one);
     if (its_worth <= most) continue;
     most = its_worth;
     best = one;
   }
-  if (best == waiting_.end()) return std::nullopt;
+  if (best == all.end()) return std::nullopt;
   Waiting taken = std::move(*best);
-  waiting_.erase(best);
+  all.erase(best);
   return taken;
 }
 
 /// True if a class is measured or waits. The caller holds the lock.
 bool BackgroundTuner::has_work() const {
-  return is_busy_ || std::ranges::any_of(waiting_, [](const Waiting& one) { return !one.plan.expired(); });
+  return shared_->is_busy ||
+         std::ranges::any_of(shared_->waiting, [](const Waiting& one) { return !one.plan.expired(); });
 }
 
-bool BackgroundTuner::tune(const Waiting& waiting) {
+/// True if the total of time is used up: what waits will wait for ever.
+bool BackgroundTuner::is_spent() const { return !shared_->is_busy && !(control_.left_s() > 0); }
+
+BackgroundTuner::Result BackgroundTuner::tune(const Waiting& waiting) {
   DeviceState& device = *waiting.device;
-  const Driver& driver = device.driver();
   try {
-    const ContextOfId own(driver, device.gpu(), device.context_id());
+    const ContextOfId own(device.driver(), device.gpu(), device.context_id());
     if (!own.is_current()) {
       log(LogLevel::info, "not tuned in the background: " + to_string(waiting.problem) +
                               ": its CUDA context is gone, or no primary context");
-      return false;
+      return Result::ended;
     }
-    const RelaxedCaptureMode relaxed(driver);  // the program may be capturing
+    const RelaxedCaptureMode relaxed(device.driver());  // the program may be capturing
     return tune_in_context(waiting);
   } catch (const std::exception& error) {
     log(LogLevel::warn, "not tuned in the background: " + to_string(waiting.problem) + ": " + error.what());
-    return false;
+  } catch (...) {
+    log(LogLevel::warn, "not tuned in the background: " + to_string(waiting.problem));
   }
+  measurer_.reset();  // it may be in the middle of a problem
+  return Result::ended;
 }
 
-bool BackgroundTuner::tune_in_context(const Waiting& waiting) {
+BackgroundTuner::Result BackgroundTuner::tune_in_context(const Waiting& waiting) {
   DeviceState& device = *waiting.device;
   const ClassFlights::Flight flight = device.tuning().try_take(class_key(waiting.problem));
-  if (!flight) return true;
-  const std::uint64_t generation = control_.generation();
+  if (!flight) return Result::again;
+  if (!callbacks_.is_wanted(waiting)) return Result::ended;
+  Result result = Result::ended;
+  const std::optional<TuneOutcome> outcome = measure(waiting, result);
+  if (result == Result::ended) callbacks_.ended(waiting, outcome ? &*outcome : nullptr);
+  return result;
+}
+
+/// nullopt if the class could not be measured; `result` tells whether it will be tried again.
+std::optional<TuneOutcome> BackgroundTuner::measure(const Waiting& waiting, Result& result) {
+  generation_ = control_.generation();
   const Clock::time_point start = Clock::now();
   double paused_before_s = 0, paused_s = 0;
-  bool is_to_wait = false;
+  std::optional<TuneOutcome> outcome;
   try {
-    make_measurer(device);
+    make_measurer(*waiting.device);
     paused_before_s = measurer_->paused_s();
-    const TuneOutcome outcome =
-        tune_beside_work(device, waiting.problem, tuning_, *measurer_,
-                         {.only_vetted = measures_here_, .is_cancelled = [&] { return is_unwanted(generation); }});
+    outcome = tune_beside_work(*waiting.device, waiting.problem, tuning_, *measurer_,
+                               {.only_vetted = measures_here_, .is_cancelled = [&] { return is_unwanted(); }});
     paused_s = measurer_->paused_s() - paused_before_s;
-    exchange_(waiting, &outcome);
   } catch (const Error& error) {
     if (measurer_) paused_s = measurer_->paused_s() - paused_before_s;
     measurer_.reset();  // it may be in the middle of a problem
-    is_to_wait = error.code() == ErrorCode::interrupted || error.code() == ErrorCode::io_error;
-    log(is_to_wait || error.code() == ErrorCode::out_of_memory ? LogLevel::info : LogLevel::warn,
-        "not tuned in the background" + std::string(is_to_wait ? " yet: " : ": ") + to_string(waiting.problem) + ": " +
+    const bool is_again = error.code() == ErrorCode::interrupted || error.code() == ErrorCode::io_error;
+    result = is_again ? Result::again : Result::ended;
+    log(is_again || error.code() == ErrorCode::out_of_memory ? LogLevel::info : LogLevel::warn,
+        "not tuned in the background" + std::string(is_again ? " yet: " : ": ") + to_string(waiting.problem) + ": " +
             error.what());
-    if (!is_to_wait) exchange_(waiting, nullptr);
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   control_.add_used(seconds - paused_s);
   log(LogLevel::debug, to_string(waiting.problem) + " took " + std::to_string(seconds) +
                            " s in the background, pauses of " + std::to_string(paused_s) + " s among them");
-  return is_to_wait;
+  return outcome;
 }
 
-bool BackgroundTuner::is_unwanted(std::uint64_t generation) const {
-  return is_stopping_ || !control_.may_begin() || control_.generation() != generation;
+/// True if the measurement that goes on is to end.
+bool BackgroundTuner::is_unwanted() const {
+  return is_stopping_ || !control_.may_begin() || control_.generation() != generation_;
 }
 
 /// Makes the measurer for `device`, unless it is there.
@@ -298,12 +337,15 @@ void BackgroundTuner::make_measurer(DeviceState& device) {
     if (error.code() != ErrorCode::not_supported) throw;  // MPS shares the GPU: only vetted kernels may run
   }
   measures_here_ = inner == nullptr;
+  if (measures_here_ && !options_.loads_kernels) {
+    throw Error(ErrorCode::not_supported, "no worker process can run, and no kernel may be loaded in this one");
+  }
   if (measures_here_) inner = std::make_unique<DeviceMeasurer>(device);
-  measurer_ = std::make_unique<PacedMeasurer>(
-      std::move(inner), Pace{.share = options_.gpu_share,
-                             .slice_s = options_.slice_s,
-                             .is_cancelled = [this] { return is_stopping_ || !control_.may_begin(); },
-                             .is_hurried = [this] { return hurried_ > 0; }});
+  measurer_ = std::make_unique<PacedMeasurer>(std::move(inner), Pace{.share = options_.gpu_share,
+                                                                     .slice_s = options_.slice_s,
+                                                                     .lock_wait_s = kLockWaitS,
+                                                                     .is_cancelled = [this] { return is_unwanted(); },
+                                                                     .is_hurried = [this] { return hurried_ > 0; }});
   measured_device_ = &device;
 }
 

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -40,13 +41,16 @@ class BackgroundTuner {
     Clock::time_point not_before{};      ///< a former attempt was in vain
   };
 
-  /// Called after a class was measured, on the thread, in the class's CUDA context and with no lock held. Without an
-  /// outcome the class will not be measured again.
-  using Exchange = std::function<void(const Waiting& waiting, const TuneOutcome* outcome)>;
+  /// They are called on the thread, in the class's CUDA context and with no lock held.
+  struct Callbacks {
+    std::function<bool(const Waiting&)> is_wanted;  ///< before a class is measured; false: it waits no longer
+    /// The wait of the class has ended; without an outcome it could not be measured.
+    std::function<void(const Waiting&, const TuneOutcome* outcome)> ended;
+  };
 
   /// Throws Error{invalid_argument} for options out of their limits.
-  BackgroundTuner(const ContextOptions& options, TuningPlace& place, TuningControl& control, Exchange exchange);
-  ~BackgroundTuner() { stop(); }
+  BackgroundTuner(const ContextOptions& options, TuningPlace& place, TuningControl& control, Callbacks callbacks);
+  ~BackgroundTuner();
   BackgroundTuner(const BackgroundTuner&) = delete;
   BackgroundTuner& operator=(const BackgroundTuner&) = delete;
 
@@ -63,36 +67,45 @@ class BackgroundTuner {
   std::size_t waiting() const;
 
  private:
-  void begin_thread();
+  /// The part that the thread shares with others. A child of fork() leaves it alone: its locks and its thread are those
+  /// of the parent.
+  struct Shared {
+    std::mutex mutex;  // guards the other members
+    std::condition_variable changed;
+    std::vector<Waiting> waiting;
+    bool is_busy = false;
+    Clock::duration poll{0};
+    std::thread thread;
+  };
+  enum class Result { ended, again };
+
+  bool begin_thread();
   void run();
   bool has_work() const;
+  bool is_spent() const;
   std::optional<Waiting> take_best();
   double worth(const Waiting& waiting) const;
-  /// Returns true if the class is to wait again.
-  bool tune(const Waiting& waiting);
-  bool tune_in_context(const Waiting& waiting);
+  Result tune(const Waiting& waiting);
+  Result tune_in_context(const Waiting& waiting);
+  std::optional<TuneOutcome> measure(const Waiting& waiting, Result& result);
   void make_measurer(DeviceState& device);
-  bool is_unwanted(std::uint64_t generation) const;
+  bool is_unwanted() const;
 
   const BackgroundOptions options_;
   TuneOptions tuning_;
   TuningPlace& place_;
   TuningControl& control_;
-  const Exchange exchange_;
+  const Callbacks callbacks_;
 
   // For the thread alone.
   std::unique_ptr<PacedMeasurer> measurer_;  // in a worker process, or in this one
   const DeviceState* measured_device_ = nullptr;
   bool measures_here_ = false;
+  std::uint64_t generation_ = 0;  // of the control, when the measurement began
 
   std::atomic<int> hurried_{0};  // threads in wait()
   std::atomic<bool> is_stopping_{false};
-  mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable changed_;
-  std::vector<Waiting> waiting_;
-  bool is_busy_ = false;
-  Clock::duration poll_{0};
-  std::thread thread_;
+  std::unique_ptr<Shared> shared_ = std::make_unique<Shared>();
 };
 
 }  // namespace hotgemm

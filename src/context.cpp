@@ -94,7 +94,8 @@ Context::Impl::Impl(const ContextOptions& options)
       place_(options),
       engine_(options),
       background_(options, place_, control_,
-                  [this](const auto& waiting, const TuneOutcome* outcome) { exchange(waiting, outcome); }) {}
+                  {.is_wanted = [this](const auto& waiting) { return is_wanted(waiting); },
+                   .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); }}) {}
 
 Context::Impl::~Impl() {
   background_.stop();
@@ -209,7 +210,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
 
 void Context::Impl::tune_later(DeviceState& device, const Workload& problem,
                                const std::shared_ptr<const PlanImpl>& plan, Policy policy) {
-  if (policy == Policy::background || options_.policy == Policy::background) background_.add(device, problem, plan);
+  if (policy == Policy::background) background_.add(device, problem, plan);
 }
 
 std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, const Workload& problem,
@@ -267,16 +268,31 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, cons
   return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
 }
 
+bool Context::Impl::is_wanted(const BackgroundTuner::Waiting& waiting) {
+  DeviceState& device = *waiting.device;
+  const ClassKey key = class_key(waiting.problem);
+  const std::optional<PlanEntry> known = device.plans().get(key, false);
+  if (!known || !known->is_provisional || known->plan != waiting.plan.lock()) return false;
+  if (is_tunable(device, waiting.problem)) return true;
+  // There is a record by now, of another GPU's tuning for instance.
+  if (options_.background.loads_kernels && mark_if_outdated(device, key)) {
+    replace_outdated(device, waiting.problem, key, Policy::estimate);
+  }
+  return false;
+}
+
 void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome) {
   DeviceState& device = *waiting.device;
   const ClassKey key = class_key(waiting.problem);
   if (outcome != nullptr) ++tuned_;
+  const std::optional<PlanEntry> before = device.plans().get(key, false);
+  if (!before || !before->is_provisional) return;  // pushed out, or planned by other means meanwhile
   const bool may_load = outcome != nullptr && options_.background.loads_kernels;
   const std::shared_ptr<const PlanImpl> plan = may_load ? plan_of(device, waiting.problem, *outcome) : nullptr;
   if (plan) set_workspace_apart(device, *plan);
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   std::optional<PlanEntry> known = device.plans().get(key);
-  if (!known || !known->is_provisional) return;  // pushed out, or planned by other means meanwhile
+  if (!known || !known->is_provisional) return;
   known->is_provisional = false;
   if (plan) {
     log(LogLevel::info, "exchanged " + to_string(waiting.problem) + ": " + to_string(plan->choice()) + ", after " +

@@ -106,9 +106,11 @@ class Context::Impl {
   Tuned plan_by_tuning(DeviceState& device, const Workload& problem);
   /// The plan of the winner, which counts as tuned.
   std::shared_ptr<const PlanImpl> plan_of(DeviceState& device, const Workload& problem, const TuneOutcome& outcome);
-  /// Lets the class of `plan` wait for the background, if this is the policy of the call or of the Context.
+  /// Lets the class of `plan` wait for the background, if this is the policy.
   void tune_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan,
                   Policy policy);
+  /// True if the class still has the plan that waits, and no record. If it has a record by now, that is planned.
+  bool is_wanted(const BackgroundTuner::Waiting& waiting);
   /// Ends the wait of a class for the background: its plan is that of the winner, or without one the present one.
   void exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome);
   /// Tunes the class of `problem`, and makes the result, or the estimate if that failed, its plan.

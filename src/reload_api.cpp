@@ -30,8 +30,8 @@ void Context::Impl::replace_plans_of(const Workload& problem) {
 }
 
 bool Context::Impl::mark_if_outdated(DeviceState& device, const ClassKey& key) {
-  const std::optional<PlanEntry> known = device.plans().get(key);
-  if (!known || known->is_kept) return false;
+  const std::optional<PlanEntry> known = device.plans().get(key, false);
+  if (!known || known->is_kept || known->is_outdated) return false;
   const Choice& present = known->plan->choice();
   try {
     const Affordable best = affordable_choices(device, workload_of(key));
@@ -52,7 +52,7 @@ void Context::Impl::replace_outdated_here() {
   for_each_device([&](DeviceState& device) {
     if (device.context_id() != id) return;
     for (const ClassKey& key : device.plans().keys()) {
-      const std::optional<PlanEntry> known = device.plans().get(key);
+      const std::optional<PlanEntry> known = device.plans().get(key, false);
       if (known && known->is_outdated) replace_outdated(device, workload_of(key), key, options_.policy);
     }
   });
@@ -69,7 +69,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::replace_outdated(DeviceState& dev
   try {
     std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
     set_workspace_apart(device, *plan);
-    known->plan = std::move(plan);
+    if (!(plan->choice() == known->plan->choice())) known->plan = std::move(plan);  // a better choice may spill here
     known->is_provisional = known->is_provisional && is_tunable(device, problem);
     known->is_unreserved = false;
     if (known->is_provisional) tune_later(device, problem, known->plan, policy);

@@ -74,11 +74,11 @@ std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const 
   for (const Workload& problem : problems) {
     try {
       results.push_back(tune_one(device, impl_->tuning_place(), problem, options, retune, is_cancelled));
-      impl_->replace_plans_of(problem);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::context_lost) throw;
       results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});
     }
+    if (results.back().failure.empty()) impl_->replace_plans_of(problem);
     if (progress && !callbacks.run(false, [&] { return progress(results.back()); })) break;
     if (is_cancelled()) break;
   }

@@ -55,10 +55,7 @@ double TuningControl::left_s() const {
 
 double TuningControl::left() const { return std::max(total_s_ - used_s_ - set_apart_s_, 0.0); }
 
-void TuningControl::changed() {
-  may_begin_.store(!is_paused_ && left() > 0, std::memory_order_release);
-  changed_.notify_all();
-}
+void TuningControl::changed() { may_begin_.store(!is_paused_ && left() > 0, std::memory_order_release); }
 
 void TuningControl::pause() {
   const std::lock_guard lock(mutex_);
@@ -77,20 +74,9 @@ bool TuningControl::is_paused() const {
   return is_paused_;
 }
 
-void TuningControl::wait_while_paused(const std::function<bool()>& stop) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stop() || !is_paused_; });
-}
-
-void TuningControl::wake() {
-  const std::lock_guard lock(mutex_);
-  changed_.notify_all();
-}
-
 void TuningControl::cancel() {
   const std::lock_guard lock(mutex_);
   generation_.fetch_add(1, std::memory_order_acq_rel);
-  changed_.notify_all();
 }
 
 }  // namespace hotgemm

@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -63,12 +61,6 @@ class TuningControl {
   void pause();
   void resume();
   bool is_paused() const;
-  /// Waits until tuning is not paused, or until `stop()` is true. `stop` is called with a lock held, at the start and
-  /// whenever this object changes or `wake` is called.
-  void wait_while_paused(const std::function<bool()>& stop);
-  /// Lets the threads in wait_while_paused ask `stop` again.
-  void wake();
-
   /// Ends the tunings that go on: their shares are cancelled. Later ones may begin.
   void cancel();
   /// The number of cancellations.
@@ -81,7 +73,6 @@ class TuningControl {
 
   const double total_s_;
   mutable std::mutex mutex_;  // guards the members below, but for reading the atomic ones
-  std::condition_variable changed_;
   bool is_paused_ = false;
   double used_s_ = 0;
   double set_apart_s_ = 0;

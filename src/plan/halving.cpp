@@ -49,7 +49,8 @@ std::size_t tied(std::span<const RankedContender> placed) {
 }
 
 std::vector<bool> disturbed_rounds(std::span<const double> incumbent_us) {
-  const double limit_us = kDisturbed * median(incumbent_us);
+  const double usual_us = median(incumbent_us);
+  const double limit_us = std::max(kDisturbed * usual_us, usual_us + kLeastNoiseUs);
   std::vector<bool> disturbed;
   for (const double us : incumbent_us) disturbed.push_back(us > limit_us);
   return disturbed;
@@ -58,7 +59,8 @@ std::vector<bool> disturbed_rounds(std::span<const double> incumbent_us) {
 bool is_unsteady(std::span<const double> incumbent_us) {
   constexpr std::ptrdiff_t kEnough = 4;
   const auto count = std::ranges::count_if(incumbent_us, [](double us) { return !std::isnan(us); });
-  return count >= kEnough && interquartile_range(incumbent_us) > kMostSpread * median(incumbent_us);
+  return count >= kEnough &&
+         interquartile_range(incumbent_us) > std::max(kMostSpread * median(incumbent_us), kLeastNoiseUs);
 }
 
 bool is_decided(std::span<const std::vector<double>> us, std::span<const RankedContender> placed) {

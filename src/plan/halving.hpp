@@ -11,10 +11,12 @@ namespace hotgemm {
 
 /// Times that differ by less than this share count as equal.
 inline constexpr double kTie = 0.005;
-/// A disturbed round takes the incumbent longer than this times its median.
+/// A disturbed round takes the incumbent longer than this times its median, and longer by kLeastNoiseUs.
 inline constexpr double kDisturbed = 1.25;
 /// The interquartile range of the incumbent's times, as a part of their median, above which a race is unsteady.
 inline constexpr double kMostSpread = 0.2;
+/// Times behind a kernel are differences, and spread by some tenths of a microsecond on an idle GPU.
+inline constexpr double kLeastNoiseUs = 0.5;
 
 struct RankedContender {
   std::size_t contender = 0;
@@ -33,11 +35,11 @@ std::size_t survivors(std::span<const RankedContender> placed, std::size_t least
 std::size_t tied(std::span<const RankedContender> placed);
 
 /// True for each round in which other work on the GPU disturbed the race: the incumbent took more than kDisturbed times
-/// its median. Its times are NaN in rounds that it did not run.
+/// its median, and kLeastNoiseUs more. Its times are NaN in rounds that it did not run.
 std::vector<bool> disturbed_rounds(std::span<const double> incumbent_us);
 
 /// True if the incumbent's times spread so far that something disturbs all rounds: the quartiles lie further apart than
-/// kMostSpread of the median. Fewer than four samples say nothing.
+/// kMostSpread of the median, and than kLeastNoiseUs. Fewer than four samples say nothing.
 bool is_unsteady(std::span<const double> incumbent_us);
 
 /// The rounds of races, and those of them that were left out because other work on the GPU disturbed them.

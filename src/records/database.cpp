@@ -345,6 +345,7 @@ bool Database::has_in_top_layer(std::string_view text) const {
 }
 
 void Database::reload() {
+  const std::lock_guard rereading(rereading_);
   Database fresh(options_);  // read without a lock; what it takes over is freed without one
   const std::unique_lock exclusive(mutex_);
   for (const Line& line : lines_) {
@@ -362,6 +363,7 @@ void Database::reload() {
 }
 
 Database::Forgotten Database::forget(const Workload& problem) {
+  const std::lock_guard rereading(rereading_);
   const std::string key = to_string(class_of(problem));
   Forgotten forgotten;
   std::string warning;

@@ -165,6 +165,7 @@ class Database {
   DatabaseOptions options_;
   std::vector<std::string> layers_;
   std::vector<DatabaseFile> files_;
+  std::mutex rereading_;             ///< held by reload and forget, which would undo each other; taken first
   mutable std::shared_mutex mutex_;  ///< guards the members below, but for the states of lines
   mutable std::mutex reading_;       ///< guards the states of lines that are unread, taken after mutex_
   mutable std::deque<Line> lines_;

@@ -46,8 +46,8 @@ class PlanImpl {
   /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Workload& problem, const Operands& operands) const;
 
-  /// Counts launches in `uses` from now on. All launches count in Stats::launches.
-  void count_uses() const { counts_uses_.store(true, std::memory_order_relaxed); }
+  /// From now on launches count in `uses`, or no longer. All launches count in Stats::launches.
+  void count_uses(bool on) const { counts_uses_.store(on, std::memory_order_relaxed); }
   std::uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
 
   unsigned long long context_id() const { return context_id_; }

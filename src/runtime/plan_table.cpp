@@ -30,23 +30,28 @@ PlanTable::~PlanTable() {
 
 // The loads of `array_` and of slots have sequential consistency, as base/readers.hpp demands. A slot that is seen
 // shows that the key beside it was written.
-const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
+const PlanTable::Slot* PlanTable::look_up(const ClassKey& key) const noexcept {
   const Array& array = *array_.load();
   for (std::size_t i = hash_of(key);; ++i) {
     const Cell& cell = array.cells[i & array.mask];
     const Slot* slot = cell.slot.load();
     if (slot == nullptr) return nullptr;
-    if (slot == &kGone || !(cell.key == key)) continue;
-    // Warm calls read this line only, and do not write to it, while no class is inserted.
-    const std::uint64_t now = insertions_.load(std::memory_order_relaxed);
-    if (slot->used.load(std::memory_order_relaxed) != now) slot->used.store(now, std::memory_order_relaxed);
-    return slot;
+    if (slot != &kGone && cell.key == key) return slot;
   }
 }
 
-std::optional<PlanEntry> PlanTable::get(const ClassKey& key) const {
+const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
+  const Slot* slot = look_up(key);
+  if (slot == nullptr) return nullptr;
+  // Warm calls read this line only, and do not write to it, while no class is inserted.
+  const std::uint64_t now = insertions_.load(std::memory_order_relaxed);
+  if (slot->used.load(std::memory_order_relaxed) != now) slot->used.store(now, std::memory_order_relaxed);
+  return slot;
+}
+
+std::optional<PlanEntry> PlanTable::get(const ClassKey& key, bool counts_as_use) const {
   const ReadGuard reading;
-  const Slot* slot = find(key);
+  const Slot* slot = counts_as_use ? find(key) : look_up(key);
   if (slot == nullptr) return std::nullopt;
   PlanEntry entry = slot->entry;
   entry.is_outdated = slot->is_outdated;
@@ -55,7 +60,7 @@ std::optional<PlanEntry> PlanTable::get(const ClassKey& key) const {
 
 void PlanTable::mark_outdated(const ClassKey& key, const PlanImpl* plan) const {
   const ReadGuard reading;
-  const Slot* slot = find(key);
+  const Slot* slot = look_up(key);
   if (slot != nullptr && slot->entry.plan.get() == plan) slot->is_outdated = true;
 }
 
@@ -89,18 +94,17 @@ void PlanTable::put(Array& array, const ClassKey& key, const Slot* slot) noexcep
 void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
   std::vector<Unseen> unseen;  // freed after the lock
   const std::lock_guard lock(mutex_);
-  // Nothing can fail between hiding and retiring.
-  waiting_.reserve(waiting_.size() + std::min<std::size_t>(max_plans_, size_) / kEvictedPart + 3);
+  make_room(std::min<std::size_t>(max_plans_, size_) / kEvictedPart + 3);
   const std::uint64_t now = insertions_.fetch_add(1) + 1;
   const bool is_evictable = !entry.is_kept;
   if (Cell* cell = cell_of(*array_.load(), key)) {
-    const Slot* slot = slots_.make(now, std::move(entry));
+    const Slot* slot = make_slot(now, std::move(entry));
     if (!cell->slot.load()->entry.is_kept) --evictable_;
     retire(cell->slot.exchange(slot));
   } else {
     if (is_evictable && evictable_ >= max_plans_) evict();
     if (2 * (array_.load()->filled + 1) > array_.load()->cells.size()) grow();
-    put(*array_.load(), key, slots_.make(now, std::move(entry)));
+    put(*array_.load(), key, make_slot(now, std::move(entry)));
     ++size_;
   }
   if (is_evictable) ++evictable_;
@@ -110,7 +114,7 @@ void PlanTable::insert(const ClassKey& key, PlanEntry entry) {
 bool PlanTable::erase(const ClassKey& key) {
   std::vector<Unseen> unseen;  // freed after the lock
   const std::lock_guard lock(mutex_);
-  waiting_.reserve(waiting_.size() + 1);  // nothing can fail between hiding and retiring
+  make_room(1);
   Cell* cell = cell_of(*array_.load(), key);
   if (cell == nullptr) return false;
   const Slot* slot = cell->slot.exchange(&kGone);
@@ -119,6 +123,19 @@ bool PlanTable::erase(const ClassKey& key) {
   retire(slot);
   unseen = take_unseen();
   return true;
+}
+
+const PlanTable::Slot* PlanTable::make_slot(std::uint64_t now, PlanEntry entry) {
+  const bool is_outdated = entry.is_outdated;
+  const Slot* slot = slots_.make(now, std::move(entry));
+  slot->is_outdated = is_outdated;
+  return slot;
+}
+
+/// Makes room for more that waits, so that nothing can fail between hiding and retiring.
+void PlanTable::make_room(std::size_t more) {
+  const std::size_t needed = waiting_.size() + more;
+  if (needed > waiting_.capacity()) waiting_.reserve(std::max(needed, 2 * waiting_.capacity()));
 }
 
 /// Takes the least recently used slots out of the array, but none that is kept.

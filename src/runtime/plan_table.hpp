@@ -55,7 +55,7 @@ class PlanTable {
   /// The latest slot for `key`, or nullptr; it counts as used. The caller has a ReadGuard.
   const Slot* find(const ClassKey& key) const noexcept;
   /// A copy of the latest entry for `key`. Needs no ReadGuard.
-  std::optional<PlanEntry> get(const ClassKey& key) const;
+  std::optional<PlanEntry> get(const ClassKey& key, bool counts_as_use = true) const;
   /// Adds the entry, or replaces that of the same class.
   void insert(const ClassKey& key, PlanEntry entry);
   /// Removes the entry of `key`; false if there is none.
@@ -97,6 +97,9 @@ class PlanTable {
 
   static const Slot kGone;  ///< the slot of a cell whose plan was evicted: a search goes on behind it
 
+  const Slot* look_up(const ClassKey& key) const noexcept;
+  const Slot* make_slot(std::uint64_t now, PlanEntry entry);
+  void make_room(std::size_t more);
   static Cell* cell_of(Array& array, const ClassKey& key) noexcept;
   static void put(Array& array, const ClassKey& key, const Slot* slot) noexcept;
   void evict();

@@ -63,6 +63,11 @@ void PacedMeasurer::pause(double seconds) {
 void PacedMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
   MeasureOptions without_baseline = options;
   without_baseline.with_baseline = false;
+  if (std::isfinite(pace_.lock_wait_s)) {
+    const auto wait =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(pace_.lock_wait_s));
+    without_baseline.deadline = std::min(options.deadline, std::chrono::steady_clock::now() + wait);
+  }
   paced([&] { measurer_->begin(problem, without_baseline); }, kMostSlicesOfBegin * pace_.slice_s);
 }
 

@@ -15,6 +15,9 @@ namespace hotgemm {
 struct Pace {
   double share = 1;       ///< the largest part of wall time in which trials run; above 0, at most 1
   double slice_s = 4e-3;  ///< for which trials run without a pause, where they can be divided so far
+  /// Seconds for which begin waits for the lock of the GPU; then it throws Error{interrupted}. Infinite: as the
+  /// measurer itself.
+  double lock_wait_s = std::numeric_limits<double>::infinity();
   /// Called before each slice, and during pauses at least ten times a second; true ends the race with what it has. May
   /// be empty.
   std::function<bool()> is_cancelled;

@@ -161,7 +161,7 @@ class Search : SearchRaces {
       const RaceOptions options = race_options(rounds, deadline);
       const RaceResult result = race(entries, options, false);
       const std::vector<RankedContender> placed = rank_contenders(result.us);
-      if (placed.empty() || result.rounds_done < least_rounds) break;  // there was no time left: keep the order
+      if (placed.empty() || most_samples(result) < least_rounds) break;  // there was no time left: keep the order
       front = kFinalists;
       const std::size_t count = survivors(placed, kFinalists, kAbandonRatio);
       entries = in_order(entries, std::span(placed).first(is_last ? std::min(count, kFinalists) : count));
@@ -286,7 +286,7 @@ class Search : SearchRaces {
     if (entries.size() < 2 || is_cancelled()) return std::nullopt;
     const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kRasterRaceS));
     const RaceResult result = race(entries, race_options(options_.rounds, Clock::now() + limit), false);
-    if (result.rounds_done < std::min(kRasterRounds, options_.rounds)) return std::nullopt;
+    if (most_samples(result) < std::min(kRasterRounds, options_.rounds)) return std::nullopt;
     for (const RankedContender& p : rank_contenders(result.us)) {
       if (p.contender == 0 || (is_for_energy() && entries[p.contender].launch.programmatic)) continue;
       return entries[p.contender];
@@ -390,8 +390,9 @@ class Search : SearchRaces {
   ProvisionalCause provisional_cause() const {
     if (outcome_.is_partial) return ProvisionalCause::cut_short;
     if (tally_.is_disturbed() || final_tally_.is_disturbed()) {
-      log(LogLevel::info, "other work on the GPU disturbed " + std::to_string(tally_.disturbed) + " of " +
-                              std::to_string(tally_.done) + " rounds, so the record of " + to_string(problem_) +
+      const RoundTally& worst = final_tally_.is_disturbed() ? final_tally_ : tally_;
+      log(LogLevel::info, "other work on the GPU disturbed " + std::to_string(worst.disturbed) + " of " +
+                              std::to_string(worst.done) + " rounds, so the record of " + to_string(problem_) +
                               " is provisional");
       return ProvisionalCause::disturbed;
     }

@@ -80,6 +80,8 @@ RaceOptions SearchRaces::race_options(int rounds, std::chrono::steady_clock::tim
 RaceResult SearchRaces::race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline) {
   const std::vector<Trial> trials = trials_of(entries);
   RaceResult result = measurer_.race(trials, options, with_baseline);
+  std::vector<bool> ran;
+  for (const std::vector<double>& us : result.us) ran.push_back(!std::isnan(median(us)));
   if (!options.blocks) {
     rounds_ = is_timed_behind(trials) ? Measure::behind : Measure::rounds;
     leave_out_disturbed(result);
@@ -89,7 +91,7 @@ RaceResult SearchRaces::race(const std::vector<RowLaunch>& entries, const RaceOp
     if (races_ == 0) first_us_[entries[i].candidate] = median(result.us[i]);
     if (result.failures[i].empty()) {
       note_timing(entries[i], result.us[i], result.us[0]);
-      const bool is_abandoned = result.rounds_done > 0 && row(entries[i]).timing.samples == 0;
+      const bool is_abandoned = result.rounds_done > 0 && !ran[i] && row(entries[i]).timing.samples == 0;
       if (is_abandoned)
         end_row(row(entries[i]), Stage::measure, "slow: the first launch took twice the fastest time or more");
       continue;
@@ -99,6 +101,14 @@ RaceResult SearchRaces::race(const std::vector<RowLaunch>& entries, const RaceOp
   }
   ++races_;
   return result;
+}
+
+int SearchRaces::most_samples(const RaceResult& result) {
+  std::ptrdiff_t most = 0;
+  for (const std::vector<double>& us : result.us) {
+    most = std::max(most, std::ranges::count_if(us, [](double sample) { return !std::isnan(sample); }));
+  }
+  return static_cast<int>(most);
 }
 
 /// Samples of disturbed rounds become NaN. The incumbent is the first of the contenders that ran the most rounds.

@@ -44,6 +44,8 @@ class SearchRaces {
   /// Runs a race, leaves out rounds that other work disturbed, and rejects the contenders that fail. If there is a
   /// baseline, its row is the last one of the result.
   RaceResult race(const std::vector<RowLaunch>& entries, const RaceOptions& options, bool with_baseline);
+  /// The number of rounds that a contender ran and that were not left out.
+  static int most_samples(const RaceResult& result);
   /// Sets the row's timing to that of its last raster. After all races this is its best raster.
   void note_timing(const RowLaunch& entry, const std::vector<double>& us, const std::vector<double>& incumbent_us);
   /// Sorts the rows: `pick` first, then the others by time, then those that were not timed.

@@ -77,23 +77,6 @@ TEST(TuningControl, CancelsTheTuningsThatGoOn) {
   EXPECT_FALSE(control.begin(1).is_cancelled());
 }
 
-TEST(TuningControl, WaitsWhilePaused) {
-  TuningControl control;
-  control.wait_while_paused([] { return false; });  // it is not paused
-  control.pause();
-  std::atomic<bool> is_stopped{false};
-  std::atomic<int> asked{0};
-  std::thread waiter([&] { control.wait_while_paused([&] { return ++asked, is_stopped.load(); }); });
-  while (asked == 0) std::this_thread::yield();
-  is_stopped = true;
-  control.wake();
-  waiter.join();
-  EXPECT_TRUE(control.is_paused());
-  std::thread other([&] { control.wait_while_paused([] { return false; }); });
-  control.resume();
-  other.join();
-}
-
 TEST(TuningControl, CountsTheTimeOfAllThreads) {
   TuningControl control(1000);
   std::vector<std::thread> threads;
