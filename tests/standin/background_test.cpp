@@ -35,6 +35,13 @@ class BackgroundTest : public GuestFixture {
   void call(int times = 1) {
     for (int i = 0; i < times; ++i) expect_right(context(), small_case(), stream());
   }
+  /// Waits until so many classes wait, at most a minute.
+  void wait_until_waiting(std::uint64_t count) {
+    for (const auto end = soon(); context().stats().waiting_classes != count; std::this_thread::sleep_for(1ms)) {
+      if (std::chrono::steady_clock::now() > end) break;
+    }
+    EXPECT_EQ(context().stats().waiting_classes, count);
+  }
   /// Calls until `is_done`, at most a minute.
   template <class Done>
   void call_until(Done is_done) {
@@ -133,16 +140,61 @@ TEST_F(BackgroundTest, APauseEndsTheMeasurementThatGoesOn) {
   options.background.gpu_share = 1e-6;  // the pause after the first slice takes an hour
   make_context(options);
   call(2);
-  for (const auto end = soon(); context().stats().waiting_classes == 1 && std::chrono::steady_clock::now() < end;) {
-    std::this_thread::sleep_for(1ms);
-  }
-  EXPECT_EQ(context().stats().waiting_classes, 0u) << "it is measured";
+  wait_until_waiting(0);  // it is measured
   context().pause_tuning();
-  for (const auto end = soon(); context().stats().waiting_classes == 0 && std::chrono::steady_clock::now() < end;) {
-    std::this_thread::sleep_for(1ms);
-  }
-  EXPECT_EQ(context().stats().waiting_classes, 1u) << "it waits again";
+  wait_until_waiting(1);
   EXPECT_TRUE(records().empty()) << "half a measurement is no answer";
+}
+
+TEST_F(BackgroundTest, ACancelledMeasurementEndsAndIsTriedAgain) {
+  ContextOptions options = how();
+  options.background.gpu_share = 1e-6;
+  make_context(options);
+  call(2);
+  wait_until_waiting(0);
+  context().cancel_tuning();
+  wait_until_waiting(1);
+  EXPECT_TRUE(records().empty());
+}
+
+TEST_F(BackgroundTest, NobodyWaitsForAClassWhenTheTimeIsUsedUp) {
+  ContextOptions options = how();
+  options.tuning_total_s = 0;
+  make_context(options);
+  call(2);
+  EXPECT_FALSE(context().wait_tuned(std::chrono::steady_clock::time_point::max()));
+}
+
+TEST_F(BackgroundTest, APinnedClassIsNotMeasured) {
+  make_context(how());
+  context().pause_tuning();
+  const Plan plan = context().plan(problem());
+  call(2);
+  context().pin(problem(), best_, {});
+  context().resume_tuning();
+  EXPECT_TRUE(context().wait_tuned(soon()));
+  EXPECT_EQ(context().stats().tuned, 0u);
+  EXPECT_TRUE(records().empty());
+  EXPECT_EQ(context().plan(problem()).origin(), Origin::pinned);
+}
+
+TEST_F(BackgroundTest, ACallMayForbidIt) {
+  make_context(how());
+  EXPECT_EQ(context().plan(problem(), Policy::estimate).origin(), Origin::estimated);
+  EXPECT_EQ(context().stats().waiting_classes, 0u);
+}
+
+TEST_F(BackgroundTest, WithoutAWorkerNothingIsLoadedForAProgramThatLoadsByItself) {
+  ContextOptions options = how();
+  options.worker = "none";
+  options.background.loads_kernels = false;
+  make_context(options);
+  vet({configs_.begin() + 1, configs_.end()});
+  call(2);
+  const auto loads = standin().calls("cuModuleLoadData");
+  EXPECT_TRUE(context().wait_tuned(soon()));
+  EXPECT_EQ(standin().calls("cuModuleLoadData"), loads);
+  EXPECT_EQ(context().stats().tuned, 0u);
 }
 
 TEST_F(BackgroundTest, AProgramMayChooseWhenThePickIsLoaded) {
@@ -228,9 +280,7 @@ TEST_F(BackgroundTest, AContextMayEndWhileItMeasures) {
   options.background.gpu_share = 1e-6;
   make_context(options);
   call(2);
-  for (const auto end = soon(); context().stats().waiting_classes == 1 && std::chrono::steady_clock::now() < end;) {
-    std::this_thread::sleep_for(1ms);
-  }
+  wait_until_waiting(0);
   const auto start = std::chrono::steady_clock::now();
   forget_context();
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
