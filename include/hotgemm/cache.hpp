@@ -30,10 +30,10 @@ struct CacheOptions {
   std::optional<CacheMode> mode;  ///< HOTGEMM_CACHE; read_write
   /// Directories that are only read, after the user's one; HOTGEMM_CACHE_PATH; none. Absolute paths.
   std::optional<std::vector<std::string>> read_only_layers;
-  /// Of kernels on disk, in bytes; above it the least recently used are removed. HOTGEMM_CACHE_MAX_SIZE; 1 GiB.
+  /// The most bytes of kernels on disk; above it the least recently used are removed. HOTGEMM_CACHE_MAX_SIZE; 1 GiB.
   std::optional<std::uint64_t> max_bytes;
-  /// Of kernels in memory, in bytes; above it the least recently used are dropped, and read or compiled again. Kernels
-  /// that a GPU has loaded do not count. HOTGEMM_CACHE_MAX_MEMORY; 256 MiB.
+  /// The most bytes of kernels in memory; above it the least recently used are dropped, and read or compiled again.
+  /// Kernels that a GPU has loaded do not count. HOTGEMM_CACHE_MAX_MEMORY; 256 MiB.
   std::optional<std::uint64_t> max_memory_bytes;
   /// Use directories and files that other users can write. HOTGEMM_CACHE_TRUST; false.
   std::optional<bool> trust_shared;

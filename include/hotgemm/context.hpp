@@ -27,7 +27,7 @@ enum class Policy {
   /// Measure unseen classes within a budget, and record the result. The call that meets a class first waits for it, at
   /// most TuneOptions::budget_s and one compilation; all others get the estimate meanwhile.
   tune,
-  /// As `estimate`, and measure classes that recur later, beside the program's work: see BackgroundOptions.
+  /// As `estimate`; and later measures the classes that recur, beside the program's work: see BackgroundOptions.
   background,
 };
 HOTGEMM_API std::string_view to_string(Policy policy);
@@ -52,11 +52,14 @@ struct TuneOptions {
 
 /// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with
 /// pauses between them, and then exchanges their kernels. It begins with the class that promises to save the most time:
-/// the number of its calls, times the time of one, times the expected gain.
+/// the number of its calls, times the time of one, times the expected gain. It works in primary CUDA contexts only,
+/// which are those of the CUDA runtime. `max_candidates`, `scratch_share`, `rounds` and `seed` of TuneOptions hold here
+/// too.
 struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
-  double slice_s = 4e-3;    ///< for which kernels run without a pause. A class whose call takes longer is not measured.
-  std::uint64_t min_calls = 2;                           ///< of a class, before it is worth measuring
+  /// Seconds for which kernels run without a pause. A class whose predicted call takes longer is not measured.
+  double slice_s = 4e-3;
+  std::uint64_t min_calls = 2;  ///< calls of a class before it is worth measuring. A replayed graph does not count.
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
   int jobs = 0;  ///< compile threads, at low priority; 0: a quarter of the cores, at least one
   /// False: a measured pick is recorded only, and Context::reload exchanges the plan. To load a kernel waits for every
@@ -70,8 +73,9 @@ struct ContextOptions {
   TuneOptions tuning;
   BackgroundOptions background;
   /// Seconds that tuning within calls of gemm and plan, and in the background, may take in this Context all together.
-  /// The time of each tuning is within it: the last one gets what is left. After that, classes that are new run the
-  /// estimate. Context::tune does not count. Error{invalid_argument} if it is negative or NaN.
+  /// The time of each tuning within a call is within it: the last one gets what is left. The background may exceed it
+  /// by one class. After that, classes that are new run the estimate. Context::tune does not count.
+  /// Error{invalid_argument} if it is negative or NaN.
   double tuning_total_s = std::numeric_limits<double>::infinity();
   /// The records that are used: those of this objective, and those of the other one where it has none. Tuning within a
   /// call, and Context::tune, are always for speed; `hotgemm tune --objective energy` makes the others.
@@ -119,7 +123,7 @@ struct WaitTimes {
 /// the next two.
 struct Stats {
   std::uint64_t plans = 0;              ///< problem classes planned
-  std::uint64_t tuned = 0;              ///< of these, measured since, in a call or in the background
+  std::uint64_t tuned = 0;              ///< classes measured, in a call or in the background; may exceed `plans`
   std::uint64_t recorded = 0;           ///< answered by an exact record
   std::uint64_t nearest = 0;            ///< answered by another class's record
   std::uint64_t estimated = 0;          ///< answered by the model alone
@@ -139,8 +143,8 @@ struct Stats {
 
 /// The things about a problem class that Context::forget forgets.
 enum class Forget {
-  plan,
-  plan_and_records,
+  plan,              ///< the plan, and that the class was pinned
+  plan_and_records,  ///< these, and the records in the user's layer
 };
 
 struct ForgetReport {
@@ -255,32 +259,35 @@ class Context {
                         void* to);
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns; for a problem with
-  /// prepacked operands the kernel of `pack` is, too. The hints of a workload
-  /// come from `describe`; `Workload(problem)` has those of packed operands. If `stream` is being captured, planning
-  /// does not measure or allocate, and waits only for a thread that plans the same new class. The same holds for the
-  /// null stream while another stream, which synchronises with it, is being captured: that capture stays valid, and a
-  /// later call may tune.
+  /// prepacked operands the kernel of `pack` is, too. The hints of a workload come from `describe`; `Workload(problem)`
+  /// has those of packed operands. If `stream` is being captured, planning does not measure or allocate, and waits only
+  /// for a thread that plans the same new class. The same holds for the null stream while another stream, which
+  /// synchronises with it, is being captured: that capture stays valid, and a later call may tune.
   HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
   HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
 
   /// Replaces `plan` by the present plan of its class, if that is another one: under Policy::background the class may
-  /// have been measured since. Returns true if it did. A graph that captured a launch keeps the former kernel.
+  /// have been measured since. Returns true if it did. A graph that captured a launch keeps the former kernel. Makes no
+  /// plan: one that reload has found outdated in another CUDA context is renewed by gemm or plan first.
   HOTGEMM_API bool refresh(Plan& plan);
 
-  /// Waits until no class waits to be measured in the background, or until `deadline`; returns true in the first case.
-  /// Meanwhile classes count that were called once, and measuring makes no pauses, whatever BackgroundOptions says:
-  /// this is for a program that has met its problems, and has nothing else to do.
+  /// Waits until no class waits to be measured in the background, or until `deadline`, or until the total of
+  /// ContextOptions::tuning_total_s is used up; returns true in the first case. Meanwhile classes count that were only
+  /// planned, or called once, and measuring makes no pauses, whatever BackgroundOptions says: this is for a program
+  /// that has met its problems, and has nothing else to do.
   HOTGEMM_API bool wait_tuned(std::chrono::steady_clock::time_point deadline);
 
   /// Stops the tuning within calls and in the background, until it is resumed: after this call no new measurement
-  /// begins. One that goes on in the background pauses after its slice. Calls get the estimate meanwhile. Calls of
-  /// pause_tuning do not add up.
+  /// begins. One that goes on in a call ends as by cancel_tuning. A measurement in the background ends after its slice.
+  /// Its times are lost, and the class waits again. Calls get the estimate meanwhile. Context::tune is not paused.
+  /// Calls of pause_tuning do not add up.
   HOTGEMM_API void pause_tuning();
   HOTGEMM_API void resume_tuning();
-  /// Ends the tunings that go on in calls of other threads and in the background. Each ends after the launch or the
-  /// compilation that runs, with the best so far, as a provisional record; if nothing was timed, with the estimate, and
-  /// the class is tried again after a pause of at least 10 s. `tune` ends with the problem that it measures. Does not
-  /// wait for them. Later calls tune as before: see pause_tuning.
+  /// Ends the tunings that go on in calls of other threads and in the background. One in a call ends after the launch
+  /// or the compilation that runs, with the best so far, as a provisional record; if nothing was timed, with the
+  /// estimate, and the class is tried again after a pause of at least 10 s. In the background nothing is recorded, and
+  /// the class is tried again after 30 s. `tune` ends with the problem that it measures. Does not wait for them. Later
+  /// calls tune as before: see pause_tuning.
   HOTGEMM_API void cancel_tuning();
 
   /// Forgets the plan of the problem's class in every CUDA context, and that it was pinned: the next call plans it
@@ -295,28 +302,30 @@ class Context {
   HOTGEMM_API ForgetReport forget(const Workload& problem, Forget what = Forget::plan);
 
   /// Reads the records of all layers from disk again, and what other processes have rejected and vetted: `hotgemm tune`
-  /// may have run beside this process. Returns the number of plans whose answer has changed. Those of the current CUDA
-  /// context are replaced before the function returns, which may compile kernels; those of others by their next call
-  /// outside of a capture. If the new plan cannot be made, the former stays. All other plans stay as they are, and so
-  /// do plans of SumOrder::deterministic and of pinned classes, and plans that the program holds. Needs no CUDA
-  /// context.
+  /// may have run beside this process. Returns the number of plans whose class has another best kernel in the records
+  /// now. Those of the current CUDA context are replaced before the function returns, which may compile kernels; those
+  /// of others by their next call outside of a capture. If the new plan cannot be made, the former stays. All other
+  /// plans stay as they are, and so do plans of SumOrder::deterministic and of pinned classes, and plans that the
+  /// program holds. Needs no CUDA context.
   HOTGEMM_API std::size_t reload();
 
-  /// From now on the class of `problem` runs `config`, in every CUDA context of this object: it is neither tuned nor
-  /// evicted, and nothing is recorded. The names are those of `hotgemm show`, Plan::config and TuneResult; an empty
-  /// `launch` stands for the model's choice. It lasts until `forget`, or until an empty `config` is pinned, which plans
-  /// the class anew. Loads the kernel in the current CUDA context, and compiles it if it is not in the cache, but under
-  /// Policy::cached_only.
+  /// From now on the class of `problem` runs `config`, in every CUDA context of this object: it is neither tuned within
+  /// calls or in the background nor evicted, and `pin` records nothing. Context::tune of the class still records. The
+  /// names are those of `hotgemm show`, Plan::config and TuneResult; an empty `launch` stands for the model's choice.
+  /// It lasts until `forget`, or until an empty `config` is pinned: that drops the plan, also of a class that was never
+  /// pinned, and the next call plans it anew. Loads the kernel in the current CUDA context, and compiles it if it is
+  /// not in the cache. Under Policy::cached_only it throws Error{not_prepared} instead.
   ///
   /// Throws Error{invalid_argument} if there is no such config or launch; Error{not_supported}, with the reason, if it
   /// cannot compute the class on the GPU of one of the CUDA contexts: by its limits, the alignment, the order of sums,
-  /// the SM limit or the cap of workspace; and the errors of plan. Then nothing has changed. A CUDA context used later,
-  /// on whose GPU the config cannot compute the class, runs what it would run otherwise, and the log says so.
+  /// the SM limit or the cap of workspace; and the errors of plan. Then nothing has changed. If the config cannot
+  /// compute the class on the GPU of a CUDA context that is used later, the class runs there as if it were not pinned,
+  /// and the log says so.
   HOTGEMM_API void pin(const Workload& problem, std::string_view config, std::string_view launch = {});
 
   /// Measures each problem on the GPU of the current CUDA context and records the picks, whatever the policy is.
-  /// Without `retune`, a problem with a current record is answered from it and not measured. A problem that fails gives
-  /// a result with the failure, not an exception.
+  /// Without `retune`, a problem with a current record is answered from it and not measured, unless its search was
+  /// disturbed or cut short. A problem that fails gives a result with the failure, not an exception.
   ///
   /// `progress` is called after each problem, on the calling thread and with no lock held; it returns true to continue.
   /// If it throws an Error, tune throws the same Error; any other exception becomes Error{interrupted} with its text.
@@ -359,7 +368,8 @@ HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int
 /// time. The library may hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, the message
 /// goes to stderr.
 HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
-/// The file from which a library is opened, and nothing else, instead of the one that HOTGEMM_LIBCUDA,
+
+/// Sets the file from which a library is opened. No other is tried, not even the one that HOTGEMM_LIBCUDA,
 /// HOTGEMM_LIBNVRTC, HOTGEMM_LIBCUBLAS or HOTGEMM_LIBCUBLASLT names. `library` is "libcuda", "libnvrtc", "libcublas" or
 /// "libcublasLt"; an empty `path` takes the setting back. It holds for the process. Throws Error{invalid_argument} for
 /// another name, and if the library has been looked for already.

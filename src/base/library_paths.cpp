@@ -26,7 +26,7 @@ struct LibraryPaths {
                                   {"libcublasLt", "HOTGEMM_LIBCUBLASLT", {}}}};
 };
 
-/// Of the process, like the libraries themselves.
+/// One for the process, like the libraries themselves.
 LibraryPaths& library_paths() {
   static auto* paths = new LibraryPaths();
   return *paths;

@@ -27,8 +27,7 @@ std::optional<VettedKernel> parse_vetted(std::string_view line);
 
 /// The kernels that may be measured in the process of a user: JSON lines in segments with one writer each, in v1/vetted
 /// of a user's layer. The files are read at the first question; lines that other processes add later are seen after
-/// `reload`.
-/// Damaged lines, and lines of a newer version, count as missing. Thread-safe.
+/// `reload`. Damaged lines, and lines of a newer version, count as missing. Thread-safe.
 class VettedLog {
  public:
   explicit VettedLog(LayerOptions options);

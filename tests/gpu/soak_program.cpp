@@ -132,7 +132,7 @@ class SoakGpu {
   std::vector<DeviceBuffer> ballast_;
 };
 
-/// What all threads have counted.
+/// The counts of all threads.
 struct SoakCounts {
   std::atomic<std::int64_t> left{0};  // calls that no thread has taken
   std::atomic<std::int64_t> calls{0}, wrong{0}, failed{0}, graphs{0};
@@ -317,14 +317,16 @@ class Soak {
     done_[1].wait();
     const SoakMemory before = SoakMemory::now(gpus_);
     counts_.left = options_.calls - options_.calls / kSettlingPart;
+    const std::int64_t calls_before = counts_.calls;
     const Clock::time_point start = Clock::now();
     may_go_on_[1].count_down();
     done_[2].wait();
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const std::int64_t calls = counts_.calls - calls_before;
     const SoakMemory after = SoakMemory::now(gpus_);
     may_go_on_[2].count_down();
     for (std::thread& thread : threads_) thread.join();
-    return report(before, after, seconds);
+    return report(before, after, calls, seconds);
   }
 
  private:
@@ -371,12 +373,13 @@ class Soak {
     return std::numeric_limits<double>::infinity();
   }
 
-  int report(const SoakMemory& before, const SoakMemory& after, double seconds) const {
+  /// Prints the counts, with the calls that the threads made in `seconds` behind the warm-up. Returns the exit status.
+  int report(const SoakMemory& before, const SoakMemory& after, std::int64_t calls, double seconds) const {
     const Stats stats = context_->stats();
     const double later_ms = static_cast<double>(counts_.later_ns) * 1e-6, process = after.process - before.process,
                  device = after.gpus - before.gpus;
     std::printf("calls            %lld in %.1f s behind the warm-up, %lld graphs, on %zu GPUs\n",
-                static_cast<long long>(counts_.calls), seconds, static_cast<long long>(counts_.graphs), gpus_.size());
+                static_cast<long long>(calls), seconds, static_cast<long long>(counts_.graphs), gpus_.size());
     std::printf("wrong, failed    %lld, %lld\n", static_cast<long long>(counts_.wrong),
                 static_cast<long long>(counts_.failed));
     std::printf("plans            %llu, tuned %llu, compiled %llu, pushed out %llu\n",

@@ -136,7 +136,7 @@ extern "C" __global__ void spinner(volatile unsigned* words, unsigned long long 
   CUstream stream_;
 };
 
-/// What a stretch of work took, and whether it ended while the spinner still ran.
+/// The time of a stretch of work, and whether it ended while the spinner still ran.
 struct StageTime {
   double us = 0;
   bool ended_beside = false;

@@ -3,6 +3,7 @@
 #include "standin/guest_fixture.hpp"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <limits>
@@ -108,6 +109,8 @@ TEST_F(BackgroundTest, WhatPaysMostIsMeasuredFirst) {
   });
   context().resume_tuning();
   EXPECT_TRUE(context().wait_tuned(soon()));
+  set_log_sink({});
+  set_log_level("warn");
   const std::lock_guard lock(mutex);
   ASSERT_EQ(tuned.size(), 2u);
   EXPECT_THAT(tuned[0], testing::HasSubstr(to_string(often.described())));
@@ -333,6 +336,7 @@ TEST_F(BackgroundTest, AProgramMayEndWhileItMeasures) {
     ::setenv("HOTGEMM_TUNE", "background", 1);
     ::setenv("HOTGEMM_CACHE_DIR", cache_.path().c_str(), 1);
     ::setenv("HOTGEMM_WORKER", HOTGEMM_COMMAND, 1);
+    ::alarm(60);
     ::execl(program.c_str(), program.c_str(), "--default-context", to_string(problem()).c_str(), nullptr);
     ::_exit(127);
   }

@@ -24,7 +24,7 @@ struct GuestArguments {
   std::int64_t scratch_bytes = 1 << 20;
 };
 
-/// guest_program with its output. It has the environment of this process.
+/// guest_program with its output. It has the environment of this process, and ends with this object at the latest.
 class GuestProcess {
  public:
   explicit GuestProcess(const GuestArguments& a) {
@@ -42,7 +42,13 @@ class GuestProcess {
     ::close(ends[1]);
     output_ = ::fdopen(ends[0], "r");
   }
-  ~GuestProcess() { ::fclose(output_); }
+  ~GuestProcess() {
+    if (!is_reaped_) {
+      kill();
+      wait();
+    }
+    ::fclose(output_);
+  }
   GuestProcess(const GuestProcess&) = delete;
   GuestProcess& operator=(const GuestProcess&) = delete;
 
@@ -50,12 +56,15 @@ class GuestProcess {
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
+    is_reaped_ = true;
     return status;
   }
-  /// The status, if the process has ended. Do not call `wait` after that.
-  std::optional<int> status_if_ended() const {
+  /// The status, if the process has ended. Do not call `wait` or `kill` after that.
+  std::optional<int> status_if_ended() {
     int status = 0;
-    return ::waitpid(pid_, &status, WNOHANG) == pid_ ? std::optional(status) : std::nullopt;
+    if (::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+    is_reaped_ = true;
+    return status;
   }
   /// "" if the process ends without them.
   std::string origin_and_config() {
@@ -65,6 +74,7 @@ class GuestProcess {
 
  private:
   pid_t pid_ = -1;
+  bool is_reaped_ = false;
   std::FILE* output_ = nullptr;
 };
 

@@ -23,7 +23,7 @@ class ProfilerTest : public RuntimeTest {
       ::setenv("HOTGEMM_STANDIN_SCRIPT", "hotgemm_=speed:1000", 1);
       const std::string program = std::string(HOTGEMM_TEST_BIN_DIR) + "/guest_program";
       const std::string problem = to_string(small_case().described());
-      ::execl(program.c_str(), program.c_str(), cache_.path().c_str(), problem.c_str(), "2", nullptr);
+      ::execl(program.c_str(), program.c_str(), cache_.path().c_str(), problem.c_str(), "2", "1048576", nullptr);
       ::_exit(127);
     }
     int status = -1;

@@ -31,16 +31,19 @@ class SoakTest : public RuntimeTest {
   }
   void TearDown() override {
     ::unsetenv("HOTGEMM_CACHE_DIR");
+    ::unsetenv("HOTGEMM_STANDIN_DEVICES");
     ::unsetenv("HOTGEMM_STANDIN_SCRIPT");
     RuntimeTest::TearDown();
   }
 };
 
 TEST_F(SoakTest, EndsWellWithGraphsOnAllGpus) {
+  ::setenv("HOTGEMM_STANDIN_DEVICES", "2", 1);
   const Ended ended = soak("--calls 4000 --gpus all --max-wait-ms 20000 --max-growth-mib 1000");
   EXPECT_EQ(ended.status, 0) << ended.output;
   EXPECT_THAT(ended.output, testing::HasSubstr("wrong, failed    0, 0"));
   EXPECT_THAT(ended.output, testing::Not(testing::HasSubstr(" 0 graphs")));
+  EXPECT_THAT(ended.output, testing::HasSubstr("on 2 GPUs"));
 }
 
 TEST_F(SoakTest, FailsIfAResultIsWrong) {
