@@ -326,6 +326,20 @@ TEST_F(BackgroundTest, OptionsHaveLimits) {
   refused("jobs", [](BackgroundOptions& o) { o.jobs = -1; });
 }
 
+TEST_F(BackgroundTest, AForkedChildMayDropTheContext) {
+  make_context(how());
+  call();  // the thread waits for more
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    forget_context();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 /// The default context is never destroyed, so its thread must end before the objects of the process do.
 TEST_F(BackgroundTest, AProgramMayEndWhileItMeasures) {
   make_context(how());

@@ -4,12 +4,15 @@
 //   plans PROBLEM under Policy::tune, and prints the origin and the config of the plan.
 // guest_program --default-context PROBLEM
 //   calls PROBLEM in the default context, which tunes it in the background, and ends while it is measured. The status
-//   is 3 if PROBLEM never waited to be tuned, or never began to be measured.
+//   is 3 if PROBLEM never waited to be tuned, or never began to be measured, and 4 if a forked child cannot end.
 
 #include "gpu/device_buffer.hpp"
 #include "gpu/driver.hpp"
 
 #include <hotgemm/hotgemm.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -32,6 +35,17 @@ void plan_one(char** argv) {
   std::printf("%s %s\n", std::string(to_string(plan.origin())).c_str(), plan.config().c_str());
 }
 
+/// A forked child has no thread that measures.
+bool child_ends() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    std::exit(0);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
 /// Returns the exit status.
 int end_while_it_measures(const Driver& driver, const char* problem) {
   const Workload workload = parse_workload(problem);
@@ -48,7 +62,7 @@ int end_while_it_measures(const Driver& driver, const char* problem) {
     context.gemm(nullptr, workload, operands);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return 0;
+  return child_ends() ? 0 : 4;
 }
 
 }  // namespace
