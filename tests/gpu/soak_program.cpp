@@ -6,8 +6,8 @@
 // data of the project's exact check, so every bit of every result is compared, on the GPU. Needs a GPU, or the stand-in
 // (HOTGEMM_LIBCUDA). The cache and all else follow the environment, as in a program.
 //
-// Fails if a result is wrong, if a call throws, if a call of a class that has its plan takes the host longer than
-// --max-wait-ms, or if memory of the process or of a GPU grows by more than --max-growth-mib after the warm-up: a call
+// Fails if a result is wrong, if a call throws, if a call behind the warm-up takes the host longer than --max-wait-ms,
+// or if memory of the process or of a GPU grows by more than --max-growth-mib after the warm-up: a call
 // of each shape, and a twentieth of all calls. With --fill-memory only 128 MiB of each GPU are free behind the warm-up.
 
 #include "config/render.hpp"
