@@ -121,9 +121,9 @@ void BackgroundTuner::add(DeviceState& device, const Workload& problem, const st
   if (is_forked_child()) return;
   const Choice& choice = plan->choice();
   const double us = predicted_us(device, problem, choice);
-  if (us > options_.slice_s * 1e6) {
-    log(LogLevel::info,
-        to_string(problem) + " takes longer than a slice of background tuning; `hotgemm tune` measures it");
+  if (us > options_.slice_s * 1e6 || needs_blocks(device, problem, us)) {
+    log(LogLevel::info, to_string(problem) + " is not tuned in the background, but by `hotgemm tune`: a call takes " +
+                            (us > options_.slice_s * 1e6 ? "longer than a slice" : "as much power as the GPU has"));
     return;
   }
   const std::lock_guard lock(shared_->mutex);

@@ -55,7 +55,7 @@ class BackgroundTuner {
   BackgroundTuner& operator=(const BackgroundTuner&) = delete;
 
   /// Lets the class of `problem` wait until `plan` has been used often enough. Does nothing if a call of it takes
-  /// longer than a slice, and after stop().
+  /// longer than a slice or reaches the power cap, and after stop().
   void add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
   /// See Context::wait_tuned.
   bool wait(Clock::time_point deadline);

@@ -57,7 +57,8 @@ struct TuneOptions {
 /// too.
 struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
-  /// Seconds for which kernels run without a pause. A class whose predicted call takes longer is not measured.
+  /// Seconds for which kernels run without a pause. A class whose predicted call takes longer, or may reach the power
+  /// cap, is not measured.
   double slice_s = 4e-3;
   std::uint64_t min_calls = 2;  ///< calls of a class before it is worth measuring. A replayed graph does not count.
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands

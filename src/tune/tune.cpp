@@ -8,6 +8,7 @@
 #include "plan/affordable.hpp"
 #include "plan/choice.hpp"
 #include "plan/model.hpp"
+#include "plan/power_model.hpp"
 #include "tune/device_measurer.hpp"
 #include "tune/guarded_measurer.hpp"
 
@@ -157,6 +158,10 @@ std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& pr
 
 double predicted_us(const DeviceState& device, const Workload& problem, const Choice& choice) {
   return predict_us(choice.config, problem, device.info());
+}
+
+bool needs_blocks(const DeviceState& device, const Workload& problem, double us) {
+  return may_reach_power_cap(problem, us, device.info());
 }
 
 TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,

@@ -24,6 +24,10 @@ double predicted_us(const DeviceState& device, const Workload& problem, const Ch
 /// scratch_share. Throws Error{invalid_argument} if the share is not from 0 to 1.
 std::int64_t scratch_limit(const TuneOptions& options, std::int64_t free_bytes);
 
+/// True if the power cap may bind a kernel that takes `us`. Then rounds mislead, and only blocks, which take the whole
+/// GPU for seconds, tell the fastest.
+bool needs_blocks(const DeviceState& device, const Workload& problem, double us);
+
 /// Makes a measurer in another process for the current GPU, which must end its work by `deadline`; nullptr if this
 /// process is to measure. Throws Error{not_supported} if this process may run vetted kernels only, because a fault
 /// would end the work of other processes. It is called on a thread of its own, with the CUDA context current.

@@ -265,6 +265,17 @@ TEST_F(BackgroundTest, AClassThatExceedsASliceIsLeft) {
   EXPECT_EQ(context().plan(problem()).origin(), Origin::estimated);
 }
 
+/// There rounds mislead, and the estimate is better than their pick.
+TEST_F(BackgroundTest, AClassThatReachesThePowerCapIsLeft) {
+  ContextOptions options = how();
+  options.background.slice_s = 1;
+  context_.emplace(options);
+  context().plan(parse_workload("4096 4096 4096 nt f16"));
+  EXPECT_EQ(context().stats().waiting_classes, 0u);
+  context().plan(parse_workload("16 4096 4096 nt f16"));
+  EXPECT_EQ(context().stats().waiting_classes, 1u);
+}
+
 TEST_F(BackgroundTest, APlanThatWasPushedOutDoesNotWait) {
   ContextOptions options = how();
   options.max_plans = 1;
