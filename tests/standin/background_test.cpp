@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 
@@ -361,6 +362,9 @@ TEST_F(BackgroundTest, AProgramMayEndWhileItMeasures) {
     ::setenv("HOTGEMM_TUNE", "background", 1);
     ::setenv("HOTGEMM_CACHE_DIR", cache_.path().c_str(), 1);
     ::setenv("HOTGEMM_WORKER", HOTGEMM_COMMAND, 1);
+    // In the guest's own child, the objects of the thread that does not exist there look like leaks.
+    const char* checks = std::getenv("ASAN_OPTIONS");
+    ::setenv("ASAN_OPTIONS", (std::string(checks != nullptr ? checks : "") + ":detect_leaks=0").c_str(), 1);
     ::alarm(60);
     ::execl(program.c_str(), program.c_str(), "--default-context", to_string(problem()).c_str(), nullptr);
     ::_exit(127);
