@@ -169,6 +169,7 @@ void BackgroundTuner::wake() {
 }
 
 void BackgroundTuner::stop() noexcept {
+  if (is_forked_child()) return;
   {
     const std::lock_guard lock(shared_->mutex);
     is_stopping_ = true;
