@@ -209,6 +209,7 @@ void BackgroundTuner::run() {
       continue;
     }
     shared_->is_busy = true;
+    generation_ = control_.generation();  // before others see that the class does not wait
     lock.unlock();
     const Result result = tune(*next);
     if (const std::shared_ptr<const PlanImpl> plan = next->plan.lock(); plan && result == Result::ended) {
@@ -296,7 +297,6 @@ BackgroundTuner::Result BackgroundTuner::tune_in_context(const Waiting& waiting)
 
 /// nullopt if the class could not be measured; `result` tells whether it will be tried again.
 std::optional<TuneOutcome> BackgroundTuner::measure(const Waiting& waiting, Result& result) {
-  generation_ = control_.generation();
   const Clock::time_point start = Clock::now();
   double paused_before_s = 0, paused_s = 0;
   std::optional<TuneOutcome> outcome;

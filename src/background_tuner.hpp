@@ -101,7 +101,7 @@ class BackgroundTuner {
   std::unique_ptr<PacedMeasurer> measurer_;  // in a worker process, or in this one
   const DeviceState* measured_device_ = nullptr;
   bool measures_here_ = false;
-  std::uint64_t generation_ = 0;  // of the control, when the measurement began
+  std::uint64_t generation_ = 0;  // of the control, when the class was taken
 
   std::atomic<int> hurried_{0};  // threads in wait()
   std::atomic<bool> is_stopping_{false};
