@@ -31,13 +31,6 @@ constexpr double kLockWaitS = 0.5;  // the end of the program waits as long
 // The part of the time that tuning saved on an H200, against the two ways to plan without it (docs/results/sets.md).
 constexpr double kGainOnEstimate = 0.06;
 constexpr double kGainOnNearest = 0.03;
-constexpr double kGainOnLong = 0.01;  // of a launch that takes longer than kLongUs
-constexpr double kLongUs = 400;
-
-double expected_gain(Origin origin, double launch_us) {
-  if (launch_us > kLongUs) return kGainOnLong;
-  return origin == Origin::nearest ? kGainOnNearest : kGainOnEstimate;
-}
 
 const BackgroundOptions& checked(const BackgroundOptions& options) {
   const auto require = [](bool is_good, const std::string& what) {
@@ -132,7 +125,7 @@ void BackgroundTuner::add(DeviceState& device, const Workload& problem, const st
                               .problem = problem,
                               .plan = plan,
                               .launch_us = us,
-                              .expected_gain = expected_gain(choice.origin, us)});
+                              .expected_gain = choice.origin == Origin::nearest ? kGainOnNearest : kGainOnEstimate});
   plan->count_uses(true);
   shared_->poll = kFirstPoll;
   shared_->changed.notify_all();

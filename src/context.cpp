@@ -298,7 +298,7 @@ void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const Tune
     log(LogLevel::info, "exchanged " + to_string(waiting.problem) + ": " + to_string(plan->choice()) + ", after " +
                             to_string(known->plan->choice()));
     known->plan = plan;
-    known->is_unreserved = false;
+    known->is_unreserved = known->is_outdated = false;
     ++exchanged_;
   }
   device.plans().insert(key, *std::move(known));

@@ -1,7 +1,7 @@
 // Tuning that is cancelled, paused, out of time, or short of memory.
 
 #include "standin/control_fixture.hpp"
-#include "standin/fake_cubin.hpp"
+#include "standin/fake_compiler.hpp"
 
 #include "tune/tune.hpp"
 
@@ -25,14 +25,7 @@ class TuningLimitsTest : public ControlTest {
   /// Makes the context with kernels that "compile" by `before`, which gets the number of the compilation, from 0.
   Context& context_that_compiles_by(const ContextOptions& how, std::function<void(int)> before) {
     context_.emplace(how);
-    impl_of(*context_).engine().builder.compile_with([this, before = std::move(before)](const KernelSource& source) {
-      before(compiled_++);
-      std::vector<std::string> symbols{source.symbol};
-      if (source.symbol == "hotgemm_check") {
-        symbols = {"hotgemm_fill", "hotgemm_check", "hotgemm_digest", "hotgemm_pointwise"};
-      }
-      return Cubin{.image = fake_cubin(symbols), .symbol = source.symbol, .arch = "sm_90a"};
-    });
+    compile_fakes(*context_, [this, before = std::move(before)] { before(compiled_++); });
     return *context_;
   }
   ContextOptions one_compiler(Policy policy = Policy::tune) const {

@@ -1,5 +1,6 @@
 // The time that tuning takes from the caller, and from others.
 
+#include "standin/fake_compiler.hpp"
 #include "standin/runtime_fixture.hpp"
 
 #include "config/render.hpp"
@@ -31,14 +32,7 @@ class TuningTimeTest : public RuntimeTest {
   /// Makes the context with kernels that "compile" by `before`, which gets the number of the compilation, from 0.
   Context& context_that_compiles(const ContextOptions& how, std::function<void(int)> before) {
     context_.emplace(how);
-    impl_of(*context_).engine().builder.compile_with([this, before = std::move(before)](const KernelSource& source) {
-      before(compiled_++);
-      std::vector<std::string> symbols{source.symbol};
-      if (source.symbol == "hotgemm_check") {
-        symbols = {"hotgemm_fill", "hotgemm_check", "hotgemm_digest", "hotgemm_pointwise"};
-      }
-      return Cubin{.image = fake_cubin(symbols), .symbol = source.symbol, .arch = "sm_90a"};
-    });
+    compile_fakes(*context_, [this, before = std::move(before)] { before(compiled_++); });
     return *context_;
   }
 
