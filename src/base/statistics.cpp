@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
 
 namespace hotgemm {
@@ -87,6 +88,13 @@ Interval median_interval(std::span<const double> samples) {
     tail += probability;
   }
   return interval;
+}
+
+std::string to_string(const Interval& interval) {
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f to %.3f", interval.low, interval.high);
+  return text;
 }
 
 bool is_tie(const Interval& ratio) { return ratio.contains(1); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 // Statistics of time samples. All functions are pure and deterministic. NaN stands for a sample that was not taken.
@@ -39,6 +40,9 @@ struct Interval {
 /// samples. It needs no resampling and no seed. Fewer than six samples cannot give 95 %: the interval is then (-inf,
 /// inf).
 Interval median_interval(std::span<const double> samples);
+
+/// The interval as "0.981 to 1.012", or "-" if the samples were too few for one.
+std::string to_string(const Interval& interval);
 
 /// A tie is an interval of ratios that contains 1: the samples do not show which side is faster.
 bool is_tie(const Interval& ratio);

@@ -124,5 +124,12 @@ TEST(RankCorrelation, SharesTheRanksOfEqualValuesAndLeavesOutPairsWithNan) {
   EXPECT_TRUE(std::isnan(rank_correlation(std::vector<double>{1, 2}, std::vector<double>{7, 7})));
 }
 
+TEST(Interval, OfTooFewSamplesIsNoText) {
+  const std::vector<double> five{0.9, 1, 1.1, 1.2, 1.3}, six{0.9, 1, 1.1, 1.2, 1.3, 1.4};
+  EXPECT_EQ(to_string(median_interval(five)), "-");
+  EXPECT_EQ(to_string(median_interval(six)), "0.900 to 1.400");
+  EXPECT_EQ(to_string(Interval{kNan, kNan}), "-");
+}
+
 }  // namespace
 }  // namespace hotgemm

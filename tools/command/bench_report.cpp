@@ -60,8 +60,7 @@ std::string limits(const BenchResult& r) {
 std::string other_measure(const BenchResult& r) {
   if (!r.other) return "-";
   const OtherMeasure& other = *r.other;
-  return fmt::format("{} {:.3f} ({:.3f} to {:.3f})", to_string(other.measure), other.ratio, other.ci.low,
-                     other.ci.high);
+  return fmt::format("{} {:.3f} ({})", to_string(other.measure), other.ratio, to_string(other.ci));
 }
 
 /// Says how many baselines are kept choices; empty if none is.
@@ -106,15 +105,14 @@ Table table_of(const BenchReport& report) {
                                  number(r.ours.median_us, 2),
                                  number(r.ours.tflops, 1)};
     if (!report.ceilings.empty()) {
-      row.push_back(std::isfinite(r.of_ceiling) ? fmt::format("{:.3f} ({:.3f} to {:.3f})", r.of_ceiling,
-                                                              r.of_ceiling_ci.low, r.of_ceiling_ci.high)
+      row.push_back(std::isfinite(r.of_ceiling) ? fmt::format("{:.3f} ({})", r.of_ceiling, to_string(r.of_ceiling_ci))
                                                 : "-");
     }
     if (report.has_baseline) {
-      row.insert(row.end(), {number(r.cublas_default.median_us, 2), number(r.best_lt.median_us, 2),
-                             r.best_lt.name.empty() ? "-" : r.best_lt.name,
-                             failed ? "-" : std::string(to_string(r.measure)), number(r.ratio, 3),
-                             failed ? "-" : fmt::format("{:.3f} to {:.3f}", r.ci.low, r.ci.high), r.tie ? "tie" : ""});
+      row.insert(row.end(),
+                 {number(r.cublas_default.median_us, 2), number(r.best_lt.median_us, 2),
+                  r.best_lt.name.empty() ? "-" : r.best_lt.name, failed ? "-" : std::string(to_string(r.measure)),
+                  number(r.ratio, 3), to_string(r.ci), r.tie && std::isfinite(r.ci.low) ? "tie" : ""});
     }
     if (has_blocks(report)) {
       row.insert(row.end(), {both(r, &ClockState::mhz), both(r, &ClockState::watts), limits(r)});

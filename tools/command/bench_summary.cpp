@@ -22,9 +22,7 @@ Table table_of(std::span<const SetSummary> summaries) {
   for (const SetSummary& s : summaries) {
     const bool has_ratio = s.lowest.has_value();
     table.add({s.name, std::to_string(s.problems), s.measure, number(s.mean, 3), has_ratio ? label(*s.lowest) : "-",
-               number(s.lowest_ratio, 3),
-               has_ratio ? fmt::format("{:.3f} to {:.3f}", s.lowest_ci.low, s.lowest_ci.high) : "-",
-               std::to_string(s.below), std::to_string(s.failures)});
+               number(s.lowest_ratio, 3), to_string(s.lowest_ci), std::to_string(s.below), std::to_string(s.failures)});
   }
   return table;
 }
