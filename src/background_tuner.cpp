@@ -47,7 +47,7 @@ const BackgroundOptions& checked(const BackgroundOptions& options) {
 TuneOptions tune_options(const ContextOptions& options) {
   TuneOptions tuning = options.tuning;
   tuning.scratch_bytes = options.background.scratch_bytes;
-  tuning.jobs = options.background.jobs > 0 ? options.background.jobs : std::max(available_cores() / 4, 1);
+  tuning.jobs = options.background.jobs;
   return tuning;
 }
 
@@ -96,10 +96,10 @@ class LiveTuners {
 BackgroundTuner::BackgroundTuner(const ContextOptions& options, TuningPlace& place, TuningControl& control,
                                  Callbacks callbacks)
     : options_(checked(options.background)),
-      tuning_(tune_options(options)),
       place_(place),
       control_(control),
-      callbacks_(std::move(callbacks)) {}
+      callbacks_(std::move(callbacks)),
+      tuning_(tune_options(options)) {}
 
 BackgroundTuner::~BackgroundTuner() {
   if (is_forked_child()) {
@@ -182,6 +182,7 @@ std::size_t BackgroundTuner::waiting() const {
 
 void BackgroundTuner::run() {
   lower_thread_priority();
+  if (tuning_.jobs == 0) tuning_.jobs = std::max(available_cores() / 4, 1);
   std::unique_lock lock(shared_->mutex);
   while (!is_stopping_) {
     std::optional<Waiting> next = take_best();

@@ -92,12 +92,12 @@ class BackgroundTuner {
   bool is_unwanted() const;
 
   const BackgroundOptions options_;
-  TuneOptions tuning_;
   TuningPlace& place_;
   TuningControl& control_;
   const Callbacks callbacks_;
 
   // For the thread alone.
+  TuneOptions tuning_;
   std::unique_ptr<PacedMeasurer> measurer_;  // in a worker process, or in this one
   const DeviceState* measured_device_ = nullptr;
   bool measures_here_ = false;

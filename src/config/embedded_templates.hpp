@@ -13,4 +13,12 @@ struct EmbeddedFile {
 /// Every file of templates/ at the time when the library was built, sorted by path. Valid until the program ends.
 std::span<const EmbeddedFile> embedded_templates();
 
+struct EmbeddedDigest {
+  std::string_view entry;   ///< a template: "mma.cuh"
+  std::string_view digest;  ///< as TemplateBundle::digest computes it
+};
+
+/// The digests of all templates among the embedded files, computed when the library was built.
+std::span<const EmbeddedDigest> embedded_digests();
+
 }  // namespace hotgemm

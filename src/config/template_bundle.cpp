@@ -66,10 +66,10 @@ std::string digest_of(const std::vector<TemplateFile>& files, const std::string&
 }  // namespace
 
 TemplateBundle TemplateBundle::embedded() {
-  std::vector<TemplateFile> files;
-  for (const EmbeddedFile& file : embedded_templates())
-    files.push_back({std::string(file.path), std::string(file.text)});
-  return TemplateBundle("embedded", std::move(files));
+  TemplateBundle bundle("embedded", {});
+  bundle.lazy_->is_embedded = true;
+  for (const auto& [entry, digest] : embedded_digests()) bundle.lazy_->digests.emplace(entry, digest);
+  return bundle;
 }
 
 TemplateBundle TemplateBundle::from_directory(const std::string& directory) {
@@ -95,18 +95,28 @@ TemplateBundle TemplateBundle::from_environment() {
   return directory != nullptr && *directory != '\0' ? from_directory(directory) : embedded();
 }
 
-TemplateBundle::TemplateBundle(std::string origin, std::vector<TemplateFile> files)
-    : origin_(std::move(origin)), files_(std::move(files)) {
-  std::ranges::sort(files_, {}, &TemplateFile::path);
+TemplateBundle::TemplateBundle(std::string origin, std::vector<TemplateFile> files) : origin_(std::move(origin)) {
+  std::ranges::sort(files, {}, &TemplateFile::path);
+  lazy_->files = std::move(files);
+}
+
+const std::vector<TemplateFile>& TemplateBundle::files() const {
+  if (lazy_->is_embedded) {
+    std::call_once(lazy_->copying, [&] {
+      for (const auto& [path, text] : embedded_templates())
+        lazy_->files.push_back({std::string(path), std::string(text)});
+    });
+  }
+  return lazy_->files;
 }
 
 const std::string& TemplateBundle::digest(std::string_view entry) const {
-  const std::lock_guard lock(digests_->mutex);
-  const auto it = digests_->by_entry.find(entry);
-  if (it != digests_->by_entry.end()) return it->second;
+  const std::lock_guard lock(lazy_->hashing);
+  const auto it = lazy_->digests.find(entry);
+  if (it != lazy_->digests.end()) return it->second;
   try {
     const std::string name(entry);
-    return digests_->by_entry.emplace(name, digest_of(files_, name)).first->second;
+    return lazy_->digests.emplace(name, digest_of(files(), name)).first->second;
   } catch (const Error& error) {
     throw Error(error.code(), std::string(error.what()) + " in " + origin_);
   }

@@ -26,7 +26,7 @@ class TemplateBundle {
   /// Calls from_directory(HOTGEMM_TEMPLATE_DIR) if that variable is set, else embedded().
   static TemplateBundle from_environment();
 
-  const std::vector<TemplateFile>& files() const { return files_; }
+  const std::vector<TemplateFile>& files() const;
   /// The origin of the files: a directory, or "embedded".
   const std::string& origin() const { return origin_; }
 
@@ -38,15 +38,18 @@ class TemplateBundle {
  private:
   TemplateBundle(std::string origin, std::vector<TemplateFile> files);
 
-  /// Hashing takes longer than everything else at start-up, so an entry is hashed on its first use.
-  struct Digests {
-    std::mutex mutex;
-    std::map<std::string, std::string, std::less<>> by_entry;
+  /// A program with a warm cache needs neither copies nor hashes, so they are made on first use. The digests of
+  /// embedded entries are made at build.
+  struct Lazy {
+    bool is_embedded = false;
+    std::once_flag copying;
+    std::vector<TemplateFile> files;  // sorted by path
+    std::mutex hashing;
+    std::map<std::string, std::string, std::less<>> digests;  // by entry
   };
 
   std::string origin_;
-  std::vector<TemplateFile> files_;  // sorted by path
-  std::shared_ptr<Digests> digests_ = std::make_shared<Digests>();
+  std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();
 };
 
 }  // namespace hotgemm

@@ -68,9 +68,8 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
 std::vector<Choice> from_neighbours(const Workload& problem, double problem_us, const DeviceInfo& device,
                                     const Database& database, const GpuQuery& query) {
   std::vector<Choice> choices;
-  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours)) {
+  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours, kFarthest)) {
     const TuningRecord& record = neighbour.found.record;
-    if (neighbour.distance > kFarthest) continue;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     if (!holds_for(record, problem, problem_us, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, record.config, problem);

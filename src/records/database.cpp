@@ -1,14 +1,13 @@
 #include "records/database.hpp"
 
-#include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
+#include "records/class_text.hpp"
 #include "records/database_tools.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <functional>
@@ -54,35 +53,6 @@ bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
          a.measure == b.measure && is_picked_in_chain(a) == is_picked_in_chain(b) &&
          a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w && a.objective == b.objective &&
          a.cublas.version == b.cublas.version;
-}
-
-/// The text of a class is "m n k " and the rest, which must be equal for two classes to be neighbours.
-struct ClassText {
-  Sizes sizes;
-  std::string_view rest;  ///< from the space before the layout on
-};
-
-/// nullopt if `text` does not begin with three sizes. It allocates nothing: opening calls it for every line.
-std::optional<ClassText> split_class(std::string_view text) {
-  ClassText parts;
-  for (std::int64_t* size : {&parts.sizes.m, &parts.sizes.n, &parts.sizes.k}) {
-    if (size != &parts.sizes.m && !text.starts_with(' ')) return std::nullopt;
-    if (size != &parts.sizes.m) text.remove_prefix(1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *size);
-    if (error != std::errc() || *size < 0 || *size > kMaxSize) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  }
-  parts.rest = text;
-  return parts;
-}
-
-/// The architecture of the record in `line`, or an empty view. The rest of the line is not read.
-std::string_view arch_in(std::string_view line) {
-  constexpr std::string_view kField = "\",\"arch\":\"";
-  const std::size_t at = line.find(kField);
-  if (at == std::string_view::npos) return {};
-  line.remove_prefix(at + kField.size());
-  return line.substr(0, line.find('"'));
 }
 
 }  // namespace
@@ -132,6 +102,7 @@ void Database::open_layer(std::string name, std::vector<DatabaseFile> files) {
   for (DatabaseFile& file : files) {
     constexpr std::size_t kTypicalLineBytes = 350;
     by_text_.reserve(by_text_.size() + file.size / kTypicalLineBytes);
+    lines_.reserve(lines_.size() + file.size / kTypicalLineBytes);
     files_.push_back(std::move(file));
     index_file(files_.size() - 1, static_cast<int>(layers_.size()) - 1);
   }
@@ -159,13 +130,10 @@ void Database::index_file(std::size_t file, int layer) {
 
 void Database::append_line(std::string_view problem_class, Line line) {
   const auto [place, is_new] = by_text_.try_emplace(problem_class, classes_.size());
-  if (is_new) classes_.emplace_back();
+  if (is_new) classes_.emplace_back().text = problem_class;
   const auto index = static_cast<std::ptrdiff_t>(lines_.size());
   Class& entry = classes_[place->second];
-  if (const std::string_view arch = arch_in(line.text); std::ranges::find(entry.archs, arch) == entry.archs.end()) {
-    entry.archs.push_back(arch);
-    index_class(problem_class, arch, place->second);
-  }
+  if (!neighbourhoods_.empty()) index_line(entry, place->second, line.text);
   if (entry.first < 0) {
     entry.first = index;
   } else {
@@ -176,13 +144,41 @@ void Database::append_line(std::string_view problem_class, Line line) {
   lines_.push_back(std::move(line));
 }
 
-void Database::index_class(std::string_view problem_class, std::string_view arch, std::size_t index) {
-  const std::optional<ClassText> parts = split_class(problem_class);
-  if (!parts) return;  // no line of such a class is a record
-  std::vector<ClassesOfArch>& archs = by_rest_[parts->rest];
-  auto place = std::ranges::find(archs, arch, &ClassesOfArch::arch);
-  if (place == archs.end()) place = archs.insert(place, ClassesOfArch{arch, {}});
-  place->classes.add(parts->sizes, index);
+/// Adds the class to its neighbourhood, if that is there, for the architecture of a line that will be its last.
+void Database::index_line(const Class& entry, std::size_t index, std::string_view line) {
+  const std::optional<ClassText> parts = split_class(entry.text);
+  const auto among = parts ? neighbourhoods_.find(parts->rest) : neighbourhoods_.end();
+  if (among == neighbourhoods_.end()) return;
+  const std::string_view arch = ArchFinder()(line);
+  if (entry.last >= 0 && ArchFinder()(lines_[static_cast<std::size_t>(entry.last)].text) == arch) return;
+  among->second[std::string(arch)].add(parts->sizes, index);
+  ++classes_indexed_;
+}
+
+/// The classes with `rest`, which are indexed when it is first asked for. The caller holds searching_.
+Database::Neighbourhood& Database::neighbourhood(std::string_view rest) const {
+  if (const auto known = neighbourhoods_.find(rest); known != neighbourhoods_.end()) return known->second;
+  Neighbourhood among;
+  ArchFinder arch_of;
+  for (std::size_t index = 0; index < classes_.size(); ++index) {
+    const Class& entry = classes_[index];
+    if (!entry.text.ends_with(rest)) continue;
+    const std::optional<ClassText> parts = split_class(entry.text);
+    if (!parts || parts->rest != rest) continue;  // no line of such a class is a record
+    std::optional<std::string_view> before;
+    for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+      const std::string_view arch = arch_of(lines_[static_cast<std::size_t>(i)].text);
+      if (arch == std::exchange(before, arch)) continue;
+      auto place = among.find(arch);
+      if (place == among.end()) {
+        place = among.try_emplace(std::string(arch)).first;
+        place->second.reserve(classes_.size() - index);
+      }
+      place->second.add(parts->sizes, index);
+      ++classes_indexed_;
+    }
+  }
+  return neighbourhoods_.emplace(rest, std::move(among)).first->second;
 }
 
 void Database::drop(const Line& line, const std::string& reason, std::string& warning) const {
@@ -194,6 +190,7 @@ void Database::drop(const Line& line, const std::string& reason, std::string& wa
 
 void Database::read_line(Line& line, std::string& warning) const {
   ParsedLine parsed = parse_line(line.text);
+  ++lines_parsed_;
   if (parsed.stored) {
     line.stored = std::make_unique<StoredRecord>(std::move(*parsed.stored));
     line.state = LineState::good;
@@ -273,31 +270,37 @@ std::optional<Found> Database::find(const Workload& problem, const GpuQuery& que
   return result;
 }
 
-std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery& query, int max) const {
+std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery& query, int max,
+                                         double farthest) const {
   const std::string centre_text = to_string(class_of(problem));
   const ClassText asked = split_class(centre_text).value();
   std::vector<Neighbour> result;
   std::string warning;
   {
     const std::shared_lock shared(mutex_);
-    NearestSizes walk(asked.sizes);
-    if (const auto place = by_rest_.find(asked.rest); place != by_rest_.end()) {
-      for (const ClassesOfArch& of_arch : place->second) {
-        if (query.environment.arch.empty() || query.environment.arch == of_arch.arch) walk.search(of_arch.classes);
+    NearestSizes walk(asked.sizes, farthest);
+    {
+      const std::lock_guard searching(searching_);
+      for (auto& [arch, classes] : neighbourhood(asked.rest)) {
+        if (query.environment.arch.empty() || query.environment.arch == arch) walk.search(classes);
       }
     }
+    const auto next = [&] {
+      const std::lock_guard searching(searching_);
+      return walk.next();
+    };
     std::optional<std::size_t> last;
     while (std::ssize(result) < max) {
-      const std::optional<NearestSizes::Hit> hit = walk.next();
+      const std::optional<NearestSizes::Hit> hit = next();
       if (!hit) break;
-      if (last == hit->value) continue;  // a class with lines of several architectures
+      if (last == hit->value) continue;  // a class with lines of several architectures, or several lines of one
       last = hit->value;
       Class& entry = classes_[hit->value];
       read_class(entry, warning);
       if (const Line* line = best_of(entry, query, Gpus::of_arch))
         result.push_back({found(*line, query), hit->distance});
     }
-    classes_visited_.fetch_add(walk.visited(), std::memory_order_relaxed);
+    classes_visited_ += walk.visited();
   }
   if (!warning.empty()) warn(warning);
   return result;
@@ -357,7 +360,7 @@ void Database::reload() {
   lines_.swap(fresh.lines_);
   classes_.swap(fresh.classes_);
   by_text_.swap(fresh.by_text_);
-  by_rest_.swap(fresh.by_rest_);
+  neighbourhoods_.swap(fresh.neighbourhoods_);
   added_.swap(fresh.added_);
   dropped_ = fresh.dropped();
 }

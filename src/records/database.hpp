@@ -10,6 +10,8 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -69,10 +71,11 @@ struct Neighbour {
 
 /// The tuning records of all layers: the user's layer first, then the read-only layers, then the shipped one.
 ///
-/// Opening reads the files and indexes the lines by the problem class at their start, and the classes by everything but
-/// their sizes. A line is parsed when its class is first looked up. A line that is not a legal record is dropped alone
-/// and counted; only the first one causes a warning. Records that other processes add after opening are seen after
-/// `reload`. Thread-safe: look-ups wait only for changes, and for another look-up that is parsing lines.
+/// Opening reads the files and indexes the lines by the problem class at their start. The first `nearest` for a layout
+/// and type indexes the classes of these by their sizes. A line is parsed when its class is first looked up. A line
+/// that is not a legal record is dropped alone and counted; only the first one causes a warning. Records that other
+/// processes add after opening are seen after `reload`. Thread-safe: look-ups wait only for changes, and for another
+/// look-up that is parsing lines or searching neighbours.
 class Database {
  public:
   explicit Database(DatabaseOptions options);
@@ -89,11 +92,12 @@ class Database {
   /// least cost (cost_of) is returned.
   std::optional<Found> find(const Workload& problem, const GpuQuery& query) const;
 
-  /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it; the nearest
-  /// first, including the class of `problem` itself. Each comes with the record that find would return; if there is
-  /// none, with the one of another GPU of the architecture. Which GPU that is, and how many SMs it has, does not
-  /// matter, so that all GPUs without records get the same neighbours.
-  std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max) const;
+  /// Up to `max` classes that differ from `problem` only in sizes, so that their configs are legal for it, and lie no
+  /// further away than `farthest`; the nearest first, including the class of `problem` itself. Each comes with the
+  /// record that find would return; if there is none, with the one of another GPU of the architecture. Which GPU that
+  /// is, and how many SMs it has, does not matter, so that all GPUs without records get the same neighbours.
+  std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max,
+                                 double farthest = std::numeric_limits<double>::infinity()) const;
 
   /// Makes `record` visible to this object at once and appends it to this object's segment. A disk error causes one
   /// warning, and later records are not written. Throws Error{invalid_argument} for a record that cannot be stored, for
@@ -119,8 +123,13 @@ class Database {
   /// counted.
   std::size_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
-  /// The number of classes whose distance `nearest` has computed so far.
-  std::uint64_t classes_visited() const { return classes_visited_.load(std::memory_order_relaxed); }
+  /// The work of look-ups so far.
+  struct Work {
+    std::uint64_t lines_parsed = 0;
+    std::uint64_t classes_indexed = 0;  ///< by their sizes, for `nearest`; a class of two architectures counts twice
+    std::uint64_t classes_visited = 0;  ///< whose distance `nearest` has computed
+  };
+  Work work() const { return {lines_parsed_, classes_indexed_, classes_visited_}; }
 
  private:
   /// The GPUs whose records count: the one that the query names, or all of its architecture.
@@ -137,24 +146,23 @@ class Database {
     std::unique_ptr<StoredRecord> stored;  ///< set if state is good
   };
   struct Class {
+    std::string_view text;
     std::ptrdiff_t first = -1;
     std::ptrdiff_t last = -1;
-    std::vector<std::string_view> archs;  ///< of its lines
     /// Lines may have to be parsed, under reading_. A thread that finds false here sees what was parsed.
     std::atomic<bool> has_unread = false;
   };
-  /// The classes that differ only in sizes and have a line of `arch`; an empty one stands for a line that names none.
-  struct ClassesOfArch {
-    std::string_view arch;
-    SizeIndex classes;  ///< indexes into classes_
-  };
+  /// The classes that differ only in sizes, as indexes into classes_, by the architectures of their lines. The empty
+  /// one stands for lines that name none.
+  using Neighbourhood = std::map<std::string, SizeIndex, std::less<>>;
 
   void open_layer(std::string name, std::vector<DatabaseFile> files);
   void index_file(std::size_t file, int layer);
   void append_line(std::string_view problem_class, Line line);
   void append_added(std::string text, std::unique_ptr<StoredRecord> stored);
   bool has_in_top_layer(std::string_view text) const;
-  void index_class(std::string_view problem_class, std::string_view arch, std::size_t index);
+  Neighbourhood& neighbourhood(std::string_view rest) const;
+  void index_line(const Class& entry, std::size_t index, std::string_view line);
   void read_line(Line& line, std::string& warning) const;
   void read_class(Class& entry, std::string& warning) const;
   void drop(const Line& line, const std::string& reason, std::string& warning) const;
@@ -168,15 +176,17 @@ class Database {
   std::mutex rereading_;             ///< held by reload and forget, which would undo each other; taken first
   mutable std::shared_mutex mutex_;  ///< guards the members below, but for the states of lines
   mutable std::mutex reading_;       ///< guards the states of lines that are unread, taken after mutex_
-  mutable std::deque<Line> lines_;
+  mutable std::mutex searching_;     ///< guards neighbourhoods_ while mutex_ is shared, taken after it
+  mutable std::vector<Line> lines_;
   mutable std::deque<Class> classes_;
-  std::unordered_map<std::string_view, std::size_t> by_text_;                 ///< keys are views into files_ or added_
-  std::unordered_map<std::string_view, std::vector<ClassesOfArch>> by_rest_;  ///< by the text without sizes; as above
+  std::unordered_map<std::string_view, std::size_t> by_text_;  ///< keys are views into files_ or added_
+  /// By the text of a class without its sizes, those that `nearest` has asked for.
+  mutable std::map<std::string, Neighbourhood, std::less<>> neighbourhoods_;
   std::deque<std::string> added_;
   std::optional<Segment> segment_;
   bool disk_is_good_ = false;
   mutable std::atomic<std::size_t> dropped_{0};
-  mutable std::atomic<std::uint64_t> classes_visited_{0};
+  mutable std::atomic<std::uint64_t> lines_parsed_{0}, classes_indexed_{0}, classes_visited_{0};
 };
 
 }  // namespace hotgemm

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <tuple>
-#include <utility>
 
 namespace hotgemm {
 namespace {
 
-constexpr double kWidth = 32;         // sizes are below 2^31
-constexpr double kLeastWidth = 1e-6;  // of a cube that is split: entries may have the same place
-constexpr std::size_t kMostEntries = 16;
+constexpr std::size_t kMostEntries = 16;  // of a box that is not halved
 
 double square(double x) { return x * x; }
 
@@ -22,56 +18,71 @@ SizeIndex::Place SizeIndex::place_of(const Sizes& sizes) {
   return {log2(sizes.m), log2(sizes.n), log2(sizes.k)};
 }
 
-std::size_t SizeIndex::child_of(const Node& node, const Place& place) const {
-  std::size_t child = node.first_child;
-  for (std::size_t i = 0; i < place.size(); ++i) {
-    if (place[i] >= node.low[i] + node.width / 2) child += std::size_t{1} << i;
-  }
-  return child;
-}
-
 void SizeIndex::add(const Sizes& sizes, std::size_t value) {
-  if (nodes_.empty()) nodes_.push_back({.width = kWidth});
-  Entry entry{sizes, place_of(sizes), value};
-  std::size_t at = 0;
-  while (nodes_[at].first_child != 0) at = child_of(nodes_[at], entry.place);
-  nodes_[at].entries.push_back(std::move(entry));
-  ++size_;
-  if (nodes_[at].entries.size() > kMostEntries && nodes_[at].width > kLeastWidth) split(at);
+  entries_.push_back({place_of(sizes), value});
+  nodes_.clear();
 }
 
-void SizeIndex::split(std::size_t node) {
-  const std::size_t first = nodes_.size();
-  const Place low = nodes_[node].low;
-  const double half = nodes_[node].width / 2;
-  for (std::size_t child = 0; child < 8; ++child) {
-    Node made{.low = low, .width = half};
-    for (std::size_t i = 0; i < low.size(); ++i) made.low[i] += (child >> i & 1U) != 0 ? half : 0;
-    nodes_.push_back(std::move(made));
+SizeIndex::Node SizeIndex::box_of(std::size_t begin, std::size_t end) const {
+  Node node{.low = entries_[begin].place, .high = entries_[begin].place, .begin = begin, .end = end};
+  for (std::size_t at = begin; at < end; ++at) {
+    for (std::size_t i = 0; i < node.low.size(); ++i) {
+      node.low[i] = std::min(node.low[i], entries_[at].place[i]);
+      node.high[i] = std::max(node.high[i], entries_[at].place[i]);
+    }
   }
-  nodes_[node].first_child = first;
-  for (Entry& entry : std::exchange(nodes_[node].entries, {})) {
-    nodes_[child_of(nodes_[node], entry.place)].entries.push_back(std::move(entry));
-  }
+  return node;
+}
+
+bool SizeIndex::split(std::size_t node) {
+  const Node box = nodes_[node];
+  if (box.first_child != 0) return true;
+  if (box.end - box.begin <= kMostEntries) return false;
+  std::size_t widest = 0;
+  const auto width = [&](std::size_t i) { return box.high[i] - box.low[i]; };
+  for (std::size_t i = 1; i < box.low.size(); ++i) widest = width(i) > width(widest) ? i : widest;
+  if (!(width(widest) > 0)) return false;  // all have the same place
+  const std::size_t middle = box.begin + (box.end - box.begin) / 2;
+  const auto at = [&](std::size_t entry) { return entries_.begin() + static_cast<std::ptrdiff_t>(entry); };
+  std::ranges::nth_element(at(box.begin), at(middle), at(box.end), {},
+                           [&](const Entry& entry) { return entry.place[widest]; });
+  nodes_[node].first_child = nodes_.size();
+  nodes_.push_back(box_of(box.begin, middle));
+  nodes_.push_back(box_of(middle, box.end));
+  return true;
 }
 
 bool NearestSizes::Step::operator<(const Step& other) const {
   if (distance_squared != other.distance_squared) return distance_squared > other.distance_squared;
   if (entry == nullptr || other.entry == nullptr) return entry != nullptr && other.entry == nullptr;
-  const auto order = [](const Sizes& sizes) { return std::tuple(sizes.m, sizes.n, sizes.k); };
-  return order(entry->sizes) > order(other.entry->sizes);
+  // Logarithms are ordered as the sizes are.
+  if (entry->place != other.entry->place) return entry->place > other.entry->place;
+  return entry->value > other.entry->value;
 }
 
-void NearestSizes::search(const SizeIndex& index) {
-  if (!index.nodes_.empty()) push_node(index, index.nodes_.front());
+void NearestSizes::search(SizeIndex& index) {
+  if (index.size() == 0) return;
+  if (index.nodes_.empty()) index.nodes_.push_back(index.box_of(0, index.size()));
+  push_node(index, 0);
 }
 
-void NearestSizes::push_node(const SizeIndex& index, const SizeIndex::Node& node) {
+void NearestSizes::push_node(SizeIndex& index, std::size_t node) {
+  const SizeIndex::Node& box = index.nodes_[node];
   double least = 0;
   for (std::size_t i = 0; i < centre_.size(); ++i) {
-    least += square(centre_[i] - std::clamp(centre_[i], node.low[i], node.low[i] + node.width));
+    least += square(centre_[i] - std::clamp(centre_[i], box.low[i], box.high[i]));
   }
-  steps_.push({.distance_squared = least, .index = &index, .node = &node});
+  if (std::sqrt(least) <= farthest_) steps_.push({.distance_squared = least, .index = &index, .node = node});
+}
+
+void NearestSizes::push_entries(SizeIndex& index, const SizeIndex::Node& node) {
+  for (std::size_t at = node.begin; at < node.end; ++at) {
+    const SizeIndex::Entry& entry = index.entries_[at];
+    double apart = 0;
+    for (std::size_t i = 0; i < centre_.size(); ++i) apart += square(centre_[i] - entry.place[i]);
+    if (std::sqrt(apart) <= farthest_) steps_.push({.distance_squared = apart, .index = &index, .entry = &entry});
+    ++visited_;
+  }
 }
 
 std::optional<NearestSizes::Hit> NearestSizes::next() {
@@ -79,16 +90,12 @@ std::optional<NearestSizes::Hit> NearestSizes::next() {
     const Step step = steps_.top();
     steps_.pop();
     if (step.entry != nullptr) return Hit{step.entry->value, std::sqrt(step.distance_squared)};
-    for (const SizeIndex::Entry& entry : step.node->entries) {
-      double apart = 0;
-      for (std::size_t i = 0; i < centre_.size(); ++i) apart += square(centre_[i] - entry.place[i]);
-      steps_.push({.distance_squared = apart, .index = step.index, .entry = &entry});
-      ++visited_;
-    }
-    if (step.node->first_child == 0) continue;
-    for (std::size_t child = 0; child < 8; ++child) {
-      const SizeIndex::Node& node = step.index->nodes_[step.node->first_child + child];
-      if (node.first_child != 0 || !node.entries.empty()) push_node(*step.index, node);
+    if (step.index->split(step.node)) {
+      const std::size_t child = step.index->nodes_[step.node].first_child;
+      push_node(*step.index, child);
+      push_node(*step.index, child + 1);
+    } else {
+      push_entries(*step.index, step.index->nodes_[step.node]);
     }
   }
   return std::nullopt;

@@ -4,45 +4,50 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <vector>
 
 namespace hotgemm {
 
-/// Values by three sizes, found in the order of their distance √(Σ log2²(ratio of sizes)) from given sizes. It is an
-/// octree over the logarithms: to add a value, or to find the nearest ones among 10⁵, visits some hundred entries.
+/// Values by three sizes, found in the order of their distance √(Σ log2²(ratio of sizes)) from given sizes. It is a
+/// tree of boxes over the logarithms. To add a value appends it; a box is halved when a search first enters it. So the
+/// first search moves each value about twice, and a later one among 10⁵ visits some hundred values.
 class SizeIndex {
  public:
+  /// No search may go on meanwhile, and those that have begun end here.
   void add(const Sizes& sizes, std::size_t value);
-  std::size_t size() const { return size_; }
+  void reserve(std::size_t count) { entries_.reserve(count); }
+  std::size_t size() const { return entries_.size(); }
 
  private:
   friend class NearestSizes;
   using Place = std::array<double, 3>;
   struct Entry {
-    Sizes sizes;
     Place place;  ///< the logarithms
     std::size_t value = 0;
   };
-  /// A cube of places. It has entries or eight children, the halves in each dimension.
+  /// The smallest box around the places of entries_[begin, end).
   struct Node {
     Place low{};
-    double width = 0;
-    std::size_t first_child = 0;  ///< 0: no children
-    std::vector<Entry> entries;
+    Place high{};
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t first_child = 0;  ///< 0: no children; else the first of two
   };
 
   static Place place_of(const Sizes& sizes);
-  std::size_t child_of(const Node& node, const Place& place) const;
-  void split(std::size_t node);
+  Node box_of(std::size_t begin, std::size_t end) const;
+  /// Halves the node, unless it has children or holds few values. Returns whether it has children.
+  bool split(std::size_t node);
 
+  std::vector<Entry> entries_;
   std::vector<Node> nodes_;
-  std::size_t size_ = 0;
 };
 
-/// The values of some indexes, one after the other, the nearest first; at equal distances the one with the least m,
-/// then n, then k. The indexes must not change meanwhile.
+/// Values of some indexes, one after the other, the nearest first; at equal distances the one with the least m, then n,
+/// then k. Searches change the indexes: those of one index must not run at the same time.
 class NearestSizes {
  public:
   struct Hit {
@@ -50,27 +55,31 @@ class NearestSizes {
     double distance = 0;
   };
 
-  explicit NearestSizes(const Sizes& centre) : centre_(SizeIndex::place_of(centre)) {}
+  /// Values further away than `farthest` are not found.
+  explicit NearestSizes(const Sizes& centre, double farthest = std::numeric_limits<double>::infinity())
+      : centre_(SizeIndex::place_of(centre)), farthest_(farthest) {}
 
-  void search(const SizeIndex& index);
+  void search(SizeIndex& index);
   /// nullopt if there is none left.
   std::optional<Hit> next();
-  /// The number of entries whose distance has been computed.
+  /// The number of values whose distance has been computed.
   std::size_t visited() const { return visited_; }
 
  private:
   /// A node, or an entry of a node. A node may hold entries that are nearer than those seen, so it comes before them.
   struct Step {
     double distance_squared = 0;
-    const SizeIndex* index = nullptr;
-    const SizeIndex::Node* node = nullptr;    ///< nullptr for an entry
+    SizeIndex* index = nullptr;
+    std::size_t node = 0;
     const SizeIndex::Entry* entry = nullptr;  ///< nullptr for a node
     bool operator<(const Step& other) const;  ///< comes later
   };
 
-  void push_node(const SizeIndex& index, const SizeIndex::Node& node);
+  void push_node(SizeIndex& index, std::size_t node);
+  void push_entries(SizeIndex& index, const SizeIndex::Node& node);
 
   SizeIndex::Place centre_;
+  double farthest_;
   std::priority_queue<Step> steps_;
   std::size_t visited_ = 0;
 };

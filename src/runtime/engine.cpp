@@ -17,32 +17,29 @@ BinaryCacheOptions cache_options(const ContextOptions& options) {
   return result;
 }
 
-DatabaseOptions database_options(const ContextOptions& options) {
-  const BinaryCacheOptions cache = cache_options(options);
-  DatabaseOptions result;
-  // In a set-id process, the environment of the caller must not decide which code runs.
-  if (getauxval(AT_SECURE) == 0 && cache.mode != CacheMode::off) {
-    result.user_directory = cache.directory;
-    result.read_only_layers = cache.read_only_layers;
-  }
-  ShippedRecords shipped = shipped_records();
-  result.shipped = std::move(shipped.directory);
-  result.shipped_owner = shipped.owner;
+/// In a set-id process, the environment of the caller must not decide which code runs.
+bool may_read(const BinaryCacheOptions& cache) { return getauxval(AT_SECURE) == 0 && cache.mode != CacheMode::off; }
+
+/// Options for files in the user's layer.
+template <class Options>
+Options user_layer_options(const ContextOptions& options) {
+  BinaryCacheOptions cache = cache_options(options);
+  Options result;
+  if (may_read(cache)) result.user_directory = std::move(cache.directory);
   result.writable = cache.mode == CacheMode::read_write;
   result.trust_shared = cache.trust_shared;
   result.warn = [](const auto& message) { log(LogLevel::warn, message); };
   return result;
 }
 
-/// Options for the files beside the tuning records, with the same directory and the same conditions.
-template <class Options>
-Options user_layer_options(const ContextOptions& options) {
-  DatabaseOptions database = database_options(options);
-  Options result;
-  result.user_directory = std::move(database.user_directory);
-  result.writable = database.writable;
-  result.trust_shared = database.trust_shared;
-  result.warn = std::move(database.warn);
+DatabaseOptions database_options(const ContextOptions& options) {
+  auto result = user_layer_options<DatabaseOptions>(options);
+  if (BinaryCacheOptions cache = cache_options(options); may_read(cache)) {
+    result.read_only_layers = std::move(cache.read_only_layers);
+  }
+  ShippedRecords shipped = shipped_records();
+  result.shipped = std::move(shipped.directory);
+  result.shipped_owner = shipped.owner;
   return result;
 }
 

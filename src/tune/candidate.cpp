@@ -33,8 +33,8 @@ constexpr double kFarthest = 4;  // as Neighbour::distance: a factor of 16 in on
 std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database& database, const GpuQuery& query) {
   std::vector<KernelConfig> configs;
   const auto add = [&](const Workload& of) {
-    for (const Neighbour& neighbour : database.nearest(of, query, kNeighbours)) {
-      if (neighbour.distance <= kFarthest) configs.push_back(neighbour.found.record.config);
+    for (const Neighbour& neighbour : database.nearest(of, query, kNeighbours, kFarthest)) {
+      configs.push_back(neighbour.found.record.config);
     }
   };
   add(problem);

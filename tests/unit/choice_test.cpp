@@ -52,6 +52,19 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsByTheModel) {
   }
 }
 
+TEST(Choice, ParsesNoRecordThatIsTooFarAway) {
+  const TemporaryDirectory directory;
+  std::string text;
+  for (const char* problem : {"512 512 4096 nt f16", "4096 512 512 nt f16", "512 512 512 nn f16"}) {
+    text += to_line({unlikely_record(problem), 1}) + "\n";
+  }
+  write_file(directory.segments() / "x.jsonl", text);
+  const Database database{user_layer(directory)};
+  const Workload problem = parse_workload("512 512 512 nt f16");
+  EXPECT_EQ(choose_on(kArch, problem, database).front().origin, Origin::estimated);
+  EXPECT_EQ(database.work().lines_parsed, 0u);
+}
+
 TEST(Choice, CoversEverySizeUpToTheLargest) {
   const Database database{DatabaseOptions{}};
   for (const char* text : {"8 8 2147482623 nt f16", "8 2147482623 8 nt f16", "1879048193 8 8 nn f16",

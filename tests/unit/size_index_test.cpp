@@ -83,6 +83,33 @@ TEST(SizeIndex, VisitsFewOfMany) {
   EXPECT_LT(most, 1000u);
 }
 
+TEST(SizeIndex, NothingBeyondTheFarthestIsFound) {
+  const std::vector<Sizes> all = many_sizes(5000);
+  SizeIndex index;
+  for (std::size_t i = 0; i < all.size(); ++i) index.add(all[i], i);
+  const Sizes centre{4096, 4096, 4096};
+  NearestSizes walk(centre, 1.5);
+  walk.search(index);
+  std::ptrdiff_t found = 0;
+  while (walk.next()) ++found;
+  EXPECT_EQ(found, std::ranges::count_if(all, [&](const Sizes& sizes) { return apart(centre, sizes) <= 1.5; }));
+  EXPECT_GT(found, 0);
+  EXPECT_LT(walk.visited(), all.size());
+}
+
+TEST(SizeIndex, FindsWhatIsAddedBetweenSearches) {
+  SizeIndex index;
+  for (std::int64_t n = 1; n <= 200; ++n) {
+    index.add({64, n, 64}, static_cast<std::size_t>(n));
+    NearestSizes walk({64, n, 64});
+    walk.search(index);
+    EXPECT_EQ(walk.next()->value, static_cast<std::size_t>(n));
+    if (n > 1) {
+      EXPECT_EQ(walk.next()->value, static_cast<std::size_t>(n - 1));
+    }
+  }
+}
+
 TEST(SizeIndex, ManyValuesOfOnePlaceAreFine) {
   SizeIndex index;
   for (std::size_t i = 0; i < 1000; ++i) index.add({2'147'483'000, 7, 7}, i);

@@ -1,5 +1,6 @@
 #include "config/template_bundle.hpp"
 
+#include "config/embedded_templates.hpp"
 #include "config/include_scan.hpp"
 
 #include <hotgemm/error.hpp>
@@ -63,6 +64,14 @@ TEST_F(TemplateBundleTest, ADirectoryIsAsGoodAsWhatIsEmbedded) {
     EXPECT_EQ(read.digest(entry).size(), 64U);
   }
   EXPECT_NE(read.digest("mma.cuh"), read.digest("simt.cuh"));
+}
+
+TEST_F(TemplateBundleTest, TheBuildComputesTheDigestsOfAllTemplates) {
+  const TemplateBundle read = bundle();
+  std::size_t templates = 0;
+  for (const TemplateFile& file : read.files()) templates += file.path.ends_with(".cuh") ? 1 : 0;
+  EXPECT_EQ(embedded_digests().size(), templates);
+  for (const auto& [entry, digest] : embedded_digests()) EXPECT_EQ(digest, read.digest(entry)) << entry;
 }
 
 TEST_F(TemplateBundleTest, EverySpellingOfAnIncludeCounts) {
