@@ -3,6 +3,8 @@
 #include "plan/candidates.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -59,6 +61,34 @@ std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates,
   for (const RowLaunch& leader : leaders) add(leader, count);
   for (const std::size_t i : picks) add(timed[i], count);
   return chosen;
+}
+
+std::vector<RowLaunch> entries_for_model(std::span<const Candidate> candidates, std::vector<RowLaunch> timed,
+                                         std::span<const double> us, const Workload& problem, std::size_t count) {
+  std::erase_if(timed, [&](const RowLaunch& e) { return !(us[e.candidate] > 0); });
+  std::vector<PowerCandidate> known;
+  for (const RowLaunch& e : timed) {
+    known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
+  }
+  std::vector<RowLaunch> chosen;
+  for (const std::size_t i : best_under_power_cap(known, count)) chosen.push_back(timed[i]);
+  const auto first = std::ranges::find(timed, std::size_t{0}, &RowLaunch::candidate);
+  const bool is_in = std::ranges::find(chosen, std::size_t{0}, &RowLaunch::candidate) != chosen.end();
+  if (first != timed.end() && !is_in) chosen.push_back(*first);
+  return chosen;
+}
+
+std::vector<std::vector<double>> capped_times(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                              std::vector<std::vector<double>> us, const Workload& problem) {
+  const std::vector<RankedContender> placed = rank_contenders(us);
+  for (const RankedContender& p : placed) {
+    const double bytes = moved_bytes_per_flop(candidates[entries[p.contender].candidate].config, problem);
+    const double factor = capped_factor(p.ratio / placed.front().ratio, bytes);
+    for (double& sample : us[p.contender]) {
+      sample = std::isinf(factor) ? std::numeric_limits<double>::quiet_NaN() : sample * factor;
+    }
+  }
+  return us;
 }
 
 }  // namespace hotgemm

@@ -41,4 +41,14 @@ std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
                                           const Workload& problem, std::size_t count, PowerCost cost = capped_time);
 
+/// The entries for a final in rounds that capped_times ranks, best first: up to `count` candidates of `timed` that the
+/// model expects to be the fastest under the power cap, and candidate 0, which the estimate picks. `us` is as above.
+std::vector<RowLaunch> entries_for_model(std::span<const Candidate> candidates, std::vector<RowLaunch> timed,
+                                         std::span<const double> us, const Workload& problem, std::size_t count);
+
+/// The times us[entry][round] of a race in rounds as the model expects them alone under the power cap, relative to each
+/// other. The ones of an entry that needs too many clocks (kMostClocks) are NaN.
+std::vector<std::vector<double>> capped_times(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                              std::vector<std::vector<double>> us, const Workload& problem);
+
 }  // namespace hotgemm

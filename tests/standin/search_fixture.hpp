@@ -23,6 +23,7 @@ class SimulatedGpu final : public Measurer {
   }
 
   const GpuFacts& gpu() const override { return gpu_; }
+  GpuFacts& facts() { return gpu_; }
   void begin(const Workload&, const MeasureOptions& options) override { baseline_us_ = options.with_baseline ? 50 : 0; }
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override {
     std::vector<Verdict> verdicts;
@@ -107,7 +108,10 @@ class SimulatedGpu final : public Measurer {
 
 class SearchTest : public testing::Test {
  protected:
-  SearchTest() { set_test_environment(); }
+  SearchTest() {
+    set_test_environment();
+    gpu_.facts().info.clock_mhz *= 100;  // no kernel keeps such a GPU busy, so that none reaches its power cap
+  }
 
   Engine& engine() {
     if (!engine_) engine_.emplace(options_in(cache_.path(), Policy::tune));
