@@ -39,6 +39,21 @@ std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::
   return all;
 }
 
+std::vector<RowLaunch> with_programmatic(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                         const Workload& problem, int sm_count) {
+  std::vector<RowLaunch> all(entries.begin(), entries.end());
+  for (const RowLaunch& entry : entries) {
+    const Candidate& c = candidates[entry.candidate];
+    const std::vector<LaunchConfig> launches = rasters(c.config, problem, sm_count, c.predicted_us);
+    const bool may_be = std::ranges::any_of(
+        launches, [&](const LaunchConfig& l) { return l.programmatic && l.splits == entry.launch.splits; });
+    if (!may_be || entry.launch.programmatic) continue;
+    all.push_back(entry);
+    all.back().launch.programmatic = true;
+  }
+  return all;
+}
+
 std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
                                           const Workload& problem, std::size_t count, PowerCost cost) {

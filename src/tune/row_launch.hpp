@@ -33,6 +33,10 @@ std::size_t pick_among_tied(std::span<const Candidate> candidates, std::span<con
 std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
                                     const Workload& problem, int sm_count);
 
+/// The entries, best first, followed by each of them as a programmatic launch in the same raster, if it may be one.
+std::vector<RowLaunch> with_programmatic(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                         const Workload& problem, int sm_count);
+
 /// Up to `count` entries for a final over blocks. Half of them are `leaders`, the fastest in rounds, and then the
 /// fastest of `timed`; the others are those of `timed` to which the model `cost` gives the least cost. Each candidate
 /// is there once. `us` are the times of the candidates in one race, since only times of one race are at one clock; a

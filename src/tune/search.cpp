@@ -27,7 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFirstRounds = 2;        // while there are many candidates; one round would be too noisy
 constexpr int kRasterRounds = 5;       // fewer samples change no raster: rasters differ by less than the noise of one
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
-constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
 constexpr double kVerdictS = 1;               // for which the leader runs alone, to see what limits its clock
 constexpr double kBlockLoadS = 0.5;           // work before the first block; the races before it have warmed the GPU
@@ -105,9 +104,7 @@ class Search : SearchRaces {
       entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count, cost);
     } else if (!is_cancelled()) {
       if (is_modelled_) entries = entries_for_model(rows(), alive(), first_us_, problem_, kFinalists);
-      const std::size_t leaders = entries.size();
-      entries = halve(with_rasters(rows(), entries, problem_, sm_count()), leaders, kRasterRounds, after(0.75),
-                      kRasterRounds);
+      entries = in_best_rasters(entries);
     }
     decide(std::move(entries));
   }
@@ -181,6 +178,12 @@ class Search : SearchRaces {
     return is_modelled_ ? capped_times(rows(), entries, us, problem_) : us;
   }
 
+  std::vector<RowLaunch> in_best_rasters(const std::vector<RowLaunch>& entries) {
+    if (!options_.with_rasters) return with_programmatic(rows(), entries, problem_, sm_count());
+    return halve(with_rasters(rows(), entries, problem_, sm_count()), entries.size(), kRasterRounds, after(0.75),
+                 kRasterRounds);
+  }
+
   /// The picked entry, with the samples for its timing and for the ratio to cuBLAS.
   struct Winner {
     RowLaunch entry;
@@ -225,7 +228,7 @@ class Search : SearchRaces {
     std::vector<double> baseline_us;
     std::vector<RankedContender> placed;
     const RoundTally before = tally_;
-    for (int i = 0; i < kMostFinalRaces && !is_cancelled(); ++i) {
+    for (int i = 0; i < options_.final_races && !is_cancelled(); ++i) {
       if (i > 0 && Clock::now() >= after(1.0)) break;
       RaceOptions options = race_options(options_.rounds, after(1.0));
       options.abandon_ratio = 0;

@@ -49,6 +49,10 @@ struct SearchOptions {
   int rounds = 7;  ///< for the final comparison
   std::uint64_t seed = 1;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
+  /// False: each config is timed in its usual raster only, and programmatically in that. A search takes most of its
+  /// time for rasters.
+  bool with_rasters = true;
+  int final_races = 3;  ///< the most races of `rounds` rounds for the final comparison
   bool with_baseline = false;
   bool with_cublas = false;  ///< at the end, compare the pick with cuBLAS's default and its best, for the record
   /// Blocks decide where the power cap binds. Without them rounds decide where it may bind, with the power model if

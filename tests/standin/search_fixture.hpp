@@ -55,6 +55,7 @@ class SimulatedGpu final : public Measurer {
       }
       if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
       ++result.rounds_done;
+      batches += trials.size();
     }
     if (options.blocks) {
       BlockReport report;
@@ -95,6 +96,7 @@ class SimulatedGpu final : public Measurer {
   std::vector<std::string> checked;
   std::vector<std::size_t> entries_raced;
   std::vector<double> warm_ups_us;
+  std::size_t batches = 0;  ///< of launches: one for each trial in each round
   std::vector<CublasQuestion> questions;
   std::string compared;  ///< config
   std::string cublas_failure;
