@@ -53,8 +53,8 @@ struct TuneOptions {
 /// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with
 /// pauses between them, and then exchanges their kernels. It begins with the class that promises to save the most time:
 /// the number of its calls, times the time of one, times the expected gain. It works in primary CUDA contexts only,
-/// which are those of the CUDA runtime. `max_candidates`, `scratch_share`, `rounds` and `seed` of TuneOptions hold here
-/// too.
+/// which are those of the CUDA runtime. `max_candidates`, of which it takes at most ten, `scratch_share`, `rounds` and
+/// `seed` of TuneOptions hold here too. It tries each config in its usual raster only.
 struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
   /// Seconds for which kernels run without a pause. A class whose predicted call takes longer, or may reach the power

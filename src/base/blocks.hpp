@@ -16,12 +16,14 @@ namespace hotgemm {
 enum class Measure {
   rounds,     ///< all contenders side by side, in rounds of milliseconds; they share one clock
   behind,     ///< the same, each launch behind a kernel that is not a contender's, whose time is taken off
+  modelled,   ///< rounds, whose times a model of the power cap weighs by the energy of each contender
   sustained,  ///< each contender alone, in blocks; each has the clock that it leaves itself
 };
 constexpr std::string_view to_string(Measure measure) {
   switch (measure) {
     case Measure::rounds: return "rounds";
     case Measure::behind: return "rounds behind a kernel";
+    case Measure::modelled: return "rounds and the power model";
     case Measure::sustained: break;
   }
   return "sustained";

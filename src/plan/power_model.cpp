@@ -64,6 +64,15 @@ double capped_time(double relative_clocks, double bytes_per_flop) {
   return 1 / rate;
 }
 
+bool is_modelled(const Workload& problem, const DeviceInfo& device) {
+  return size_bytes(problem.types.a) == 2 && arch_limits(device.arch).sm == 90;
+}
+
+double capped_factor(double relative_clocks, double bytes_per_flop) {
+  if (!(relative_clocks <= kMostClocks)) return std::numeric_limits<double>::infinity();
+  return capped_time(relative_clocks, bytes_per_flop) / relative_clocks;
+}
+
 double free_joules(double relative_clocks, double bytes_per_flop) {
   return kBaseJoules * (1 - kStaticShare + kStaticShare * relative_clocks) + kByteJoules * bytes_per_flop;
 }

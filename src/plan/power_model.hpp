@@ -34,6 +34,17 @@ using PowerCost = double (*)(double relative_clocks, double bytes_per_flop);
 /// busy enough. Problems of less than 20 µs do not.
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device);
 
+/// True if capped_time was fitted to kernels like those of `problem` on such a GPU: with 16-bit operands, for sm_90.
+bool is_modelled(const Workload& problem, const DeviceInfo& device);
+
+/// The most clocks that a kernel may need, as a multiple of the fewest, to be picked by the model alone. A kernel that
+/// saves energy gains a clock that is higher by a tenth at most (docs/measuring.md).
+inline constexpr double kMostClocks = 1.15;
+
+/// The factor that turns a time in rounds, where all kernels run at one clock, into one that is comparable under the
+/// power cap; infinite if the kernel needs more than kMostClocks.
+double capped_factor(double relative_clocks, double bytes_per_flop);
+
 /// A kernel that was timed in rounds, or predicted.
 struct PowerCandidate {
   double us = 0;

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -80,13 +82,15 @@ class Best {
   }
 
   /// A total order, so that the order of adding does not matter. Times by different measures cannot be compared, so the
-  /// measure decides first: blocks, then rounds behind a kernel, then rounds. A comparison with cuBLAS is worth more
-  /// than a slightly lower cost.
-  static std::tuple<bool, bool, int, bool, double, std::string, std::string> order(const StoredRecord& stored) {
+  /// measure decides first: blocks, then rounds and the power model, rounds behind a kernel, and rounds. A comparison
+  /// with cuBLAS is worth more than a slightly lower cost.
+  static std::tuple<bool, bool, std::ptrdiff_t, bool, double, std::string, std::string> order(
+      const StoredRecord& stored) {
     StoredRecord without_time = stored;
     without_time.time = 0;
     const TuningRecord& r = stored.record;
-    const int place = r.measure == Measure::sustained ? 0 : r.measure == Measure::behind ? 1 : 2;
+    constexpr std::array kBestFirst{Measure::sustained, Measure::modelled, Measure::behind, Measure::rounds};
+    const auto place = std::ranges::find(kBestFirst, r.measure) - kBestFirst.begin();
     return {r.is_provisional,    is_picked_in_chain(r), place, r.cublas.version.empty(), cost_of(r),
             to_string(r.config), to_line(without_time)};
   }

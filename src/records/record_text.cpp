@@ -96,7 +96,7 @@ ProvisionalCause cause_of(const std::string& text) {
 void measure_fields(const Json& json, TuningRecord& record) {
   if (json.contains("measure")) {
     const std::string measure = string_field(json, "measure");
-    for (const Measure known : {Measure::behind, Measure::sustained}) {
+    for (const Measure known : {Measure::behind, Measure::modelled, Measure::sustained}) {
       if (measure == to_string(known)) record.measure = known;
     }
     if (record.measure == Measure::rounds) throw Reject{"measure " + in_quotes(measure) + " is unknown"};

@@ -43,7 +43,7 @@ struct CublasComparison {
 enum class ProvisionalCause {
   none,       ///< it is not, or an earlier version did not say
   cut_short,  ///< the search was stopped, or had no time for its final comparison
-  no_blocks,  ///< picked by rounds, where the power cap may bind and blocks would have taken too long
+  no_blocks,  ///< picked without blocks, where the power cap may bind: they would have taken too long
   disturbed,  ///< other work on the GPU disturbed more than a third of the rounds
 };
 

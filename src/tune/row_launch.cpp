@@ -3,6 +3,8 @@
 #include "plan/candidates.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -37,6 +39,21 @@ std::vector<RowLaunch> with_rasters(std::span<const Candidate> candidates, std::
   return all;
 }
 
+std::vector<RowLaunch> with_programmatic(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                         const Workload& problem, int sm_count) {
+  std::vector<RowLaunch> all(entries.begin(), entries.end());
+  for (const RowLaunch& entry : entries) {
+    const Candidate& c = candidates[entry.candidate];
+    const std::vector<LaunchConfig> launches = rasters(c.config, problem, sm_count, c.predicted_us);
+    const bool may_be = std::ranges::any_of(
+        launches, [&](const LaunchConfig& l) { return l.programmatic && l.splits == entry.launch.splits; });
+    if (!may_be || entry.launch.programmatic) continue;
+    all.push_back(entry);
+    all.back().launch.programmatic = true;
+  }
+  return all;
+}
+
 std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates, std::span<const RowLaunch> leaders,
                                           std::vector<RowLaunch> timed, std::span<const double> us,
                                           const Workload& problem, std::size_t count, PowerCost cost) {
@@ -59,6 +76,34 @@ std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates,
   for (const RowLaunch& leader : leaders) add(leader, count);
   for (const std::size_t i : picks) add(timed[i], count);
   return chosen;
+}
+
+std::vector<RowLaunch> entries_for_model(std::span<const Candidate> candidates, std::vector<RowLaunch> timed,
+                                         std::span<const double> us, const Workload& problem, std::size_t count) {
+  std::erase_if(timed, [&](const RowLaunch& e) { return !(us[e.candidate] > 0); });
+  std::vector<PowerCandidate> known;
+  for (const RowLaunch& e : timed) {
+    known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
+  }
+  std::vector<RowLaunch> chosen;
+  for (const std::size_t i : best_under_power_cap(known, count)) chosen.push_back(timed[i]);
+  const auto first = std::ranges::find(timed, std::size_t{0}, &RowLaunch::candidate);
+  const bool is_in = std::ranges::find(chosen, std::size_t{0}, &RowLaunch::candidate) != chosen.end();
+  if (first != timed.end() && !is_in) chosen.push_back(*first);
+  return chosen;
+}
+
+std::vector<std::vector<double>> capped_times(std::span<const Candidate> candidates, std::span<const RowLaunch> entries,
+                                              std::vector<std::vector<double>> us, const Workload& problem) {
+  const std::vector<RankedContender> placed = rank_contenders(us);
+  for (const RankedContender& p : placed) {
+    const double bytes = moved_bytes_per_flop(candidates[entries[p.contender].candidate].config, problem);
+    const double factor = capped_factor(p.ratio / placed.front().ratio, bytes);
+    for (double& sample : us[p.contender]) {
+      sample = std::isinf(factor) ? std::numeric_limits<double>::quiet_NaN() : sample * factor;
+    }
+  }
+  return us;
 }
 
 }  // namespace hotgemm

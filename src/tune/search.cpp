@@ -27,7 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFirstRounds = 2;        // while there are many candidates; one round would be too noisy
 constexpr int kRasterRounds = 5;       // fewer samples change no raster: rasters differ by less than the noise of one
 constexpr std::size_t kFinalists = 3;  // first: configs whose rasters are tried; later: configs with rasters
-constexpr int kMostFinalRaces = 3;
 constexpr unsigned kConfirmSeed = 0x5eed;
 constexpr double kVerdictS = 1;               // for which the leader runs alone, to see what limits its clock
 constexpr double kBlockLoadS = 0.5;           // work before the first block; the races before it have warmed the GPU
@@ -104,15 +103,14 @@ class Search : SearchRaces {
       const PowerCost cost = is_for_energy() && !is_capped_ ? free_joules : capped_time;
       entries = entries_for_blocks(rows(), entries, alive(), first_us_, problem_, count, cost);
     } else if (!is_cancelled()) {
-      const std::size_t leaders = entries.size();
-      entries = halve(with_rasters(rows(), entries, problem_, sm_count()), leaders, kRasterRounds, after(0.75),
-                      kRasterRounds);
+      if (is_modelled_) entries = entries_for_model(rows(), alive(), first_us_, problem_, kFinalists);
+      entries = in_best_rasters(entries);
     }
     decide(std::move(entries));
   }
 
-  /// Blocks decide if the power cap limits the leader's clock, and always for energy. Without blocks the pick is
-  /// provisional where it may.
+  /// Blocks decide if the power cap limits the leader's clock, and always for energy. Without blocks the power model
+  /// decides where it may, because rounds flatter kernels that draw much power; the pick is then provisional.
   void choose_measure(const std::vector<RowLaunch>& entries) {
     if (entries.empty()) return;
     if (is_for_energy()) {
@@ -125,6 +123,7 @@ class Search : SearchRaces {
     const bool is_short_of_time = Clock::now() + std::chrono::duration<double>(kLeastBlocksS) > after(1.0);
     if (!options_.with_blocks || is_short_of_time || is_cancelled()) {
       is_provisional_ = true;
+      is_modelled_ = !is_cancelled() && is_modelled(problem_, measurer_.gpu().info);
       return;
     }
     if (runs_at_the_cap(entries.front())) measure_ = Measure::sustained;
@@ -160,7 +159,7 @@ class Search : SearchRaces {
       const bool is_last = entries.size() <= 2 * kFinalists;
       const RaceOptions options = race_options(rounds, deadline);
       const RaceResult result = race(entries, options, false);
-      const std::vector<RankedContender> placed = rank_contenders(result.us);
+      const std::vector<RankedContender> placed = rank_contenders(costs(entries, result.us));
       if (placed.empty() || most_samples(result) < least_rounds) break;  // there was no time left: keep the order
       front = kFinalists;
       const std::size_t count = survivors(placed, kFinalists, kAbandonRatio);
@@ -171,6 +170,18 @@ class Search : SearchRaces {
     }
     if (entries.size() > front) entries.resize(front);
     return entries;
+  }
+
+  /// The times us[entry][round] of a race in rounds, as the measure that decides weighs them.
+  std::vector<std::vector<double>> costs(const std::vector<RowLaunch>& entries,
+                                         const std::vector<std::vector<double>>& us) {
+    return is_modelled_ ? capped_times(rows(), entries, us, problem_) : us;
+  }
+
+  std::vector<RowLaunch> in_best_rasters(const std::vector<RowLaunch>& entries) {
+    if (!options_.with_rasters) return with_programmatic(rows(), entries, problem_, sm_count());
+    return halve(with_rasters(rows(), entries, problem_, sm_count()), entries.size(), kRasterRounds, after(0.75),
+                 kRasterRounds);
   }
 
   /// The picked entry, with the samples for its timing and for the ratio to cuBLAS.
@@ -217,7 +228,7 @@ class Search : SearchRaces {
     std::vector<double> baseline_us;
     std::vector<RankedContender> placed;
     const RoundTally before = tally_;
-    for (int i = 0; i < kMostFinalRaces && !is_cancelled(); ++i) {
+    for (int i = 0; i < options_.final_races && !is_cancelled(); ++i) {
       if (i > 0 && Clock::now() >= after(1.0)) break;
       RaceOptions options = race_options(options_.rounds, after(1.0));
       options.abandon_ratio = 0;
@@ -226,10 +237,11 @@ class Search : SearchRaces {
       for (std::size_t e = 0; e < entries.size(); ++e) append(us[e], result.us[e]);
       if (result.us.size() > entries.size()) append(baseline_us, result.us.back());
       baseline_us.resize(us.front().size(), std::numeric_limits<double>::quiet_NaN());  // keeps the rounds aligned
-      placed = rank_contenders(us);
+      const std::vector<std::vector<double>> weighed = costs(entries, us);
+      placed = rank_contenders(weighed);
       if (placed.empty()) break;
       tell_leader(in_order(entries, placed), us[placed.front().contender], baseline_us);
-      if (is_decided(us, placed)) break;
+      if (is_decided(weighed, placed)) break;
     }
     if (placed.empty()) return untimed(entries.front());
     const std::size_t pick = pick_among_tied(rows(), entries, std::span(placed).first(tied(placed)));
@@ -377,7 +389,9 @@ class Search : SearchRaces {
                        .timing = winner.timing,
                        .environment = std::move(where),
                        .template_digest = engine_.template_digest(winner.config),
-                       .measure = measure_ == Measure::sustained ? measure_ : rounds_,
+                       .measure = is_modelled_                     ? Measure::modelled
+                                  : measure_ == Measure::sustained ? measure_
+                                                                   : rounds_,
                        .is_provisional = cause != ProvisionalCause::none,
                        .cause = cause,
                        .power_limit_w = power_limit_w_,
@@ -406,6 +420,7 @@ class Search : SearchRaces {
 
   Clock::time_point start_;
   Measure measure_ = Measure::rounds;  // that decides: sustained or rounds
+  bool is_modelled_ = false;           // the power model weighs times in rounds
   bool is_capped_ = false;             // the power cap limits the clock of the fastest in rounds
   bool is_provisional_ = false;        // blocks might have picked another
   RoundTally final_tally_;

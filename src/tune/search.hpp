@@ -49,9 +49,15 @@ struct SearchOptions {
   int rounds = 7;  ///< for the final comparison
   std::uint64_t seed = 1;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
+  /// False: each config is timed in its usual raster only, and programmatically in that. A search takes most of its
+  /// time for rasters.
+  bool with_rasters = true;
+  int final_races = 3;  ///< the most races of `rounds` rounds for the final comparison
   bool with_baseline = false;
   bool with_cublas = false;  ///< at the end, compare the pick with cuBLAS's default and its best, for the record
-  bool with_blocks = false;  ///< blocks decide where the power cap binds; else the pick there is provisional
+  /// Blocks decide where the power cap binds. Without them rounds decide where it may bind, with the power model if
+  /// there is one for the problem, and the pick is provisional.
+  bool with_blocks = false;
   Objective objective = Objective::speed;  ///< for energy blocks always decide
   std::string toolchain;                   ///< for the record, if the measuring process does not know it
 };
@@ -75,8 +81,10 @@ struct TuneOutcome {
 /// within a round. A difference below half a percent is a tie, which a programmatic launch wins, then the earlier name.
 ///
 /// Rounds mislead where the power cap binds (docs/measuring.md). With `with_blocks`, the final is then by blocks, among
-/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone. For energy the final is always
-/// by blocks, and the pick is the one with the least joules: median power times time. No launch is then programmatic.
+/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone. Without, or without the time for
+/// them, that model turns times in rounds into times under the cap, and these decide, if it was fitted to such kernels.
+/// For energy the final is always by blocks, and the pick is the one with the least joules: median power times time. No
+/// launch is then programmatic.
 ///
 /// The engine's rejections remember a candidate that is wrong, fails or does not end. Throws Error{out_of_memory} if
 /// the operands do not fit. If no candidate survives, throws wrong_result if one of them was wrong, else driver_error

@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kCompileShare = 0.6;  // of the time
 constexpr int kEnoughVetted = 4;       // a race of fewer kernels says little
+constexpr int kMostBesideWork = 10;    // candidates; a round of them fits into a slice or two
 constexpr double kDay = 86400;         // seconds; longer than any tuning
 
 std::int64_t free_bytes(const Driver& driver) {
@@ -65,6 +66,12 @@ void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const En
   for (Candidate& c : candidates.subspan(1)) {
     if (is_open(c)) reject(c, Stage::build, "not vetted: it has not run on " + where.gpu + " with this driver");
   }
+}
+
+/// Leaves at most `most` candidates to be measured.
+void keep_first(std::vector<Candidate>& candidates, int most) {
+  int alive = 0;
+  std::erase_if(candidates, [&](const Candidate& c) { return c.is_alive() && ++alive > most; });
 }
 
 /// `make` with the CUDA context of the calling thread.
@@ -207,15 +214,19 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& problem, const
   const std::int64_t free = free_bytes(device.driver());
   SearchOptions how = search_options(options);
   how.budget_s = kDay;
+  how.with_rasters = false;
+  how.final_races = 1;
   how.scratch_bytes = scratch_limit(options, free);
   OperandPool::check_fits(problem, options.scratch_bytes, free, options.scratch_share);
   Engine& engine = device.engine();
   reject_what_ended_processes(engine);
-  std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
+  const int count = beside.only_vetted ? options.max_candidates : std::min(options.max_candidates, kMostBesideWork);
+  std::vector<Candidate> candidates = tuning_candidates(device, problem, count);
   build_candidates(candidates, problem, device.environment(), engine, options.jobs, beside.is_cancelled,
                    {.also = helpers_of(candidates, device.info().arch, engine.bundle)});
   require_wanted(beside, problem);
   if (beside.only_vetted) keep_vetted(candidates, engine, device.environment(), "in this process, in the background");
+  keep_first(candidates, kMostBesideWork);
   how.toolchain = device.environment().toolchain;
   // A search that is cancelled would record the best so far, and the class would never be measured again.
   const SearchObserver observer{

@@ -60,7 +60,9 @@ struct BesideWork {
 };
 
 /// Tunes one problem with `measurer`, whose pauses bound the share of the GPU that this takes; so there is no deadline.
-/// The candidates are those of tune_problem, and options.jobs threads compile them.
+/// The candidates are the first ten of tune_problem's, in their usual rasters, and one race decides: so it measures
+/// about a tenth as much. options.jobs threads compile. If only vetted kernels may run, all candidates are built, to
+/// find those.
 ///
 /// Throws Error{interrupted} if it was cancelled, Error{not_supported} if only vetted kernels may run and there are too
 /// few, and the errors of tune_problem.

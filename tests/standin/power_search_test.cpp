@@ -1,6 +1,9 @@
 #include "standin/search_fixture.hpp"
 
 #include "plan/power_model.hpp"
+#include "tune/row_launch.hpp"
+
+#include <functional>
 
 namespace hotgemm::standin {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 class PowerSearchTest : public SearchTest {
  protected:
   PowerSearchTest() {
+    gpu_.facts().info = nominal_device("sm_90a");
     options_.with_blocks = true;
     gpu_.us = [](const Trial&) { return 220.0; };
     gpu_.noise = 0.0005;
@@ -93,20 +97,95 @@ TEST_F(PowerSearchTest, RoundsDecideWhereItDoesNot) {
   }
 }
 
-TEST_F(PowerSearchTest, WithoutBlocksThePickIsProvisional) {
-  const std::vector<Candidate> rows = candidates(20);
-  disagree(rows[7].config, rows[2].config);
-  gpu_.power_binds = true;
-  options_.with_blocks = false;
-  TuneOutcome outcome = search(rows);
-  EXPECT_EQ(name(outcome.candidates.front()), name(rows[7]));
-  EXPECT_TRUE(outcome.record->is_provisional);
-  EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
-  options_.with_blocks = true;
-  options_.budget_s = 2;  // too short for blocks
-  outcome = search(rows);
-  EXPECT_TRUE(outcome.record->is_provisional);
-  EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
+/// Tests of a search without blocks, among a kernel that moves many bytes and one that moves few.
+class ModelledSearchTest : public PowerSearchTest {
+ protected:
+  ModelledSearchTest() {
+    options_.with_blocks = false;
+    gpu_.power_binds = true;
+    rows_ = candidates(20);
+    const auto bytes = [&](const Candidate& c) { return moved_bytes_per_flop(c.config, problem_); };
+    std::ranges::stable_sort(rows_, std::greater(), bytes);
+  }
+  const Candidate& greedy() const { return rows_.front(); }
+  const Candidate& frugal() const { return rows_.back(); }
+  double capped(const Candidate& c, double clocks) const {
+    return capped_time(clocks, moved_bytes_per_flop(c.config, problem_));
+  }
+  /// Times in rounds.
+  void take(double greedy_us, double frugal_us, double other_us) {
+    gpu_.us = [=, this](const Trial& t) {
+      return t.config == greedy().config ? greedy_us : t.config == frugal().config ? frugal_us : other_us;
+    };
+  }
+
+  std::vector<Candidate> rows_;
+};
+
+TEST_F(ModelledSearchTest, TheModelWeighsRounds) {
+  ASSERT_LT(capped(frugal(), 1.04), capped(greedy(), 1));
+  take(200, 208, 229);
+  for (const bool with_blocks : {false, true}) {
+    options_.with_blocks = with_blocks;
+    options_.budget_s = 2;  // too short for blocks
+    const TuneOutcome outcome = search(rows_);
+    EXPECT_EQ(name(outcome.candidates.front()), name(frugal())) << "the greedy kernel is the fastest in rounds";
+    EXPECT_TRUE(outcome.record->is_provisional);
+    EXPECT_EQ(outcome.record->cause, ProvisionalCause::no_blocks);
+    EXPECT_EQ(outcome.record->measure, Measure::modelled);
+    EXPECT_NEAR(outcome.record->timing.median_us, 208, 15) << "as measured, not as weighed";
+    EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
+    EXPECT_EQ(engine().database.find(problem_, {.environment = outcome.record->environment})->record, *outcome.record);
+  }
+}
+
+TEST_F(ModelledSearchTest, AKernelThatNeedsTooManyClocksIsNotPicked) {
+  constexpr double kClocks = kMostClocks + 0.02;
+  ASSERT_LT(capped(frugal(), kClocks), capped(greedy(), 1)) << "the model alone would pick it";
+  take(200, 200 * kClocks, 400);
+  const TuneOutcome outcome = search(rows_);
+  EXPECT_EQ(name(outcome.candidates.front()), name(greedy()));
+  EXPECT_EQ(outcome.record->measure, Measure::modelled);
+}
+
+TEST_F(ModelledSearchTest, RoundsDecideWhereThereIsNoModel) {
+  problem_.types = kF32;
+  rows_ = candidates(20);
+  gpu_.us = [this](const Trial& t) { return t.config == rows_[5].config ? 4000.0 : 4100.0; };
+  ASSERT_TRUE(may_reach_power_cap(problem_, 4000, gpu_.gpu().info));
+  const TuneOutcome outcome = search(rows_);
+  EXPECT_EQ(name(outcome.candidates.front()), name(rows_[5]));
+  EXPECT_EQ(outcome.record->measure, Measure::rounds);
+  EXPECT_EQ(outcome.record->cause, ProvisionalCause::no_blocks);
+}
+
+TEST_F(ModelledSearchTest, ARasterIsChosenByRounds) {
+  take(200, 208, 229);
+  const LaunchConfig good{4, true};
+  ASSERT_NE(frugal().launch, good);
+  gpu_.us = [us = gpu_.us, good](const Trial& t) { return us(t) - (t.launch == good ? 4 : 0); };
+  const TuneOutcome outcome = search(rows_);
+  EXPECT_EQ(name(outcome.candidates.front()), name(frugal()));
+  EXPECT_EQ(outcome.record->launch, good);
+}
+
+TEST_F(ModelledSearchTest, TheEstimatesKernelStaysInTheRace) {
+  std::vector<double> us(rows_.size(), 205);
+  us[0] = 200;  // the greedy one comes first
+  const std::vector<RowLaunch> all = [&] {
+    std::vector<RowLaunch> entries;
+    for (std::size_t i = 0; i < rows_.size(); ++i) entries.push_back({i, rows_[i].launch});
+    return entries;
+  }();
+  const auto chosen = entries_for_model(rows_, all, us, problem_, 3);
+  ASSERT_EQ(chosen.size(), 4u);
+  EXPECT_EQ(chosen.back().candidate, 0u);
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_LE(moved_bytes_per_flop(rows_[chosen[i - 1].candidate].config, problem_),
+              moved_bytes_per_flop(rows_[chosen[i].candidate].config, problem_));
+  }
+  us[0] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(entries_for_model(rows_, all, us, problem_, 3).size(), 3u) << "it has no time";
 }
 
 TEST_F(PowerSearchTest, AProblemThatLeavesTheTensorCoresIdleIsNotAsked) {

@@ -23,6 +23,7 @@ class SimulatedGpu final : public Measurer {
   }
 
   const GpuFacts& gpu() const override { return gpu_; }
+  GpuFacts& facts() { return gpu_; }
   void begin(const Workload&, const MeasureOptions& options) override { baseline_us_ = options.with_baseline ? 50 : 0; }
   std::vector<Verdict> check(std::span<const Trial> trials, unsigned seed) override {
     std::vector<Verdict> verdicts;
@@ -54,6 +55,7 @@ class SimulatedGpu final : public Measurer {
       }
       if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
       ++result.rounds_done;
+      batches += trials.size();
     }
     if (options.blocks) {
       BlockReport report;
@@ -94,6 +96,7 @@ class SimulatedGpu final : public Measurer {
   std::vector<std::string> checked;
   std::vector<std::size_t> entries_raced;
   std::vector<double> warm_ups_us;
+  std::size_t batches = 0;  ///< of launches: one for each trial in each round
   std::vector<CublasQuestion> questions;
   std::string compared;  ///< config
   std::string cublas_failure;
@@ -107,7 +110,10 @@ class SimulatedGpu final : public Measurer {
 
 class SearchTest : public testing::Test {
  protected:
-  SearchTest() { set_test_environment(); }
+  SearchTest() {
+    set_test_environment();
+    gpu_.facts().info.clock_mhz *= 100;  // no kernel keeps such a GPU busy, so that none reaches its power cap
+  }
 
   Engine& engine() {
     if (!engine_) engine_.emplace(options_in(cache_.path(), Policy::tune));

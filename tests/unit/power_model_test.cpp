@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <algorithm>
 #include <set>
 
@@ -71,6 +73,23 @@ TEST(PowerModelTest, FewerBytesOrFewerClocksAreFaster) {
   EXPECT_LT(moved_bytes_per_flop(pair, cube(4096)), moved_bytes_per_flop(single, cube(4096)));
   EXPECT_GT(moved_bytes_per_flop(single, cube(4100)), 1.02 * moved_bytes_per_flop(single, cube(4096)))
       << "the last tiles are nearly empty";
+}
+
+TEST(PowerModelTest, WeighsTimesOfOneClockAsTheyAreUnderTheCap) {
+  for (const double clocks : {1.0, 1.05, kMostClocks}) {
+    const double weighed = clocks * capped_factor(clocks, 0.012) / capped_factor(1, 0.017);
+    EXPECT_NEAR(weighed, capped_time(clocks, 0.012) / capped_time(1, 0.017), 1e-9) << clocks;
+  }
+  EXPECT_TRUE(std::isinf(capped_factor(kMostClocks + 0.01, 0.001))) << "however few bytes it moves";
+}
+
+TEST(PowerModelTest, IsThereForWhatItWasFittedTo) {
+  const Problem f16{.m = 4096, .n = 4096, .k = 4096};
+  Problem f32 = f16;
+  f32.types = kF32;
+  EXPECT_TRUE(is_modelled(Workload(f16), nominal_device("sm_90a")));
+  EXPECT_FALSE(is_modelled(Workload(f16), nominal_device("sm_80")));
+  EXPECT_FALSE(is_modelled(Workload(f32), nominal_device("sm_90a")));
 }
 
 TEST(PowerModelTest, TheFinalHasTheWinnersOfRoundsAndThoseThatSaveEnergy) {

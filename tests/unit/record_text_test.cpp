@@ -62,11 +62,14 @@ TEST(RecordText, SaysHowThePickWasMeasured) {
   std::string line = to_line({record, 0});
   EXPECT_NE(line.find(R"(","measure":"sustained","power_limit_w":700,"time":0)"), std::string::npos) << line;
   EXPECT_EQ(parse_line(line).stored->record, record);
-  record = sample_record();
-  record.measure = Measure::behind;
-  line = to_line({record, 0});
-  EXPECT_NE(line.find(R"(","measure":"rounds behind a kernel","time":0)"), std::string::npos) << line;
-  EXPECT_EQ(parse_line(line).stored->record, record);
+  for (const Measure measure : {Measure::behind, Measure::modelled}) {
+    record = sample_record();
+    record.measure = measure;
+    line = to_line({record, 0});
+    const std::string text(to_string(measure));
+    EXPECT_NE(line.find("\",\"measure\":\"" + text + "\",\"time\":0"), std::string::npos) << line;
+    EXPECT_EQ(parse_line(line).stored->record, record);
+  }
   record = sample_record();
   record.is_provisional = true;
   line = to_line({record, 0});
