@@ -131,6 +131,16 @@ void BackgroundTuner::add(DeviceState& device, const Workload& problem, const st
   shared_->changed.notify_all();
 }
 
+bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
+                                 const std::shared_ptr<const PlanImpl>& plan) {
+  if (is_forked_child()) return false;
+  const std::lock_guard lock(shared_->mutex);
+  if (is_stopping_ || !begin_thread()) return false;
+  shared_->to_load.push_back({.device = &device, .problem = problem, .plan = plan});
+  shared_->changed.notify_all();
+  return true;
+}
+
 /// Returns false if there can be no thread. The caller holds the lock.
 bool BackgroundTuner::begin_thread() {
   if (shared_->thread.joinable()) return true;
@@ -185,6 +195,12 @@ void BackgroundTuner::run() {
   if (tuning_.jobs == 0) tuning_.jobs = std::max(available_cores() / 4, 1);
   std::unique_lock lock(shared_->mutex);
   while (!is_stopping_) {
+    if (!shared_->to_load.empty()) {
+      lock.unlock();
+      load_waiting();
+      lock.lock();
+      continue;
+    }
     std::optional<Waiting> next = take_best();
     if (!next) {
       if (measurer_ && shared_->poll >= kLastPoll) {
@@ -221,6 +237,31 @@ void BackgroundTuner::run() {
   measurer_.reset();
 }
 
+/// Loads the kernels of the classes with interim plans, also between two slices of a measurement.
+void BackgroundTuner::load_waiting() {
+  std::unique_lock lock(shared_->mutex);
+  while (!shared_->to_load.empty() && !is_stopping_) {
+    const Waiting next = shared_->to_load.front();
+    lock.unlock();
+    load(next);
+    lock.lock();
+    shared_->to_load.erase(shared_->to_load.begin());  // only now, so that wait() waits for it; others append
+  }
+  shared_->changed.notify_all();
+}
+
+void BackgroundTuner::load(const Waiting& waiting) {
+  try {
+    const ContextOfId own(waiting.device->driver(), waiting.device->gpu(), waiting.device->context_id());
+    if (!own.is_current()) return;                               // the CUDA context is gone, and the plan with it
+    const RelaxedCaptureMode relaxed(waiting.device->driver());  // the program may be capturing
+    callbacks_.load(waiting);
+  } catch (const std::exception& error) {
+    log(LogLevel::warn,
+        "not loaded in the background: the kernel for " + to_string(waiting.problem) + ": " + error.what());
+  }
+}
+
 /// The time that measuring the class would have saved so far, in microseconds; 0 if it is not worth it, or not yet.
 double BackgroundTuner::worth(const Waiting& waiting) const {
   const std::shared_ptr<const PlanImpl> plan = waiting.plan.lock();
@@ -251,12 +292,14 @@ std::optional<BackgroundTuner::Waiting> BackgroundTuner::take_best() {
 
 /// True if a class is measured or waits. The caller holds the lock.
 bool BackgroundTuner::has_work() const {
-  return shared_->is_busy ||
+  return shared_->is_busy || !shared_->to_load.empty() ||
          std::ranges::any_of(shared_->waiting, [](const Waiting& one) { return !one.plan.expired(); });
 }
 
 /// True if the total of time is used up: what waits will wait for ever.
-bool BackgroundTuner::is_spent() const { return !shared_->is_busy && !(control_.left_s() > 0); }
+bool BackgroundTuner::is_spent() const {
+  return !shared_->is_busy && shared_->to_load.empty() && !(control_.left_s() > 0);
+}
 
 BackgroundTuner::Result BackgroundTuner::tune(const Waiting& waiting) {
   DeviceState& device = *waiting.device;
@@ -340,7 +383,8 @@ void BackgroundTuner::make_measurer(DeviceState& device) {
                                                                      .slice_s = options_.slice_s,
                                                                      .lock_wait_s = kLockWaitS,
                                                                      .is_cancelled = [this] { return is_unwanted(); },
-                                                                     .is_hurried = [this] { return hurried_ > 0; }});
+                                                                     .is_hurried = [this] { return hurried_ > 0; },
+                                                                     .meanwhile = [this] { load_waiting(); }});
   measured_device_ = &device;
 }
 

@@ -22,7 +22,8 @@
 
 namespace hotgemm {
 
-/// Measures classes of problems on a thread of its own, beside the program's work. The thread exists from the first
+/// Measures classes of problems on a thread of its own, beside the program's work, and loads the kernels for classes
+/// with interim plans. The thread exists from the first
 /// class on. It measures in a worker process, which it keeps while there is work; if there can be none, it measures
 /// vetted kernels in this process. Thread-safe.
 ///
@@ -46,6 +47,7 @@ class BackgroundTuner {
     std::function<bool(const Waiting&)> is_wanted;  ///< before a class is measured; false: it waits no longer
     /// The wait of the class has ended; without an outcome it could not be measured.
     std::function<void(const Waiting&, const TuneOutcome* outcome)> ended;
+    std::function<void(const Waiting&)> load;  ///< the kernel for a class with an interim plan
   };
 
   /// Throws Error{invalid_argument} for options out of their limits.
@@ -57,6 +59,9 @@ class BackgroundTuner {
   /// Lets the class of `problem` wait until `plan` has been used often enough. Does nothing if a call of it takes
   /// longer than a slice or reaches the power cap, and after stop().
   void add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
+  /// Lets the kernel for the class of `problem` be loaded soon, which has `plan` meanwhile. False if there can be no
+  /// thread for it.
+  bool load_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
   /// See Context::wait_tuned.
   bool wait(Clock::time_point deadline);
   /// Lets the thread look at its classes now.
@@ -73,6 +78,7 @@ class BackgroundTuner {
     std::mutex mutex;  // guards the other members
     std::condition_variable changed;
     std::vector<Waiting> waiting;
+    std::vector<Waiting> to_load;  // classes with interim plans
     bool is_busy = false;
     Clock::duration poll{0};
     std::thread thread;
@@ -80,6 +86,8 @@ class BackgroundTuner {
   enum class Result { ended, again };
 
   bool begin_thread();
+  void load_waiting();
+  void load(const Waiting& waiting);
   void run();
   bool has_work() const;
   bool is_spent() const;

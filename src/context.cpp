@@ -41,7 +41,8 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   {
     const ReadGuard reading;  // the plan stays, although another thread may push it out
     const PlanTable::Slot* slot = device.plans().find(class_key(problem));
-    const bool is_final = slot != nullptr && !slot->entry.is_unreserved && !slot->is_outdated;
+    const bool is_final =
+        slot != nullptr && !slot->entry.is_unreserved && !slot->entry.is_interim && !slot->is_outdated;
     if (is_final && !impl_->is_to_tune(slot->entry, policy)) {
       return slot->entry.plan->launch(stream, problem, operands);
     }
@@ -95,7 +96,8 @@ Context::Impl::Impl(const ContextOptions& options)
       engine_(options),
       background_(options, place_, control_,
                   {.is_wanted = [this](const auto& waiting) { return is_wanted(waiting); },
-                   .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); }}) {}
+                   .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); },
+                   .load = [this](const auto& waiting) { replace_interim(waiting); }}) {}
 
 Context::Impl::~Impl() {
   background_.stop();
@@ -146,8 +148,9 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
   const ClassKey key = class_key(problem);
   const bool is_capturing = hotgemm::is_capturing(device.driver(), stream);
   std::optional<PlanEntry> known = device.plans().get(key);
-  // A capturing thread does not wait for one that allocates.
-  if (known && is_capturing) return known->plan;
+  // A capturing thread does not wait for one that allocates. But a graph would keep an interim plan.
+  if (known && is_capturing && !known->is_interim) return known->plan;
+  if (known && known->is_interim && !is_capturing && reserve == Reserve::once) return known->plan;
   if (known && known->is_outdated) {
     if (std::shared_ptr<const PlanImpl> plan = replace_outdated(device, problem, key, policy)) return plan;
     known = device.plans().get(key);
@@ -182,7 +185,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
                                                         bool may_replace, Reserve reserve) {
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   const std::optional<PlanEntry> known = device.plans().get(key);
-  if (known && !(known->is_provisional && may_replace)) {
+  if (known && !known->is_interim && !(known->is_provisional && may_replace)) {
     if (is_capturing) return known->plan;
     if (known->is_unreserved || reserve == Reserve::again) set_workspace_apart(device, *known->plan);
     if (known->is_unreserved) {
@@ -196,6 +199,14 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
   const WaitTimer timer(engine_.counters.planning);
   // Another kernel could change the bits of deterministic sums: their first plan is final.
   const bool is_provisional = problem.order != SumOrder::deterministic && is_tunable(device, problem);
+  if (!known && !is_capturing && reserve == Reserve::once && policy == Policy::background) {
+    if (std::shared_ptr<const PlanImpl> plan = interim_plan(device, problem)) {
+      device.plans().insert(key, {.plan = plan, .is_provisional = is_provisional, .is_interim = true});
+      ++plans_;
+      log_planned(problem, *plan, timer);
+      return plan;
+    }
+  }
   const std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
   if (!is_capturing) set_workspace_apart(device, *plan);
   device.plans().insert(key, {.plan = plan,

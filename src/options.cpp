@@ -34,12 +34,12 @@ std::int64_t parse_max_plans(std::string_view text) {
 ContextOptions ContextOptions::from_environment() {
   ContextOptions options;
   const char* text = secure_getenv("HOTGEMM_TUNE");
-  const std::string_view tune = text != nullptr ? text : "missing";
+  const std::string_view tune = text != nullptr ? text : "background";
   if (tune == "never") {
     options.policy = Policy::estimate;
-  } else if (tune == "background") {
-    options.policy = Policy::background;
-  } else if (tune != "missing") {
+  } else if (tune == "missing") {
+    options.policy = Policy::tune;
+  } else if (tune != "background") {
     throw Error(ErrorCode::invalid_argument,
                 "HOTGEMM_TUNE is \"" + std::string(tune) + "\"; it is never, missing or background");
   }

@@ -31,7 +31,7 @@ void Context::Impl::replace_plans_of(const Workload& problem) {
 
 bool Context::Impl::mark_if_outdated(DeviceState& device, const ClassKey& key) {
   const std::optional<PlanEntry> known = device.plans().get(key, false);
-  if (!known || known->is_kept || known->is_outdated) return false;
+  if (!known || known->is_kept || known->is_outdated || known->is_interim) return false;
   const Choice& present = known->plan->choice();
   try {
     const Affordable best = affordable_choices(device, workload_of(key));

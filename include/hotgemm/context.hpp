@@ -51,10 +51,11 @@ struct TuneOptions {
 };
 
 /// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with
-/// pauses between them, and then exchanges their kernels. It begins with the class that promises to save the most time:
-/// the number of its calls, times the time of one, times the expected gain. It works in primary CUDA contexts only,
-/// which are those of the CUDA runtime. `max_candidates`, of which it takes at most ten, `scratch_share`, `rounds` and
-/// `seed` of TuneOptions hold here too. It tries each config in its usual raster only.
+/// pauses between them, and then exchanges their kernels. It also compiles and loads the kernel of a class that runs
+/// another one meanwhile, because that was loaded when the class was first called. It begins with the class that
+/// promises to save the most time: the number of its calls, times the time of one, times the expected gain. It works in
+/// primary CUDA contexts only, which are those of the CUDA runtime. `max_candidates`, of which it takes at most ten,
+/// `scratch_share`, `rounds` and `seed` of TuneOptions hold here too. It tries each config in its usual raster only.
 struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
   /// Seconds for which kernels run without a pause. A class whose predicted call takes longer, or may reach the power
@@ -63,14 +64,15 @@ struct BackgroundOptions {
   std::uint64_t min_calls = 2;  ///< calls of a class before it is worth measuring. A replayed graph does not count.
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
   int jobs = 0;  ///< compile threads, at low priority; 0: a quarter of the cores, at least one
-  /// False: a measured pick is recorded only, and Context::reload exchanges the plan. To load a kernel waits for every
-  /// kernel that runs in the CUDA context, and holds up the launches of all threads meanwhile. A program whose kernels
-  /// wait for later launches, as persistent ones and collectives may, chooses the moment by itself.
+  /// False: a measured pick is recorded only, and Context::reload exchanges the plan; first calls load their kernels.
+  /// To load a kernel waits for every kernel that runs in the CUDA context, and holds up the launches of all threads
+  /// meanwhile. A program whose kernels wait for later launches, as persistent ones and collectives may, chooses the
+  /// moment by itself.
   bool loads_kernels = true;
 };
 
 struct ContextOptions {
-  Policy policy = Policy::tune;
+  Policy policy = Policy::background;
   TuneOptions tuning;
   BackgroundOptions background;
   /// Seconds that tuning within calls of gemm and plan, and in the background, may take in this Context all together.
@@ -104,8 +106,9 @@ struct ContextOptions {
   /// the last.
   std::string worker;
 
-  /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; missing: Policy::tune; background:
-  /// Policy::background), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and HOTGEMM_MAX_PLANS
+  /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; background: Policy::background;
+  /// missing: Policy::tune), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and
+  /// HOTGEMM_MAX_PLANS
   /// ("20000"). Throws Error{invalid_argument} for any other value of these.
   HOTGEMM_API static ContextOptions from_environment();
 };

@@ -103,10 +103,14 @@ std::string utility_kernel(const std::string& symbol, const std::string& functio
 
 }  // namespace
 
+std::string kernel_symbol(const KernelConfig& config, const GemmTraits& traits) {
+  return "hotgemm_" + to_string(config) + "_" + to_string(traits);
+}
+
 KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
                     const TemplateBundle& bundle) {
   const Family& family = family_of(config);
-  const std::string symbol = "hotgemm_" + to_string(config) + "_" + to_string(traits);
+  const std::string symbol = kernel_symbol(config, traits);
   const FamilyText own = std::visit([&](const auto& c) { return family_text(c, traits); }, config);
   std::string text = "#include \"" + std::string(family.header) + "\"\n" + own.definitions;
   text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";

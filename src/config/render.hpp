@@ -10,6 +10,9 @@
 
 namespace hotgemm {
 
+/// The name of the kernel that `render` gives.
+std::string kernel_symbol(const KernelConfig& config, const GemmTraits& traits);
+
 /// The translation unit of one GEMM kernel for `arch` ("sm_90a"). Equal arguments give equal bytes on every machine.
 KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::string_view arch,
                     const TemplateBundle& bundle);

@@ -42,6 +42,18 @@ void PushedContext::pop() noexcept {
   driver_.cuCtxPopCurrent(&popped);
 }
 
+bool is_primary_context(const Driver& driver, CUdevice device, unsigned long long id) noexcept {
+  unsigned flags = 0;
+  int is_active = 0;
+  if (driver.cuDevicePrimaryCtxGetState(device, &flags, &is_active) != CUDA_SUCCESS || is_active == 0) return false;
+  CUcontext primary = nullptr;
+  if (driver.cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) return false;
+  unsigned long long found = 0;
+  const bool is_same = driver.cuCtxGetId(primary, &found) == CUDA_SUCCESS && found == id;
+  driver.cuDevicePrimaryCtxRelease(device);
+  return is_same;
+}
+
 ContextOfId::ContextOfId(const Driver& driver, CUdevice device, unsigned long long id) noexcept
     : driver_(driver), device_(device) {
   unsigned long long found = 0;

@@ -8,6 +8,9 @@ namespace hotgemm {
 /// there is none.
 unsigned long long current_context_id(const Driver& driver);
 
+/// True if `id` is that of the primary context of `device`. The context must be current.
+bool is_primary_context(const Driver& driver, CUdevice device, unsigned long long id) noexcept;
+
 /// A place for a CUDA context that is current until this object ends; then the caller's is current again. Empty at
 /// first. Must end on the thread that made it.
 class PushedContext {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 namespace hotgemm {
 

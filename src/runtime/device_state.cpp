@@ -26,6 +26,7 @@ DeviceState::DeviceState(const Driver& driver, Engine& engine)
       engine_(engine),
       device_(current_device(driver)),
       context_id_(current_context_id(driver)),
+      is_primary_(is_primary_context(driver, device_, context_id_)),
       info_(identify_device(driver, device_)),
       driver_version_(hotgemm::driver_version(driver)),
       workspace_(driver, engine.workspace),
@@ -91,8 +92,12 @@ std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, 
   });
 }
 
+bool DeviceState::is_loaded(const KernelConfig& config, const GemmTraits& traits) {
+  return kernels_.contains(kernel_symbol(config, traits));
+}
+
 std::shared_ptr<const RepackKernel> DeviceState::repack_kernel(bool may_compile) {
-  return repack_kernels_.find_or_load("repack", [&] {
+  return repack_kernels_.find_or_load(kRepackKernel, [&] {
     const KernelSource source = render_repack(info_.arch, engine_.bundle);
     std::optional<Cubin> cubin = engine_.builder.find(source);
     if (!cubin && !may_compile) {

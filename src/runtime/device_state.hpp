@@ -28,6 +28,8 @@ class DeviceState {
   Engine& engine() const { return engine_; }
   CUdevice gpu() const { return device_; }
   unsigned long long context_id() const { return context_id_; }
+  /// True if the CUDA context is the primary one of its GPU, in which threads of the library can work.
+  bool is_primary() const { return is_primary_; }
   /// The GPU with nominal clocks; see identify_device.
   const DeviceInfo& info() const { return info_; }
   /// The GPU with the clocks that the driver reports. The context must be current.
@@ -47,6 +49,9 @@ class DeviceState {
                                          bool may_compile = true);
   /// Throws the RefusedCubin that ended the loading of a GEMM kernel, so that no call compiles it again.
   void require_not_refused(const std::string& symbol) { kernels_.require_not_refused(symbol); }
+  /// True if the GEMM kernel is loaded.
+  bool is_loaded(const KernelConfig& config, const GemmTraits& traits);
+  bool is_repack_kernel_loaded() { return repack_kernels_.contains(kRepackKernel); }
   /// The kernel that repacks operands, from the cache on first use. If it is not there, it is compiled, or
   /// `may_compile` is false and the function throws Error{not_prepared}.
   std::shared_ptr<const RepackKernel> repack_kernel(bool may_compile = true);
@@ -65,6 +70,8 @@ class DeviceState {
   ClassFlights& tuning() { return tuning_; }
 
  private:
+  static constexpr const char* kRepackKernel = "repack";  // in repack_kernels_
+
   /// The result of `load` with `cubin`; or, if the driver refuses that, with another one of the same source.
   template <class SourceOf, class Load>
   auto load_or_rebuild(const Cubin& cubin, bool may_compile, SourceOf&& source_of, Load&& load);
@@ -73,6 +80,7 @@ class DeviceState {
   Engine& engine_;
   CUdevice device_;
   unsigned long long context_id_;
+  bool is_primary_;
   DeviceInfo info_;
   std::string driver_version_;
   WorkspacePool workspace_;

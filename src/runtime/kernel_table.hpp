@@ -39,6 +39,12 @@ class KernelTable {
     const auto found = entries_.find(symbol);
     if (found != entries_.end() && found->second.refusal) throw RefusedCubin(*found->second.refusal);
   }
+  /// True if the kernel of `symbol` is loaded.
+  bool contains(const std::string& symbol) {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(symbol);
+    return found != entries_.end() && found->second.kernel != nullptr;
+  }
   /// The number of loaded kernels.
   std::size_t size() {
     const std::lock_guard lock(mutex_);

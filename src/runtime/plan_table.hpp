@@ -22,6 +22,7 @@ class PlanImpl;
 struct PlanEntry {
   std::shared_ptr<const PlanImpl> plan;
   bool is_provisional = false;  ///< not recorded and not measured: replaced when Policy::tune asks and may measure
+  bool is_interim = false;      ///< runs a loaded kernel, until the background has loaded that of the best choice
   bool is_unreserved = false;   ///< made on a capturing stream: the next other call sets workspace for captures apart
   bool is_kept = false;         ///< never pushed out: its class is promised this plan
   bool is_outdated = false;     ///< the records say something else now: the next call outside of a capture replaces it

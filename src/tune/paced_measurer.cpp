@@ -54,8 +54,14 @@ double PacedMeasurer::paced(const std::function<void()>& step, double most_work_
 
 void PacedMeasurer::pause(double seconds) {
   const double start = clock_.now_s();
-  for (double left = seconds; left > 0 && !is_cancelled() && !is_hurried(); left = start + seconds - clock_.now_s()) {
+  const auto work = [&] {
+    if (pace_.meanwhile) pace_.meanwhile();
+  };
+  work();
+  for (double left = start + seconds - clock_.now_s(); left > 0 && !is_cancelled() && !is_hurried();
+       left = start + seconds - clock_.now_s()) {
     clock_.sleep_s(std::min(left, kLongestSleepS));
+    work();
   }
   paused_s_ += clock_.now_s() - start;
 }

@@ -23,6 +23,8 @@ struct Pace {
   std::function<bool()> is_cancelled;
   /// Called as often; true: no pauses now. May be empty.
   std::function<bool()> is_hurried;
+  /// Called after each slice, and during pauses at least ten times a second: other work of the thread. May be empty.
+  std::function<void()> meanwhile;
 };
 
 /// The clock of a PacedMeasurer. Tests replace it.

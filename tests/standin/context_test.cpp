@@ -186,7 +186,7 @@ TEST_F(ContextTest, WithTooLittleScratchTheModelDecides) {
 }
 
 TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
-  EXPECT_EQ(ContextOptions::from_environment().policy, Policy::tune);
+  EXPECT_EQ(ContextOptions::from_environment().policy, Policy::background);
   ::setenv("HOTGEMM_TUNE", "missing", 1);
   EXPECT_EQ(ContextOptions::from_environment().policy, Policy::tune);
   ::setenv("HOTGEMM_TUNE", "never", 1);

@@ -27,6 +27,7 @@ using namespace hotgemm;
 
 void plan_one(char** argv) {
   ContextOptions options;
+  options.policy = Policy::tune;
   options.cache_directory = argv[1];
   options.tuning = {
       .max_candidates = std::atoi(argv[3]), .budget_s = 100, .scratch_bytes = std::atoll(argv[4]), .rounds = 2};

@@ -31,9 +31,9 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_CACHE_TRUST", "this user's files only", "shared: use directories that other users can write"},
     Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: stored kernels survive a power cut"},
     Variable{
-        "HOTGEMM_TUNE", "missing",
-        "never: the default policy does not measure; missing: it measures problems without a record; background: it "
-        "does so later, beside the program's work"},
+        "HOTGEMM_TUNE", "background",
+        "background: problems that recur and have no record are measured beside the program's work; missing: the first "
+        "call measures them; never: nothing is measured"},
     Variable{"HOTGEMM_OBJECTIVE", "speed", "speed or energy: which records are used where there are both"},
     Variable{"HOTGEMM_WORKER", "the installed command",
              "the hotgemm command whose processes measure kernels for programs that tune; none: the program measures"},

@@ -1,0 +1,136 @@
+// The first call of a class under Policy::background runs a kernel that is loaded, until its own is.
+
+#include "plan/choice.hpp"
+#include "standin/guest_fixture.hpp"
+#include "tune/tune.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <latch>
+#include <string>
+
+namespace hotgemm::standin {
+namespace {
+
+using namespace std::chrono_literals;
+
+class InterimTest : public GuestFixture {
+ protected:
+  void TearDown() override {
+    set_log_sink({});
+    set_log_level("warn");
+    GuestFixture::TearDown();
+  }
+
+  /// Nothing is measured, so that only loads change plans.
+  ContextOptions how() const {
+    ContextOptions how = options(Policy::background);
+    how.tuning_total_s = 0;
+    how.worker = "none";
+    return how;
+  }
+  /// Makes a context in which one kernel is loaded: not the one of the best choice for problem(), but a good one.
+  void make_context(const ContextOptions& options) {
+    context_.emplace(options);
+    DeviceState& device = impl_of(context()).current();
+    Engine& engine = impl_of(context()).engine();
+    const std::vector<Choice> choices = choose(problem(), device.info().arch, engine.database, device.query());
+    best_ = choices.front();
+    const auto good = std::ranges::find_if(choices, [&](const Choice& c) {
+      return !(c.config == best_.config) && engine.workspace_of(c.config, c.launch, problem()).is_empty() &&
+             predicted_us(device, problem(), c) < 1.9 * predicted_us(device, problem(), best_);
+    });
+    ASSERT_NE(good, choices.end());
+    loaded_ = *good;
+    context().pin(small_case(8, 16, 64).described(), to_string(loaded_.config), {});
+    ASSERT_EQ(device.kernel_count(), 1u);
+  }
+  /// Holds the thread that plans problem() until `held_` is counted down.
+  void hold_planning() {
+    set_log_level("info");
+    set_log_sink([this](std::string_view, std::string_view message) {
+      if (message.starts_with("not tuned: " + to_string(problem()) + " runs " + to_string(best_.config))) held_.wait();
+    });
+  }
+  void call() { expect_right(context(), small_case(), stream()); }
+  bool wait_until_loaded() {
+    context().wait_tuned(std::chrono::steady_clock::now() + 60s);
+    return impl_of(context()).current().is_loaded(best_.config, traits_of(problem(), best_.launch));
+  }
+  std::size_t launches(const Choice& choice) { return standin().launches(symbol_part(choice.config)); }
+
+  Choice best_, loaded_;
+  std::latch held_{1};
+};
+
+TEST_F(InterimTest, CallsRunALoadedKernelUntilThatOfTheClassIsLoaded) {
+  make_context(how());
+  hold_planning();
+  call();
+  call();
+  EXPECT_EQ(launches(loaded_), 2u) << "neither call waits for the kernel, which is not loaded yet";
+  EXPECT_EQ(launches(best_), 0u);
+  held_.count_down();
+  EXPECT_TRUE(wait_until_loaded());
+  call();
+  EXPECT_EQ(launches(loaded_), 2u);
+  EXPECT_EQ(launches(best_), 1u);
+  EXPECT_EQ(context().stats().plans, 1u) << "a plan that takes the place of an interim one is the same class's";
+}
+
+TEST_F(InterimTest, PlanLoads) {
+  make_context(how());
+  hold_planning();
+  call();
+  held_.count_down();
+  EXPECT_EQ(context().plan(problem()).config(), to_string(best_.config)) << "an interim plan is for calls only";
+  EXPECT_EQ(context().plan(small_case(8, 16, 32).described()).config(), to_string(best_.config));
+}
+
+TEST_F(InterimTest, AGraphKeepsNoInterimKernel) {
+  make_context(how());
+  hold_planning();
+  call();
+  expect_right(small_case(), stream(), [&](const Operands& o) {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    driver_.check(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
+    held_.count_down();
+    context().gemm(stream(), small_case().problem, o);
+    driver_.check(driver_.cuStreamEndCapture(stream(), &graph), "end");
+    driver_.check(driver_.cuGraphInstantiate(&exec, graph, 0), "instantiate");
+    driver_.check(driver_.cuGraphLaunch(exec, stream()), "launch");
+    driver_.check(driver_.cuStreamSynchronize(stream()), "wait");
+    driver_.cuGraphExecDestroy(exec);
+    driver_.cuGraphDestroy(graph);
+  });
+  EXPECT_EQ(launches(loaded_), 1u);
+  EXPECT_EQ(launches(best_), 1u);
+}
+
+TEST_F(InterimTest, AClassThatKeepsItsFirstKernelLoadsIt) {
+  make_context(how());
+  GemmCase deterministic = small_case();
+  deterministic.problem.order = SumOrder::deterministic;
+  expect_right(context(), deterministic, stream());
+  EXPECT_EQ(launches(loaded_), 0u);
+  ContextOptions by_itself = how();
+  by_itself.background.loads_kernels = false;
+  make_context(by_itself);
+  call();
+  EXPECT_EQ(launches(loaded_), 0u) << "this program chooses the moments of loads: the first calls are such moments";
+}
+
+TEST_F(InterimTest, WhatTheDriverRefusesLeavesTheLoadedKernel) {
+  make_context(how());
+  standin().refuse_image("hotgemm_", 1000);  // the driver refuses each kernel from now on
+  call();
+  EXPECT_FALSE(wait_until_loaded());
+  call();
+  EXPECT_EQ(launches(loaded_), 2u);
+  EXPECT_EQ(context().plan(problem()).config(), to_string(loaded_.config));
+  standin().refuse_image("hotgemm_", 0);
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
