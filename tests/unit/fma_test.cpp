@@ -17,11 +17,11 @@
 namespace hotgemm {
 namespace {
 
-constexpr TypePair kF32{DType::f32, DType::f32};
+constexpr TypePair kF32Pair{DType::f32, DType::f32};
 
 // The shapes of the ladder's rungs, and unusual ones.
 std::vector<FmaConfig> more_configs() {
-  std::vector<FmaConfig> configs = fma_menu(make_traits(kF32, kLayouts[0], false, 4));
+  std::vector<FmaConfig> configs = fma_menu(make_traits(kF32Pair, kLayouts[0], false, 4));
   const std::vector<FmaConfig> more = {
       {.block_m = 32,
        .block_n = 32,
@@ -185,7 +185,7 @@ TEST(FmaTile, TransposingStoresToPaddedRowsMeetInNoBank) {
 
 TEST(FmaMenu, IsOfSomeDozensForF32Alone) {
   for (const int vec : {4, 2, 1}) {
-    const auto menu = fma_menu(make_traits(kF32, kLayouts[0], false, vec));
+    const auto menu = fma_menu(make_traits(kF32Pair, kLayouts[0], false, vec));
     EXPECT_GE(menu.size(), 20U);
     EXPECT_LE(menu.size(), 40U);
     for (const FmaConfig& config : menu) EXPECT_EQ(config.access, vec);
@@ -199,7 +199,7 @@ TEST(FmaMenu, IsOfSomeDozensForF32Alone) {
 TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
   for (const Layout& layout : kLayouts) {
     for (const int vec : {4, 2, 1}) {
-      const GemmTraits traits = make_traits(kF32, layout, true, vec);
+      const GemmTraits traits = make_traits(kF32Pair, layout, true, vec);
       for (const FmaConfig& config : fma_menu(traits)) {
         EXPECT_TRUE(is_legal(config, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(config));
       }
@@ -232,7 +232,7 @@ TEST(FmaModel, PrefersLargeTilesForLargeProblems) {
 }
 
 TEST(FmaConfig, SaysWhatItCannotDo) {
-  const GemmTraits f32 = make_traits(kF32, kLayouts[0], false, 4), f16 = make_traits(kTensorTypes[0], kLayouts[0]);
+  const GemmTraits f32 = make_traits(kF32Pair, kLayouts[0], false, 4), f16 = make_traits(kTensorTypes[0], kLayouts[0]);
   const ArchLimits &hopper = arch_limits("sm_90a"), &turing = arch_limits("sm_75");
   const FmaConfig good{.stages = 2, .access = 4};
   EXPECT_TRUE(is_legal(good, f32, hopper));
