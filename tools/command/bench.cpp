@@ -133,7 +133,7 @@ int run_bench(Session& session, const BenchCommand& command) {
 
   BenchReport report = measure_all(session, command, problems, run, monitor);
   if (command.summary) report.summary = summary_of(sets, report.results);
-  to_json(report, session.output);
+  command::to_json(report, session.output);  // qualified, so that the overloads of nlohmann::json do not take part
   const RunEnvironment environment =
       run_environment(session, command.results.commit, run.device(), monitor, run.baseline_version());
   for (const auto& [name, value] : environment) session.output["environment"][name] = value;

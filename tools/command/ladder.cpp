@@ -84,7 +84,7 @@ LadderReport measure_all(const Session& session, const LadderCommand& command,
 }
 
 void print(Session& session, const LadderCommand& command, const LadderReport& report) {
-  to_json(report, session.output);
+  command::to_json(report, session.output);
   session.print(command.csv ? to_csv(report) : to_text(report));
   for (const LadderTable& table : report.tables) {
     for (const LadderRow& row : table.rows) {
