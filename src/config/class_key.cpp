@@ -69,6 +69,24 @@ Workload workload_of(const ClassKey& key) {
            .workspace = key.workspace}};
 }
 
+Workload largest_of_class(const Workload& problem) {
+  Workload result = problem;
+  if (problem.m > 0) result.m = class_m(problem.m);
+  return result;
+}
+
+std::optional<Workload> with_other_16_bit_type(const Workload& problem) {
+  Workload result = problem;
+  if (problem.types == kF16) {
+    result.types = kBf16;
+  } else if (problem.types == kBf16) {
+    result.types = kF16;
+  } else {
+    return std::nullopt;
+  }
+  return result;
+}
+
 std::size_t hash_of(const ClassKey& key) noexcept {
   using Words = std::array<std::uint64_t, sizeof(ClassKey) / sizeof(std::uint64_t)>;
   const Words words = std::bit_cast<Words>(key);

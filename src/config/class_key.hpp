@@ -3,6 +3,7 @@
 #include <hotgemm/problem.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <cstdint>
 #include <type_traits>
 
@@ -50,6 +51,15 @@ ClassKey class_key(const Workload& workload) noexcept;
 
 /// A workload of the class: the one with the largest m and counts, and without prepacked operands.
 Workload workload_of(const ClassKey& key);
+
+/// `problem` with the largest m of its class: what is measured for the class. A pick for a smaller m may leave a part
+/// of a tile to the larger ones, and takes up to 1.5 times as long there (docs/notebook/search.md, 8).
+Workload largest_of_class(const Workload& problem);
+
+/// `problem` in bf16 for f16 and the other way round, if all of its types are one of these and the sums are f32. Both
+/// run at the same speed in the same kernels, so a pick for one holds for the other. Other problems have no such
+/// sibling.
+std::optional<Workload> with_other_16_bit_type(const Workload& problem);
 
 std::size_t hash_of(const ClassKey& key) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "base/profiler_range.hpp"
+#include "config/class_key.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "gpu/operand_pool.hpp"
@@ -171,8 +172,9 @@ bool needs_blocks(const DeviceState& device, const Workload& problem, double us)
   return may_reach_power_cap(problem, us, device.info());
 }
 
-TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const TuneOptions& options,
+TuneOutcome tune_problem(DeviceState& device, const Workload& asked, const TuneOptions& options,
                          const MakeMeasurer& make_measurer, const std::function<bool()>& is_cancelled) {
+  const Workload problem = largest_of_class(asked);
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const Clock::time_point start = Clock::now();
   const double budget_s = checked_budget(options.budget_s);
@@ -208,8 +210,9 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const Tun
   return search(engine, guarded, problem, std::move(candidates), how, observer);
 }
 
-TuneOutcome tune_beside_work(DeviceState& device, const Workload& problem, const TuneOptions& options,
+TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const TuneOptions& options,
                              Measurer& measurer, const BesideWork& beside) {
+  const Workload problem = largest_of_class(asked);
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const std::int64_t free = free_bytes(device.driver());
   SearchOptions how = search_options(options);

@@ -70,10 +70,11 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
     if (std::optional<TuningRecord> record = recorded(problem, earlier)) {
       return ProblemResult{.problem = problem, .status = TuneStatus::recorded, .record = std::move(record)};
     }
-    job.candidates = pick_candidates(problem, gpu_.info, options_.tuning.max_candidates, &engine_.database, query(),
-                                     affordable_by(engine_, problem));
-    build_candidates(job.candidates, problem, gpu_.environment, engine_, jobs_, is_cancelled);
-    merge_twins(job.candidates, problem);  // merge now: each trial is then a kernel that is timed
+    const Workload measured = job.measured();
+    job.candidates = pick_candidates(measured, gpu_.info, options_.tuning.max_candidates, &engine_.database, query(),
+                                     affordable_by(engine_, measured));
+    build_candidates(job.candidates, measured, gpu_.environment, engine_, jobs_, is_cancelled);
+    merge_twins(job.candidates, measured);  // merge now: each trial is then a kernel that is timed
   } catch (const Error& error) {
     return failed(problem, error);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/class_key.hpp"
 #include "tune/tuning_run.hpp"
 
 #include <functional>
@@ -12,13 +13,15 @@ namespace hotgemm {
 
 /// A problem class in a tuning run.
 struct TuningJob {
-  std::vector<Workload> problems;  ///< all of one class, in the list's order; the first one is measured
+  std::vector<Workload> problems;  ///< all of one class, in the list's order
   std::vector<Candidate> candidates;
   double compile_s = 0;
   int trials = 0;           ///< the number of candidates that it may time
   std::set<int> failed_on;  ///< GPUs whose measurers failed with this job
 
   const Workload& problem() const { return problems.front(); }
+  /// The problem that is measured for all.
+  Workload measured() const { return largest_of_class(problems.front()); }
 };
 
 /// One job per class among `problems`, in the order of the first members. Problems that cannot be tuned also get jobs,

@@ -307,7 +307,7 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
   ProblemResult result{.problem = problem, .gpu = gpu, .compile_s = job.compile_s};
   tell(observer_.began, gpu, problem);
   try {
-    const TuneOutcome outcome = search(engine_, measurer, problem, job.candidates, search_options(measurer),
+    const TuneOutcome outcome = search(engine_, measurer, job.measured(), job.candidates, search_options(measurer),
                                        search_observer(gpu, job, result.rejections));
     result.status = outcome.is_partial ? TuneStatus::partial : TuneStatus::tuned;
     result.record = outcome.record;

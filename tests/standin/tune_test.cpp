@@ -220,6 +220,12 @@ TEST_F(TuneTest, ARecordAnswersUnlessRetuned) {
   EXPECT_EQ(records().size(), 2u);
 }
 
+TEST_F(TuneTest, TheLargestProblemOfTheClassIsMeasured) {
+  const TuneResult result = context().tune(std::vector{Workload({.m = 5, .n = 16, .k = 8})}, quick_tuning(1)).at(0);
+  EXPECT_EQ(records().at(0).record.problem.m, 8);
+  EXPECT_NEAR(result.tflops * result.median_us, 2e-6 * 8 * 16 * 8, 1e-12) << "of what was measured";
+}
+
 TEST_F(TuneTest, FailuresAreResultsAndProgressMayStop) {
   const std::vector<Workload> problems = {Workload({.m = -1, .n = 8, .k = 8}), Workload({.m = 8, .n = 8, .k = 0}),
                                           problem(), problem()};

@@ -146,6 +146,14 @@ TEST_F(TuningRunTest, AClassIsMeasuredOnce) {
   EXPECT_EQ(report.left, 0);
 }
 
+/// The record is for all of its class, so the pick must suit its largest problem too.
+TEST_F(TuningRunTest, TheLargestProblemOfAClassIsMeasured) {
+  const TuningReport report = run(std::vector{Workload({.m = 100, .n = 64, .k = 64})});
+  EXPECT_EQ(begun().back(), Workload({.m = 128, .n = 64, .k = 64}));
+  EXPECT_EQ(report.results.at(0).problem.m, 100);
+  EXPECT_EQ(report.results[0].record->problem.m, 128);
+}
+
 TEST_F(TuningRunTest, ARecordAnswersUnlessRetuned) {
   const auto list = problems(1);
   EXPECT_THAT(statuses(run(list)), ElementsAre(TuneStatus::tuned));
