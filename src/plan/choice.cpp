@@ -1,5 +1,6 @@
 #include "plan/choice.hpp"
 
+#include "config/class_key.hpp"
 #include "config/families.hpp"
 #include "config/launch_shape.hpp"
 #include "config/max_size.hpp"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <ranges>
 #include <set>
@@ -22,23 +24,28 @@
 namespace hotgemm {
 namespace {
 
-constexpr int kNeighbours = 8;
+constexpr std::size_t kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
 constexpr double kMostDecline = 1.15;  // of a near record's pick, from its own problem to another
 
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
 
-/// Below this time the start of a kernel is a large part of it. A programmatic launch hides it behind the end of the
-/// kernel ahead. Behind a kernel that gives no early start it costs up to 0.2 µs (docs/notebook/search.md, 7).
-constexpr double kShortUs = 20;
+/// Below this time the start of a kernel is a part of it that counts.
+constexpr double kShortUs = 60;
+
+/// True if a programmatic launch of `launch` saves time behind a foreign kernel: there is a kernel of ours ahead, which
+/// repacks, or the sum of the parts of k, which the next kernel need not wait for. Other programmatic launches take
+/// 0.2 to 0.5 µs longer than ordinary ones (docs/notebook/search.md, 9).
+bool gains_if_programmatic(const LaunchConfig& launch) { return repacks(launch) || launch.splits > 1; }
 
 std::vector<Choice> from_predictions(const std::vector<Prediction>& predictions, const Workload& problem,
                                      const DeviceInfo& device) {
   std::vector<Choice> choices;
   for (const auto& [config, us] : predictions) {
     LaunchConfig launch = default_launch(config, problem, device);
-    launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs && problem.sm_limit == 0;
+    launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs && problem.sm_limit == 0 &&
+                          gains_if_programmatic(launch);
     choices.push_back({.config = config, .launch = launch});
   }
   return choices;
@@ -63,12 +70,23 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
   return here <= kMostDecline * there;
 }
 
+/// The records nearest to `problem`, those of its 16-bit sibling among them, nearest first.
+std::vector<Neighbour> neighbours(const Workload& problem, const Database& database, const GpuQuery& query) {
+  std::vector<Neighbour> near = database.nearest(problem, query, kNeighbours, kFarthest);
+  if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) {
+    std::ranges::move(database.nearest(*sibling, query, kNeighbours, kFarthest), std::back_inserter(near));
+  }
+  std::ranges::stable_sort(near, {}, &Neighbour::distance);
+  if (near.size() > kNeighbours) near.resize(kNeighbours);
+  return near;
+}
+
 /// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest
 /// record that holds. `problem_us` is the time of the best anchor.
 std::vector<Choice> from_neighbours(const Workload& problem, double problem_us, const DeviceInfo& device,
                                     const Database& database, const GpuQuery& query) {
   std::vector<Choice> choices;
-  for (const Neighbour& neighbour : database.nearest(problem, query, kNeighbours, kFarthest)) {
+  for (const Neighbour& neighbour : neighbours(problem, database, query)) {
     const TuningRecord& record = neighbour.found.record;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     if (!holds_for(record, problem, problem_us, device)) continue;
@@ -129,6 +147,9 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
   std::vector<Workload> classes{problem};
   for (const Workload& other : {unlimited, in_any_order(problem), in_any_order(unlimited)}) {
     if (std::ranges::find(classes, other) == classes.end()) classes.push_back(other);
+  }
+  for (std::size_t i = 0, own = classes.size(); i < own; ++i) {
+    if (const std::optional<Workload> sibling = with_other_16_bit_type(classes[i])) classes.push_back(*sibling);
   }
   for (const Workload& one : classes) {
     std::optional<Found> found = database.find(one, query);

@@ -95,16 +95,17 @@ constexpr WgmmaTiles kThreadTiles[] = {
 constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
     {Schedule::one_tile,         1,  64,  32,  64, 32},
-    {Schedule::one_tile,         2, 128,  64, 128, 64},
+    {Schedule::one_tile,         2, 128,  64, 128, 16},
     {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
     {Schedule::cooperative,      1,  64,  16,  32, 16},
     {Schedule::cooperative,      1,  64,  64, 256, 64},
-    {Schedule::cooperative,      2, 128,  64, 256, 64},
+    {Schedule::cooperative,      2, 128,  64, 256, 32},
     {Schedule::cooperative,      2, 256,  64, 128, 64},
     {Schedule::cooperative,      2, 256, 192, 192, 64},
     {Schedule::split_n,          2, 192, 128, 192, 64},
     {Schedule::ping_pong,        2,  64, 128, 256, 64},
     {Schedule::ping_pong,        2, 128,  64, 192, 64},
+    {Schedule::cooperative,      1,  64,   8,  40,  8, true},
     {Schedule::cooperative,      1,  64,  48,  96, 16, true},
     {Schedule::one_tile,         1,  64,  48,  96, 16, true},
     {Schedule::one_tile,         2, 128,  48,  96, 16, true},
@@ -114,15 +115,20 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
 constexpr WgmmaTiles kPairedAnchors[] = {
     {Schedule::cooperative,      1, 128,  64,  64, 64},
 };
+/// Anchors in clusters of two blocks that share A, for few rows of an A that is stored transposed.
+constexpr WgmmaTiles kSharedAnchors[] = {
+    {Schedule::cooperative,      1,  64,  16,  32, 16, true},
+};
 constexpr WgmmaTiles kThreadAnchors[] = {
     {Schedule::cooperative,      1,  64,  64, 128, 64},
     {Schedule::cooperative,      2, 128,  64,  64, 64},
     {Schedule::cooperative,      1,  64,  16,  32, 16, true},
 };
 constexpr WgmmaTiles kSplitAnchors[] = {
-    {Schedule::one_tile,         1,  64,  32,  64, 32},
-    {Schedule::one_tile,         2, 128,  64, 128, 64},
+    {Schedule::one_tile,         1,  64,  32,  96, 16},
+    {Schedule::one_tile,         2, 128,  64, 128, 32},
     {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
+    {Schedule::cooperative,      1,  64,  64, 256, 64},
     {Schedule::cooperative,      2, 128, 128, 256, 128},
     {Schedule::cooperative,      2, 256, 128, 128, 64},
 };
@@ -165,8 +171,8 @@ constexpr bool are_legal(const auto& lines) {
   return are;
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
-                  are_legal(kPairedAnchors) && are_legal(kSplitTiles) && are_legal(kSplitAnchors) &&
-                  are_legal(kThreadTiles) && are_legal(kThreadAnchors),
+                  are_legal(kPairedAnchors) && are_legal(kSharedAnchors) && are_legal(kSplitTiles) &&
+                  are_legal(kSplitAnchors) && are_legal(kThreadTiles) && are_legal(kThreadAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -272,6 +278,14 @@ std::vector<WgmmaConfig> wgmma_anchors() {
   for (const WgmmaTiles& tiles : kPairedAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.blocks_per_sm = 2;
+      config.stages = deepest(config, GemmTraits{});
+      anchors.push_back(config);
+    });
+  }
+  for (const WgmmaTiles& tiles : kSharedAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.block_k = 128;
+      config.cluster_n = 2;
       config.stages = deepest(config, GemmTraits{});
       anchors.push_back(config);
     });

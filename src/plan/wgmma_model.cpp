@@ -16,21 +16,23 @@ namespace {
 // the figures come from.
 constexpr double kSustained = 0.85;  // share of the nominal tensor-core rate that the power limit leaves on random data
 constexpr double kSharedBytes = 128;
-constexpr double kWriteShare = 0.5;       // cost of a byte that a copy writes to shared memory, relative to a byte read
-constexpr double kCopyBytes = 78;         // rate of the copy engine
-constexpr double kRowCycles = 1.05;       // least time for a row of a box
-constexpr double kLineCycles = 1;         // extra time for a row that crosses into another line
-constexpr double kSectorCycles = 1;       // extra time for a row that begins inside a sector
-constexpr double kL2TotalBytes = 9000;    // for all SMs together: L2 merges requests of neighbours for the same data
-constexpr double kLatencyCycles = 1200;   // from the issue of a copy to its data, from DRAM
-constexpr double kHeldStages = 0.8;       // stages that are being read, so that no copy into them is in flight
-constexpr double kWaitCycles = 10;        // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-constexpr double kOneTileCycles = 270;    // least time for a k-tile if the multiplying warps also copy
+constexpr double kWriteShare = 0.5;      // cost of a byte that a copy writes to shared memory, relative to a byte read
+constexpr double kCopyBytes = 78;        // rate of the copy engine
+constexpr double kRowCycles = 1.05;      // least time for a row of a box
+constexpr double kLineCycles = 1;        // extra time for a row that crosses into another line
+constexpr double kSectorCycles = 1;      // extra time for a row that begins inside a sector
+constexpr double kL2TotalBytes = 9000;   // for all SMs together: L2 merges requests of neighbours for the same data
+constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data, from DRAM
+constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
+constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+constexpr double kOneTileCycles = 100;   // least time for a k-tile if the multiplying warps also copy: this, and
+constexpr double kOneTileSlabCycles = 170;  // this for each 64 elements of k, which take a copy of each operand
 constexpr double kOddLoads = 5.3;         // cycles of the load-store units for 128 bytes of odd rows that threads move
 constexpr double kEvenLoads = 3.9;        // the same for rows at multiples of 4 bytes
 constexpr double kThreadCycles = 700;     // from the loads of a k-tile by threads to its stores
 constexpr double kUnboundShare = 0.02;    // share of all units' time added to the slowest unit's: contention, power
 constexpr double kBlockCycles = 300;      // start of a block, in addition to its first copies
+constexpr double kProducerCycles = 200;   // the same, in addition, if another warp copies than those that multiply
 constexpr double kLoaderCycles = 500;     // the same for a block whose threads load
 constexpr double kTurnoverCycles = 1500;  // from the end of a block to the start of the next one on its SM
 constexpr double kTileCycles = 300;       // from one tile to the next, until all consumers have changed over
@@ -117,6 +119,12 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   return std::max(engine, asked / (kL2TotalBytes / sms));
 }
 
+/// The least time between two k-tiles of a block, because of the instructions that load them.
+double issue_cycles(const WgmmaConfig& c) {
+  if (c.one_tile) return kOneTileCycles + kOneTileSlabCycles * c.block_k / 64;
+  return c.loaders > 0 ? kThreadCycles : 0;
+}
+
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles) {
   const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a) + load_cycles(c, t, c.b_tile(t), t.vec_b);
@@ -126,7 +134,7 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
   // flight at once.
   const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - kHeldStages);
   const double latency = (kLatencyCycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
-  const double issue = (c.one_tile ? kOneTileCycles : c.loaders > 0 ? kThreadCycles : 0) / waves.concurrent;
+  const double issue = issue_cycles(c) / waves.concurrent;
   const double bound = std::max({tensor, shared, copy, latency, issue});
   const double waits = kWaitCycles / (c.readers() * waves.concurrent);
   return (bound + kUnboundShare * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + kClusterShare : 1) + waits;
@@ -146,7 +154,7 @@ double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const Dev
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
   const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles);
-  const double block = c.loaders > 0 ? kLoaderCycles : kBlockCycles;
+  const double block = c.loaders > 0 ? kLoaderCycles : kBlockCycles + (c.one_tile ? 0 : kProducerCycles);
   const double start = block + (c.cluster() > 1 ? kClusterCycles : 0);
   double cycles = 0;
   const double epilogue = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers()) / waves.concurrent;

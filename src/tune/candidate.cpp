@@ -1,6 +1,7 @@
 #include "tune/candidate.hpp"
 
 #include "base/log.hpp"
+#include "config/class_key.hpp"
 #include "config/launch_shape.hpp"
 #include "config/permitted.hpp"
 #include "config/render.hpp"
@@ -38,6 +39,7 @@ std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database
     }
   };
   add(problem);
+  if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) add(*sibling);
   if (problem.order == SumOrder::any) return configs;
   add(in_any_order(problem));  // the caller drops those of another order
   return configs;

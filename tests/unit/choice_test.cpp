@@ -99,6 +99,24 @@ TEST(Choice, AnExactRecordWins) {
                                   [](const Choice& c) { return c.origin == Origin::estimated; }));
 }
 
+/// f16 and bf16 run at the same speed in the same kernels: what was measured for one is the answer for the other.
+TEST(Choice, ARecordInTheOther16BitTypeIsAnAnswer) {
+  Database database{DatabaseOptions{}};
+  const TuningRecord record = unlikely_record("4096 4096 512 nt bf16");
+  database.add(record);
+  const Workload same_sizes = parse_workload("4096 4096 512 nt f16");
+  EXPECT_EQ(choose_on(kArch, same_sizes, database).front(), (Choice{record.config, record.launch, Origin::tuned, 0}));
+  const Choice near = choose_on(kArch, parse_workload("4096 2048 512 nt f16"), database).front();
+  EXPECT_EQ(near.config, record.config);
+  EXPECT_EQ(near.origin, Origin::nearest);
+  for (const char* other : {"4096 4096 512 nt f32", "4096 4096 512 nt f16 acc=f16", "4096 4096 512 nn f16"}) {
+    EXPECT_EQ(choose_on(kArch, parse_workload(other), database).front().origin, Origin::estimated) << other;
+  }
+  TuningRecord own = sample_record("4096 4096 512 nt f16");
+  database.add(own);
+  EXPECT_EQ(choose_on(kArch, same_sizes, database).front().config, own.config) << "of its own type, if there is one";
+}
+
 TEST(Choice, ANearRecordComesBeforeTheModel) {
   Database database{DatabaseOptions{}};
   const TuningRecord record = unlikely_record("4096 4096 512 nt f16");
@@ -144,7 +162,7 @@ TEST(Choice, AFarRecordDoesNotCount) {
   database.add(unlikely_record("4096 4096 512 nt f16"));
   for (const char* text : {"4096 256 512 nt f16",    // a factor of 16
                            "4096 4096 512 nn f16",   // another layout
-                           "4096 4096 512 nt bf16",  // another type
+                           "4096 4096 512 nt f32",   // another type
                            "4096 4096 512 nt f16 align=8,16,16", "4096 4096 512 nt f16 align=16 beta=1"}) {
     EXPECT_EQ(choose_on(kArch, parse_workload(text), database).front().origin, Origin::estimated) << text;
   }

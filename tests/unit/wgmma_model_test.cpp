@@ -115,7 +115,7 @@ TEST(WgmmaModel, PingPongHidesTheEpilogueWhereKIsShort) {
 TEST(WgmmaModel, APersistentBlockPaysFromTheSecondTileOn) {
   const std::int64_t sms = h200().sm_count;
   const double alone = us(kCooperative, sized(sms * 128, 128, 1024));
-  EXPECT_NEAR(us(kOneTile, sized(sms * 128, 128, 1024)), alone, 0.01 * alone);
+  EXPECT_NEAR(us(kOneTile, sized(sms * 128, 128, 1024)), alone, 0.03 * alone);
   EXPECT_GT(us(kOneTile, sized(4 * sms * 128, 128, 1024)), us(kCooperative, sized(4 * sms * 128, 128, 1024)));
 }
 
@@ -124,7 +124,9 @@ TEST(WgmmaModel, AProducerPaysWhereManyKTilesAreSmall) {
   WgmmaConfig fed = alone;
   fed.one_tile = false;
   EXPECT_LT(us(fed, sized(64, 1280, 8192)), us(alone, sized(64, 1280, 8192)));
-  EXPECT_NEAR(us(fed, sized(64, 1280, 256)), us(alone, sized(64, 1280, 256)), 0.01);  // both start equally soon
+  // The warps of a block without a producer start sooner.
+  EXPECT_GT(us(fed, sized(64, 1280, 256)), us(alone, sized(64, 1280, 256)));
+  EXPECT_NEAR(us(fed, sized(64, 1280, 256)), us(alone, sized(64, 1280, 256)), 0.15);
 }
 
 TEST(WgmmaModel, NarrowInstructionsAreSlow) {
