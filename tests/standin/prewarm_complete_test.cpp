@@ -50,11 +50,14 @@ TEST_F(PrewarmCompleteTest, PackedPaddedAndUnalignedOperandsRun) {
     cases.push_back(case_of(problem + " f32", 1));
   }
   for (int layout = 0; layout < 4; ++layout) cases.push_back(misaligned_case(61, layout, 1 + layout));
-  cases.push_back(case_of("16 64 2048 nn f16", 8));  // few tiles and a deep k: the sums of several splits in workspace
+  cases.push_back(case_of("64 64 4096 nn f16", 8));    // splits, which add in workspace; without it another kernel runs
+  cases.push_back(case_of("300 509 1021 nn f16", 1));  // operands that are repacked
   std::vector<Workload> workloads;
   for (const GemmCase& c : cases) workloads.push_back(c.described());
   prepare(workloads);
   for (const GemmCase& c : cases) expect_right(context(), c, stream());
+  EXPECT_GT(context().plan(workloads[workloads.size() - 2]).workspace_bytes(), 0u);
+  EXPECT_GT(context().plan(workloads.back()).workspace_bytes(), 0u);
   expect_nothing_compiled();
 }
 
