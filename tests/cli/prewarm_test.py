@@ -52,6 +52,11 @@ class StoreTest(PrewarmCase):
         again = self.run_json(*WORDS)
         self.assertEqual((again["compiled"], again["cached"], again["stored"]), (0, 2, 2))
 
+    def test_progress_is_of_all_architectures(self):
+        done = self.run_command("prewarm", "--arch", "sm_80,sm_90a", *WORDS[3:])
+        self.assertIn("compile: 4/4\n", done.stderr)
+        self.assertNotIn("2/2", done.stderr)
+
     def test_cache_off(self):
         self.environment["HOTGEMM_CACHE"] = "off"
         self.expect_not_stored(str(self.path / "cache"), "HOTGEMM_CACHE", "off")
@@ -123,6 +128,14 @@ class VerifyTest(PrewarmCase):
     def test_a_problem_without_a_kernel_is_not_missing(self):
         words = ["prewarm", "--arch", "sm_75", "--shape", "64x64x64", "--acc", "f16", "--verify"]
         self.assertIn("0 are missing", self.run_command(*words, expect=2).stdout)
+
+    def test_the_kernel_for_launches_without_workspace_is_listed_too(self):
+        words = ["prewarm", "--arch", "sm_90a", "--shape", "64 64 4096 nn f16"]
+        listed = self.run_json(*words, "--list")
+        self.assertEqual([entry["origin"] for entry in listed["entries"]], ["estimated", "without workspace"])
+        done = self.run_json(*words, "--jobs", "1")
+        self.assertEqual((done["compiled"], listed["to_compile"]), (2, 2))
+        self.assertEqual([e["config"] for e in done["entries"]], [e["config"] for e in listed["entries"]])
 
     def test_fail_on_miss(self):
         self.run_command(*WORDS, "--list", "--fail-on-miss", expect=3)

@@ -5,6 +5,7 @@
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "config/traits.hpp"
+#include "plan/affordable.hpp"
 #include "plan/candidates.hpp"
 #include "tune/tune.hpp"
 
@@ -20,12 +21,18 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
   std::set<std::string> seen;
   const std::vector<Environment> known = known_environments(task.arch, engine_.database);
   for (const Environment& environment : environments_for(task.problem, known)) {
-    const std::optional<Choice> choice = choice_of(task, environment);
-    if (!choice) continue;
-    if (seen.insert(to_string(choice->config)).second) row(task, choice->config, to_string(choice->origin));
-    const bool copies = repacks(choice->launch) || is_prepacked(task.problem);
+    const std::vector<Choice> choices = choices_of(task, environment);
+    if (choices.empty()) continue;
+    const Choice& choice = choices.front();
+    if (seen.insert(to_string(choice.config)).second) row(task, choice.config, to_string(choice.origin));
+    const bool copies = repacks(choice.launch) || is_prepacked(task.problem);
     if (copies && seen.insert("repack").second) {  // the kernel that copies operands for others
       row(task, "repack", "copies operands", render_repack(task.arch, engine_.bundle));
+    }
+    if (engine_.workspace_of(choice.config, choice.launch, task.problem).is_empty()) continue;
+    const Choice* without = first_without_workspace(choices, choice, task.problem, engine_.workspace_of);
+    if (without != nullptr && seen.insert(to_string(without->config)).second) {
+      row(task, without->config, "without workspace");
     }
   }
   if (!with_candidates) return true;
@@ -35,13 +42,15 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
   return true;
 }
 
-/// Nothing if no kernel stays within the problem's SM limit on such a GPU.
-std::optional<Choice> PrewarmListing::choice_of(const PrewarmTask& task, const Environment& environment) const {
+/// None if no kernel stays within the problem's SM limit on such a GPU.
+std::vector<Choice> PrewarmListing::choices_of(const PrewarmTask& task, const Environment& environment) const {
   try {
-    return choose(task.problem, task.arch, engine_.database, engine_.query(environment)).front();
+    return within_workspace(choose(task.problem, task.arch, engine_.database, engine_.query(environment)), task.problem,
+                            engine_.workspace_of, engine_.workspace.cap_bytes())
+        .choices;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_supported || task.problem.sm_limit == 0) throw;
-    return std::nullopt;
+    return {};
   }
 }
 

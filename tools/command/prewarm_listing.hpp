@@ -6,10 +6,10 @@
 #include "prewarm_run.hpp"
 
 #include <cstddef>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hotgemm::command {
 
@@ -26,7 +26,7 @@ class PrewarmListing {
   std::size_t missing() const { return missing_.size(); }
 
  private:
-  std::optional<Choice> choice_of(const PrewarmTask& task, const Environment& environment) const;
+  std::vector<Choice> choices_of(const PrewarmTask& task, const Environment& environment) const;
   void add_unsupported(const PrewarmTask& task);
   void row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin);
   void row(const PrewarmTask& task, const std::string& name, std::string_view origin, const KernelSource& source);
