@@ -2,6 +2,7 @@
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "context_impl.hpp"
+#include "prewarm_run.hpp"
 #include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
@@ -21,33 +22,46 @@ struct Order {
   std::size_t at = 0;
 };
 
-class Prewarm {
+class PrewarmRun {
  public:
-  Prewarm(Engine& engine, const PrewarmOptions& options) : engine_(engine), options_(options) {}
+  PrewarmRun(Engine& engine, const PrewarmRunOptions& options) : engine_(engine), options_(options) {}
 
-  PrewarmReport run(std::span<const Workload> problems) {
-    collect(problems);
+  PrewarmRunResult run(std::span<const PrewarmTask> tasks) {
+    collect(tasks);
     // A choice that spills is replaced by the next one, as in a plan; this takes another pass.
-    while (!pending_.empty() && !is_cancelled_) build_pending();
-    report_.compiled = engine_.compiled - compiled_before_;
-    return std::move(report_);
+    while (!pending_.empty() && !report_.interrupted) build_pending();
+    report_.not_started += unbuilt(sources_of_pending()).size();
+    std::vector<Identity> kernels;
+    for (const auto& [hex, built] : built_) {
+      count(built);
+      if (built.result.cubin) kernels.push_back(built.identity);
+    }
+    if (report_.stored < report_.compiled + report_.cached) report_.store_failure = engine_.cache.store_failure();
+    return {std::move(report_), std::move(kernels)};
   }
 
  private:
-  void collect(std::span<const Workload> problems) {
-    compiled_before_ = engine_.compiled;
-    for (const std::string& arch : options_.archs) {
-      const std::vector<Environment> environments = known_environments(arch, engine_.database);
-      for (const Workload& problem : problems) {
-        validate(problem);
-        collect(problem, arch, environments);
-        if (options_.candidates) add_candidates(problem, arch);
+  struct Built {
+    Identity identity;
+    BuildResult result;  ///< without the image
+  };
+
+  void collect(std::span<const PrewarmTask> tasks) {
+    std::map<std::string, std::vector<Environment>> environments;
+    for (const PrewarmTask& task : tasks) {
+      validate(task.problem);
+      if (!environments.contains(task.arch)) {
+        environments[task.arch] = known_environments(task.arch, engine_.database);
       }
+    }
+    for (const PrewarmTask& task : tasks) {
+      const bool is_supported = collect(task.problem, task.arch, environments[task.arch]);
+      if (options_.candidates && is_supported) add_candidates(task.problem, task.arch);
     }
   }
 
-  /// Orders the kernels that plans for `problem` pick in `environments`.
-  void collect(const Workload& problem, const std::string& arch, const std::vector<Environment>& environments) {
+  /// Orders the kernels that plans for `problem` pick in `environments`. False if there is none.
+  bool collect(const Workload& problem, const std::string& arch, const std::vector<Environment>& environments) {
     std::optional<Error> refusal;
     std::set<std::string> picks;
     for (const Environment& environment : environments_for(problem, environments)) {
@@ -55,7 +69,11 @@ class Prewarm {
       if (!choices || choices->empty()) continue;  // no plan can be made either
       if (picks.insert(to_string(choices->front().config)).second) pending_.push_back({problem, arch, *choices, 0});
     }
-    if (refusal && picks.empty()) throw Error(*refusal);
+    if (!refusal || !picks.empty()) return true;
+    if (options_.unsupported == PrewarmRunOptions::Unsupported::is_thrown) throw Error(*refusal);
+    report_.entries.push_back({.problem = problem, .arch = arch, .failure = refusal->what()});
+    ++report_.failed;
+    return false;
   }
 
   /// Nothing if there is no kernel; then `refusal` is the reason.
@@ -86,38 +104,92 @@ class Prewarm {
     return render(choice.config, traits_of(order.problem, choice.launch), order.arch, engine_.bundle);
   }
 
-  void build_pending() {
+  std::vector<KernelSource> sources_of_pending() const {
     std::vector<KernelSource> sources;
-    std::map<std::string, std::size_t> index;  // identity → index in sources
-    const auto add = [&](KernelSource source) {
-      const auto [it, is_new] = index.emplace(source.identity.hex(), sources.size());
-      if (is_new) sources.push_back(std::move(source));
-    };
     for (const Order& order : pending_) {
-      add(source_of(order));
+      sources.push_back(source_of(order));
       const bool copies = repacks(order.choices[order.at].launch) || is_prepacked(order.problem);
-      if (copies) add(render_repack(order.arch, engine_.bundle));
+      if (copies) sources.push_back(render_repack(order.arch, engine_.bundle));
     }
-    for (KernelSource& source : extra_) add(std::move(source));
-    extra_.clear();
+    return sources;
+  }
 
-    std::size_t done = 0;
-    const auto results = engine_.builder.build_all(
-        sources, options_.jobs > 0 ? options_.jobs : default_compile_jobs(), [&](std::size_t, const BuildResult&) {
-          is_cancelled_ = options_.progress && !options_.progress(++done, sources.size());
-          return !is_cancelled_;
-        });
-    for (const BuildResult& result : results) count(result);
+  /// Those of `sources` that no pass has built, each once and in order.
+  std::vector<KernelSource> unbuilt(std::vector<KernelSource> sources) const {
+    std::set<std::string> seen;
+    std::erase_if(sources, [&](const KernelSource& source) {
+      const std::string hex = source.identity.hex();
+      return built_.contains(hex) || !seen.insert(hex).second;
+    });
+    return sources;
+  }
+
+  void build_pending() {
+    std::vector<KernelSource> sources = sources_of_pending();
+    sources.insert(sources.end(), extra_.begin(), extra_.end());
+    extra_.clear();
+    sources = unbuilt(std::move(sources));
+    std::vector<BuildResult> results = options_.looks_only ? look_for(sources) : build(sources);
+    for (std::size_t i = 0; i < sources.size(); ++i) keep(sources[i], std::move(results[i]));
 
     std::vector<Order> next;
-    for (Order& order : pending_) settle(order, results[index.at(source_of(order).identity.hex())], next);
+    for (Order& order : pending_) settle(order, built_.at(source_of(order).identity.hex()).result, next);
     pending_ = std::move(next);
   }
 
-  void count(const BuildResult& result) {
-    if (!result.cubin) ++report_.failed;
-    if (result.cubin && result.from_cache) ++report_.cached;
-    if (result.cubin && !result.from_cache) ++engine_.compiled;
+  std::vector<BuildResult> build(const std::vector<KernelSource>& sources) {
+    const int jobs = options_.jobs > 0 ? options_.jobs : default_compile_jobs();
+    return engine_.builder.build_all(
+        sources, jobs, [&, before = built_.size(), done = std::size_t{0}](std::size_t, const BuildResult&) mutable {
+          return go_on(before + ++done, before + sources.size());
+        });
+  }
+
+  std::vector<BuildResult> look_for(const std::vector<KernelSource>& sources) {
+    std::vector<BuildResult> results;
+    const std::size_t before = built_.size();
+    for (const KernelSource& source : sources) {
+      BuildResult& result = results.emplace_back();
+      if (report_.interrupted) {
+        result.failure = kInterruptedBuild;
+        continue;
+      }
+      result.cubin = engine_.builder.find(source);
+      result.from_cache = result.cubin.has_value();
+      if (!result.cubin) result.failure = kNotInCache;
+      go_on(before + results.size(), before + sources.size());
+    }
+    return results;
+  }
+
+  bool go_on(std::size_t done, std::size_t total) {
+    if (options_.progress && !options_.progress(done, total)) report_.interrupted = true;
+    return !report_.interrupted;
+  }
+
+  /// Keeps what is known about a kernel, and sees to it that a kernel from the cache lies on disk.
+  void keep(const KernelSource& source, BuildResult result) {
+    if (result.cubin) {
+      const auto layers = options_.fills_layer ? BinaryCache::Layers::of_user : BinaryCache::Layers::all;
+      const bool is_to_store = result.from_cache && !options_.looks_only;
+      if (is_to_store && !engine_.cache.is_on_disk(source.identity, layers)) {
+        engine_.cache.store(source.identity, *result.cubin);
+      }
+      if (!result.from_cache) ++engine_.compiled;
+      result.cubin->image.clear();
+    }
+    built_.emplace(source.identity.hex(), Built{source.identity, std::move(result)});
+  }
+
+  void count(const Built& built) {
+    const BuildResult& result = built.result;
+    if (!result.cubin) {
+      ++(result.failure == kInterruptedBuild ? report_.not_started : report_.failed);
+      return;
+    }
+    ++(result.from_cache ? report_.cached : report_.compiled);
+    const auto layers = options_.fills_layer ? BinaryCache::Layers::of_user : BinaryCache::Layers::all;
+    if (engine_.cache.is_on_disk(built.identity, layers)) ++report_.stored;
   }
 
   void settle(Order& order, const BuildResult& result, std::vector<Order>& next) {
@@ -150,19 +222,29 @@ class Prewarm {
   }
 
   Engine& engine_;
-  const PrewarmOptions& options_;
-  std::uint64_t compiled_before_ = 0;
+  const PrewarmRunOptions& options_;
   std::vector<Order> pending_;
   std::vector<KernelSource> extra_;
-  bool is_cancelled_ = false;
+  std::map<std::string, Built> built_;  ///< by the identity's digits
   PrewarmReport report_;
 };
 
 }  // namespace
 
+PrewarmRunResult prewarm(Engine& engine, std::span<const PrewarmTask> tasks, const PrewarmRunOptions& options) {
+  for (const PrewarmTask& task : tasks) arch_limits(task.arch);  // throws for an unknown architecture
+  return PrewarmRun(engine, options).run(tasks);
+}
+
 PrewarmReport Context::prewarm(std::span<const Workload> problems, const PrewarmOptions& options) {
-  for (const std::string& arch : options.archs) arch_limits(arch);  // throws for an unknown architecture
-  return Prewarm(impl_->engine(), options).run(problems);
+  for (const std::string& arch : options.archs) arch_limits(arch);  // also if there is no problem
+  std::vector<PrewarmTask> tasks;
+  for (const std::string& arch : options.archs) {
+    for (const Workload& problem : problems) tasks.push_back({problem, arch});
+  }
+  return hotgemm::prewarm(impl_->engine(), tasks,
+                          {.jobs = options.jobs, .candidates = options.candidates, .progress = options.progress})
+      .report;
 }
 
 }  // namespace hotgemm

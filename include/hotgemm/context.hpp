@@ -198,14 +198,20 @@ struct PrewarmEntry {
   Origin origin = Origin::estimated;
   bool from_cache = false;
   Resources resources;
-  std::string failure;  ///< why it could not be built
+  std::string failure;  ///< why it could not be built; "interrupted" if that was not begun
 };
 
+/// Numbers of distinct kernels. All is prepared if none failed, all were started, and as many are stored as were
+/// compiled or cached.
 struct PrewarmReport {
   std::vector<PrewarmEntry> entries;  ///< the kernel that would be picked, per problem and architecture
-  std::size_t compiled = 0;           ///< distinct kernels
+  std::size_t compiled = 0;
   std::size_t cached = 0;
   std::size_t failed = 0;
+  std::size_t stored = 0;  ///< of those compiled and cached: lie in a layer on disk, where later processes find them
+  std::size_t not_started = 0;  ///< because `progress` returned false
+  bool interrupted = false;     ///< `progress` returned false
+  std::string store_failure;    ///< why kernels lie in no layer, with the directory; empty if all do
 };
 
 /// The library's state: caches, records, the compiler, and the plans of every CUDA context in which it has been used.

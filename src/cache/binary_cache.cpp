@@ -71,8 +71,11 @@ struct BinaryCache::Impl {
   void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
   template <typename Work>
   auto on_user_layer(const char* what, Work work);
+  std::string why_not_writable() const;
+  void note_store_failure(std::string reason);
 
   BinaryCacheOptions options;
+  std::filesystem::path wanted_directory;  ///< also if the mode is off
   CacheWarnings warnings;
   std::optional<CacheLayer> user;
   std::vector<CacheLayer> read_only;
@@ -86,10 +89,14 @@ struct BinaryCache::Impl {
   std::mutex size_mutex;
   std::optional<std::uint64_t> known_bytes;  // size of the user's layer, as far as this process knows
 
+  mutable std::mutex failure_mutex;
+  std::string store_failure;
+
   std::atomic<std::uint64_t> memory_hits{0}, disk_hits{0}, misses{0}, stores{0};
 };
 
-BinaryCache::Impl::Impl(BinaryCacheOptions given) : options(std::move(given)), memory(options.max_memory_bytes) {
+BinaryCache::Impl::Impl(BinaryCacheOptions given)
+    : options(std::move(given)), wanted_directory(options.directory), memory(options.max_memory_bytes) {
   if (::getauxval(AT_SECURE) != 0) options.mode = CacheMode::off;
   if (options.mode == CacheMode::off) {
     options.directory.clear();
@@ -165,7 +172,20 @@ std::optional<Cubin> BinaryCache::Impl::from_disk(const Identity& identity, cons
   return cubin;
 }
 
+std::string BinaryCache::Impl::why_not_writable() const {
+  if (wanted_directory.empty()) return "there is no cache directory";
+  const std::string mode(to_string(options.mode));
+  return "nothing is written to " + wanted_directory.string() + ", because the mode of the cache is " + mode +
+         " (HOTGEMM_CACHE)";
+}
+
+void BinaryCache::Impl::note_store_failure(std::string reason) {
+  const std::lock_guard guard(failure_mutex);
+  store_failure = std::move(reason);
+}
+
 void BinaryCache::Impl::publish(const CacheEntry& entry) {
+  if (!may_write()) note_store_failure(why_not_writable());
   if (!may_write() || !writing) return;
   try {
     const std::vector<std::uint8_t> bytes = encode_entry(entry);
@@ -174,6 +194,7 @@ void BinaryCache::Impl::publish(const CacheEntry& entry) {
   } catch (const std::runtime_error& error) {
     const auto* system = dynamic_cast<const std::system_error*>(&error);
     if (system != nullptr && lasts(system->code())) writing = false;
+    note_store_failure(options.directory.string() + ": " + error.what());
     warn(options.directory, error, "kernels are kept in memory only");
   }
 }
@@ -189,7 +210,12 @@ void BinaryCache::Impl::bound_size(std::size_t written) {
       known_bytes = total;
     }
     // Trim to four fifths of the limit, so that the next writes need no scan.
-    if (*known_bytes > options.max_bytes) known_bytes = user->trim(options.max_bytes / 5 * 4).bytes;
+    if (*known_bytes <= options.max_bytes) return;
+    const CacheLayer::TrimResult trimmed = user->trim(options.max_bytes / 5 * 4);
+    known_bytes = trimmed.bytes;
+    if (trimmed.removed == 0) return;
+    note_store_failure(options.directory.string() + ": kernels were removed to keep it below " +
+                       std::to_string(options.max_bytes) + " bytes (HOTGEMM_CACHE_MAX_SIZE)");
   } catch (const std::runtime_error& error) {
     warn(options.directory, error, "the size of the cache is not limited");
   }
@@ -232,6 +258,18 @@ void BinaryCache::store(const Identity& identity, const Cubin& cubin) {
   }
   impl_->publish(entry);
   impl_->memory.keep(std::move(entry));
+}
+
+bool BinaryCache::is_on_disk(const Identity& identity, Layers layers) {
+  if (impl_->user && impl_->from_layer(*impl_->user, identity, {})) return true;
+  if (layers == Layers::of_user) return false;
+  return std::ranges::any_of(
+      impl_->read_only, [&](const CacheLayer& layer) { return impl_->from_layer(layer, identity, {}).has_value(); });
+}
+
+std::string BinaryCache::store_failure() const {
+  const std::lock_guard guard(impl_->failure_mutex);
+  return impl_->store_failure;
 }
 
 void BinaryCache::discard(const Identity& identity, const Cubin& cubin, std::string_view reason) {
@@ -348,5 +386,7 @@ std::size_t BinaryCache::clear() {
 }
 
 const std::filesystem::path& BinaryCache::directory() const { return impl_->options.directory; }
+
+const std::filesystem::path& BinaryCache::wanted_directory() const { return impl_->wanted_directory; }
 
 }  // namespace hotgemm

@@ -87,6 +87,15 @@ class BinaryCache {
   /// forbidden) later kernels stay in memory only.
   void store(const Identity& identity, const Cubin& cubin);
 
+  /// True if a later process would find a kernel of this identity: a good entry lies in a layer on disk, or in the
+  /// user's layer if `layers` says so. Never throws.
+  enum class Layers { all, of_user };
+  bool is_on_disk(const Identity& identity, Layers layers = Layers::all);
+
+  /// Why `store` last left a kernel in memory alone, or removed kernels to make room, with the directory. Empty if it
+  /// did neither.
+  std::string store_failure() const;
+
   /// Forgets an entry, in memory and on disk, until it is stored again. For an entry that the driver refused although
   /// it had been verified. A file that holds another image stays. In a read-only layer the file stays, and is skipped;
   /// another image, or an older entry of another toolchain, is not.
@@ -113,6 +122,8 @@ class BinaryCache {
   std::size_t clear();
   /// Empty when the cache has no directory on disk.
   const std::filesystem::path& directory() const;
+  /// The directory that was asked for, also if the mode is off.
+  const std::filesystem::path& wanted_directory() const;
 
  private:
   struct Impl;

@@ -1,6 +1,7 @@
 #include "config/shapes.hpp"
 
 #include "base/text.hpp"
+#include "config/m_range.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -20,7 +21,13 @@ std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_nam
     const std::string_view problem = content.substr(0, content.find('#'));
     if (split_words(problem).empty()) continue;
     try {
-      shapes.push_back(parse_shape(problem));
+      const RangedText ranged = split_m_range(problem);
+      Shape shape = parse_shape(ranged.text);
+      const auto workloads = ranged.range ? in_buckets(shape.workload, *ranged.range) : std::vector{shape.workload};
+      for (const Workload& workload : workloads) {
+        shape.workload = workload;
+        shapes.push_back(shape);
+      }
     } catch (const Error& error) {
       throw Error(error.code(), std::string(file_name) + ":" + std::to_string(line) + ": " + error.what());
     }

@@ -9,7 +9,7 @@
 namespace hotgemm {
 
 /// A shape file names one problem per line, as `parse_shape` reads it: `m n k layout type [key=value …]`; `#` starts a
-/// comment.
+/// comment. An m of the form FIRST:LAST stands for every bucket of m in this range (`in_buckets`).
 ///
 /// Throws Error{invalid_argument} "FILE:LINE: …" that names the invalid word. `file_name` is used in messages only.
 std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_name);

@@ -239,7 +239,11 @@ class PrewarmTest(CliTest):
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
-        self.assertGreaterEqual(json.loads(output)["compiled"], 1)
+        report = json.loads(output)
+        self.assertGreaterEqual(report["compiled"], 1)
+        self.assertEqual((report["failed"], report["interrupted"]), (0, True))
+        self.assertEqual(report["stored"], report["compiled"])
+        self.assertGreater(report["not_started"], 0)
         self.assertGreaterEqual(len(list(kernels.rglob("*.hgk"))), 1)
 
 

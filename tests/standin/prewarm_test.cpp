@@ -146,6 +146,34 @@ TEST_F(PrewarmTest, BadProblemsAreRefusedBeforeAnythingIsCompiled) {
   EXPECT_EQ(context().stats().compiled, 0u);
 }
 
+TEST_F(PrewarmTest, WhatLiesOnNoDiskIsNotStored) {
+  ContextOptions off = options(Policy::cached_only);
+  off.cache.mode = CacheMode::off;
+  Context without(off);
+  for (int i = 0; i < 2; ++i) {  // the second time from memory
+    const PrewarmReport report = without.prewarm(problems(), for_archs({"sm_90a"}));
+    EXPECT_EQ(report.compiled + report.cached, 2u);
+    EXPECT_EQ(report.failed, 0u);
+    EXPECT_EQ(report.stored, 0u);
+    EXPECT_THAT(report.store_failure, testing::HasSubstr(cache_.path().string()));
+    EXPECT_FALSE(report.interrupted);
+  }
+  const PrewarmReport stored = context(Policy::cached_only).prewarm(problems(), for_archs({"sm_90a"}));
+  EXPECT_EQ(stored.stored, 2u);
+  EXPECT_EQ(stored.store_failure, "");
+}
+
+/// A kernel that is only in memory, because somebody has removed the cache, is stored again.
+TEST_F(PrewarmTest, WhatWasRemovedIsStoredAgain) {
+  context(Policy::cached_only).prewarm(problems(), for_archs({"sm_90a"}));
+  std::filesystem::remove_all(cache_.path() / "v1");
+  const PrewarmReport report = context().prewarm(problems(), for_archs({"sm_90a"}));
+  EXPECT_EQ(report.compiled, 0u);
+  EXPECT_EQ(report.stored, 2u);
+  forget_context();
+  EXPECT_EQ(context(Policy::cached_only).plan(problems()[0]).origin(), Origin::estimated);
+}
+
 TEST_F(PrewarmTest, ProgressCountsAndMayStop) {
   PrewarmOptions options = for_archs({"sm_90a"});
   options.jobs = 1;
@@ -157,7 +185,10 @@ TEST_F(PrewarmTest, ProgressCountsAndMayStop) {
   const PrewarmReport report = context(Policy::cached_only).prewarm(problems(), options);
   EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(1u, 2u)));
   EXPECT_EQ(report.compiled, 1u);
-  EXPECT_EQ(report.failed, 1u);
+  EXPECT_EQ(report.stored, 1u);
+  EXPECT_EQ(report.failed, 0u);
+  EXPECT_EQ(report.not_started, 1u);
+  EXPECT_TRUE(report.interrupted);
   ASSERT_EQ(report.entries.size(), 3u);
   EXPECT_EQ(std::ranges::count(report.entries, "interrupted", &PrewarmEntry::failure), 1);
 

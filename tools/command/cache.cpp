@@ -19,12 +19,40 @@
 namespace hotgemm::command {
 namespace {
 
-BinaryCache open_cache(const Session& session) {
+BinaryCacheOptions cache_options(const Session& session) {
   BinaryCacheOptions options = BinaryCacheOptions::from_environment();
   if (const std::string directory = context_options(session).cache_directory; !directory.empty()) {
     options.directory = directory;
   }
-  return BinaryCache(std::move(options));
+  return options;
+}
+
+BinaryCache open_cache(const Session& session) { return BinaryCache(cache_options(session)); }
+
+/// Calls `visit` with the cache of the user's layer, then with that of each layer below it, which only reads. A layer
+/// below that cannot be used is given to `refused` with the reason.
+template <class Visit, class Refused>
+void for_each_layer(const Session& session, const Visit& visit, const Refused& refused) {
+  const BinaryCacheOptions options = cache_options(session);
+  BinaryCache user(options);
+  visit(user);
+  if (options.mode == CacheMode::off) return;
+  for (const std::filesystem::path& layer : options.read_only_layers) {
+    BinaryCacheOptions lower = options;
+    lower.directory = layer;
+    lower.read_only_layers.clear();
+    lower.mode = CacheMode::read_only;
+    try {
+      BinaryCache cache(lower);
+      visit(cache);
+    } catch (const Error& error) {
+      refused(layer, std::string(error.what()));
+    }
+  }
+}
+
+void note_refused(const std::filesystem::path& layer, const std::string& reason) {
+  fmt::print(stderr, "hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
 }
 
 std::string day(std::int64_t ns) {
@@ -32,56 +60,81 @@ std::string day(std::int64_t ns) {
 }
 
 int list(Session& session) {
-  BinaryCache cache = open_cache(session);
-  Table table(
-      {{"identity"}, {"arch"}, {"registers", true}, {"spills", true}, {"bytes", true}, {"used (UTC)"}, {"kernel"}});
+  Table table({{"identity"},
+               {"arch"},
+               {"registers", true},
+               {"spills", true},
+               {"bytes", true},
+               {"used (UTC)"},
+               {"kernel"},
+               {"layer"}});
   session.output["entries"] = Json::array();
-  for (const CacheEntryInfo& e : cache.list()) {
-    table.add({e.identity.substr(0, 12), e.arch, std::to_string(e.registers), std::to_string(e.spill_bytes),
-               std::to_string(e.bytes), day(e.used_ns), e.symbol});
-    session.output["entries"].push_back({{"identity", e.identity},
-                                         {"symbol", e.symbol},
-                                         {"arch", e.arch},
-                                         {"toolchain", e.toolchain},
-                                         {"registers", e.registers},
-                                         {"spill_bytes", e.spill_bytes},
-                                         {"compile_ms", e.compile_ms},
-                                         {"bytes", e.bytes},
-                                         {"created_ns", e.created_ns},
-                                         {"used_ns", e.used_ns},
-                                         {"path", e.path.string()}});
-  }
+  const auto add = [&](BinaryCache& cache) {
+    const std::string layer = cache.directory().string();
+    for (const CacheEntryInfo& e : cache.list()) {
+      table.add({e.identity.substr(0, 12), e.arch, std::to_string(e.registers), std::to_string(e.spill_bytes),
+                 std::to_string(e.bytes), day(e.used_ns), e.symbol, layer});
+      session.output["entries"].push_back({{"identity", e.identity},
+                                           {"symbol", e.symbol},
+                                           {"arch", e.arch},
+                                           {"toolchain", e.toolchain},
+                                           {"registers", e.registers},
+                                           {"spill_bytes", e.spill_bytes},
+                                           {"compile_ms", e.compile_ms},
+                                           {"bytes", e.bytes},
+                                           {"created_ns", e.created_ns},
+                                           {"used_ns", e.used_ns},
+                                           {"path", e.path.string()},
+                                           {"layer", layer}});
+    }
+  };
+  for_each_layer(session, add, note_refused);
   session.print(table.empty() ? "the cache is empty" : table.text());
   return kGood;
 }
 
+/// The numbers of the user's layer, and under "layers" those of each.
 int stat(Session& session) {
-  BinaryCache cache = open_cache(session);
-  const CacheStat s = cache.stat();
-  session.output = Json{{"directory", cache.directory().string()},
-                        {"entries", s.entries},
-                        {"bad_files", s.bad_files},
-                        {"temporaries", s.temporaries},
-                        {"bytes", s.bytes},
-                        {"max_bytes", s.max_bytes}};
-  session.print(fmt::format("{}\n{} kernels, {} bad files, {} temporary files: {} of {}",
-                            cache.directory().empty() ? "in memory only" : cache.directory().string(), s.entries,
-                            s.bad_files, s.temporaries, readable_bytes(static_cast<double>(s.bytes)),
-                            readable_bytes(static_cast<double>(s.max_bytes))));
+  Json layers = Json::array();
+  const auto add = [&](BinaryCache& cache) {
+    const CacheStat s = cache.stat();
+    const bool is_user = layers.empty();
+    Json json{{"directory", cache.directory().string()},
+              {"entries", s.entries},
+              {"bad_files", s.bad_files},
+              {"temporaries", s.temporaries},
+              {"bytes", s.bytes}};
+    if (is_user) json["max_bytes"] = s.max_bytes;
+    if (is_user) session.output = json;
+    layers.push_back(json);
+    session.print(fmt::format(
+        "{}\n{} kernels, {} bad files, {} temporary files: {}{}",
+        cache.directory().empty() ? "in memory only" : cache.directory().string(), s.entries, s.bad_files,
+        s.temporaries, readable_bytes(static_cast<double>(s.bytes)),
+        is_user ? " of " + readable_bytes(static_cast<double>(s.max_bytes)) : ", a layer that is only read"));
+  };
+  for_each_layer(session, add, note_refused);
+  session.output["layers"] = layers;
   return kGood;
 }
 
 int verify(Session& session) {
-  BinaryCache cache = open_cache(session);
-  const VerifyReport report = cache.verify();
-  session.output["good"] = report.good;
-  session.output["bad"] = Json::array();
-  for (const VerifyReport::Bad& bad : report.bad) {
-    session.output["bad"].push_back({{"path", bad.path.string()}, {"reason", bad.reason}});
-    fmt::print(stderr, "hotgemm: {}: {}\n", bad.path.string(), bad.reason);
-  }
-  session.print(fmt::format("{} good, {} bad", report.good, report.bad.size()));
-  return report.bad.empty() ? kGood : kSomeFailed;
+  std::size_t good = 0;
+  Json all_bad = Json::array();
+  const auto add_bad = [&](const std::filesystem::path& path, const std::string& reason) {
+    all_bad.push_back({{"path", path.string()}, {"reason", reason}});
+    fmt::print(stderr, "hotgemm: {}: {}\n", path.string(), reason);
+  };
+  const auto add = [&](BinaryCache& cache) {
+    const VerifyReport report = cache.verify();
+    good += report.good;
+    for (const VerifyReport::Bad& bad : report.bad) add_bad(bad.path, bad.reason);
+  };
+  for_each_layer(session, add, add_bad);
+  session.output["good"] = good;
+  session.output["bad"] = all_bad;
+  session.print(fmt::format("{} good, {} bad", good, all_bad.size()));
+  return all_bad.empty() ? kGood : kSomeFailed;
 }
 
 int removed(Session& session, std::size_t count) {
@@ -97,11 +150,14 @@ int path(Session& session) {
   return kGood;
 }
 
-CacheEntryInfo find_entry(BinaryCache& cache, const std::string& identity) {
+CacheEntryInfo find_entry(const Session& session, const std::string& identity) {
   std::vector<CacheEntryInfo> found;
-  for (CacheEntryInfo& entry : cache.list()) {
-    if (entry.identity.starts_with(identity)) found.push_back(std::move(entry));
-  }
+  const auto search = [&](BinaryCache& cache) {
+    for (CacheEntryInfo& entry : cache.list()) {
+      if (entry.identity.starts_with(identity)) found.push_back(std::move(entry));
+    }
+  };
+  for_each_layer(session, search, note_refused);
   if (found.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "no kernel in the cache has an identity that begins with " + in_quotes(identity));
@@ -118,8 +174,7 @@ CacheEntryInfo find_entry(BinaryCache& cache, const std::string& identity) {
 }
 
 int extract(Session& session, const std::string& identity, const std::string& file_name) {
-  BinaryCache cache = open_cache(session);
-  const CacheEntryInfo info = find_entry(cache, identity);
+  const CacheEntryInfo info = find_entry(session, identity);
   std::ifstream in(info.path, std::ios::binary);
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
   if (!in.good() && !in.eof()) throw Error(ErrorCode::io_error, "cannot read " + info.path.string());
@@ -144,18 +199,20 @@ int extract(Session& session, const std::string& identity, const std::string& fi
 void add_cache_command(CLI::App& app, Session& session) {
   CLI::App& group = *app.add_subcommand("cache", "look at, verify and clean the cache of compiled kernels");
   group.require_subcommand(1);
-  add_subcommand(group, session, "ls", "list the kernels", [&session] { return list(session); });
-  add_subcommand(group, session, "stat", "print the number of kernels and their size",
+  add_subcommand(group, session, "ls", "list the kernels of all layers", [&session] { return list(session); });
+  add_subcommand(group, session, "stat", "print the number of kernels and their size, for each layer",
                  [&session] { return stat(session); });
-  add_subcommand(group, session, "verify", "check every entry; list the bad ones and exit with 2 if there are any",
+  add_subcommand(group, session, "verify",
+                 "check every entry of all layers; list the bad ones and exit with 2 if there are any",
                  [&session] { return verify(session); });
-  add_subcommand(group, session, "clear", "remove all kernels; tuning records stay",
+  add_subcommand(group, session, "clear", "remove all kernels of the user's layer; tuning records stay",
                  [&session] { return removed(session, open_cache(session).clear()); });
   add_subcommand(group, session, "path", "print the cache directory", [&session] { return path(session); });
 
   const auto max_size = std::make_shared<std::string>();
   CLI::App& trim = add_subcommand(
-      group, session, "trim", "remove the least recently used kernels",
+      group, session, "trim",
+      "remove the least recently used kernels of the user's layer, or of the one that --cache-dir names",
       [&session, max_size] { return removed(session, open_cache(session).trim(parse_size(*max_size))); });
   trim.add_option("--max-size", *max_size, "size to keep at most, as in 64M")->required();
 

@@ -34,8 +34,9 @@ void add_commands(CLI::App& app, Session& session) {
   app.set_version_flag("--version", std::string("hotgemm ") + HOTGEMM_VERSION, "print the version");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 good, 1 usage, 2 some problems failed, 3 environment (no GPU, no NVRTC, ...), 4 wrong numbers,\n"
-      "130 interrupted with results saved. `hotgemm COMMAND --help` lists a command's options.");
+      "Exit codes: 0 good, 1 usage, 2 some problems failed, 3 environment (no GPU, no NVRTC, a kernel\n"
+      "that could not be stored, ...), 4 wrong numbers, 130 interrupted with results saved.\n"
+      "`hotgemm COMMAND --help` lists a command's options.");
   add_info_command(app, session);
   add_prewarm_command(app, session);
   add_tune_command(app, session);

@@ -1,80 +1,40 @@
+#include "cache/cache_directory.hpp"
+#include "cache/shared_layer.hpp"
 #include "command/commands.hpp"
 #include "command/compile_jobs.hpp"
-#include "command/problem_options.hpp"
+#include "command/kernel_bundle.hpp"
+#include "command/prewarm_listing.hpp"
+#include "command/prewarm_tasks.hpp"
 #include "command/progress.hpp"
 #include "command/table.hpp"
-#include "config/prepacked.hpp"
-#include "config/render.hpp"
-#include "config/repack.hpp"
-#include "config/traits.hpp"
 #include "context_impl.hpp"
-#include "plan/candidates.hpp"
-#include "plan/choice.hpp"
+#include "prewarm_run.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <limits>
 #include <memory>
-#include <optional>
-#include <set>
 
 namespace hotgemm::command {
 namespace {
 
 struct PrewarmCommand {
-  ProblemOptions problems;
-  std::vector<std::string> archs;
+  PrewarmSelection selection;
   int jobs = 0;
-  bool candidates = false;
   bool list = false;
+  bool verify = false;
   bool report = false;
+  bool fail_on_miss = false;
+  std::string layer;
+  std::string export_file;
+  std::string import_file;
+
+  bool with_candidates() const { return selection.candidates || selection.all; }
 };
-
-bool has_kernel(const Workload& problem, const std::string& arch) {
-  return !anchors(problem, arch_limits(arch)).empty();
-}
-
-/// Prewarms one architecture. A problem that no kernel computes there becomes a failed entry; the others are built.
-PrewarmReport prewarm_arch(Context& context, const PrewarmCommand& command, const std::vector<Workload>& problems,
-                           const std::string& arch, int jobs, Progress& progress) {
-  std::vector<Workload> supported;
-  std::vector<PrewarmEntry> unsupported;
-  for (const Workload& problem : problems) {
-    if (has_kernel(problem, arch)) {
-      supported.push_back(problem);
-    } else {
-      unsupported.push_back({.problem = problem, .arch = arch, .failure = "no kernel computes it on " + arch});
-    }
-  }
-  PrewarmOptions options{.archs = {arch}, .jobs = jobs, .candidates = command.candidates, .progress = {}};
-  options.progress = [&progress](std::size_t done, std::size_t total) {
-    progress.update(done, total);
-    return !is_interrupted();
-  };
-  PrewarmReport report = context.prewarm(supported, options);
-  report.failed += unsupported.size();
-  report.entries.insert(report.entries.end(), unsupported.begin(), unsupported.end());
-  return report;
-}
-
-PrewarmReport prewarm_all(Context& context, const Session& session, const PrewarmCommand& command,
-                          const std::vector<Workload>& problems) {
-  PrewarmReport total;
-  const int jobs = jobs_or_default(command.jobs);
-  use_workers_for(impl_of(context).engine(), jobs);
-  for (const std::string& arch : command.archs) {
-    if (is_interrupted()) break;
-    Progress progress("compile for " + arch, session.quiet);
-    PrewarmReport report = prewarm_arch(context, command, problems, arch, jobs, progress);
-    total.compiled += report.compiled;
-    total.cached += report.cached;
-    total.failed += report.failed;
-    total.entries.insert(total.entries.end(), report.entries.begin(), report.entries.end());
-  }
-  return total;
-}
 
 Json entry_json(const PrewarmEntry& entry) {
   Json json{{"problem", to_string(entry.problem)},
@@ -91,6 +51,15 @@ Json entry_json(const PrewarmEntry& entry) {
   json["smem_bytes"] = entry.resources.smem_bytes;
   json["threads"] = entry.resources.threads;
   json["compile_ms"] = entry.resources.compile_ms;
+  return json;
+}
+
+Json report_json(const PrewarmReport& report) {
+  Json json{{"compiled", report.compiled}, {"cached", report.cached},           {"failed", report.failed},
+            {"stored", report.stored},     {"not_started", report.not_started}, {"interrupted", report.interrupted}};
+  if (!report.store_failure.empty()) json["store_failure"] = report.store_failure;
+  json["entries"] = Json::array();
+  for (const PrewarmEntry& entry : report.entries) json["entries"].push_back(entry_json(entry));
   return json;
 }
 
@@ -112,120 +81,181 @@ void print_entries(const Session& session, const PrewarmReport& report) {
   if (!table.empty()) session.print(table.text());
 }
 
-int build(Session& session, const PrewarmCommand& command, const std::vector<Workload>& problems) {
-  Context context(context_options(session));
-  const PrewarmReport report = prewarm_all(context, session, command, problems);
-  session.output["compiled"] = report.compiled;
-  session.output["cached"] = report.cached;
-  session.output["failed"] = report.failed;
-  session.output["entries"] = Json::array();
-  for (const PrewarmEntry& entry : report.entries) session.output["entries"].push_back(entry_json(entry));
-  if (command.report) print_entries(session, report);
-  session.print(
-      fmt::format("{} kernels compiled, {} already cached, {} failed", report.compiled, report.cached, report.failed));
-  if (is_interrupted()) {
-    session.note("hotgemm: interrupted; the compiled kernels are kept");
-    return kInterrupted;
-  }
-  if (report.failed == 0) return kGood;
-  const auto has_no_kernel = [](const PrewarmEntry& e) { return e.config.empty(); };
-  if (std::ranges::count_if(report.entries, has_no_kernel) < static_cast<std::ptrdiff_t>(report.failed))
-    explain_failed_builds();
+void print_failures(const PrewarmReport& report) {
   for (const PrewarmEntry& e : report.entries) {
-    if (e.failure.empty()) continue;
+    if (e.failure.empty() || (report.interrupted && e.failure == kInterruptedBuild)) continue;
     fmt::print(stderr, "hotgemm: {}{}{} on {}: {}\n", e.config, e.config.empty() ? "" : " for ", label(e.problem),
                e.arch, e.failure);
   }
-  return kSomeFailed;
 }
 
-/// The output of --list: one line per kernel, problem and architecture.
-class Listing {
- public:
-  explicit Listing(Engine& engine) : engine_(engine) {}
+/// The problems that no kernel computes.
+std::size_t unsupported(const PrewarmReport& report) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(report.entries, [](const PrewarmEntry& e) { return e.config.empty(); }));
+}
 
-  void add(const Workload& problem, const std::string& arch, bool with_candidates) {
-    std::set<std::string> seen;
-    const std::vector<Environment> known = known_environments(arch, engine_.database);
-    for (const Environment& environment : environments_for(problem, known)) {
-      const std::optional<Choice> choice = choice_of(problem, arch, environment);
-      if (!choice) continue;
-      if (seen.insert(to_string(choice->config)).second) row(problem, arch, choice->config, to_string(choice->origin));
-      const bool copies = repacks(choice->launch) || is_prepacked(problem);
-      if (copies && seen.insert("repack").second) repack(problem, arch);
-    }
-    if (!with_candidates) return;
-    for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
-      if (seen.insert(to_string(c.config)).second) row(problem, arch, c.config, "candidate");
-    }
-  }
-  void add_unsupported(const Workload& problem, const std::string& arch) {
-    table_.add({label(problem), arch, "-", "no kernel computes it", "-"});
-    json_.push_back({{"problem", to_string(problem)}, {"arch", arch}, {"failure", "no kernel computes it on " + arch}});
-  }
+/// Kernels that were compiled or found, and that a later process does not find.
+std::size_t not_stored(const PrewarmReport& report) { return report.compiled + report.cached - report.stored; }
 
-  std::string text() const { return table_.text(); }
-  const Json& json() const { return json_; }
-  std::size_t missing() const { return missing_.size(); }
+std::string summary(const PrewarmReport& report, const std::string& directory) {
+  std::string text =
+      fmt::format("{} kernels compiled, {} already cached, {} failed", report.compiled, report.cached, report.failed);
+  if (report.not_started > 0) text += fmt::format(", {} not started", report.not_started);
+  if (not_stored(report) > 0) text += fmt::format(", {} NOT STORED in {}", not_stored(report), directory);
+  return text;
+}
 
- private:
-  /// Nothing if no kernel stays within the problem's SM limit on such a GPU.
-  std::optional<Choice> choice_of(const Workload& problem, const std::string& arch, const Environment& environment) {
-    try {
-      return choose(problem, arch, engine_.database, engine_.query(environment)).front();
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::not_supported || problem.sm_limit == 0) throw;
-      return std::nullopt;
-    }
+int exit_code_of_build(const Session& session, const PrewarmCommand& command, const PrewarmReport& report) {
+  if (report.interrupted) {
+    session.note("hotgemm: interrupted; the compiled kernels are kept");
+    return kInterrupted;
   }
-  void row(const Workload& problem, const std::string& arch, const KernelConfig& config, std::string_view origin) {
-    row(problem, arch, to_string(config), origin,
-        render(config, traits_of(repacked(problem, config)), arch, engine_.bundle));
+  if (not_stored(report) > 0) {
+    const std::string& reason = report.store_failure;
+    fmt::print(stderr, "hotgemm: {} kernels were not stored: {}\n", not_stored(report),
+               reason.empty() ? "something has removed them" : reason);
+    return kEnvironment;
   }
-  /// The kernel that copies operands for others, which all problems share.
-  void repack(const Workload& problem, const std::string& arch) {
-    row(problem, arch, "repack", "copies operands", render_repack(arch, engine_.bundle));
+  if (report.failed > 0) return kSomeFailed;
+  if (command.fail_on_miss && report.compiled > 0) {
+    fmt::print(stderr, "hotgemm: {} kernels were not in the cache, and were compiled\n", report.compiled);
+    return kEnvironment;
   }
-  void row(const Workload& problem, const std::string& arch, const std::string& name, std::string_view origin,
-           const KernelSource& source) {
-    const bool is_cached = engine_.builder.find(source).has_value();
-    if (!is_cached) missing_.insert(source.identity.hex());
-    table_.add({label(problem), arch, name, std::string(origin), is_cached ? "yes" : "no"});
-    json_.push_back(
-        {{"problem", to_string(problem)}, {"arch", arch}, {"config", name}, {"origin", origin}, {"cached", is_cached}});
-  }
+  return kGood;
+}
 
-  Engine& engine_;
-  Table table_{{{"problem"}, {"arch"}, {"kernel"}, {"origin"}, {"cached"}}};
-  Json json_ = Json::array();
-  std::set<std::string> missing_;
-};
+PrewarmRunOptions run_options(const PrewarmCommand& command, Progress& progress) {
+  return {.unsupported = PrewarmRunOptions::Unsupported::is_an_entry,
+          .jobs = jobs_or_default(command.jobs),
+          .candidates = command.with_candidates(),
+          .looks_only = command.verify,
+          .fills_layer = !command.layer.empty(),
+          .progress = [&progress](std::size_t done, std::size_t total) {
+            progress.update(done, total);
+            return !is_interrupted();
+          }};
+}
 
-int list(Session& session, const PrewarmCommand& command, const std::vector<Workload>& problems) {
+CacheMode mode_of(const ContextOptions& options) {
+  return BinaryCacheOptions::from_environment().with(options.cache).mode;
+}
+
+/// The options for --layer: its directory is the user's layer. It is also a layer below that, as it will be for those
+/// who use it, so that the records in it count. Its size has no limit.
+ContextOptions layer_options(const Session& session, const std::filesystem::path& layer) {
+  if (layer.string().find(':') != std::string::npos) {
+    throw Error(ErrorCode::invalid_argument, "--layer: HOTGEMM_CACHE_PATH cannot name a directory with a colon");
+  }
+  ContextOptions options = context_options(session);
+  options.cache_directory = layer.string();
+  options.cache.max_bytes = std::numeric_limits<std::uint64_t>::max();
+  std::vector<std::string> layers{layer.string()};
+  for (const auto& lower : BinaryCacheOptions::from_environment().read_only_layers) layers.push_back(lower.string());
+  options.cache.read_only_layers = std::move(layers);
+  if (mode_of(options) == CacheMode::read_write) make_shared_layer(layer);
+  return options;
+}
+
+void finish_layer(Session& session, const std::filesystem::path& layer, const ContextOptions& options) {
+  if (mode_of(options) != CacheMode::read_write) return;
+  let_all_read(layer);
+  session.output["use"] = "HOTGEMM_CACHE_PATH=" + layer.string();
+  session.print("use it with HOTGEMM_CACHE_PATH=" + layer.string() +
+                "; it must belong to root or to the user who runs the program");
+}
+
+void import_bundle(Session& session, Engine& engine, const std::string& file) {
+  Json imported = Json::object();
+  for (const auto& [arch, kernels] : import_kernels(engine.cache, file)) {
+    imported[arch] = kernels;
+    session.print(fmt::format("{} kernels for {} imported from {}", kernels, arch, file));
+  }
+  session.output["imported"] = imported;
+}
+
+/// Writes the bundle if it would be complete.
+void export_bundle(Session& session, Engine& engine, const PrewarmRunResult& result, const std::string& file) {
+  const PrewarmReport& report = result.report;
+  if (report.interrupted || report.failed > 0) {
+    session.note("hotgemm: " + file + " is not written, because kernels are missing");
+    return;
+  }
+  session.output["exported"] = export_kernels(engine.cache, result.kernels, file);
+  session.print(fmt::format("{} kernels exported to {}", result.kernels.size(), file));
+}
+
+int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine) {
+  const std::vector<PrewarmTask> tasks = tasks_of(command.selection, engine.database);
+  Progress progress("compile", session.quiet);
+  const PrewarmRunOptions options = run_options(command, progress);
+  use_workers_for(engine, options.jobs);
+  const PrewarmRunResult result = prewarm(engine, tasks, options);
+  const PrewarmReport& report = result.report;
+  progress.end();
+  session.output.update(report_json(report));
+  session.output["directory"] = engine.cache.wanted_directory().string();
+  if (command.report) print_entries(session, report);
+  session.print(summary(report, engine.cache.wanted_directory().string()));
+  if (!command.export_file.empty()) export_bundle(session, engine, result, command.export_file);
+  if (report.failed > unsupported(report) && !report.interrupted) explain_failed_builds();
+  print_failures(report);
+  return exit_code_of_build(session, command, report);
+}
+
+int build(Session& session, const PrewarmCommand& command) {
+  const std::filesystem::path layer = command.layer.empty() ? std::filesystem::path() : clean_path(command.layer);
+  const ContextOptions options = layer.empty() ? context_options(session) : layer_options(session, layer);
+  Context context(options);
+  Engine& engine = impl_of(context).engine();
+  if (!command.import_file.empty()) import_bundle(session, engine, command.import_file);
+  const bool is_import_all = !command.import_file.empty() && is_empty(command.selection);
+  const int exit_code = is_import_all ? kGood : build_tasks(session, command, engine);
+  if (!layer.empty()) finish_layer(session, layer, options);
+  return exit_code;
+}
+
+/// Looks for every kernel on disk, and compiles and changes nothing.
+int verify(Session& session, const PrewarmCommand& command) {
+  ContextOptions context = context_options(session);
+  if (mode_of(context) == CacheMode::read_write) context.cache.mode = CacheMode::read_only;
+  Context opened(context);
+  Engine& engine = impl_of(opened).engine();
+  const std::vector<PrewarmTask> tasks = tasks_of(command.selection, engine.database);
+  Progress progress("verify", session.quiet);
+  const PrewarmReport report = prewarm(engine, tasks, run_options(command, progress)).report;
+  progress.end();
+  session.output = report_json(report);
+  session.output["directory"] = engine.cache.wanted_directory().string();
+  if (command.report) print_entries(session, report);
+  print_failures(report);
+  const std::size_t missing = report.failed - unsupported(report);
+  session.print(fmt::format("{} kernels are in the cache and whole, {} are missing{}", report.cached, missing,
+                            report.not_started > 0 ? fmt::format(", {} not looked for", report.not_started) : ""));
+  if (report.interrupted) return kInterrupted;
+  if (missing > 0) return kEnvironment;
+  return report.failed == 0 ? kGood : kSomeFailed;
+}
+
+int list(Session& session, const PrewarmCommand& command) {
   Context context(context_options(session));
-  Listing listing(impl_of(context).engine());
-  int exit_code = kGood;
-  for (const std::string& arch : command.archs) {
-    for (const Workload& problem : problems) {
-      if (has_kernel(problem, arch)) {
-        listing.add(problem, arch, command.candidates);
-      } else {
-        listing.add_unsupported(problem, arch);
-        exit_code = kSomeFailed;
-      }
-    }
+  Engine& engine = impl_of(context).engine();
+  PrewarmListing listing(engine);
+  bool is_supported = true;
+  for (const PrewarmTask& task : tasks_of(command.selection, engine.database)) {
+    if (!listing.add(task, command.with_candidates())) is_supported = false;
   }
   session.output["to_compile"] = listing.missing();
   session.output["entries"] = listing.json();
   session.print(listing.text());
   session.print(fmt::format("{} kernels would be compiled", listing.missing()));
-  return exit_code;
+  if (command.fail_on_miss && listing.missing() > 0) return kEnvironment;
+  return is_supported ? kGood : kSomeFailed;
 }
 
 int run_prewarm(Session& session, const PrewarmCommand& command) {
-  for (const std::string& arch : command.archs) arch_limits(arch);  // throws for an unknown architecture
-  const std::vector<Workload> problems = require_problems(command.problems);
-  return command.list ? list(session, command, problems) : build(session, command, problems);
+  if (command.list) return list(session, command);
+  return command.verify ? verify(session, command) : build(session, command);
 }
 
 }  // namespace
@@ -234,16 +264,36 @@ void add_prewarm_command(CLI::App& app, Session& session) {
   const auto command = std::make_shared<PrewarmCommand>();
   CLI::App& sub = add_subcommand(app, session, "prewarm",
                                  "compile, without a GPU, the kernels that problems need, so that a later run with "
-                                 "policy cached_only compiles nothing",
+                                 "policy cached_only compiles nothing; exits with 3 if a kernel was not stored on disk",
                                  [&session, command] { return run_prewarm(session, *command); });
-  add_problem_options(sub, command->problems);
-  sub.add_option("--arch", command->archs, "architectures to compile for, as in sm_80,sm_89,sm_90a")
-      ->required()
-      ->delimiter(',');
+  add_selection_options(sub, command->selection);
   add_jobs_option(sub, command->jobs);
-  sub.add_flag("--candidates", command->candidates, "also compile the kernels that the tuner would try");
   sub.add_flag("--report", command->report, "print a table with a row per problem and architecture");
-  sub.add_flag("--list", command->list, "list what would be compiled, and compile nothing");
+  CLI::Option* list_flag = sub.add_flag("--list", command->list, "list what would be compiled, and compile nothing");
+  CLI::Option* verify_flag =
+      sub.add_flag("--verify", command->verify,
+                   "check that every kernel is in the cache and whole; compiles and changes nothing; exits with 3 if "
+                   "one is missing")
+          ->excludes(list_flag);
+  sub.add_flag("--fail-on-miss", command->fail_on_miss,
+               "exit with 3 if a kernel was not in the cache, also if it was compiled now; with --list too");
+  sub.add_option(
+         "--layer", command->layer,
+         "write to this directory a layer that is complete and that all users can read, for HOTGEMM_CACHE_PATH; "
+         "takes the records in it and in the layers below it, not the user's")
+      ->excludes("--cache-dir")
+      ->excludes(list_flag)
+      ->excludes(verify_flag);
+  sub.add_option("--export", command->export_file,
+                 "also write the kernels to this bundle: a tar archive with a manifest of identities and hashes")
+      ->excludes(list_flag)
+      ->excludes(verify_flag);
+  sub.add_option(
+         "--import", command->import_file,
+         "first store the kernels of this bundle, or none if one is not what the manifest says; no problem need "
+         "be given. Import only what comes from somebody you trust")
+      ->excludes(list_flag)
+      ->excludes(verify_flag);
 }
 
 }  // namespace hotgemm::command

@@ -1,5 +1,6 @@
 #include "command/problem_options.hpp"
 
+#include "config/m_range.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
 #include "runtime/validate.hpp"
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <tuple>
 
 namespace hotgemm::command {
@@ -68,7 +70,8 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option(
       "--shape", options.shapes,
       std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
-          kGrammar + "; keys are " + problem_keys() + "; may be repeated");
+          kGrammar + "; keys are " + problem_keys() +
+          "; m may be a range, as in 1:64: every bucket of m in it; may be repeated");
   app.add_option("--shapes", options.shape_files,
                  std::string("a file of problems with one ") + kGrammar +
                      " per line, or several separated by commas; - is stdin")
@@ -88,28 +91,34 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
 
 std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options) {
   std::vector<ProblemSet> sets;
-  const auto add = [&](Workload problem) {
+  const auto add = [&](Workload problem, const std::optional<MRange>& range = {}) {
     apply(problem, options);
     std::vector<Workload>& problems = sets.back().problems;
-    if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+    for (const Workload& one : range ? in_buckets(problem, *range) : std::vector{problem}) {
+      if (std::ranges::find(problems, one) == problems.end()) problems.push_back(one);
+    }
   };
   using Words = std::vector<std::string>;
-  const auto add_sizes = [&](const Sizes& sizes) {
+  const auto add_sizes = [&](const Sizes& sizes, const std::optional<MRange>& range) {
     for (const std::string& layout : options.layouts.empty() ? Words{"nn"} : options.layouts) {
       for (const std::string& dtype : options.dtypes.empty() ? Words{"f16"} : options.dtypes) {
         Problem problem{.m = sizes.m, .n = sizes.n, .k = sizes.k};
         std::tie(problem.op_a, problem.op_b) = parse_layout(layout);
         problem.types = parse_types(dtype);
-        add(Workload(problem));
+        add(Workload(problem), range);
       }
     }
   };
   if (!options.shapes.empty()) sets.push_back({"--shape", {}});
   for (const std::string& shape : options.shapes) {
     if (shape.find(' ') != std::string::npos) {
-      add(parse_workload(shape));
-    } else {
-      for (const std::string& sizes : CLI::detail::split(shape, ',')) add_sizes(parse_sizes(sizes));
+      const RangedText ranged = split_m_range(shape);
+      add(parse_workload(ranged.text), ranged.range);
+      continue;
+    }
+    for (const std::string& part : CLI::detail::split(shape, ',')) {
+      const RangedText ranged = split_m_range(part);
+      add_sizes(parse_sizes(ranged.text), ranged.range);
     }
   }
   for (const std::string& file : options.shape_files) {

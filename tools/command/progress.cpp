@@ -54,12 +54,19 @@ void Progress::clear() {
 
 void Progress::update(std::size_t done, std::size_t total) {
   if (quiet_) return;
+  const std::string left = time_left(done, total);
   if (is_terminal_) {
     const std::size_t filled = total == 0 ? kBarWidth : done * kBarWidth / total;
-    show(fmt::format("{} [{:#<{}}{:.<{}}] {}/{}", what_, "", filled, "", kBarWidth - filled, done, total));
+    show(fmt::format("{} [{:#<{}}{:.<{}}] {}/{}{}", what_, "", filled, "", kBarWidth - filled, done, total, left));
   } else if (done == total || is_time_for_a_line()) {
-    fmt::print(stderr, "{}: {}/{}\n", what_, done, total);
+    fmt::print(stderr, "{}: {}/{}{}\n", what_, done, total, left);
   }
+}
+
+std::string Progress::time_left(std::size_t done, std::size_t total) {
+  pace_.add(done, std::chrono::steady_clock::now());
+  const std::optional<std::chrono::seconds> left = pace_.left(total);
+  return left && done < total ? ", " + readable_time(*left) + " left" : "";
 }
 
 void Progress::live(std::string_view text) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/work_pace.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -21,7 +23,10 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// With the time left, once there is something to tell it by.
   void update(std::size_t done, std::size_t total);
+  /// Erases the bar.
+  void end() { clear(); }
   /// Shows the caller's text in place of the bar.
   void live(std::string_view text);
   /// Prints a line that stays.
@@ -31,12 +36,14 @@ class Progress {
   void clear();
   void show(std::string_view text);
   bool is_time_for_a_line();
+  std::string time_left(std::size_t done, std::size_t total);
 
   std::string what_;
   bool quiet_;
   bool is_terminal_;
   bool has_bar_ = false;
   std::chrono::steady_clock::time_point last_line_;
+  WorkPace pace_;
 };
 
 }  // namespace hotgemm::command

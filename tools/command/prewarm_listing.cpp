@@ -1,0 +1,81 @@
+#include "command/prewarm_listing.hpp"
+
+#include "command/problem_options.hpp"
+#include "config/prepacked.hpp"
+#include "config/render.hpp"
+#include "config/repack.hpp"
+#include "config/traits.hpp"
+#include "plan/affordable.hpp"
+#include "plan/candidates.hpp"
+#include "tune/tune.hpp"
+
+#include <hotgemm/error.hpp>
+
+namespace hotgemm::command {
+
+bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
+  if (anchors(task.problem, arch_limits(task.arch)).empty()) {
+    add_unsupported(task);
+    return false;
+  }
+  std::set<std::string> seen;
+  const std::vector<Environment> known = known_environments(task.arch, engine_.database);
+  for (const Environment& environment : environments_for(task.problem, known)) {
+    const std::vector<Choice> choices = choices_of(task, environment);
+    if (choices.empty()) continue;
+    const Choice& choice = choices.front();
+    if (seen.insert(to_string(choice.config)).second) row(task, choice.config, to_string(choice.origin));
+    const bool copies = repacks(choice.launch) || is_prepacked(task.problem);
+    if (copies && seen.insert("repack").second) {  // the kernel that copies operands for others
+      row(task, "repack", "copies operands", render_repack(task.arch, engine_.bundle));
+    }
+    if (engine_.workspace_of(choice.config, choice.launch, task.problem).is_empty()) continue;
+    const Choice* without = first_without_workspace(choices, choice, task.problem, engine_.workspace_of);
+    if (without != nullptr && seen.insert(to_string(without->config)).second) {
+      row(task, without->config, "without workspace");
+    }
+  }
+  if (!with_candidates) return true;
+  for (const Candidate& c : candidates_if_any(task.problem, nominal_device(task.arch), TuneOptions{}.max_candidates)) {
+    if (seen.insert(to_string(c.config)).second) row(task, c.config, "candidate");
+  }
+  return true;
+}
+
+/// None if no kernel stays within the problem's SM limit on such a GPU.
+std::vector<Choice> PrewarmListing::choices_of(const PrewarmTask& task, const Environment& environment) const {
+  try {
+    return within_workspace(choose(task.problem, task.arch, engine_.database, engine_.query(environment)), task.problem,
+                            engine_.workspace_of, engine_.workspace.cap_bytes())
+        .choices;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_supported || task.problem.sm_limit == 0) throw;
+    return {};
+  }
+}
+
+void PrewarmListing::add_unsupported(const PrewarmTask& task) {
+  table_.add({label(task.problem), task.arch, "-", "no kernel computes it", "-"});
+  json_.push_back({{"problem", to_string(task.problem)},
+                   {"arch", task.arch},
+                   {"failure", "no kernel computes it on " + task.arch}});
+}
+
+void PrewarmListing::row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin) {
+  row(task, to_string(config), origin,
+      render(config, traits_of(repacked(task.problem, config)), task.arch, engine_.bundle));
+}
+
+void PrewarmListing::row(const PrewarmTask& task, const std::string& name, std::string_view origin,
+                         const KernelSource& source) {
+  const bool is_cached = engine_.builder.find(source).has_value();
+  if (!is_cached) missing_.insert(source.identity.hex());
+  table_.add({label(task.problem), task.arch, name, std::string(origin), is_cached ? "yes" : "no"});
+  json_.push_back({{"problem", to_string(task.problem)},
+                   {"arch", task.arch},
+                   {"config", name},
+                   {"origin", origin},
+                   {"cached", is_cached}});
+}
+
+}  // namespace hotgemm::command

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "command/session.hpp"
+#include "command/table.hpp"
+#include "plan/choice.hpp"
+#include "prewarm_run.hpp"
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hotgemm::command {
+
+/// The output of `prewarm --list`: one line per kernel, problem and architecture.
+class PrewarmListing {
+ public:
+  explicit PrewarmListing(Engine& engine) : engine_(engine) {}
+
+  /// False if no kernel computes the task; this has a line of its own.
+  bool add(const PrewarmTask& task, bool with_candidates);
+
+  std::string text() const { return table_.text(); }
+  const Json& json() const { return json_; }
+  std::size_t missing() const { return missing_.size(); }
+
+ private:
+  std::vector<Choice> choices_of(const PrewarmTask& task, const Environment& environment) const;
+  void add_unsupported(const PrewarmTask& task);
+  void row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin);
+  void row(const PrewarmTask& task, const std::string& name, std::string_view origin, const KernelSource& source);
+
+  Engine& engine_;
+  Table table_{{{"problem"}, {"arch"}, {"kernel"}, {"origin"}, {"cached"}}};
+  Json json_ = Json::array();
+  std::set<std::string> missing_;
+};
+
+}  // namespace hotgemm::command
