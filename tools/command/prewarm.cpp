@@ -2,6 +2,7 @@
 #include "command/compile_jobs.hpp"
 #include "command/problem_options.hpp"
 #include "command/progress.hpp"
+#include "command/shard_option.hpp"
 #include "command/table.hpp"
 #include "config/prepacked.hpp"
 #include "config/render.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 struct PrewarmCommand {
   ProblemOptions problems;
+  std::string shard;
   std::vector<std::string> archs;
   int jobs = 0;
   bool candidates = false;
@@ -224,7 +226,8 @@ int list(Session& session, const PrewarmCommand& command, const std::vector<Work
 
 int run_prewarm(Session& session, const PrewarmCommand& command) {
   for (const std::string& arch : command.archs) arch_limits(arch);  // throws for an unknown architecture
-  const std::vector<Workload> problems = require_problems(command.problems);
+  const std::vector<Workload> problems =
+      take_share(session, command.shard, require_problems(command.problems), [](const Workload&) { return 1.0; });
   return command.list ? list(session, command, problems) : build(session, command, problems);
 }
 
@@ -237,6 +240,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
                                  "policy cached_only compiles nothing",
                                  [&session, command] { return run_prewarm(session, *command); });
   add_problem_options(sub, command->problems);
+  add_shard_option(sub, command->shard);
   sub.add_option("--arch", command->archs, "architectures to compile for, as in sm_80,sm_89,sm_90a")
       ->required()
       ->delimiter(',');
