@@ -37,10 +37,12 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   const Workload problem = describe(asked, operands);
   PushedContext pushed(Impl::driver());
   DeviceState& device = impl_->current(stream, pushed);
+  const ClassKey key = class_key(problem);
+  if (ProblemLog* const problems = impl_->engine().problem_log.get()) problems->add(key, problem);
   const Policy policy = impl_->options().policy;
   {
     const ReadGuard reading;  // the plan stays, although another thread may push it out
-    const PlanTable::Slot* slot = device.plans().find(class_key(problem));
+    const PlanTable::Slot* slot = device.plans().find(key);
     const bool is_final =
         slot != nullptr && !slot->entry.is_unreserved && !slot->entry.is_interim && !slot->is_outdated;
     if (is_final && !impl_->is_to_tune(slot->entry, policy)) {

@@ -52,6 +52,8 @@ class MetricsText {
 
 }  // namespace
 
+std::string Context::records_digest() const { return impl_->engine().records_digest(); }
+
 std::string Context::metrics() const {
   const Stats stats = impl_->stats();
   const CacheStat cache = impl_->engine().cache.counts();

@@ -105,6 +105,14 @@ struct ContextOptions {
   /// measured. If there are too few of these, others are measured behind a mark on disk: a process that ends of one is
   /// the last.
   std::string worker;
+  /// The directory to which this object writes the problems that it meets, for `hotgemm tune --shapes`: a file for each
+  /// process, with a line for each class when it is first called, and its number of calls at intervals. Empty:
+  /// HOTGEMM_PROBLEM_LOG, else no file is written. "none": no file, whatever the variable says.
+  std::string problem_log;
+
+  /// Whether the tuning records that ship with hotgemm are read. Without a value: not if HOTGEMM_SHIPPED_RECORDS is
+  /// "off".
+  std::optional<bool> shipped_records;
 
   /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; background: Policy::background;
   /// missing: Policy::tune), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and
@@ -351,7 +359,13 @@ class Context {
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   HOTGEMM_API Stats stats() const;
-  /// The same numbers, and those of the kernel cache, as Prometheus text (version 0.0.4): counters named
+  /// A digest of what decides picks without measuring: the records of all layers in canonical order, the templates, the
+  /// version, the objective and the cap of workspace. 64 hex digits. Ranks on GPUs of one model, with one driver and
+  /// compiler, pick the same kernels for the same problems under Policy::estimate and Policy::cached_only if it is the
+  /// same for all: a program compares it once after it has made its Context. Records that are added or reloaded change
+  /// it. Reads every record: some milliseconds for a thousand.
+  HOTGEMM_API std::string records_digest() const;
+  /// The same numbers as stats(), and those of the kernel cache, as Prometheus text (version 0.0.4): counters named
   /// hotgemm_…_total, gauges and histograms in seconds, each with its HELP and TYPE. docs/metrics.md lists them. Waits
   /// for no other thread's planning.
   HOTGEMM_API std::string metrics() const;

@@ -2,17 +2,52 @@
 
 #include "base/text.hpp"
 #include "config/m_range.hpp"
+#include "config/tunableop.hpp"
 
 #include <hotgemm/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 namespace hotgemm {
 
+namespace {
+
+/// The files of a directory that may be lists, by name.
+std::vector<std::filesystem::path> lists_in(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> lists;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::filesystem::path extension = it->path().extension();
+    if (extension == ".txt" || extension == ".csv") lists.push_back(it->path());
+  }
+  if (error) {
+    throw Error(ErrorCode::io_error, "cannot list the directory " + directory.string() + ": " + error.message());
+  }
+  std::ranges::sort(lists);
+  return lists;
+}
+
+std::vector<Shape> load_directory(const std::filesystem::path& directory) {
+  const std::vector<std::filesystem::path> lists = lists_in(directory);
+  if (lists.empty()) {
+    throw Error(ErrorCode::io_error, "the directory " + directory.string() + " has no *.txt or *.csv file of problems");
+  }
+  std::vector<Shape> shapes;
+  for (const std::filesystem::path& list : lists) {
+    for (const Shape& shape : load_shapes(list)) shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+}  // namespace
+
 std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_name) {
+  if (is_tunableop(text)) return parse_tunableop(text, file_name);
   std::vector<Shape> shapes;
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
@@ -36,6 +71,7 @@ std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_nam
 }
 
 std::vector<Shape> load_shapes(const std::filesystem::path& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) return load_directory(path);
   const auto fail = [&](const char* action) {
     return Error(ErrorCode::io_error,
                  "cannot " + std::string(action) + " the shape file " + path.string() + ": " + std::strerror(errno));

@@ -11,7 +11,9 @@
 #include <cmath>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -238,14 +240,19 @@ const Database::Line* Database::best_of(const Class& entry, const GpuQuery& quer
   };
   for_each([&](const Line& line) {
     const Rank rank = rank_of(line);
-    if (latest != nullptr && std::tie(rank, line.stored->time) < std::tie(best, latest->stored->time)) return;
+    // Of lines of one second the text decides, so that the answer does not depend on the order of files.
+    if (latest != nullptr &&
+        std::tie(rank, line.stored->time, line.text) < std::tie(best, latest->stored->time, latest->text)) {
+      return;
+    }
     best = rank;
     latest = &line;
   });
   const Line* least = latest;
   for_each([&](const Line& line) {
     if (line.layer != latest->layer || !same_conditions(line.stored->record, latest->stored->record)) return;
-    if (cost_of(line.stored->record) < cost_of(least->stored->record)) least = &line;
+    const double cost = cost_of(line.stored->record), least_cost = cost_of(least->stored->record);
+    if (cost < least_cost || (cost == least_cost && least != latest && line.text > least->text)) least = &line;
   });
   return least;
 }
@@ -409,6 +416,29 @@ std::vector<Found> Database::all(const GpuQuery& query) const {
   }
   if (!warning.empty()) warn(warning);
   return result;
+}
+
+void Database::add_digest_fields(IdentityBuilder& builder) const {
+  std::map<std::string_view, std::map<int, std::set<std::string_view>>> lines;  // by class and layer
+  std::string warning;
+  {
+    const std::shared_lock shared(mutex_);
+    for (Class& entry : classes_) {
+      read_class(entry, warning);
+      for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
+        const Line& line = lines_[static_cast<std::size_t>(i)];
+        if (line.state == LineState::good) lines[entry.text][line.layer].insert(line.text);
+      }
+    }
+    for (const auto& [text, layers] : lines) {
+      builder.field("class", text);
+      for (const auto& [layer, records] : layers) {
+        builder.field("layer", "");  // its number does not matter, only that others are below it
+        for (const std::string_view record : records) builder.field("record", record);
+      }
+    }
+  }
+  if (!warning.empty()) warn(warning);
 }
 
 void Database::warn(const std::string& message) const {

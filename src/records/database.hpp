@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/identity.hpp"
 #include "records/database_files.hpp"
 #include "records/record_text.hpp"
 #include "records/size_index.hpp"
@@ -118,6 +119,10 @@ class Database {
 
   /// Every record, from the top layer to the lowest.
   std::vector<Found> all(const GpuQuery& query = {}) const;
+
+  /// Adds every record that counts, in an order that does not depend on files: by class, and within it the layers that
+  /// have records of the class, from the top. Databases with the same fields give the same answers.
+  void add_digest_fields(IdentityBuilder& builder) const;
 
   /// The number of lines found so far that are not records; `all` reads every line. Lines of a newer schema are not
   /// counted.

@@ -147,6 +147,61 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
   return report;
 }
 
+namespace {
+
+/// The record that stands for each class, GPU and objective, in the order of their texts.
+using Picks = std::map<std::tuple<std::string, std::string, std::string, int, Objective>, StoredRecord>;
+
+Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
+  Picks picks;
+  const auto rank = [](const StoredRecord& s) {
+    return std::tuple(!s.record.is_provisional, s.time, -cost_of(s.record), to_line(s));
+  };
+  for (const DatabaseFile& file : read_named(path)) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
+      ParsedLine parsed = parse_line(line);
+      if (!parsed.stored) {
+        ++ignored;
+        return;
+      }
+      const TuningRecord& r = parsed.stored->record;
+      const Environment& e = r.environment;
+      const auto [place, is_new] =
+          picks.try_emplace({std::string(leading_class(line)), e.gpu, e.arch, e.sm_count, r.objective}, *parsed.stored);
+      if (!is_new && rank(place->second) < rank(*parsed.stored)) place->second = *std::move(parsed.stored);
+    });
+  }
+  return picks;
+}
+
+}  // namespace
+
+DiffReport diff(const std::filesystem::path& first, const std::filesystem::path& second) {
+  DiffReport report;
+  Picks ours = picks_of(first, report.ignored);
+  Picks theirs = picks_of(second, report.ignored);
+  for (auto& [key, stored] : ours) {
+    const auto other = theirs.find(key);
+    if (other == theirs.end()) {
+      report.differences.push_back({std::move(stored.record), std::nullopt});
+      continue;
+    }
+    const TuningRecord &a = stored.record, &b = other->second.record;
+    if (a.config == b.config && a.launch == b.launch) {
+      ++report.same;
+    } else {
+      report.differences.push_back({a, b});
+    }
+    theirs.erase(other);
+  }
+  for (auto& [key, stored] : theirs) report.differences.push_back({std::nullopt, std::move(stored.record)});
+  std::ranges::stable_sort(report.differences, {}, [](const RecordDifference& d) {
+    const TuningRecord& r = d.any();
+    return std::tuple(to_string(r.problem), r.environment.gpu, r.environment.sm_count, r.objective);
+  });
+  return report;
+}
+
 PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared,
                   const std::function<bool(const TuningRecord&)>& drop) {
   PruneReport report;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,23 @@ struct MergeReport {
 /// Writes the records of files and directories to one file and replaces that file. The result depends only on the
 /// records, not on their order. Of records that may be compared, only the fastest is kept. Throws Error{io_error}.
 MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);
+
+/// A problem class on a GPU, with the records of two places for it.
+struct RecordDifference {
+  std::optional<TuningRecord> first;   ///< nullopt: only the second place has one
+  std::optional<TuningRecord> second;  ///< nullopt: only the first place has one
+  const TuningRecord& any() const { return first ? *first : *second; }
+};
+
+struct DiffReport {
+  std::vector<RecordDifference> differences;  ///< by class, GPU and objective: one record is missing, or picks differ
+  std::size_t same = 0;                       ///< classes whose picks are the same
+  std::size_t ignored = 0;                    ///< lines that lint lists
+};
+
+/// Compares the picks of two files or directories: for each class, GPU and objective the latest record, a final one
+/// before a provisional one. Throws Error{io_error}.
+DiffReport diff(const std::filesystem::path& first, const std::filesystem::path& second);
 
 struct PruneReport {
   std::size_t kept = 0;

@@ -131,7 +131,8 @@ std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, con
                             .threads = threads(choice.config),
                             .compile_ms = cubin.compile_ms};
   return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin, may_compile),
-                                          resources, std::move(workspace), std::move(note), &engine_.counters.launches);
+                                          resources, std::move(workspace), std::move(note), &engine_.counters.launches,
+                                          engine_.problem_log.get());
 }
 
 }  // namespace hotgemm

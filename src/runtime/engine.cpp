@@ -1,11 +1,16 @@
 #include "runtime/engine.hpp"
 
 #include "base/log.hpp"
+#include "config/identity.hpp"
 #include "runtime/shipped_records.hpp"
 
+#include <hotgemm/version.hpp>
+
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace hotgemm {
@@ -32,11 +37,18 @@ Options user_layer_options(const ContextOptions& options) {
   return result;
 }
 
+bool reads_shipped_records(const ContextOptions& options) {
+  if (options.shipped_records) return *options.shipped_records;
+  const char* variable = ::secure_getenv("HOTGEMM_SHIPPED_RECORDS");
+  return variable == nullptr || std::string_view(variable) != "off";
+}
+
 DatabaseOptions database_options(const ContextOptions& options) {
   auto result = user_layer_options<DatabaseOptions>(options);
   if (BinaryCacheOptions cache = cache_options(options); may_read(cache)) {
     result.read_only_layers = std::move(cache.read_only_layers);
   }
+  if (!reads_shipped_records(options)) return result;
   ShippedRecords shipped = shipped_records();
   result.shipped = std::move(shipped.directory);
   result.shipped_owner = shipped.owner;
@@ -63,6 +75,16 @@ std::size_t plan_cap(const ContextOptions& options) {
               "max_plans is " + std::to_string(options.max_plans) + "; at least one plan must be kept");
 }
 
+/// nullptr if there is to be none.
+std::unique_ptr<ProblemLog> problem_log_of(const ContextOptions& options) {
+  std::string directory = options.problem_log;
+  if (const char* variable = secure_getenv("HOTGEMM_PROBLEM_LOG"); directory.empty() && variable != nullptr) {
+    directory = variable;
+  }
+  if (directory.empty() || directory == "none") return nullptr;
+  return std::make_unique<ProblemLog>(ProblemLogOptions{.directory = std::move(directory)});
+}
+
 }  // namespace
 
 Engine::Engine(const ContextOptions& options, Records records)
@@ -76,7 +98,8 @@ Engine::Engine(const ContextOptions& options, Records records)
       vetted(user_layer_options<LayerOptions>(options)),
       attempts(user_layer_options<LayerOptions>(options)),
       builder(cache, bundle),
-      workspace(workspace_cap(options)) {}
+      workspace(workspace_cap(options)),
+      problem_log(problem_log_of(options)) {}
 
 Cubin Engine::count(const KernelSource& source, const std::function<BuildResult()>& build) {
   const auto start = std::chrono::steady_clock::now();
@@ -88,6 +111,16 @@ Cubin Engine::count(const KernelSource& source, const std::function<BuildResult(
     log(LogLevel::info, "compiled " + source.symbol + " in " + to_ms(time));
   }
   return *std::move(result.cubin);
+}
+
+std::string Engine::records_digest() const {
+  IdentityBuilder builder;
+  builder.field("version", HOTGEMM_VERSION)
+      .field("objective", to_string(objective))
+      .field("workspace", std::to_string(workspace.cap_bytes()));
+  for (const Family& family : families()) builder.field("templates", bundle.digest(family.header));
+  database.add_digest_fields(builder);
+  return builder.build().hex();
 }
 
 std::string Engine::template_digest(const KernelConfig& config) const {

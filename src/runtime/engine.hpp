@@ -6,6 +6,7 @@
 #include "plan/affordable.hpp"
 #include "records/cublas_choices.hpp"
 #include "records/database.hpp"
+#include "records/problem_log.hpp"
 #include "records/rejection_log.hpp"
 #include "records/tune_journal.hpp"
 #include "records/vetted_log.hpp"
@@ -17,6 +18,8 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <string>
 
 namespace hotgemm {
 
@@ -32,6 +35,9 @@ struct Engine {
   /// A query for `environment`, with the objective and the digests of the templates of this object.
   GpuQuery query(const Environment& environment) const;
   std::string template_digest(const KernelConfig& config) const;
+
+  /// See Context::records_digest.
+  std::string records_digest() const;
 
   /// The cubin of `source`, from the cache or compiled now; then it is counted, timed and logged. Throws as
   /// KernelBuilder::build does.
@@ -54,7 +60,8 @@ struct Engine {
   std::atomic<std::uint64_t> compiled{0};
   Counters counters;
   WorkspaceBudget workspace;
-  WorkspaceOf workspace_of = workspace_size;  ///< tests replace it for their own kernels
+  const std::unique_ptr<ProblemLog> problem_log;  ///< nullptr: problems are not logged
+  WorkspaceOf workspace_of = workspace_size;      ///< tests replace it for their own kernels
 };
 
 /// The options of a journal in the user's layer of the records.

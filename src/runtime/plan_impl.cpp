@@ -3,6 +3,7 @@
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
 #include "gpu/current_context.hpp"
+#include "records/problem_log.hpp"
 #include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
 #include "runtime/workspace_pool.hpp"
@@ -123,6 +124,7 @@ void Plan::launch(Stream stream, const Operands& operands) const {
     refuse(operands, problem_, impl_->choice().config);
   }
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  if (ProblemLog* const problems = impl_->problems()) problems->add(problem_);
   PushedContext pushed(impl_->driver());
   // The pool of workspace needs the current context; without workspace, enqueuing tells whether there is one.
   if (!impl_->workspace_size().is_empty()) pushed.push_context_if_none(stream);

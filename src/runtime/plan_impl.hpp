@@ -15,6 +15,7 @@
 namespace hotgemm {
 
 class PlanImpl;
+class ProblemLog;
 class WorkspaceBudget;
 class WorkspacePool;
 
@@ -30,9 +31,11 @@ struct PlanWorkspace {
 /// The object behind the handle Plan: a choice with its loaded kernel. Immutable, except for counts of launches.
 class PlanImpl {
  public:
-  /// `note` is the reason why the kernel is not the first choice; empty if it is. Launches are counted in `launches`.
+  /// `note` is the reason why the kernel is not the first choice; empty if it is. Launches are counted in `launches`,
+  /// and those of a handle in `problems`.
   PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
-           Resources resources, PlanWorkspace workspace = {}, std::string note = {}, ThreadCounter* launches = nullptr)
+           Resources resources, PlanWorkspace workspace = {}, std::string note = {}, ThreadCounter* launches = nullptr,
+           ProblemLog* problems = nullptr)
       : driver_(driver),
         context_id_(context_id),
         choice_(std::move(choice)),
@@ -41,7 +44,8 @@ class PlanImpl {
         needs_workspace_(!workspace.size.is_empty()),
         workspace_(std::move(workspace)),
         note_(std::move(note)),
-        launches_(launches) {}
+        launches_(launches),
+        problems_(problems) {}
 
   /// Enqueues the kernel. `problem` and `operands` are validated, and m and n are not zero. Throws Error.
   void launch(Stream stream, const Workload& problem, const Operands& operands) const;
@@ -49,6 +53,9 @@ class PlanImpl {
   /// From now on launches count in `uses`, or no longer. All launches count in Stats::launches.
   void count_uses(bool on) const { counts_uses_.store(on, std::memory_order_relaxed); }
   std::uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
+
+  /// Where launches of a handle are logged; nullptr: nowhere.
+  ProblemLog* problems() const { return problems_; }
 
   unsigned long long context_id() const { return context_id_; }
   const Driver& driver() const { return driver_; }
@@ -75,6 +82,7 @@ class PlanImpl {
   PlanWorkspace workspace_;
   std::string note_;
   ThreadCounter* launches_;
+  ProblemLog* problems_;
   mutable std::atomic<std::uint64_t> launches_without_{0};
   mutable std::atomic<bool> counts_uses_{false};
   mutable std::atomic<std::uint64_t> uses_{0};

@@ -30,6 +30,7 @@ class CliTest(unittest.TestCase):
             if name in os.environ:
                 self.environment[name] = os.environ[name]
         self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "cache")
+        self.environment["HOTGEMM_SHIPPED_RECORDS"] = "off"
         self.environment["HOTGEMM_LIBCUDA"] = "/nonexistent/libcuda.so"
 
     def run_command(self, *words, expect=0, text_in=None):

@@ -48,6 +48,7 @@ class QualityTest(unittest.TestCase):
         if "HOTGEMM_LIBNVRTC" in os.environ:
             self.environment["HOTGEMM_LIBNVRTC"] = os.environ["HOTGEMM_LIBNVRTC"]
         self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "cache")
+        self.environment["HOTGEMM_SHIPPED_RECORDS"] = "off"
         self.environment["HOTGEMM_CACHE_PATH"] = KERNELS
         self.environment.update(gpu())
         self.options = ["--jobs", "1", "--candidates", "3", "--scratch", "4M", "--budget", "60", "--hang-timeout", "60", "-q"]
@@ -157,7 +158,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as kernels:
         KERNELS = kernels
         if HAS_NVRTC and STANDIN:
-            environment = {**os.environ, "HOTGEMM_CACHE_DIR": kernels, **gpu()}
+            environment = {**os.environ, "HOTGEMM_CACHE_DIR": kernels, "HOTGEMM_SHIPPED_RECORDS": "off", **gpu()}
             subprocess.run([COMMAND, "bench", "--exhaustive", *QualityTest.PROBLEM, "--scratch", "4M",
                             "--hang-timeout", "60", "-q"],
                            env=environment, stdout=subprocess.DEVNULL, timeout=300, check=True)

@@ -112,9 +112,10 @@ class Warnings {
 
 /// Sets the environment of the tests: no settings of the user, and the kernels of the shelf.
 inline void set_test_environment() {
-  for (const char* name : {"HOTGEMM_TUNE", "HOTGEMM_CACHE", "HOTGEMM_CACHE_DIR", "HOTGEMM_CACHE_TRUST",
-                           "HOTGEMM_CACHE_MAX_SIZE", "HOTGEMM_CACHE_MAX_MEMORY", "HOTGEMM_TEMPLATE_DIR",
-                           "HOTGEMM_WORKSPACE_BYTES", "HOTGEMM_OBJECTIVE", "HOTGEMM_MAX_PLANS"}) {
+  for (const char* name :
+       {"HOTGEMM_TUNE", "HOTGEMM_CACHE", "HOTGEMM_CACHE_DIR", "HOTGEMM_CACHE_TRUST", "HOTGEMM_CACHE_MAX_SIZE",
+        "HOTGEMM_CACHE_MAX_MEMORY", "HOTGEMM_TEMPLATE_DIR", "HOTGEMM_WORKSPACE_BYTES", "HOTGEMM_OBJECTIVE",
+        "HOTGEMM_MAX_PLANS", "HOTGEMM_PROBLEM_LOG"}) {
     ::unsetenv(name);
   }
   ::setenv("HOTGEMM_CACHE_PATH", KernelShelf::path().c_str(), 1);

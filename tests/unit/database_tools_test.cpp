@@ -149,5 +149,31 @@ TEST(Prune, EmptyAndMissingLayersAreFine) {
   EXPECT_TRUE(files_in(directory.segments()).empty());
 }
 
+TEST(Diff, ListsWhatIsMissingAndWhereThePicksDiffer) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path a = directory.path() / "a.jsonl", b = directory.path() / "b.jsonl";
+  const TuningRecord record = sample_record();
+  TuningRecord other_pick = record;
+  other_pick.launch = {8, true};
+  const auto lines = [](std::initializer_list<StoredRecord> records) { return lines_of(records); };
+  write_file(a, lines({{record, 1}, {sample_record("8 8 8 nn f16 align=16"), 1}, {on_gpu(record, "FX-2", 9), 1}}));
+  write_file(b, lines({{other_pick, 1}, {sample_record("8 8 8 nn f16 align=16"), 9}}) + "garbage\n");
+  const DiffReport report = diff(a, b);
+  EXPECT_EQ(report.same, 1u);  // another time is no other pick
+  EXPECT_EQ(report.ignored, 1u);
+  ASSERT_EQ(report.differences.size(), 2u);
+  EXPECT_EQ(report.differences[0].first->environment.gpu, "FX-2");
+  EXPECT_FALSE(report.differences[0].second);
+  EXPECT_EQ(report.differences[1].first->launch, record.launch);
+  EXPECT_EQ(report.differences[1].second->launch, other_pick.launch);
+  EXPECT_TRUE(diff(a, a).differences.empty());
+  // A later record decides, and a provisional one only where there is no other.
+  TuningRecord provisional = other_pick;
+  provisional.is_provisional = true;
+  write_file(b, lines({{record, 1}, {provisional, 2}, {sample_record("8 8 8 nn f16 align=16"), 9}}));
+  EXPECT_EQ(diff(a, b).differences.size(), 1u);
+  EXPECT_THROW(diff(a, directory.path() / "missing"), Error);
+}
+
 }  // namespace
 }  // namespace hotgemm

@@ -104,7 +104,25 @@ TEST(Shapes, FilesThatCannotBeReadAreIoErrors) {
   const Failure missing = failure_of([] { load_shapes("/nonexistent/shapes.txt"); });
   EXPECT_EQ(missing.code, ErrorCode::io_error);
   EXPECT_NE(missing.message.find("/nonexistent/shapes.txt: No such file"), std::string::npos) << missing.message;
-  EXPECT_EQ(failure_of([] { load_shapes(testing::TempDir()); }).code, ErrorCode::io_error);
+}
+
+TEST(Shapes, ADirectoryIsReadByTheNamesOfItsLists) {
+  const std::filesystem::path directory = std::filesystem::path(testing::TempDir()) / "hotgemm_shapes_directory";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directory(directory);
+  std::ofstream(directory / "notes.md") << "not a list\n";
+  const Failure failure = failure_of([&] { load_shapes(directory); });
+  EXPECT_EQ(failure.code, ErrorCode::io_error);
+  EXPECT_NE(failure.message.find("no *.txt or *.csv"), std::string::npos) << failure.message;
+  std::ofstream(directory / "b.txt") << "16 32 64 nn f16 count=3\n";
+  std::ofstream(directory / "a.txt") << "8 8 8 nn f16\n";
+  std::ofstream(directory / "c.csv") << "GemmTunableOp_Half_NN,nn_24_8_8_ld_24_8_24,Default,1\n";
+  const std::vector<Shape> shapes = load_shapes(directory);
+  ASSERT_EQ(shapes.size(), 3u);
+  EXPECT_EQ(shapes[0].workload.n, 8);
+  EXPECT_EQ(shapes[1].count, 3);
+  EXPECT_EQ(shapes[2].workload.n, 24);
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Shapes, SizesOfTheOption) {

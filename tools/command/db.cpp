@@ -1,12 +1,10 @@
 #include "cache/cache_options.hpp"
 #include "command/commands.hpp"
+#include "command/gpu_query.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 #include "command/tune_report.hpp"
 #include "context_impl.hpp"
-#include "gpu/device.hpp"
-#include "gpu/nvml.hpp"
-#include "gpu/nvrtc.hpp"
 #include "records/database_tools.hpp"
 #include "records/rejection_log.hpp"
 
@@ -15,34 +13,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace hotgemm::command {
 namespace {
-
-/// The environment that records are compared with: the current templates, the driver and compiler if they are present,
-/// and the power limit of the GPU that --device names.
-GpuQuery query_of(const Engine& engine, int ordinal) {
-  Environment environment;
-  double power_limit_w = 0;
-  try {
-    const Driver& driver = Driver::get();
-    environment.driver = driver_version(driver);
-    CUdevice device = 0;
-    driver.check(driver.cuDeviceGet(&device, ordinal), "open GPU " + std::to_string(ordinal));
-    environment.gpu = identify_device(driver, device).name;
-    power_limit_w = Nvml(driver, device).power_limit_w().value_or(0);
-  } catch (const Error&) {
-    // A field that could not be read stays empty, and is not compared.
-  }
-  try {
-    environment.toolchain = Nvrtc::get().toolchain();
-  } catch (const Error&) {
-    environment.toolchain.clear();
-  }
-  GpuQuery query = engine.query(environment);
-  query.power_limit_w = power_limit_w;
-  return query;
-}
 
 /// "1.034 of 13.1.0": the ratio to the best of cuBLAS, as `tune` prints it.
 std::string cublas_text(const CublasComparison& cublas) {
@@ -135,6 +110,50 @@ int merge_files(Session& session, const std::string& output, const std::vector<s
   return kGood;
 }
 
+Json side_json(const std::optional<TuningRecord>& record) {
+  if (!record) return {};
+  return {{"config", to_string(record->config)},
+          {"launch", to_string(record->launch)},
+          {"median_us", record->timing.median_us},
+          {"provisional", record->is_provisional}};
+}
+
+std::string side_text(const std::optional<TuningRecord>& record) {
+  if (!record) return "-";
+  return fmt::format("{} {}, {} us", to_string(record->config), to_string(record->launch),
+                     number(record->timing.median_us, 2));
+}
+
+int diff_files(Session& session, const std::string& first, const std::string& second) {
+  const DiffReport report = about_arguments([&] { return diff(first, second); });
+  Table table({{"problem"}, {"objective"}, {"GPU"}, {first}, {second}});
+  session.output = Json{{"same", report.same}, {"ignored", report.ignored}, {"differences", Json::array()}};
+  for (const RecordDifference& d : report.differences) {
+    const TuningRecord& r = d.any();
+    table.add({label(r.problem), std::string(to_string(r.objective)), r.environment.gpu, side_text(d.first),
+               side_text(d.second)});
+    session.output["differences"].push_back({{"problem", to_string(r.problem)},
+                                             {"objective", to_string(r.objective)},
+                                             {"gpu", r.environment.gpu},
+                                             {"arch", r.environment.arch},
+                                             {"sm_count", r.environment.sm_count},
+                                             {"first", side_json(d.first)},
+                                             {"second", side_json(d.second)}});
+  }
+  if (!table.empty()) session.print(table.text());
+  session.print(fmt::format("{} picks differ, {} are the same; {} lines were not records", report.differences.size(),
+                            report.same, report.ignored));
+  return report.differences.empty() ? kGood : kSomeFailed;
+}
+
+int print_digest(Session& session) {
+  Context context(context_options(session));
+  const std::string digest = context.records_digest();
+  session.output = Json{{"digest", digest}, {"records", impl_of(context).engine().database.all().size()}};
+  session.print(digest);
+  return kGood;
+}
+
 int lint_files(Session& session, const std::vector<std::string>& files) {
   session.output["findings"] = Json::array();
   std::size_t count = 0;
@@ -223,7 +242,8 @@ int clear_user_rejections(Session& session) {
 }  // namespace
 
 void add_db_command(CLI::App& app, Session& session) {
-  CLI::App& group = *app.add_subcommand("db", "show, merge, check and prune tuning records; list rejected kernels");
+  CLI::App& group =
+      *app.add_subcommand("db", "show, merge, compare, check and prune tuning records; list rejected kernels");
   group.require_subcommand(1);
   add_subcommand(group, session, "show", "show all records of all layers", [&session] { return show(session); });
 
@@ -234,6 +254,20 @@ void add_db_command(CLI::App& app, Session& session) {
                      [&session, output, inputs] { return merge_files(session, *output, *inputs); });
   merge_command.add_option("output", *output, "the file to write")->required();
   merge_command.add_option("input", *inputs, "files, or directories of them")->required();
+
+  const auto sides = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App& diff_command = add_subcommand(
+      group, session, "diff",
+      "list the problems for which two files or directories have other picks, or only one has a record; exit with 2 if "
+      "there is one",
+      [&session, sides] { return diff_files(session, sides->first, sides->second); });
+  diff_command.add_option("first", sides->first, "a file, or a directory of them")->required();
+  diff_command.add_option("second", sides->second, "a file, or a directory of them")->required();
+
+  add_subcommand(group, session, "digest",
+                 "print a digest of what decides picks: records, templates, version, objective, cap of workspace. "
+                 "Machines with the same digest, GPU model, driver and compiler pick the same kernels",
+                 [&session] { return print_digest(session); });
 
   const auto files = std::make_shared<std::vector<std::string>>();
   CLI::App& lint_command =

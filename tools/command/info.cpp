@@ -25,6 +25,7 @@ struct Variable {
 constexpr std::array kVariables{
     Variable{"HOTGEMM_CACHE_DIR", "the user's cache directory", "the directory of kernels and tuning records"},
     Variable{"HOTGEMM_CACHE_PATH", "none", "further read-only cache directories, separated by colons"},
+    Variable{"HOTGEMM_SHIPPED_RECORDS", "on", "on, or off: the tuning records that ship with hotgemm are not read"},
     Variable{"HOTGEMM_CACHE", "rw", "rw, ro (no changes on disk) or off (no disk)"},
     Variable{"HOTGEMM_CACHE_MAX_SIZE", "1G", "size limit; the least recently used kernels are removed"},
     Variable{"HOTGEMM_CACHE_MAX_MEMORY", "256M", "limit for kernels in memory, before the GPU has them"},
@@ -39,6 +40,9 @@ constexpr std::array kVariables{
              "the hotgemm command whose processes measure kernels for programs that tune; none: the program measures"},
     Variable{"HOTGEMM_WORKSPACE_BYTES", "1G", "the most device memory that is kept for kernels' workspace"},
     Variable{"HOTGEMM_MAX_PLANS", "10000", "the most plans that are kept in each CUDA context"},
+    Variable{"HOTGEMM_PROBLEM_LOG", "none",
+             "a directory: each program writes the problems that it meets to a file there, for `tune --shapes`"},
+    Variable{"HOTGEMM_JOB_SIZE", "none", "the processes of an indexed job of Kubernetes, for --shard auto"},
     Variable{"HOTGEMM_LOG", "warn", "debug, info, warn, error or off"},
     Variable{"HOTGEMM_TEMPLATE_DIR", "built in", "the directory of the kernel templates"},
     Variable{"HOTGEMM_LIBCUDA", "libcuda.so.1", "the driver's library"},

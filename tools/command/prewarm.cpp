@@ -6,6 +6,7 @@
 #include "command/prewarm_listing.hpp"
 #include "command/prewarm_tasks.hpp"
 #include "command/progress.hpp"
+#include "command/shard_option.hpp"
 #include "command/table.hpp"
 #include "context_impl.hpp"
 #include "prewarm_run.hpp"
@@ -18,12 +19,14 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <set>
 
 namespace hotgemm::command {
 namespace {
 
 struct PrewarmCommand {
   PrewarmSelection selection;
+  std::string shard;
   int jobs = 0;
   bool list = false;
   bool verify = false;
@@ -185,8 +188,24 @@ void export_bundle(Session& session, Engine& engine, const PrewarmRunResult& res
   session.print(fmt::format("{} kernels exported to {}", result.kernels.size(), file));
 }
 
+/// The tasks of which this process takes its share: whole problems, on all of their architectures.
+std::vector<PrewarmTask> own_tasks(Session& session, const PrewarmCommand& command, const Database& records) {
+  std::vector<PrewarmTask> tasks = tasks_of(command.selection, records);
+  std::vector<Workload> problems;
+  std::set<std::string> names;
+  for (const PrewarmTask& task : tasks) {
+    if (names.insert(to_string(task.problem)).second) problems.push_back(task.problem);
+  }
+  names.clear();
+  for (const Workload& own : take_share(session, command.shard, problems, [](const Workload&) { return 1.0; })) {
+    names.insert(to_string(own));
+  }
+  std::erase_if(tasks, [&](const PrewarmTask& task) { return !names.contains(to_string(task.problem)); });
+  return tasks;
+}
+
 int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine) {
-  const std::vector<PrewarmTask> tasks = tasks_of(command.selection, engine.database);
+  const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
   Progress progress("compile", session.quiet);
   const PrewarmRunOptions options = run_options(command, progress);
   use_workers_for(engine, options.jobs);
@@ -221,7 +240,7 @@ int verify(Session& session, const PrewarmCommand& command) {
   if (mode_of(context) == CacheMode::read_write) context.cache.mode = CacheMode::read_only;
   Context opened(context);
   Engine& engine = impl_of(opened).engine();
-  const std::vector<PrewarmTask> tasks = tasks_of(command.selection, engine.database);
+  const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
   Progress progress("verify", session.quiet);
   const PrewarmReport report = prewarm(engine, tasks, run_options(command, progress)).report;
   progress.end();
@@ -242,7 +261,7 @@ int list(Session& session, const PrewarmCommand& command) {
   Engine& engine = impl_of(context).engine();
   PrewarmListing listing(engine);
   bool is_supported = true;
-  for (const PrewarmTask& task : tasks_of(command.selection, engine.database)) {
+  for (const PrewarmTask& task : own_tasks(session, command, engine.database)) {
     if (!listing.add(task, command.with_candidates())) is_supported = false;
   }
   session.output["to_compile"] = listing.missing();
@@ -267,6 +286,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
                                  "policy cached_only compiles nothing; exits with 3 if a kernel was not stored on disk",
                                  [&session, command] { return run_prewarm(session, *command); });
   add_selection_options(sub, command->selection);
+  add_shard_option(sub, command->shard);
   add_jobs_option(sub, command->jobs);
   sub.add_flag("--report", command->report, "print a table with a row per problem and architecture");
   CLI::Option* list_flag = sub.add_flag("--list", command->list, "list what would be compiled, and compile nothing");

@@ -11,15 +11,17 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace hotgemm::command {
 namespace {
 
 constexpr const char* kGrammar = "m n k layout type [key=value ...]";
 
-std::vector<Workload> load_file(const std::string& name) {
+std::vector<Shape> load_file(const std::string& name) {
   try {
     std::vector<Shape> shapes;
     if (name == "-") {
@@ -29,9 +31,7 @@ std::vector<Workload> load_file(const std::string& name) {
       shapes = load_shapes(name);
     }
     if (shapes.empty()) throw Error(ErrorCode::invalid_argument, "the shape file " + name + " contains no problem");
-    std::vector<Workload> problems;
-    for (const Shape& shape : shapes) problems.push_back(shape.workload);
-    return problems;
+    return shapes;
   } catch (const Error& error) {
     throw Error(ErrorCode::invalid_argument, error.what());
   }
@@ -74,7 +74,8 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
           "; m may be a range, as in 1:64: every bucket of m in it; may be repeated");
   app.add_option("--shapes", options.shape_files,
                  std::string("a file of problems with one ") + kGrammar +
-                     " per line, or several separated by commas; - is stdin")
+                     " per line, a result file of PyTorch's TunableOp, or a directory of such *.txt and *.csv files, "
+                     "as HOTGEMM_PROBLEM_LOG makes; or several separated by commas; - is stdin")
       ->delimiter(',');
   app.add_option("--layout", options.layouts, "layout for --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
       ->delimiter(',');
@@ -89,15 +90,52 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 
-std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options) {
-  std::vector<ProblemSet> sets;
-  const auto add = [&](Workload problem, const std::optional<MRange>& range = {}) {
-    apply(problem, options);
-    std::vector<Workload>& problems = sets.back().problems;
-    for (const Workload& one : range ? in_buckets(problem, *range) : std::vector{problem}) {
-      if (std::ranges::find(problems, one) == problems.end()) problems.push_back(one);
+namespace {
+
+/// Shapes by where they come from, in order; each problem once, with its calls together.
+class ShapeSets {
+ public:
+  explicit ShapeSets(const ProblemOptions& options) : options_(options) {}
+
+  void begin(std::string name) {
+    sets_.push_back({std::move(name), {}});
+    index_.clear();
+  }
+  /// Adds the shape, or with a range of m one for each bucket in it.
+  void add(Shape shape, const std::optional<MRange>& range = {}) {
+    apply(shape.workload, options_);
+    for (const Workload& one : range ? in_buckets(shape.workload, *range) : std::vector{shape.workload}) {
+      shape.workload = one;
+      add_one(shape);
     }
-  };
+  }
+  /// The same problem in two sets is there twice.
+  const std::vector<std::pair<std::string, std::vector<Shape>>>& sets() const { return sets_; }
+
+ private:
+  void add_one(const Shape& shape) {
+    std::vector<Shape>& shapes = sets_.back().second;
+    const auto [place, is_new] = index_.try_emplace(to_string(shape.workload), shapes.size());
+    if (is_new) {
+      shapes.push_back(shape);
+    } else {
+      shapes[place->second].count += shape.count;
+    }
+  }
+
+  const ProblemOptions& options_;
+  std::vector<std::pair<std::string, std::vector<Shape>>> sets_;
+  std::map<std::string, std::size_t> index_;  // of the last set, by text
+};
+
+std::string set_name(const std::string& file) {
+  if (file == "-") return "stdin";
+  const std::filesystem::path path = file;
+  return (path.has_filename() ? path : path.parent_path()).stem().string();
+}
+
+ShapeSets read_shape_sets(const ProblemOptions& options) {
+  ShapeSets sets(options);
   using Words = std::vector<std::string>;
   const auto add_sizes = [&](const Sizes& sizes, const std::optional<MRange>& range) {
     for (const std::string& layout : options.layouts.empty() ? Words{"nn"} : options.layouts) {
@@ -105,15 +143,15 @@ std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options) {
         Problem problem{.m = sizes.m, .n = sizes.n, .k = sizes.k};
         std::tie(problem.op_a, problem.op_b) = parse_layout(layout);
         problem.types = parse_types(dtype);
-        add(Workload(problem), range);
+        sets.add({.workload = Workload(problem)}, range);
       }
     }
   };
-  if (!options.shapes.empty()) sets.push_back({"--shape", {}});
+  if (!options.shapes.empty()) sets.begin("--shape");
   for (const std::string& shape : options.shapes) {
     if (shape.find(' ') != std::string::npos) {
       const RangedText ranged = split_m_range(shape);
-      add(parse_workload(ranged.text), ranged.range);
+      sets.add({.workload = parse_workload(ranged.text)}, ranged.range);
       continue;
     }
     for (const std::string& part : CLI::detail::split(shape, ',')) {
@@ -122,10 +160,39 @@ std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options) {
     }
   }
   for (const std::string& file : options.shape_files) {
-    sets.push_back({file == "-" ? "stdin" : std::filesystem::path(file).stem().string(), {}});
-    for (const Workload& problem : load_file(file)) add(problem);
+    sets.begin(set_name(file));
+    for (const Shape& shape : load_file(file)) sets.add(shape);
   }
   return sets;
+}
+
+}  // namespace
+
+std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options) {
+  const ShapeSets shape_sets = read_shape_sets(options);
+  std::vector<ProblemSet> sets;
+  for (const auto& [name, shapes] : shape_sets.sets()) {
+    sets.push_back({name, {}});
+    for (const Shape& shape : shapes) sets.back().problems.push_back(shape.workload);
+  }
+  return sets;
+}
+
+std::vector<Shape> read_shapes(const ProblemOptions& options) {
+  const ShapeSets shape_sets = read_shape_sets(options);
+  std::vector<Shape> result;
+  std::map<std::string, std::size_t> index;
+  for (const auto& [name, shapes] : shape_sets.sets()) {
+    for (const Shape& shape : shapes) {
+      const auto [place, is_new] = index.try_emplace(to_string(shape.workload), result.size());
+      if (is_new) {
+        result.push_back(shape);
+      } else {
+        result[place->second].count += shape.count;
+      }
+    }
+  }
+  return result;
 }
 
 std::vector<Workload> problems_of(const std::vector<ProblemSet>& sets) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "config/problem_text.hpp"
+
 #include <hotgemm/types.hpp>
 
 #include <CLI/CLI.hpp>
@@ -31,6 +33,9 @@ struct ProblemSet {
 /// The problems that the options describe, by where they come from. A problem may be in several sets. Throws as
 /// read_problems does.
 std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options);
+/// The same problems, each once and in order, with what the files say about their use: the counts of equal lines add
+/// up. Two problems of one class are two.
+std::vector<Shape> read_shapes(const ProblemOptions& options);
 /// The problems of all sets, each once and in order.
 std::vector<Workload> problems_of(const std::vector<ProblemSet>& sets);
 

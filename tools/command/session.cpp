@@ -83,6 +83,7 @@ CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& nam
 
 ContextOptions context_options(const Session& session) {
   ContextOptions options = ContextOptions::from_environment();
+  options.problem_log = "none";  // of programs, not of our own measurements
   if (!session.cache_directory.empty()) {
     options.cache_directory = std::filesystem::absolute(session.cache_directory).lexically_normal().string();
   }

@@ -4,6 +4,8 @@
 #include "command/compile_jobs.hpp"
 #include "command/measurers.hpp"
 #include "command/problem_options.hpp"
+#include "command/shard_option.hpp"
+#include "command/tune_list.hpp"
 #include "command/tune_options.hpp"
 #include "command/tune_progress.hpp"
 #include "command/tune_report.hpp"
@@ -27,11 +29,12 @@ namespace hotgemm::command {
 namespace {
 
 struct TuneCommand {
-  ProblemOptions problems;
+  TuneListOptions list;
   TuningOptions tuning;
   MeasurerOptions measuring;
   std::vector<int> gpus;
-  std::string objective;  // empty: of the environment
+  const CLI::Option* device = nullptr;  // --device
+  std::string objective;                // empty: of the environment
   double run_budget_s = TuningRunOptions{}.run_budget_s;
   int trials = TuningRunOptions{}.max_trials;
   bool no_baseline = false;
@@ -64,13 +67,12 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
 /// Output of a run while it runs: the journal, the trace, and messages for people and programs.
 class TuneLog {
  public:
-  TuneLog(const TuneCommand& command, Session& session, const Engine& engine, std::span<const Workload> problems,
-          bool several_gpus)
+  TuneLog(const TuneCommand& command, Session& session, const Engine& engine, const TuneList& list, bool several_gpus)
       : command_(command),
         session_(session),
         engine_(engine),
-        problems_(problems),
-        progress_(problems.size(), several_gpus, session.quiet) {
+        listed_(list.listed),
+        progress_(list.problems.size(), several_gpus, session.quiet) {
     session.output["results"] = Json::array();
     session.output["lost_gpus"] = Json::array();
     // Opened before anything is measured, so that an unusable name is reported at once.
@@ -111,7 +113,7 @@ class TuneLog {
         fmt::format("candidates {} budget {} rounds {} seed {} scratch {} objective {}{}{}", tuning.candidates,
                     tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch, to_string(engine_.objective),
                     command_.cublas ? " cublas" : "", command_.measuring.gpu_share < 1 ? " beside others" : "");
-    const std::string digest = journal_digest(problems_, options, gpu.environment.gpu, gpu.environment.arch);
+    const std::string digest = journal_digest(listed_, options, gpu.environment.gpu, gpu.environment.arch);
     journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
     if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));
     flush_trace();
@@ -146,7 +148,7 @@ class TuneLog {
   const TuneCommand& command_;
   Session& session_;
   const Engine& engine_;
-  std::span<const Workload> problems_;
+  std::span<const Workload> listed_;
   TuneProgress progress_;
   std::optional<TuneJournal> journal_;
   std::optional<TraceWriter> trace_;
@@ -180,12 +182,23 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
   if (report.end == RunEnd::cancelled) session.note("hotgemm: interrupted; the results above are recorded");
 }
 
+/// The processes of one machine that take shares of a list take a GPU each, unless the user names one.
+void pick_gpu(Session& session, const TuneCommand& command) {
+  if (command.list.shard != "auto" || !command.gpus.empty() || command.device->count() > 0) return;
+  const int local = rank_of(command.list.shard).local;
+  const Driver& driver = Driver::get();
+  int count = 0;
+  driver.check(driver.cuDeviceGetCount(&count), "count the GPUs");
+  if (local > 0 && count > 0) session.device = local % count;
+}
+
 int run_tune(Session& session, const TuneCommand& command) {
-  const std::vector<Workload> problems = require_problems(command.problems);
+  pick_gpu(session, command);
   TuningRunOptions options = run_options(command, session);
   ContextOptions context = context_options(session);
   if (!command.objective.empty()) context.objective = parse_enum<Objective>(command.objective, "--objective");
   Engine engine(context);
+  const TuneList list = make_tune_list(session, command.list, engine, options.gpus.front());
   options.tuning.jobs = jobs_or_default(options.tuning.jobs, static_cast<int>(options.gpus.size()));
   use_workers_for(engine, options.tuning.jobs);
   MeasurerOptions measuring = command.measuring;
@@ -193,8 +206,10 @@ int run_tune(Session& session, const TuneCommand& command) {
 
   TuningReport report;
   {
-    TuneLog log(command, session, engine, problems, options.gpus.size() > 1);
-    report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(problems);
+    TuneLog log(command, session, engine, list, options.gpus.size() > 1);
+    if (!list.problems.empty()) {
+      report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(list.problems);
+    }
   }
   add_to_json(report, session.output);
   print_report(session, command, report);
@@ -243,7 +258,9 @@ void add_tune_command(CLI::App& app, Session& session) {
   CLI::App& sub =
       add_subcommand(app, session, "tune", "measure candidate kernels for problems on this GPU, and record the best",
                      [&session, command] { return run_tune(session, *command); });
-  add_problem_options(sub, command->problems);
+  command->device = sub.get_option("--device");
+  add_problem_options(sub, command->list.problems);
+  add_shard_option(sub, command->list.shard);
   add_tuning_options(sub, command->tuning);
   sub.add_option(
          "--objective", command->objective,
@@ -259,6 +276,9 @@ void add_tune_command(CLI::App& app, Session& session) {
          "algorithm and ratio in the record; takes up to 30 s more for a problem. Records without it are made again")
       ->excludes("--gpu-share");
   sub.add_flag("--retune", command->retune, "measure again even if there is a record");
+  sub.add_flag("--stale", command->list.only_stale,
+               "measure only problems whose record is stale, as `db show` marks them: driver, compiler, templates or "
+               "power limit have changed. Without problems, all recorded ones of this GPU");
   sub.add_flag("--resume", command->resume,
                "continue an interrupted run with the same problems and options: finished problems are skipped, "
                "problems that were stopped early are measured again");
