@@ -1,0 +1,52 @@
+"""The records that ship with hotgemm, and the list of problems that they come from."""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import cli_test
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FILES = sorted((ROOT / "cache").glob("*.jsonl"))
+
+
+def shapes(*options):
+    words = [ROOT / "tools" / "shipped-shapes", *map(str, options)]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+class ShippedTest(cli_test.CliTest):
+    def test_every_line_is_a_record(self):
+        self.assertTrue(FILES)
+        for file in FILES:
+            with self.subTest(file=file.name):
+                self.run_command("db", "lint", str(file))
+
+    def test_they_answer_without_a_record_of_the_user(self):
+        problem = ("show", "--arch", "sm_90a", "--shape", "1 12288 4096 nt bf16")
+        self.assertIn("estimated", self.run_command(*problem).stdout.splitlines()[0])
+        self.environment["HOTGEMM_SHIPPED_RECORDS"] = "on"
+        self.assertIn("tuned", self.run_command(*problem).stdout.splitlines()[0])
+        same_in_f16 = [*problem[:-1], "1 12288 4096 nt f16"]
+        self.assertIn("tuned", self.run_command(*same_in_f16).stdout.splitlines()[0])
+
+    def test_they_stay_small(self):
+        self.assertLess(sum(file.stat().st_size for file in FILES), 2 << 20)
+
+    def test_the_list_has_each_class_once(self):
+        lines = shapes()
+        self.assertGreater(len(lines), 2000)
+        self.assertEqual(len(lines), len(set(lines)))
+        self.assertEqual(lines, shapes("--sets") + shapes("--others"))
+        (self.path / "shapes.txt").write_text("\n".join(lines[:3] + lines[-3:]))
+        self.run_command("show", "--arch", "sm_90a", "--top", "1", "--shapes", str(self.path / "shapes.txt"))
+
+    def test_the_list_leaves_out_what_is_recorded(self):
+        left = shapes("--others", "--without", FILES[-1])
+        self.assertNotIn("1 28672 4096 nt bf16", left)
+        self.assertLess(len(left), len(shapes("--others")) - 300)
+
+
+if __name__ == "__main__":
+    sys.exit(cli_test.main())
