@@ -3,8 +3,8 @@
 #include <hotgemm/problem.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 namespace hotgemm {

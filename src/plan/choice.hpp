@@ -26,8 +26,8 @@ struct Choice {
 std::string to_string(const Choice& choice);
 
 /// The record by which problems of the class of `problem` are planned: of the class itself, or of the class without
-/// demands on the order of sums, if its pick obeys them; else of the same class in the other of f16 and bf16. An SM limit
-/// that leaves out no SM is no part of the class.
+/// demands on the order of sums, if its pick obeys them; else of the same class in the other of f16 and bf16. An SM
+/// limit that leaves out no SM is no part of the class.
 std::optional<Found> find_record(const Workload& problem, const std::string& arch, const Database& database,
                                  const GpuQuery& query);
 

@@ -238,13 +238,18 @@ const Database::Line* Database::best_of(const Class& entry, const GpuQuery& quer
       if (counts) visit(line);
     }
   };
+  // Of lines of one second the answer does not depend on the order of files: one that is compared with cuBLAS comes
+  // later, because such a comparison is made in addition; then the one of less cost; last, the text decides.
+  const auto is_earlier = [](const Line& a, const Line& b) {
+    const auto key = [](const Line& line) {
+      const TuningRecord& record = line.stored->record;
+      return std::tuple(line.stored->time, !record.cublas.version.empty(), -cost_of(record), line.text);
+    };
+    return key(a) < key(b);
+  };
   for_each([&](const Line& line) {
     const Rank rank = rank_of(line);
-    // Of lines of one second the text decides, so that the answer does not depend on the order of files.
-    if (latest != nullptr &&
-        std::tie(rank, line.stored->time, line.text) < std::tie(best, latest->stored->time, latest->text)) {
-      return;
-    }
+    if (latest != nullptr && (rank < best || (rank == best && is_earlier(line, *latest)))) return;
     best = rank;
     latest = &line;
   });

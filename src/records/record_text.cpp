@@ -48,6 +48,7 @@ std::string encode(const StoredRecord& stored) {
   line += ",\"ratio\":" + json_number(r.timing.ratio);
   line += environment_text(r.environment);
   line += ",\"templates\":" + json_string(r.template_digest);
+  if (!r.code_digest.empty()) line += ",\"code\":" + json_string(r.code_digest);
   if (r.measure != Measure::rounds) line += ",\"measure\":" + json_string(to_string(r.measure));
   if (r.is_provisional) line += ",\"provisional\":1";
   if (r.cause != ProvisionalCause::none) line += ",\"cause\":" + json_string(to_string(r.cause));
@@ -140,6 +141,7 @@ StoredRecord decode(std::string_view line) {
   record.timing.ratio = number_field(json, "ratio");
   record.environment = environment_fields(json);
   record.template_digest = digest_field(json, "templates");
+  if (json.contains("code")) record.code_digest = digest_field(json, "code");
   measure_fields(json, record);
   objective_fields(json, record);
   cublas_fields(json, record.cublas);

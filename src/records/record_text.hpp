@@ -15,6 +15,8 @@
 //    "median_us":211.5,"spread_us":0.8,"samples":21,"ratio":1.04,"gpu":"NVIDIA H200","arch":"sm_90a","sm_count":132,
 //    "driver":"580.159","toolchain":"nvrtc-13.0-…","templates":"<64 hex digits>","time":1767225600,"crc":"89abcdef"}
 //
+// The digest of the pick's machine code follows, if it is known: "code":"<64 hex digits>".
+//
 // A pick by blocks has "measure":"sustained" and, if it is known, "power_limit_w" after "templates"; a provisional pick
 // has "provisional":1 there. Then follow, where they are known, "objective":"energy", the "joules" of a launch, and
 // what cuBLAS did: "cublas" (its version), "cublas_algorithm", "cublas_ratio", "cublas_default_ratio".

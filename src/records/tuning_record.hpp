@@ -58,6 +58,7 @@ struct TuningRecord {
   Timing timing;
   Environment environment;
   std::string template_digest;        ///< of the family's templates, 64 hex digits
+  std::string code_digest;            ///< of the pick's machine code (kernel_digest), 64 hex digits; empty if unknown
   Measure measure = Measure::rounds;  ///< by which the config was picked
   bool is_provisional = false;        ///< used until a tuning run replaces it
   ProvisionalCause cause = ProvisionalCause::none;

@@ -389,6 +389,7 @@ class Search : SearchRaces {
                        .timing = winner.timing,
                        .environment = std::move(where),
                        .template_digest = engine_.template_digest(winner.config),
+                       .code_digest = kernel_digest(*winner.cubin),
                        .measure = is_modelled_                     ? Measure::modelled
                                   : measure_ == Measure::sustained ? measure_
                                                                    : rounds_,

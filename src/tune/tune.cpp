@@ -210,8 +210,8 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& asked, const TuneO
   return search(engine, guarded, problem, std::move(candidates), how, observer);
 }
 
-TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const TuneOptions& options,
-                             Measurer& measurer, const BesideWork& beside) {
+TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const TuneOptions& options, Measurer& measurer,
+                             const BesideWork& beside) {
   const Workload problem = largest_of_class(asked);
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const std::int64_t free = free_bytes(device.driver());

@@ -370,8 +370,8 @@ class MeasuringTest(CliTest):
     def test_bench_times_programmatic_launches_behind_a_kernel(self):
         options = self.use_standin()
         self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000"
-        # The model alone picks a short kernel of wgmma, which is launched programmatically.
-        words = ["bench", "--policy", "estimate", "--shape", "64x64x1024", "--no-baseline", "--mode", "eager", *options]
+        # The model alone picks a kernel that divides k, which is launched programmatically.
+        words = ["bench", "--policy", "estimate", "--shape", "64x64x8192", "--no-baseline", "--mode", "eager", *options]
         output = self.run_json(*words, "--rounds", "2", "--round-us", "50", "--results", "r.md")
         result = output["results"][0]
         self.assertEqual(result["measure"], "rounds behind a kernel")

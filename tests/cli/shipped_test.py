@@ -1,6 +1,8 @@
 """The records that ship with hotgemm, and the list of problems that they come from."""
 
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -46,6 +48,47 @@ class ShippedTest(cli_test.CliTest):
         left = shapes("--others", "--without", FILES[-1])
         self.assertNotIn("1 28672 4096 nt bf16", left)
         self.assertLess(len(left), len(shapes("--others")) - 300)
+
+
+class RefreshTest(cli_test.CliTest):
+    """`db refresh` keeps what a change of templates leaves as it is."""
+
+    def setUp(self):
+        super().setUp()
+        self.need_nvrtc()
+        self.file = self.path / "records.jsonl"
+        lines = FILES[-1].read_text().splitlines()
+        wanted = '{"class":"1 12288 4096 nt bf16 '
+        self.file.write_text(next(line for line in lines if line.startswith(wanted)) + "\n")
+
+    def change_templates(self, old, new):
+        templates = self.path / "templates"
+        shutil.rmtree(templates, ignore_errors=True)
+        shutil.copytree(ROOT / "templates", templates)
+        text = (templates / "wgmma.cuh").read_text()
+        self.assertIn(old, text)
+        (templates / "wgmma.cuh").write_text(text.replace(old, new, 1))
+        self.environment["HOTGEMM_TEMPLATE_DIR"] = str(templates)
+
+    def refresh(self, expect=0):
+        output = self.run_json("db", "refresh", str(self.file), "--jobs", "1", expect=expect)
+        self.run_command("db", "lint", str(self.file))
+        return output
+
+    def test_other_templates_with_the_same_code(self):
+        self.refresh()  # notes the code, if the file does not have it
+        code = json.loads(self.file.read_text())["code"]
+        self.change_templates("#pragma once\n", "#pragma once\n// a comment\n")
+        self.assertEqual(self.refresh(), {"current": 0, "refreshed": 1, "changed": 0, "failed": 0})
+        self.assertEqual(json.loads(self.file.read_text())["code"], code)
+        self.assertEqual(self.refresh()["current"], 1)
+
+    def test_other_code_must_be_measured_again(self):
+        self.refresh()
+        before = self.file.read_text()
+        self.change_templates("if (thread_ == 0) make_barriers();", "if (thread_ == 32) make_barriers();")
+        self.assertEqual(self.refresh(expect=2)["changed"], 1)
+        self.assertEqual(self.file.read_text(), before)
 
 
 if __name__ == "__main__":

@@ -160,9 +160,9 @@ TEST(Choice, ANearRecordDoesNotCountWhereItsTilesLeaveAWaveHalfEmpty) {
 TEST(Choice, AFarRecordDoesNotCount) {
   Database database{DatabaseOptions{}};
   database.add(unlikely_record("4096 4096 512 nt f16"));
-  for (const char* text : {"4096 256 512 nt f16",    // a factor of 16
-                           "4096 4096 512 nn f16",   // another layout
-                           "4096 4096 512 nt f32",   // another type
+  for (const char* text : {"4096 256 512 nt f16",   // a factor of 16
+                           "4096 4096 512 nn f16",  // another layout
+                           "4096 4096 512 nt f32",  // another type
                            "4096 4096 512 nt f16 align=8,16,16", "4096 4096 512 nt f16 align=16 beta=1"}) {
     EXPECT_EQ(choose_on(kArch, parse_workload(text), database).front().origin, Origin::estimated) << text;
   }

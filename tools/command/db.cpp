@@ -1,5 +1,7 @@
 #include "cache/cache_options.hpp"
 #include "command/commands.hpp"
+#include "command/compile_jobs.hpp"
+#include "command/db_refresh.hpp"
 #include "command/gpu_query.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
@@ -274,6 +276,17 @@ void add_db_command(CLI::App& app, Session& session) {
       add_subcommand(group, session, "lint", "list every line that is not a record; exit with 2 if there is one",
                      [&session, files] { return lint_files(session, *files); });
   lint_command.add_option("file", *files, "files, or directories of them")->required();
+
+  const auto refreshed = std::make_shared<std::pair<std::string, int>>();
+  CLI::App& refresh_command = add_subcommand(
+      group, session, "refresh",
+      "keep the records of a file whose templates have changed but whose kernels have not: compiles their picks, and "
+      "compares the machine code with what was measured; exit with 2 if records must be tuned again",
+      [&session, refreshed] {
+        return about_arguments([&] { return refresh_file(session, refreshed->first, refreshed->second); });
+      });
+  refresh_command.add_option("file", refreshed->first, "the file, which is replaced")->required();
+  add_jobs_option(refresh_command, refreshed->second);
 
   const auto drop_stale = std::make_shared<bool>(false);
   CLI::App& prune_command = add_subcommand(
