@@ -41,9 +41,11 @@ class LiveLogs {
     logs_.insert(log);
     return true;
   }
+  /// Returns when the end of the program no longer uses `log`.
   void remove(ProblemLog* log) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     logs_.erase(log);
+    if (ending_ != std::this_thread::get_id()) ended_.wait(lock, [&] { return stopped_ != log; });
   }
 
  private:
@@ -54,14 +56,20 @@ class LiveLogs {
       {
         const std::lock_guard lock(mutex_);
         is_over_ = true;
+        stopped_ = nullptr;
+        ended_.notify_all();
         if (logs_.empty()) return;
-        log = *logs_.begin();
+        log = stopped_ = *logs_.begin();
+        ending_ = std::this_thread::get_id();
       }
       log->stop();
     }
   }
 
   std::mutex mutex_;
+  std::condition_variable ended_;
+  ProblemLog* stopped_ = nullptr;  // by the thread `ending_`, which ends the program
+  std::thread::id ending_;
   bool is_watching_ = false, is_over_ = false;
   std::set<ProblemLog*> logs_;
 };

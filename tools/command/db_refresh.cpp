@@ -12,7 +12,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -78,6 +80,8 @@ std::map<std::string, Cubin> build(Session& session, Engine& engine, const std::
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (results[i].cubin) cubins.emplace(list[i].identity.hex(), *results[i].cubin);
   }
+  const auto failed = std::ranges::find_if(results, [](const BuildResult& r) { return !r.cubin; });
+  if (failed != results.end() && !is_interrupted()) session.note("hotgemm: not compiled: " + failed->failure);
   return cubins;
 }
 
@@ -112,6 +116,10 @@ void refresh(RefreshLine& line, const Engine& engine, const std::map<std::string
 }  // namespace
 
 int refresh_file(Session& session, const std::string& file, int jobs) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw Error(ErrorCode::invalid_argument, file + " is not a file of records");
+  }
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
   std::vector<RefreshLine> lines = read_lines(file);
@@ -127,7 +135,7 @@ int refresh_file(Session& session, const std::string& file, int jobs) {
     refresh(line, engine, cubins, tally);
     texts.push_back(std::move(line.text));
   }
-  publish_lines(AT_FDCWD, file, texts, 0666);
+  publish_lines(AT_FDCWD, file, texts, status.st_mode & 0777);
   session.output = Json{
       {"current", tally.current}, {"refreshed", tally.refreshed}, {"changed", tally.changed}, {"failed", tally.failed}};
   session.print(

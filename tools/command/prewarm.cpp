@@ -160,9 +160,14 @@ ContextOptions layer_options(const Session& session, const std::filesystem::path
   return options;
 }
 
-void finish_layer(Session& session, const std::filesystem::path& layer, const ContextOptions& options) {
+void finish_layer(Session& session, const std::filesystem::path& layer, const ContextOptions& options,
+                  bool is_complete) {
   if (mode_of(options) != CacheMode::read_write) return;
   let_all_read(layer);
+  if (!is_complete) {
+    session.note("hotgemm: the layer " + layer.string() + " is not complete");
+    return;
+  }
   session.output["use"] = "HOTGEMM_CACHE_PATH=" + layer.string();
   session.print("use it with HOTGEMM_CACHE_PATH=" + layer.string() +
                 "; it must belong to root or to the user who runs the program");
@@ -230,7 +235,7 @@ int build(Session& session, const PrewarmCommand& command) {
   if (!command.import_file.empty()) import_bundle(session, engine, command.import_file);
   const bool is_import_all = !command.import_file.empty() && is_empty(command.selection);
   const int exit_code = is_import_all ? kGood : build_tasks(session, command, engine);
-  if (!layer.empty()) finish_layer(session, layer, options);
+  if (!layer.empty()) finish_layer(session, layer, options, exit_code == kGood);
   return exit_code;
 }
 
@@ -306,6 +311,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
       ->excludes(verify_flag);
   sub.add_option("--export", command->export_file,
                  "also write the kernels to this bundle: a tar archive with a manifest of identities and hashes")
+      ->excludes("--shard")
       ->excludes(list_flag)
       ->excludes(verify_flag);
   sub.add_option(
