@@ -216,17 +216,15 @@ void Database::read_class(Class& entry, std::string& warning) const {
 const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const {
   // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
   // least cost that may be compared with it.
-  using Rank = std::tuple<bool, bool, bool, int, bool, bool>;
   const Line* latest = nullptr;
-  Rank best;
+  // Of lines of one second the answer does not depend on the order of files: one that is compared with cuBLAS comes
+  // later, because such a comparison is made in addition; then the one of less cost; last, the text decides.
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
-    return Rank{record.objective == query.objective,
-                is_of_gpu(record.environment, query.environment),
-                has_these_kernels(record, query),
-                -line.layer,
-                freshness(record, query) == Freshness::current,
-                !record.is_provisional};
+    return std::tuple(record.objective == query.objective, is_of_gpu(record.environment, query.environment),
+                      has_these_kernels(record, query), -line.layer, freshness(record, query) == Freshness::current,
+                      !record.is_provisional, line.stored->time, !record.cublas.version.empty(), -cost_of(record),
+                      line.text);
   };
   const auto for_each = [&](const auto& visit) {
     for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
@@ -238,20 +236,8 @@ const Database::Line* Database::best_of(const Class& entry, const GpuQuery& quer
       if (counts) visit(line);
     }
   };
-  // Of lines of one second the answer does not depend on the order of files: one that is compared with cuBLAS comes
-  // later, because such a comparison is made in addition; then the one of less cost; last, the text decides.
-  const auto is_earlier = [](const Line& a, const Line& b) {
-    const auto key = [](const Line& line) {
-      const TuningRecord& record = line.stored->record;
-      return std::tuple(line.stored->time, !record.cublas.version.empty(), -cost_of(record), line.text);
-    };
-    return key(a) < key(b);
-  };
   for_each([&](const Line& line) {
-    const Rank rank = rank_of(line);
-    if (latest != nullptr && (rank < best || (rank == best && is_earlier(line, *latest)))) return;
-    best = rank;
-    latest = &line;
+    if (latest == nullptr || rank_of(line) >= rank_of(*latest)) latest = &line;
   });
   const Line* least = latest;
   for_each([&](const Line& line) {
