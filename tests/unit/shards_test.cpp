@@ -71,7 +71,7 @@ TEST(ShardsTest, TheOrderOfTheListDoesNotMatter) {
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(again[i], shards[order[i]]);
 }
 
-std::vector<Workload> some_problems() {
+std::vector<Workload> listed_problems() {
   std::vector<Workload> problems;
   for (const char* text : {"4096 4096 4096 nt f16", "8 8 8 nn f16", "4090 4096 4096 nt f16", "1 4096 4096 nt bf16",
                            "16384 16384 16384 nn f16", "64 64 64 tt f32", "512 512 512 nn f16", "0 8 8 nn f16"}) {
@@ -81,7 +81,7 @@ std::vector<Workload> some_problems() {
 }
 
 TEST(ShardsTest, TheSharesOfAListAreTheList) {
-  const std::vector<Workload> problems = some_problems();
+  const std::vector<Workload> problems = listed_problems();
   for (const int count : {1, 2, 3, 20}) {
     std::multiset<std::string> seen;
     for (int index = 0; index < count; ++index) {
