@@ -114,7 +114,7 @@ class PrewarmRun {
     return sources;
   }
 
-  /// Those of `sources` that no pass has built, each once and in order.
+  /// The sources that no pass has built yet, each once and in order.
   std::vector<KernelSource> unbuilt(std::vector<KernelSource> sources) const {
     std::set<std::string> seen;
     std::erase_if(sources, [&](const KernelSource& source) {

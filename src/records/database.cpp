@@ -217,8 +217,8 @@ const Database::Line* Database::best_of(const Class& entry, const GpuQuery& quer
   // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
   // least cost that may be compared with it.
   const Line* latest = nullptr;
-  // Of lines of one second the answer does not depend on the order of files: one that is compared with cuBLAS comes
-  // later, because such a comparison is made in addition; then the one of less cost; last, the text decides.
+  // Two lines may have the same second. Then the record that is compared with cuBLAS wins, then the cheaper one, then
+  // the greater text. So the answer does not depend on the order of files.
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
     return std::tuple(record.objective == query.objective, is_of_gpu(record.environment, query.environment),

@@ -75,7 +75,7 @@ class ProblemLog {
     std::vector<std::atomic<Entry*>> cells;
     std::size_t mask;
   };
-  /// What the thread uses. A child of fork() leaves it alone.
+  /// The state that the thread uses too. A child of fork() does not touch it.
   struct Shared {
     std::mutex mutex;  ///< guards `classes`, `tables` and `is_stopping`; taken before `file_mutex`
     std::condition_variable changed;

@@ -54,7 +54,7 @@ class PlanImpl {
   void count_uses(bool on) const { counts_uses_.store(on, std::memory_order_relaxed); }
   std::uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
 
-  /// Where launches of a handle are logged; nullptr: nowhere.
+  /// The log that counts the launches of a handle; nullptr if there is none.
   ProblemLog* problems() const { return problems_; }
 
   unsigned long long context_id() const { return context_id_; }

@@ -47,7 +47,7 @@ void append_byte(const std::filesystem::path& path) {
   ::close(fd);
 }
 
-/// What a rank does before its first launch. Writes its picks, and the digest of its records, to `report`.
+/// A rank plans its classes before its first launch. It writes its picks and the digest of its records to `report`.
 void plan_as_rank(const ContextOptions& options, const std::filesystem::path& report,
                   const std::filesystem::path& compilations) {
   Engine engine(options);
