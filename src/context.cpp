@@ -10,6 +10,7 @@
 
 #include <hotgemm/error.hpp>
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -186,6 +187,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
                                                         const ClassKey& key, Policy policy, bool is_capturing,
                                                         bool may_replace, Reserve reserve) {
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
+  const std::uint64_t reloads = engine_.database.reloads();
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !known->is_interim && !(known->is_provisional && may_replace)) {
     if (is_capturing) return known->plan;
@@ -193,7 +195,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
     if (known->is_unreserved) {
       PlanEntry reserved = *known;
       reserved.is_unreserved = false;
-      device.plans().insert(key, std::move(reserved));
+      insert(device, key, std::move(reserved), reloads);
     }
     return known->plan;
   }
@@ -203,7 +205,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
   const bool is_provisional = problem.order != SumOrder::deterministic && is_tunable(device, problem);
   if (!known && !is_capturing && reserve == Reserve::once && policy == Policy::background) {
     if (std::shared_ptr<const PlanImpl> plan = interim_plan(device, problem)) {
-      device.plans().insert(key, {.plan = plan, .is_provisional = is_provisional, .is_interim = true});
+      insert(device, key, {.plan = plan, .is_provisional = is_provisional, .is_interim = true}, reloads);
       ++plans_;
       log_planned(problem, *plan, timer);
       return plan;
@@ -211,10 +213,12 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_now(DeviceState& device, con
   }
   const std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
   if (!is_capturing) set_workspace_apart(device, *plan);
-  device.plans().insert(key, {.plan = plan,
-                              .is_provisional = is_provisional,
-                              .is_unreserved = is_capturing && !plan->workspace_size().is_empty(),
-                              .is_kept = is_kept(problem, *plan)});
+  insert(device, key,
+         {.plan = plan,
+          .is_provisional = is_provisional,
+          .is_unreserved = is_capturing && !plan->workspace_size().is_empty(),
+          .is_kept = is_kept(problem, *plan)},
+         reloads);
   if (!known) ++plans_;
   log_planned(problem, *plan, timer);
   if (is_provisional) tune_later(device, problem, plan, policy);
@@ -233,6 +237,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   const Clock::time_point start = Clock::now();
   Tuned tuned = plan_by_tuning(device, problem);
   const Clock::time_point end = Clock::now();
+  const std::uint64_t reloads = engine_.database.reloads();
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !known->is_provisional) return known->plan;  // of another thread that came first
@@ -241,11 +246,13 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   const bool is_provisional = tuned.may_try_again && problem.order != SumOrder::deterministic;
   if (!tuned.plan) tuned.plan = known ? known->plan : plan_without_measuring(device, problem, policy);
   set_workspace_apart(device, *tuned.plan);
-  device.plans().insert(key, {.plan = tuned.plan,
-                              .is_provisional = is_provisional,
-                              .is_kept = is_kept(problem, *tuned.plan),
-                              .wasted = is_provisional ? end - start : Clock::duration::zero(),
-                              .wasted_until = end});
+  insert(device, key,
+         {.plan = tuned.plan,
+          .is_provisional = is_provisional,
+          .is_kept = is_kept(problem, *tuned.plan),
+          .wasted = is_provisional ? end - start : Clock::duration::zero(),
+          .wasted_until = end},
+         reloads);
   if (!known) ++plans_;
   log_planned(problem, *tuned.plan, timer);
   return tuned.plan;
@@ -297,6 +304,7 @@ bool Context::Impl::is_wanted(const BackgroundTuner::Waiting& waiting) {
 void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const TuneOutcome* outcome) {
   DeviceState& device = *waiting.device;
   const ClassKey key = class_key(waiting.problem);
+  const std::uint64_t reloads = engine_.database.reloads();
   if (outcome != nullptr) ++tuned_;
   const std::optional<PlanEntry> before = device.plans().get(key, false);
   if (!before || !before->is_provisional) return;  // pushed out, or planned by other means meanwhile
@@ -314,7 +322,7 @@ void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const Tune
     known->is_unreserved = known->is_outdated = false;
     ++exchanged_;
   }
-  device.plans().insert(key, *std::move(known));
+  insert(device, key, *std::move(known), reloads);
 }
 
 Affordable Context::Impl::affordable_choices(const DeviceState& device, const Workload& problem) const {

@@ -61,6 +61,9 @@ class Context::Impl {
   }
   /// Pins `problem` in all CUDA contexts; `current` gets its plan now.
   void pin(DeviceState& current, const Workload& problem, const PinnedConfig& pinned);
+  /// Inserts a plan that was made after `reloads` reloads of the records. If there was another one meanwhile, which
+  /// could not see this plan, the plan is marked as it would have been then.
+  void insert(DeviceState& device, const ClassKey& key, PlanEntry entry, std::uint64_t reloads);
   /// Marks the plan of `key` if the records name another one now. False if they do not, or it must stay.
   bool mark_if_outdated(DeviceState& device, const ClassKey& key);
   /// Replaces the plans of the current CUDA context that are marked, if there is one.

@@ -5,6 +5,7 @@
 
 #include <hotgemm/error.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -53,6 +54,7 @@ void Context::Impl::replace_interim(const BackgroundTuner::Waiting& waiting) {
   std::optional<PlanEntry> known = device.plans().get(key, false);
   if (!known || !known->is_interim || known->plan != waiting.plan.lock()) return;  // planned by other means meanwhile
   const WaitTimer timer(engine_.counters.planning);
+  const std::uint64_t reloads = engine_.database.reloads();
   const std::string interim = to_string(known->plan->choice().config);
   try {
     known->plan = plan_without_measuring(device, waiting.problem, Policy::estimate);
@@ -64,7 +66,7 @@ void Context::Impl::replace_interim(const BackgroundTuner::Waiting& waiting) {
                             "be faster: " + error.what());
   }
   known->is_interim = known->is_outdated = false;
-  device.plans().insert(key, *known);
+  insert(device, key, *known, reloads);
   if (known->is_provisional) background_.add(device, waiting.problem, known->plan);
 }
 

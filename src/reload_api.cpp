@@ -4,6 +4,8 @@
 
 #include <hotgemm/error.hpp>
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -27,6 +29,11 @@ void Context::Impl::replace_plans_of(const Workload& problem) {
   DeviceState& here = current();
   const std::optional<PlanEntry> known = here.plans().get(key);
   if (known && known->is_outdated) replace_outdated(here, problem, key, options_.policy);
+}
+
+void Context::Impl::insert(DeviceState& device, const ClassKey& key, PlanEntry entry, std::uint64_t reloads) {
+  device.plans().insert(key, std::move(entry));
+  if (engine_.database.reloads() != reloads) mark_if_outdated(device, key);
 }
 
 bool Context::Impl::mark_if_outdated(DeviceState& device, const ClassKey& key) {
@@ -65,6 +72,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::replace_outdated(DeviceState& dev
   if (!known) return nullptr;
   if (!flight || !known->is_outdated) return known->plan;  // another thread replaces it, or has done so
   const WaitTimer timer(engine_.counters.planning);
+  const std::uint64_t reloads = engine_.database.reloads();
   known->is_outdated = false;
   try {
     std::shared_ptr<const PlanImpl> plan = plan_without_measuring(device, problem, policy);
@@ -79,7 +87,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::replace_outdated(DeviceState& dev
     if (error.code() == ErrorCode::context_lost) throw;
     log(LogLevel::warn, to_string(problem) + " keeps its plan, although the records name another: " + error.what());
   }
-  device.plans().insert(key, *known);
+  insert(device, key, *known, reloads);
   return known->plan;
 }
 

@@ -362,6 +362,7 @@ void Database::reload() {
   neighbourhoods_.swap(fresh.neighbourhoods_);
   added_.swap(fresh.added_);
   dropped_ = fresh.dropped();
+  ++reloads_;
 }
 
 Database::Forgotten Database::forget(const Workload& problem) {

@@ -107,6 +107,8 @@ class Database {
 
   /// Reads all files again. Records that this object has added stay, whether they are on disk or not.
   void reload();
+  /// The number of reloads so far. A look-up that was begun before the last of them may have seen older records.
+  std::uint64_t reloads() const noexcept { return reloads_.load(); }
 
   struct Forgotten {
     std::size_t records = 0;          ///< that were in memory
@@ -190,6 +192,7 @@ class Database {
   std::deque<std::string> added_;
   std::optional<Segment> segment_;
   bool disk_is_good_ = false;
+  std::atomic<std::uint64_t> reloads_{0};
   mutable std::atomic<std::size_t> dropped_{0};
   mutable std::atomic<std::uint64_t> lines_parsed_{0}, classes_indexed_{0}, classes_visited_{0};
 };

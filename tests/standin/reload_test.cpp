@@ -1,10 +1,15 @@
 // Records that come from disk while plans are in use.
 
 #include "standin/control_fixture.hpp"
+#include "standin/fake_compiler.hpp"
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hotgemm::standin {
@@ -126,6 +131,49 @@ TEST_F(ReloadTest, RejectionsAndVettedKernelsOfOthersCount) {
   context().reload();
   EXPECT_TRUE(engine.rejections.find(identity, here));
   EXPECT_TRUE(engine.vetted.knows(vetted));
+}
+
+/// Calls `change` when the first message that contains `text` is logged.
+class AtMessage {
+ public:
+  AtMessage(std::string text, std::function<void()> change) {
+    set_log_level("info");
+    set_log_sink([text = std::move(text), change = std::move(change), is_over = false](
+                     std::string_view, std::string_view message) mutable {
+      if (message.find(text) != message.npos && !std::exchange(is_over, true)) change();
+    });
+  }
+  ~AtMessage() { set_log_sink({}); }
+};
+
+TEST_F(ReloadTest, AReloadBesideAReplacementCounts) {
+  const GemmCase c = small_case();
+  const Choice first = choices(c).front(), second = other_choice(c);
+  TuningRecord record = record_of(context(), c, second);
+  context().plan(c.described());
+  record_elsewhere(c, second);
+  const AtMessage meanwhile("anew", [&] {  // the plan has been made, and is not in use yet
+    record = record_of(context(), c, first);
+    record.timing.median_us = 0.5;
+    Context other(options(Policy::estimate));
+    impl_of(other).engine().database.add(record);
+    context().reload();
+  });
+  context().reload();
+  EXPECT_EQ(context().plan(c.described()).config(), to_string(first.config));
+}
+
+TEST_F(ReloadTest, AReloadBesideAFirstPlanCounts) {
+  ::unsetenv("HOTGEMM_CACHE_PATH");  // so that the plan has to compile
+  const GemmCase c = small_case();
+  const Choice other = other_choice(c);
+  compile_fakes(context(), [&, is_over = false]() mutable {
+    if (std::exchange(is_over, true)) return;
+    record_elsewhere(c, other);
+    context().reload();
+  });
+  context().plan(c.described());
+  EXPECT_EQ(context().plan(c.described()).config(), to_string(other.config));
 }
 
 TEST_F(ReloadTest, CallsGoOnMeanwhile) {
