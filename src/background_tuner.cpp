@@ -2,6 +2,7 @@
 
 #include "base/cores.hpp"
 #include "base/fork_guard.hpp"
+#include "base/live_threads.hpp"
 #include "base/log.hpp"
 #include "base/thread_priority.hpp"
 #include "tune/device_measurer.hpp"
@@ -9,8 +10,6 @@
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
-#include <cstdlib>
-#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -50,46 +49,6 @@ TuneOptions tune_options(const ContextOptions& options) {
   tuning.jobs = options.background.jobs;
   return tuning;
 }
-
-/// The tuners with a thread. When the program ends, the threads end before the objects that they use.
-class LiveTuners {
- public:
-  static LiveTuners& instance() {
-    static auto* all = new LiveTuners;  // never freed: used while the program ends
-    return *all;
-  }
-  /// False if the program ends.
-  bool add(BackgroundTuner* tuner) {
-    const std::lock_guard lock(mutex_);
-    if (is_over_) return false;
-    if (!std::exchange(is_watching_, true)) std::atexit([] { instance().stop_all(); });
-    tuners_.insert(tuner);
-    return true;
-  }
-  void remove(BackgroundTuner* tuner) {
-    const std::lock_guard lock(mutex_);
-    tuners_.erase(tuner);
-  }
-
- private:
-  void stop_all() {
-    if (is_forked_child()) return;  // the threads are those of the parent
-    for (;;) {
-      BackgroundTuner* tuner = nullptr;
-      {
-        const std::lock_guard lock(mutex_);
-        is_over_ = true;
-        if (tuners_.empty()) return;
-        tuner = *tuners_.begin();
-      }
-      tuner->stop();
-    }
-  }
-
-  std::mutex mutex_;
-  bool is_watching_ = false, is_over_ = false;
-  std::set<BackgroundTuner*> tuners_;
-};
 
 }  // namespace
 
@@ -144,7 +103,7 @@ bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
 /// Returns false if there can be no thread. The caller holds the lock.
 bool BackgroundTuner::begin_thread() {
   if (shared_->thread.joinable()) return true;
-  if (!LiveTuners::instance().add(this)) return false;
+  if (!LiveThreads<BackgroundTuner>::instance().add(this)) return false;
   try {
     shared_->thread = std::thread([this] { run(); });
     return true;
@@ -173,13 +132,15 @@ void BackgroundTuner::wake() {
 
 void BackgroundTuner::stop() noexcept {
   if (is_forked_child()) return;
+  std::thread thread;
   {
     const std::lock_guard lock(shared_->mutex);
     is_stopping_ = true;
     shared_->changed.notify_all();
+    thread = std::move(shared_->thread);
   }
-  if (shared_->thread.joinable()) shared_->thread.join();
-  LiveTuners::instance().remove(this);
+  if (thread.joinable()) thread.join();
+  LiveThreads<BackgroundTuner>::instance().remove(this);
 }
 
 std::size_t BackgroundTuner::waiting() const {

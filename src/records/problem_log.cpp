@@ -1,6 +1,7 @@
 #include "records/problem_log.hpp"
 
 #include "base/fork_guard.hpp"
+#include "base/live_threads.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_priority.hpp"
@@ -15,9 +16,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -25,54 +24,6 @@ namespace hotgemm {
 namespace {
 
 constexpr std::size_t kFirstCells = 1024;
-
-/// The logs with a thread. When the program ends, they write their counts.
-class LiveLogs {
- public:
-  static LiveLogs& instance() {
-    static auto* all = new LiveLogs;  // never freed: used while the program ends
-    return *all;
-  }
-  /// False if the program ends.
-  bool add(ProblemLog* log) {
-    const std::lock_guard lock(mutex_);
-    if (is_over_) return false;
-    if (!std::exchange(is_watching_, true)) std::atexit([] { instance().stop_all(); });
-    logs_.insert(log);
-    return true;
-  }
-  /// Returns when the end of the program no longer uses `log`.
-  void remove(ProblemLog* log) {
-    std::unique_lock lock(mutex_);
-    logs_.erase(log);
-    if (ending_ != std::this_thread::get_id()) ended_.wait(lock, [&] { return stopped_ != log; });
-  }
-
- private:
-  void stop_all() {
-    if (is_forked_child()) return;  // the threads are those of the parent
-    for (;;) {
-      ProblemLog* log = nullptr;
-      {
-        const std::lock_guard lock(mutex_);
-        is_over_ = true;
-        stopped_ = nullptr;
-        ended_.notify_all();
-        if (logs_.empty()) return;
-        log = stopped_ = *logs_.begin();
-        ending_ = std::this_thread::get_id();
-      }
-      log->stop();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  ProblemLog* stopped_ = nullptr;  // by the thread `ending_`, which ends the program
-  std::thread::id ending_;
-  bool is_watching_ = false, is_over_ = false;
-  std::set<ProblemLog*> logs_;
-};
 
 }  // namespace
 
@@ -100,7 +51,7 @@ void ProblemLog::stop() {
   }
   if (thread.joinable()) thread.join();
   write_counts(true);
-  LiveLogs::instance().remove(this);
+  LiveThreads<ProblemLog>::instance().remove(this);
 }
 
 void ProblemLog::add_class(const ClassKey& key, const Workload& problem) {
@@ -143,7 +94,7 @@ void ProblemLog::insert(Entry& entry) {
 
 /// The caller holds the lock.
 void ProblemLog::begin_thread() {
-  if (shared_->thread.joinable() || shared_->is_stopping || !LiveLogs::instance().add(this)) return;
+  if (shared_->thread.joinable() || shared_->is_stopping || !LiveThreads<ProblemLog>::instance().add(this)) return;
   try {
     shared_->thread = std::thread([this] { run(); });
   } catch (const std::system_error& error) {

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "base/fork_guard.hpp"
+
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace hotgemm {
+
+/// The objects of type `Owner` that have a thread. When the program ends, `stop` is called for each of them, so that
+/// their threads end before the objects that these use. `stop` ends the thread and removes its object from here.
+template <class Owner>
+class LiveThreads {
+ public:
+  static LiveThreads& instance() {
+    static auto* all = new LiveThreads;  // never freed: used while the program ends
+    return *all;
+  }
+  /// Adds an object that is about to start its thread. False if the program ends: it starts none.
+  bool add(Owner* owner) {
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return false;
+    if (!std::exchange(is_watching_, true)) std::atexit([] { instance().stop_all(); });
+    owners_.insert(owner);
+    return true;
+  }
+  /// Returns when the end of the program no longer uses `owner`, which may then be destroyed.
+  void remove(Owner* owner) {
+    std::unique_lock lock(mutex_);
+    owners_.erase(owner);
+    if (ending_ != std::this_thread::get_id()) changed_.wait(lock, [&] { return stopped_ != owner; });
+  }
+
+ private:
+  void stop_all() {
+    if (is_forked_child()) return;  // the threads are those of the parent
+    for (;;) {
+      Owner* owner = nullptr;
+      {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+        stopped_ = nullptr;
+        changed_.notify_all();
+        if (owners_.empty()) return;
+        owner = stopped_ = *owners_.begin();
+        ending_ = std::this_thread::get_id();
+      }
+      owner->stop();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Owner* stopped_ = nullptr;  ///< by the thread `ending_`, which ends the program
+  std::thread::id ending_;
+  bool is_watching_ = false, is_over_ = false;
+  std::set<Owner*> owners_;
+};
+
+}  // namespace hotgemm
