@@ -1,5 +1,6 @@
 #include "ladder/roofline.hpp"
 
+#include "config/arch_rates.hpp"
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 
@@ -13,19 +14,16 @@ namespace {
 constexpr std::array<std::string_view, 4> kPipeWords = {"CUDA cores f32", "CUDA cores f16", "tensor cores f32",
                                                         "tensor cores f16"};
 
-// Dense FLOP per SM and clock, in the order of Pipe. CUDA cores: fused multiply-adds from the table of native
-// arithmetic throughput in the CUDA C++ Programming Guide, times two. Tensor cores: the data sheet of the nominal GPU
-// in kArchTable, divided by its SMs and clock. GeForce GPUs sum in f32 at half the rate.
-struct Rates {
-  int sm;
-  double flops[4];
-};
-constexpr Rates kRates[] = {
-    {75, {128, 256, 1024, 1024}},  {80, {128, 512, 2048, 2048}},  {86, {256, 256, 512, 1024}},
-    {87, {256, 512, 2048, 2048}},  {89, {256, 256, 1024, 1024}},  {90, {256, 512, 4096, 4096}},
-    {100, {256, 512, 8192, 8192}}, {103, {256, 512, 8192, 8192}}, {110, {256, 512, 8192, 8192}},
-    {120, {256, 256, 512, 1024}},  {121, {256, 256, 1024, 1024}},
-};
+/// FLOP per SM and clock.
+double flops_of(Pipe pipe, const ArchRates& rates) {
+  switch (pipe) {
+    case Pipe::cuda_f32: return rates.cuda_f32_flops;
+    case Pipe::cuda_f16: return rates.cuda_f16_flops;
+    case Pipe::tensor_f32: return rates.tensor_f32_flops;
+    case Pipe::tensor_f16: return rates.tensor_f16_flops;
+  }
+  return 0;
+}
 
 /// True if the config has the field of a thread tile: then its kernel uses CUDA cores.
 template <class Config>
@@ -50,8 +48,7 @@ Pipe pipe_of(const std::optional<KernelConfig>& config, const GemmTraits& traits
 }
 
 double peak_tflops(Pipe pipe, const DeviceInfo& device) {
-  const Rates& rates = *std::ranges::find(kRates, arch_limits(device.arch).sm, &Rates::sm);
-  return rates.flops[static_cast<std::size_t>(pipe)] * device.sm_count * device.clock_mhz * 1e-6;
+  return flops_of(pipe, arch_rates(device.arch)) * device.sm_count * device.clock_mhz * 1e-6;
 }
 
 double device_ratio(double peak_tflops, double dram_gbps) { return peak_tflops * 1e3 / dram_gbps; }

@@ -1,5 +1,6 @@
 #include "plan/model.hpp"
 
+#include "config/arch_rates.hpp"
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
 #include "config/repack.hpp"
@@ -14,19 +15,8 @@
 namespace hotgemm {
 namespace {
 
-// Rates per SM and clock. Tensor-core rates are those of mma.sync with f32 accumulators: measured on an H200 (645
-// TFLOP/s over 132 SMs at about 1.83 GHz); for the other GPUs from NVIDIA's tables.
-struct Rates {
-  int sm;
-  double mma_flops;
-  double l2_bytes;
-};
-constexpr Rates kRates[] = {
-    {75, 0, 32},     {80, 2048, 48},  {86, 512, 32},   {87, 1024, 32},  {89, 1024, 32},  {90, 2670, 48},
-    {100, 2048, 48}, {103, 2048, 48}, {110, 1024, 32}, {120, 1024, 32}, {121, 1024, 32},
-};
-constexpr double kSharedBytes = 128;
-constexpr double kSimtShare = 0.5;  // share of the issue slots for products; the others are for shared loads
+constexpr double kSharedBytes = 128;  // per SM and clock
+constexpr double kSimtShare = 0.5;    // share of the issue slots for products; the others are for shared loads
 constexpr double kFmaShare = 0.95;
 constexpr double kLaunchUs = 2.0;
 constexpr double kBlockCycles = 1500;    // start of a block: first tiles from DRAM
@@ -35,18 +25,14 @@ constexpr double kStoreBytes = 24;       // stores of D, per SM and clock
 constexpr double kRepackUs = 2.0;        // start and end of the kernel that repacks operands
 constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads and writes
 
-const Rates& rates_of(int sm) {
-  return *std::ranges::find_if(kRates, [&](const Rates& r) { return r.sm == sm; });
-}
-
 /// CUDA cores of an SM, which is also the number of f32 products per clock.
-double cores(const Rates& rates) { return rates.sm <= 80 ? 64 : 128; }
+double cores(const ArchRates& rates) { return rates.cuda_f32_flops / 2; }
 
 double ceil_div(double a, double b) { return std::ceil(a / b); }
 
 /// Cycles that an SM needs for one k-tile of one block if only throughput limits it. Each family has its own overload.
 template <class Config>
-double tile_cycles(const Config&, const GemmTraits&, const Rates&) {
+double tile_cycles(const Config&, const GemmTraits&, const ArchRates&) {
   static_assert(!std::is_same_v<Config, Config>,
                 "this config's family has no model: add its tile_cycles, or its compute_us, to src/plan/model.cpp");
   return 0;
@@ -61,13 +47,12 @@ double narrow_cycles(int elements, int vec) {
   return vec == 1 ? elements * kSingle : elements / (vec * kAccesses);
 }
 
-double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) {
+double tile_cycles(const MmaConfig& c, const GemmTraits& t, const ArchRates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
   const double read = c.warps_m * c.warps_n * (c.warp_m() + c.warp_n()) * c.block_k * 2.0;
-  // f16 accumulation is never slower than f32 accumulation. On GPUs with half the rate for f32 it is twice as fast.
-  const bool halved = t.accumulator == DType::f16 && rates.sm == 86;
-  const double mma = flops / (rates.mma_flops * (halved ? 2 : 1));
+  const double rate = t.accumulator == DType::f16 ? rates.tensor_f16_flops : rates.tensor_f32_flops;
+  const double mma = flops / (rate * rates.mma_share);
   const double narrow =
       (narrow_cycles(c.block_m, t.vec_a) + narrow_cycles(c.block_n, t.vec_b)) * c.block_k;  // of all elements of a tile
   // Warps with few instructions per load cannot keep the tensor cores busy.
@@ -79,7 +64,7 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const Rates& rates) 
 
 /// The estimate of family mma, because the compiler turns wmma into the same instructions and loads. `opaque` is a
 /// guess for two more costs: copies of padded rows conflict in banks, and each fragment needs its own address.
-double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const Rates& rates) {
+double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const ArchRates& rates) {
   const MmaConfig alike{.block_m = c.block_m,
                         .block_n = c.block_n,
                         .block_k = c.block_k,
@@ -93,7 +78,7 @@ double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const Rates& rates)
   return tile_cycles(alike, t, rates) * unhidden * conflicts * opaque;
 }
 
-double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
+double tile_cycles(const SimtConfig& c, const GemmTraits&, const ArchRates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
   const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
@@ -102,7 +87,7 @@ double tile_cycles(const SimtConfig& c, const GemmTraits&, const Rates& rates) {
 
 /// Loads from shared memory and products of a thread share the issue slots. Loads of single elements, and f16 that is
 /// widened, take more slots.
-double tile_cycles(const FmaConfig& c, const GemmTraits& t, const Rates& rates) {
+double tile_cycles(const FmaConfig& c, const GemmTraits& t, const ArchRates& rates) {
   const double products = static_cast<double>(c.block_m) * c.block_n * c.block_k;
   const int bytes = size_bytes(t.element);
   const bool pairs = c.packed && t.accumulator == DType::f16;
@@ -141,7 +126,7 @@ SmBlocks spread(double tiles, const DeviceInfo& device, int resident) {
 template <class Config>
 double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident, int /*splits*/) {
   const GemmTraits traits = traits_of(problem);
-  const Rates& rates = rates_of(arch_limits(device.arch).sm);
+  const ArchRates& rates = arch_rates(device.arch);
   const double tiles =
       ceil_div(static_cast<double>(problem.m), c.block_m) * ceil_div(static_cast<double>(problem.n), c.block_n);
   const auto [busiest, concurrent] = spread(tiles, device, resident);

@@ -1,5 +1,6 @@
 #include "plan/power_model.hpp"
 
+#include "config/arch_rates.hpp"
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "plan/model.hpp"
@@ -36,10 +37,9 @@ double padded(std::int64_t size, int tile) {
 }
 
 /// Operations per SM and clock of the units that multiply elements of type `type`.
-double nominal_flops(DType type, int sm) {
-  if (type == DType::f32) return sm <= 80 ? 128 : 256;
-  const double f16 = sm >= 100 ? 8192 : sm == 90 ? 4096 : sm == 80 ? 2048 : 1024;
-  return f16 * 2 / std::max(size_bytes(type), 1);
+double nominal_flops(DType type, const ArchRates& rates) {
+  if (type == DType::f32) return rates.cuda_f32_flops;
+  return rates.tensor_f16_flops * 2 / std::max(size_bytes(type), 1);
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& d
   if (!(us >= kShortUs)) return false;
   const double flops =
       2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  const double nominal = nominal_flops(problem.types.a, arch_limits(device.arch).sm) * device.sm_count;
+  const double nominal = nominal_flops(problem.types.a, arch_rates(device.arch)) * device.sm_count;
   return flops / us >= kBusyShare * nominal * device.clock_mhz;
 }
 
