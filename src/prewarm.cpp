@@ -16,6 +16,7 @@ namespace {
 
 /// One problem on one architecture: its choices, best first, and the index of the choice that is being built.
 struct Order {
+  std::size_t task;  ///< the index of the problem and the architecture among all
   Workload problem;
   std::string arch;
   std::vector<Choice> choices;
@@ -54,22 +55,26 @@ class PrewarmRun {
         environments[task.arch] = known_environments(task.arch, engine_.database);
       }
     }
-    for (const PrewarmTask& task : tasks) {
-      const bool is_supported = collect(task.problem, task.arch, environments[task.arch]);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const PrewarmTask& task = tasks[i];
+      const bool is_supported = collect(i, task.problem, task.arch, environments[task.arch]);
       if (options_.candidates && is_supported) add_candidates(task.problem, task.arch);
     }
   }
 
   /// Orders the kernels that plans for `problem` pick in `environments`. False if there is none.
-  bool collect(const Workload& problem, const std::string& arch, const std::vector<Environment>& environments) {
+  bool collect(std::size_t task, const Workload& problem, const std::string& arch,
+               const std::vector<Environment>& environments) {
     std::optional<Error> refusal;
-    std::set<std::string> picks;
+    std::vector<std::vector<Choice>> known;  // choices after the first count too: kernels spill, or need workspace
     for (const Environment& environment : environments_for(problem, environments)) {
       const std::optional<std::vector<Choice>> choices = choices_of(problem, arch, environment, refusal);
       if (!choices || choices->empty()) continue;  // no plan can be made either
-      if (picks.insert(to_string(choices->front().config)).second) pending_.push_back({problem, arch, *choices, 0});
+      if (std::ranges::find(known, *choices) != known.end()) continue;
+      pending_.push_back({task, problem, arch, *choices});
+      known.push_back(*choices);
     }
-    if (!refusal || !picks.empty()) return true;
+    if (!refusal || !known.empty()) return true;
     if (options_.unsupported == PrewarmRunOptions::Unsupported::is_thrown) throw Error(*refusal);
     report_.entries.push_back({.problem = problem, .arch = arch, .failure = refusal->what()});
     ++report_.failed;
@@ -203,8 +208,9 @@ class PrewarmRun {
     if (!engine_.workspace_of(choice.config, choice.launch, order.problem).is_empty()) {
       const Choice* without = first_without_workspace(order.choices, choice, order.problem, engine_.workspace_of);
       if (without != nullptr)
-        next.push_back({order.problem, order.arch, {*without}});  // for launches without workspace
+        next.push_back({order.task, order.problem, order.arch, {*without}});  // for launches without workspace
     }
+    if (!told_.emplace(order.task, source_of(order).identity.hex()).second) return;
     PrewarmEntry entry{.problem = order.problem,
                        .arch = order.arch,
                        .config = to_string(choice.config),
@@ -225,7 +231,8 @@ class PrewarmRun {
   const PrewarmRunOptions& options_;
   std::vector<Order> pending_;
   std::vector<KernelSource> extra_;
-  std::map<std::string, Built> built_;  ///< by the identity's digits
+  std::map<std::string, Built> built_;                  ///< by the identity's digits
+  std::set<std::pair<std::size_t, std::string>> told_;  ///< tasks and the kernels that have an entry
   PrewarmReport report_;
 };
 

@@ -6,7 +6,10 @@
 #include "config/workspace.hpp"
 
 #include <limits>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace hotgemm::standin {
 namespace {
@@ -244,6 +247,41 @@ TEST_F(WorkspacePlanTest, PrewarmBuildsBothKernels) {
   EXPECT_NE(report.entries[1].config, best_);
   EXPECT_EQ(context_with(16 << 20, Policy::cached_only).plan(problem).workspace_bytes(), kBytes);
   EXPECT_EQ(context_with(0, Policy::cached_only).plan(problem).workspace_bytes(), 0u);
+}
+
+// Two GPUs pick the same kernel, and other kernels if no workspace is left.
+TEST_F(WorkspacePlanTest, PrewarmBuildsTheKernelsOfEveryGpu) {
+  const Workload problem = case_.described();
+  ::unsetenv("HOTGEMM_CACHE_PATH");
+  Context& context = context_with(16 << 20);
+  Engine& engine = impl_of(context).engine();
+  const std::string arch = impl_of(context).current().info().arch;
+  const std::vector<Choice> choices = choose(problem, arch, engine.database, impl_of(context).current().query());
+  Workload near = problem;
+  near.m *= 2, near.n *= 2, near.k *= 2;
+  const auto record = [&](const char* gpu, const Workload& of, const Choice& choice) {
+    Environment environment = impl_of(context).current().environment();
+    environment.gpu = gpu;
+    engine.database.add({.problem = of,
+                         .config = choice.config,
+                         .launch = choice.launch,
+                         .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
+                         .environment = environment,
+                         .template_digest = engine.template_digest(choice.config)});
+  };
+  std::set<std::string> without;
+  for (const char* gpu : {"NVIDIA One", "NVIDIA Two"}) {
+    record(gpu, problem, choices.front());
+    const Choice& second = choices.at(without.size() + 1);
+    record(gpu, near, second);
+    without.insert(to_string(second.config));
+  }
+  ASSERT_EQ(to_string(choices.front().config), best_);
+  std::set<std::string> built;
+  for (const PrewarmEntry& entry : context.prewarm(std::vector{problem}, {.archs = {arch}}).entries) {
+    EXPECT_TRUE(built.insert(entry.config).second) << entry.config << " is told twice";
+  }
+  for (const std::string& config : without) EXPECT_TRUE(built.contains(config)) << config;
 }
 
 TEST_F(WorkspacePlanTest, TheCapComesFromTheEnvironmentToo) {
