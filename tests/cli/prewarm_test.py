@@ -129,6 +129,12 @@ class VerifyTest(PrewarmCase):
         words = ["prewarm", "--arch", "sm_75", "--shape", "64x64x64", "--acc", "f16", "--verify"]
         self.assertIn("0 are missing", self.run_command(*words, expect=2).stdout)
 
+    def test_a_problem_that_is_too_large_is_listed_with_the_reason(self):
+        words = ["prewarm", "--arch", "sm_90a", "--shape", "500000000x500000000x64,64x64x64", "--list"]
+        first, second = self.run_json(*words, expect=2)["entries"]
+        self.assertIn("too large", first["failure"])
+        self.assertNotIn("failure", second)
+
     def test_the_kernel_for_launches_without_workspace_is_listed_too(self):
         words = ["prewarm", "--arch", "sm_90a", "--shape", "64 64 4096 nn f16"]
         listed = self.run_json(*words, "--list")
@@ -353,6 +359,23 @@ class BundleTest(PrewarmCase):
         self.export()
         self.environment["HOTGEMM_CACHE"] = "off"
         self.assertIn("not stored", self.run_command("prewarm", "--import", "k.tar", expect=3).stderr)
+
+    def test_what_the_cache_has_no_room_for_is_not_imported(self):
+        self.export()
+        self.environment["HOTGEMM_CACHE_MAX_SIZE"] = "4096"
+        done = self.run_command("prewarm", "--import", "k.tar", expect=3)
+        self.assertRegex(done.stderr, r"[12] of 2 kernels were not stored: .*below 4096")
+
+    def test_a_bundle_stays_as_it_was_if_another_cannot_be_written(self):
+        self.export()
+        whole = (self.path / "k.tar").read_bytes()
+        # 8 KiB: less than a kernel, and enough for what the command writes to stderr
+        done = subprocess.run(["bash", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "bash", cli_test.COMMAND, *WORDS,
+                               "--export", "k.tar"], cwd=self.path, env=self.environment, capture_output=True, text=True,
+                              timeout=120)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual((self.path / "k.tar").read_bytes(), whole)
+        self.assertEqual(list(self.path.glob("*.tmp")), [])
 
     def test_an_incomplete_bundle_is_not_written(self):
         words = ["prewarm", "--arch", "sm_75,sm_80", "--shape", "64x64x64", "--acc", "f16", "--export", "k.tar"]

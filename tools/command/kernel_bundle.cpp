@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -90,10 +91,13 @@ std::map<std::string, std::size_t> import_kernels(BinaryCache& cache, const std:
   for (const CacheEntry& entry : entries) {
     cache.store(entry.identity, entry.cubin);
     ++of_arch[entry.cubin.arch];
-    if (cache.is_on_disk(entry.identity)) continue;
-    throw Error(ErrorCode::io_error, "import: the kernels were not stored: " + cache.store_failure());
   }
-  return of_arch;
+  // Only now, because a store may push out what was stored before: the cache has a size limit.
+  const auto missing =
+      std::ranges::count_if(entries, [&](const CacheEntry& entry) { return !cache.is_on_disk(entry.identity); });
+  if (missing == 0) return of_arch;
+  throw Error(ErrorCode::io_error, fmt::format("import: {} of {} kernels were not stored: {}", missing, entries.size(),
+                                               cache.store_failure()));
 }
 
 }  // namespace hotgemm::command

@@ -14,14 +14,11 @@
 namespace hotgemm::command {
 
 bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
-  if (anchors(task.problem, arch_limits(task.arch)).empty()) {
-    add_unsupported(task);
-    return false;
-  }
+  std::string refusal = "no kernel computes it on " + task.arch;
   std::set<std::string> seen;
   const std::vector<Environment> known = known_environments(task.arch, engine_.database);
   for (const Environment& environment : environments_for(task.problem, known)) {
-    const std::vector<Choice> choices = choices_of(task, environment);
+    const std::vector<Choice> choices = choices_of(task, environment, refusal);
     if (choices.empty()) continue;
     const Choice& choice = choices.front();
     if (seen.insert(to_string(choice.config)).second) row(task, choice.config, to_string(choice.origin));
@@ -35,6 +32,10 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
       row(task, without->config, "without workspace");
     }
   }
+  if (seen.empty()) {
+    add_unsupported(task, refusal);
+    return false;
+  }
   if (!with_candidates) return true;
   for (const Candidate& c : candidates_if_any(task.problem, nominal_device(task.arch), TuneOptions{}.max_candidates)) {
     if (seen.insert(to_string(c.config)).second) row(task, c.config, "candidate");
@@ -42,23 +43,23 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
   return true;
 }
 
-/// None if no kernel stays within the problem's SM limit on such a GPU.
-std::vector<Choice> PrewarmListing::choices_of(const PrewarmTask& task, const Environment& environment) const {
+/// None if no kernel computes the problem on such a GPU; then `refusal` is the reason.
+std::vector<Choice> PrewarmListing::choices_of(const PrewarmTask& task, const Environment& environment,
+                                               std::string& refusal) const {
   try {
     return within_workspace(choose(task.problem, task.arch, engine_.database, engine_.query(environment)), task.problem,
                             engine_.workspace_of, engine_.workspace.cap_bytes())
         .choices;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_supported || task.problem.sm_limit == 0) throw;
+    if (error.code() != ErrorCode::not_supported) throw;
+    refusal = error.what();
     return {};
   }
 }
 
-void PrewarmListing::add_unsupported(const PrewarmTask& task) {
+void PrewarmListing::add_unsupported(const PrewarmTask& task, const std::string& refusal) {
   table_.add({label(task.problem), task.arch, "-", "no kernel computes it", "-"});
-  json_.push_back({{"problem", to_string(task.problem)},
-                   {"arch", task.arch},
-                   {"failure", "no kernel computes it on " + task.arch}});
+  json_.push_back({{"problem", to_string(task.problem)}, {"arch", task.arch}, {"failure", refusal}});
 }
 
 void PrewarmListing::row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin) {

@@ -18,7 +18,7 @@ class PrewarmListing {
  public:
   explicit PrewarmListing(Engine& engine) : engine_(engine) {}
 
-  /// False if no kernel computes the task; this has a line of its own.
+  /// False if no kernel computes the task; then one line says why.
   bool add(const PrewarmTask& task, bool with_candidates);
 
   std::string text() const { return table_.text(); }
@@ -26,8 +26,8 @@ class PrewarmListing {
   std::size_t missing() const { return missing_.size(); }
 
  private:
-  std::vector<Choice> choices_of(const PrewarmTask& task, const Environment& environment) const;
-  void add_unsupported(const PrewarmTask& task);
+  std::vector<Choice> choices_of(const PrewarmTask& task, const Environment& environment, std::string& refusal) const;
+  void add_unsupported(const PrewarmTask& task, const std::string& refusal);
   void row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin);
   void row(const PrewarmTask& task, const std::string& name, std::string_view origin, const KernelSource& source);
 

@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -118,7 +121,9 @@ class TarReader {
 
 void write_tar(const std::filesystem::path& path, std::span<const TarFile> files) {
   const std::vector<char> zeros(2 * kBlock);
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".{}.tmp", ::getpid());  // so that an archive of before stays until this one is complete
+  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
   for (const TarFile& file : files) {
     const Header header = header_of(file);
     out.write(header.data(), kBlock);
@@ -127,7 +132,10 @@ void write_tar(const std::filesystem::path& path, std::span<const TarFile> files
   }
   out.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
   out.close();
-  if (!out) throw Error(ErrorCode::io_error, fmt::format("write {}: {}", path.string(), std::strerror(errno)));
+  if (out && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  const int error = errno;
+  std::remove(temporary.c_str());
+  throw Error(ErrorCode::io_error, fmt::format("write {}: {}", path.string(), std::strerror(error)));
 }
 
 std::vector<TarFile> read_tar(const std::filesystem::path& path) {
