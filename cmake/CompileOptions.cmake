@@ -71,14 +71,10 @@ function(hotgemm_unoptimised_under_sanitizers target)
   endif()
 endfunction()
 
-# Under sanitizers, compiles the sources of a target in groups, each as one file: most of their time goes into the same
-# headers and templates. Other builds compile each file alone, so that a missing include is found. The name of a file
-# determines its group, so a new file leaves the groups of the others as they are. No file may repeat a name that
-# another file of its group has in an unnamed namespace.
-function(hotgemm_join_under_sanitizers target groups)
-  if(NOT hotgemm_sanitized)
-    return()
-  endif()
+# Compiles the sources of a target in groups, each as one file: most of their time goes into the same headers and
+# templates. The name of a file determines its group, so a new file leaves the groups of the others as they are. No file
+# may repeat a name that another file of its group has in an unnamed namespace.
+function(hotgemm_join_sources target groups)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     cmake_path(GET source FILENAME name)
@@ -88,6 +84,20 @@ function(hotgemm_join_under_sanitizers target groups)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP group_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# Under sanitizers only. Other builds compile each file alone, so that a missing include is found.
+function(hotgemm_join_under_sanitizers target groups)
+  if(hotgemm_sanitized)
+    hotgemm_join_sources(${target} ${groups})
+  endif()
+endfunction()
+
+# For tests: with HOTGEMM_JOIN_TESTS too.
+function(hotgemm_join_tests target groups)
+  if(hotgemm_sanitized OR HOTGEMM_JOIN_TESTS)
+    hotgemm_join_sources(${target} ${groups})
+  endif()
 endfunction()
 
 # A shared libhotgemm exports what HOTGEMM_API marks. The version script hides the rest of what its objects hold with
