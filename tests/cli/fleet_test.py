@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Runs `hotgemm` as an operator of many processes would: problem logs, shares of a list, ranks of a real mpirun."""
+"""Runs `hotgemm` as an operator of many processes would: problem logs, shares of a list, ranks of a real mpirun and of a
+real Slurm."""
 
 import json
 import os
+import pathlib
+import platform
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
 import zlib
 
 import cli_test
@@ -118,29 +123,123 @@ class ShardTest(TuneCase):
         self.assertEqual(self.tune("--shape", "8x8x8", "--shard", "auto")["shard"]["launcher"], "Kubernetes")
 
 
-class MpiTest(TuneCase):
+def free_ports(count):
+    """Ports of this machine that nothing listens on now."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+class RanksCase(TuneCase):
     RANKS = 3
 
     def setUp(self):
         super().setUp()
-        if shutil.which("mpirun") is None:
-            self.skipTest("mpirun is missing: tools/setup installs Debian's openmpi-bin")
         for name in list(self.environment):
             if re.match(r"OMPI_|PMI|SLURM_|RANK$|WORLD_SIZE$", name):
                 del self.environment[name]
-        self.environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                                HOTGEMM_STANDIN_DEVICES=str(self.RANKS))
+        self.environment["HOTGEMM_STANDIN_DEVICES"] = str(self.RANKS)
 
-    def ranks(self, *words):
-        """What `hotgemm WORDS --json` says as each rank of a real mpirun."""
+    def ranks_of(self, launcher, variable, *words):
+        """What `hotgemm WORDS --json` says as each rank that `launcher` starts and numbers in `variable`."""
         for old in self.path.glob("rank.*"):
             old.unlink()
-        script = 'out=rank.$OMPI_COMM_WORLD_RANK; exec "$@" --json > "$out"'
-        done = subprocess.run(["mpirun", "--oversubscribe", "-n", str(self.RANKS), "sh", "-c", script, "sh",
-                               cli_test.COMMAND, *words], env=self.environment, capture_output=True, text=True,
-                              timeout=300, check=False, cwd=self.path)
+        script = f'out=rank.${variable}; exec "$@" --json > "$out"'
+        done = subprocess.run([*launcher, "-n", str(self.RANKS), "sh", "-c", script, "sh", cli_test.COMMAND, *words],
+                              env=self.environment, capture_output=True, text=True, timeout=300, check=False,
+                              cwd=self.path)
         self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
         return [json.loads((self.path / f"rank.{rank}").read_text()) for rank in range(self.RANKS)]
+
+
+class SlurmTest(RanksCase):
+    """Slurm on this machine alone, with a key, ports and directories of its own."""
+
+    def setUp(self):
+        super().setUp()
+        for program in ("munged", "slurmctld", "slurmd"):
+            if not pathlib.Path(f"/usr/sbin/{program}").exists():
+                self.skipTest(f"{program} is missing: tools/setup installs Debian's slurm-wlm and munge")
+        if os.geteuid() != 0:
+            self.skipTest("slurmd needs root")
+        self.processes = []
+        self.addCleanup(self.stop)
+        home = self.path / "slurm"
+        home.mkdir(mode=0o700)
+        (home / "key").write_bytes(os.urandom(128))
+        (home / "key").chmod(0o400)
+        munge = home / "munge"
+        self.start("munged", "--foreground", "--force", f"--socket={munge}", f"--key-file={home / 'key'}",
+                   f"--pid-file={home / 'munged.pid'}", f"--seed-file={home / 'seed'}")
+        host = platform.node().split(".")[0]
+        ports = free_ports(2)
+        (home / "slurm.conf").write_text(f"""
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={munge}
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+StateSaveLocation={home}
+SlurmdSpoolDir={home}
+SlurmctldPidFile={home}/slurmctld.pid
+SlurmdPidFile={home}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+NodeName={host} NodeAddr=127.0.0.1 CPUs={os.cpu_count()}
+PartitionName=main Nodes=ALL Default=YES State=UP
+""")
+        self.environment["SLURM_CONF"] = str(home / "slurm.conf")
+        self.start("slurmctld", "-D")
+        self.start("slurmd", "-D")
+        for _ in range(300):
+            done = subprocess.run(["sinfo", "--noheader", "--format=%T"], env=self.environment, capture_output=True,
+                                  text=True, check=False)
+            if done.stdout.strip() == "idle":
+                break
+            time.sleep(0.1)
+        step = subprocess.run(["timeout", "30", "srun", "-n", "1", "true"], env=self.environment, capture_output=True,
+                              text=True, check=False)
+        if step.returncode != 0:
+            self.skipTest(f"Slurm does not run here: {done.stdout}{done.stderr}{step.stderr}")
+
+    def start(self, program, *words):
+        with (self.path / f"{program}.log").open("wb") as log:
+            self.processes.append(subprocess.Popen([f"/usr/sbin/{program}", *words], env=self.environment, stdout=log,
+                                                   stderr=log))
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            process.wait(timeout=60)
+
+    def test_ranks_share_a_list(self):
+        outputs = self.ranks_of(["srun", "--overcommit"], "SLURM_PROCID", "tune", "--shape", self.LIST, "--shard",
+                                "auto", *self.OPTIONS)
+        self.assertEqual([o["shard"]["index"] for o in outputs], list(range(self.RANKS)))
+        self.assertEqual({o["shard"]["launcher"] for o in outputs}, {"Slurm"})
+        problems = [r["problem"] for o in outputs for r in o["results"]]
+        self.assertEqual((len(problems), len(set(problems))), (self.COUNT, self.COUNT))
+        self.assertEqual([{r["gpu"] for r in o["results"]} for o in outputs], [{0}, {1}, {2}])
+        self.assertEqual(len(self.records()), self.COUNT)
+
+
+class MpiTest(RanksCase):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is missing: tools/setup installs Debian's openmpi-bin")
+        self.environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+    def ranks(self, *words):
+        return self.ranks_of(["mpirun", "--oversubscribe"], "OMPI_COMM_WORLD_RANK", *words)
 
     def segments(self):
         return {path for path in (self.path / "cache" / "v1" / "db").iterdir() if path.stat().st_size > 0}
