@@ -6,7 +6,7 @@ bool Context::refresh(Plan& plan) {
   DeviceState* device = impl_->find_state(plan.impl_->context_id());
   if (device == nullptr) return false;
   std::optional<PlanEntry> known = device->plans().get(class_key(plan.problem()));
-  if (!known || known->plan == plan.impl_) return false;
+  if (!known || known->is_interim || known->plan == plan.impl_) return false;
   plan.impl_ = std::move(known->plan);
   return true;
 }

@@ -59,8 +59,8 @@ class BackgroundTuner {
   /// Lets the class of `problem` wait until `plan` has been used often enough. Does nothing if a call of it takes
   /// longer than a slice or reaches the power cap, and after stop().
   void add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
-  /// Lets the kernel for the class of `problem` be loaded soon, which has `plan` meanwhile. False if there can be no
-  /// thread for it.
+  /// Lets the thread load the kernel of the class of `problem` soon. The class runs `plan` until then. False if there
+  /// can be no thread.
   bool load_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
   /// See Context::wait_tuned.
   bool wait(Clock::time_point deadline);

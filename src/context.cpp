@@ -244,7 +244,8 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   if (pinned_.contains(key)) tuned = {};                    // by another thread meanwhile
   // If tuning failed, the plan is final, so that no later call pays for the same failure.
   const bool is_provisional = tuned.may_try_again && problem.order != SumOrder::deterministic;
-  if (!tuned.plan) tuned.plan = known ? known->plan : plan_without_measuring(device, problem, policy);
+  if (!tuned.plan && known && !known->is_interim) tuned.plan = known->plan;
+  if (!tuned.plan) tuned.plan = plan_without_measuring(device, problem, policy);
   set_workspace_apart(device, *tuned.plan);
   insert(device, key,
          {.plan = tuned.plan,
@@ -319,7 +320,7 @@ void Context::Impl::exchange(const BackgroundTuner::Waiting& waiting, const Tune
     log(LogLevel::info, "exchanged " + to_string(waiting.problem) + ": " + to_string(plan->choice()) + ", after " +
                             to_string(known->plan->choice()));
     known->plan = plan;
-    known->is_unreserved = known->is_outdated = false;
+    known->is_unreserved = known->is_outdated = known->is_interim = false;
     ++exchanged_;
   }
   insert(device, key, *std::move(known), reloads);

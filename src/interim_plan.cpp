@@ -16,8 +16,8 @@
 namespace hotgemm {
 namespace {
 
-/// An interim kernel may be expected to take so many times the time of the best choice. It runs until that is loaded,
-/// or compiled: some ten or hundred calls, of which a load would have cost as much as one to three.
+/// An interim kernel may be expected to take so many times the time of the best choice. The class runs it for ten to
+/// some hundred calls. A load would have cost the time of one to three calls.
 constexpr double kMostSlowdown = 2;
 
 }  // namespace
@@ -31,8 +31,15 @@ std::shared_ptr<const PlanImpl> Context::Impl::interim_plan(DeviceState& device,
     return device.is_loaded(choice.config, traits_of(problem, choice.launch));
   };
   const Affordable affordable = affordable_choices(device, problem);
-  if (affordable.choices.empty() || is_loaded(affordable.choices.front())) return nullptr;
-  const double most_us = kMostSlowdown * predicted_us(device, problem, affordable.choices.front());
+  if (affordable.choices.empty()) return nullptr;
+  const Choice& best = affordable.choices.front();
+  const Choice* without = engine_.workspace_of(best.config, best.launch, problem).is_empty()
+                              ? nullptr
+                              : first_without_workspace(affordable.choices, best, problem, engine_.workspace_of);
+  const bool is_ready = is_loaded(best) && (without == nullptr || is_loaded(*without)) &&
+                        (!repacks(best.launch) || device.is_repack_kernel_loaded());
+  if (is_ready) return nullptr;
+  const double most_us = kMostSlowdown * predicted_us(device, problem, best);
   for (const Choice& choice : affordable.choices) {
     // A kernel that needs workspace, as copies of operands do, would have that and another kernel loaded.
     if (!is_loaded(choice) || !engine_.workspace_of(choice.config, choice.launch, problem).is_empty()) continue;

@@ -28,7 +28,9 @@ enum class Policy {
   /// Measure unseen classes within a budget, and record the result. The call that meets a class first waits for it, at
   /// most TuneOptions::budget_s and one compilation; all others get the estimate meanwhile.
   tune,
-  /// As `estimate`; and later measures the classes that recur, beside the program's work: see BackgroundOptions.
+  /// Runs a new class with a kernel that is loaded until the one of `estimate` is, if it is expected to take at most
+  /// twice as long; else as `estimate`. Later measures the classes that recur, beside the program's work: see
+  /// BackgroundOptions.
   background,
 };
 HOTGEMM_API std::string_view to_string(Policy policy);
@@ -52,11 +54,11 @@ struct TuneOptions {
 };
 
 /// Tuning under Policy::background. A thread of the library measures the classes that recur, in short slices with
-/// pauses between them, and then exchanges their kernels. It also compiles and loads the kernel of a class that runs
-/// another one meanwhile, because that was loaded when the class was first called. It begins with the class that
-/// promises to save the most time: the number of its calls, times the time of one, times the expected gain. It works in
-/// primary CUDA contexts only, which are those of the CUDA runtime. `max_candidates`, of which it takes at most ten,
-/// `scratch_share`, `rounds` and `seed` of TuneOptions hold here too. It tries each config in its usual raster only.
+/// pauses between them, and then exchanges their kernels. If a class runs an interim kernel, the thread also compiles
+/// and loads the better one. It begins with the class that promises to save the most time: the number of its calls,
+/// times the time of one, times the expected gain. It works in primary CUDA contexts only, which are those of the CUDA
+/// runtime. `max_candidates`, of which it takes at most ten, `scratch_share`, `rounds` and `seed` of TuneOptions hold
+/// here too. It tries each config in its usual raster only.
 struct BackgroundOptions {
   double gpu_share = 0.01;  ///< the largest part of a GPU's time that measuring takes; above 0, at most 1
   /// Seconds for which kernels run without a pause. A class whose predicted call takes longer, or may reach the power
@@ -132,8 +134,8 @@ struct WaitTimes {
   double total_s = 0;       ///< their times together, in seconds
 };
 
-/// Counts of events since the context was made. The times are those that calling threads spent; the first one holds
-/// the next two.
+/// Counts of events since the context was made. The times are those that calling threads spent, and the thread of the
+/// background where it replaces interim kernels; the first one holds the next two.
 struct Stats {
   std::uint64_t plans = 0;              ///< problem classes planned
   std::uint64_t tuned = 0;              ///< classes measured, in a call or in the background; may exceed `plans`
@@ -380,7 +382,8 @@ class Context {
 /// `problem` with the hints that hold for `operands`.
 HOTGEMM_API Workload describe(const Problem& problem, const Operands& operands);
 
-/// C = alpha * op(A) * op(B) + beta * C, row-major, tuned on first use: the whole library in one call.
+/// C = alpha * op(A) * op(B) + beta * C, row-major: the whole library in one call. By default a class that recurs is
+/// tuned in the background.
 ///
 /// op(A) is m×k, op(B) is k×n and C is m×n. Leading dimensions are in elements of the matrices as stored. `types` is a
 /// preset such as kBf16. Uses Context::default_context(); see Context::gemm for errors and planning.

@@ -97,7 +97,9 @@ std::string to_string(const Interval& interval) {
   return text;
 }
 
-bool is_tie(const Interval& ratio) { return ratio.contains(1); }
+bool is_tie(const Interval& ratio) {
+  return std::isfinite(ratio.low) && std::isfinite(ratio.high) && ratio.contains(1);
+}
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
   std::vector<double> both_a, both_b;

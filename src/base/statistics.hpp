@@ -44,7 +44,8 @@ Interval median_interval(std::span<const double> samples);
 /// The interval as "0.981 to 1.012", or "-" if the samples were too few for one.
 std::string to_string(const Interval& interval);
 
-/// A tie is an interval of ratios that contains 1: the samples do not show which side is faster.
+/// A tie is an interval of ratios that contains 1: the samples do not show which side is faster. Too few samples for an
+/// interval are no tie.
 bool is_tie(const Interval& ratio);
 
 }  // namespace hotgemm

@@ -69,8 +69,8 @@ void read_directory(int directory_fd, const std::filesystem::path& path, const O
   }
 }
 
-/// Makes the pages of a large buffer at once: a page fault for each takes longer than reading into it. A kernel that
-/// cannot, before Linux 5.14, makes them one by one later.
+/// Makes the pages of a large buffer at once: a page fault for each takes longer than reading into it. Linux before
+/// 5.14 cannot: there the pages are made one by one later.
 void populate(char* data, std::size_t size) {
   constexpr std::size_t kLarge = std::size_t{256} << 10;  // malloc maps such buffers anew
 #ifdef MADV_POPULATE_WRITE

@@ -85,6 +85,14 @@ std::vector<RowLaunch> entries_for_model(std::span<const Candidate> candidates, 
   for (const RowLaunch& e : timed) {
     known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
   }
+  // The model compares kernels whose clocks are alike. Nothing else may displace the fastest, which sets the limit.
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const PowerCandidate& c : known) least_us = std::min(least_us, c.us);
+  for (std::size_t i = known.size(); i-- > 0;) {
+    if (known[i].us <= kMostClocks * least_us) continue;
+    known.erase(known.begin() + static_cast<std::ptrdiff_t>(i));
+    timed.erase(timed.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   std::vector<RowLaunch> chosen;
   for (const std::size_t i : best_under_power_cap(known, count)) chosen.push_back(timed[i]);
   const auto first = std::ranges::find(timed, std::size_t{0}, &RowLaunch::candidate);

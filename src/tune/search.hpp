@@ -81,8 +81,8 @@ struct TuneOutcome {
 /// within a round. A difference below half a percent is a tie, which a programmatic launch wins, then the earlier name.
 ///
 /// Rounds mislead where the power cap binds (docs/measuring.md). With `with_blocks`, the final is then by blocks, among
-/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone. Without, or without the time for
-/// them, that model turns times in rounds into times under the cap, and these decide, if it was fitted to such kernels.
+/// the fastest in rounds and those that plan/power_model.hpp expects to be fast alone. Without blocks, or without
+/// the time for them, that model turns times in rounds into times under the cap, if it was fitted to such kernels.
 /// For energy the final is always by blocks, and the pick is the one with the least joules: median power times time. No
 /// launch is then programmatic.
 ///

@@ -52,7 +52,7 @@ class CopiedOperands {
         problem_(hotgemm::aligned(problem)),
         pool_(driver, problem, state.info().l2_bytes, kMaxBytes),
         copies_memory_(driver, repacked_bytes(repacks, problem_)),
-        d_(driver, static_cast<std::size_t>(problem_.m * problem_.n) * 2) {
+        d_(driver, static_cast<std::size_t>(problem_.m * problem_.n * size_bytes(problem_.types.d))) {
     driver.check(driver.cuMemsetD32Async(copies_memory_.get(), 0, copies_memory_.bytes() / 4, nullptr), "clear copies");
     const bool a_is_k_major = problem.op_a == Op::n, b_is_k_major = problem.op_b == Op::t;
     const Copied a{stored_a(problem.m, problem.k, a_is_k_major), stored_a(problem_.m, problem_.k, a_is_k_major)};
@@ -166,6 +166,7 @@ double measure(const Driver& driver, Context& context, const Workload& problem, 
     if (i > 0 && best == 0) best = i;
   }
   if (best == 0) throw Error(ErrorCode::internal, to_string(problem) + ": cuBLAS ran once and not again");
+  if (!raced.failures[0].empty()) throw Error(ErrorCode::internal, to_string(problem) + ": " + raced.failures[0]);
   const double ratio = median(paired_ratios(raced.us[best], raced.us[0]));
   std::printf("%-32s %-6s ours %8.2f us, repack and %-28s %8.2f us, ratio %.3f\n", to_string(problem).c_str(),
               std::string(to_string(options.mode)).c_str(), median(raced.us[0]), few[best].name.c_str(),
@@ -187,6 +188,7 @@ int run(const std::string& file) {
     const double ratio = measure(driver, context, shape.workload, stream.get(), cublas);
     if (!std::isnan(ratio)) logarithms.push_back(std::log(ratio));
   }
+  if (logarithms.empty()) throw Error(ErrorCode::invalid_argument, file + " has no problem whose operands are repacked");
   double sum = 0;
   for (const double one : logarithms) sum += one;
   std::printf("geometric mean of %zu problems: %.3f\n", logarithms.size(),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <latch>
 #include <string>
 
@@ -53,6 +54,22 @@ class InterimTest : public GuestFixture {
     });
   }
   void call() { expect_right(context(), small_case(), stream()); }
+  /// Captures a call, after `begun` in the capture, and launches the graph.
+  void call_by_graph(const std::function<void()>& begun = [] {}) {
+    expect_right(small_case(), stream(), [&](const Operands& o) {
+      CUgraph graph = nullptr;
+      CUgraphExec exec = nullptr;
+      driver_.check(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
+      begun();
+      context().gemm(stream(), small_case().problem, o);
+      driver_.check(driver_.cuStreamEndCapture(stream(), &graph), "end");
+      driver_.check(driver_.cuGraphInstantiate(&exec, graph, 0), "instantiate");
+      driver_.check(driver_.cuGraphLaunch(exec, stream()), "launch");
+      driver_.check(driver_.cuStreamSynchronize(stream()), "wait");
+      driver_.cuGraphExecDestroy(exec);
+      driver_.cuGraphDestroy(graph);
+    });
+  }
   bool wait_until_loaded() {
     context().wait_tuned(std::chrono::steady_clock::now() + 60s);
     return impl_of(context()).current().is_loaded(best_.config, traits_of(problem(), best_.launch));
@@ -87,23 +104,37 @@ TEST_F(InterimTest, PlanLoads) {
   EXPECT_EQ(context().plan(small_case(8, 16, 32).described()).config(), to_string(best_.config));
 }
 
+TEST_F(InterimTest, PlanThatComesFirstLoads) {
+  make_context(how());
+  EXPECT_EQ(context().plan(problem()).config(), to_string(best_.config));
+}
+
+TEST_F(InterimTest, ACapturedCallThatComesFirstLoads) {
+  make_context(how());
+  call_by_graph();
+  EXPECT_EQ(launches(loaded_), 0u);
+  EXPECT_EQ(launches(best_), 1u);
+}
+
+TEST_F(InterimTest, ARefreshedPlanIsNoInterimOne) {
+  make_context(how());
+  context().pin(problem(), to_string(loaded_.config), {});
+  Plan held = context().plan(problem());
+  context().forget(problem());
+  hold_planning();
+  call();
+  EXPECT_FALSE(context().refresh(held));
+  held_.count_down();
+  EXPECT_TRUE(wait_until_loaded());
+  EXPECT_TRUE(context().refresh(held));
+  EXPECT_EQ(held.config(), to_string(best_.config));
+}
+
 TEST_F(InterimTest, AGraphKeepsNoInterimKernel) {
   make_context(how());
   hold_planning();
   call();
-  expect_right(small_case(), stream(), [&](const Operands& o) {
-    CUgraph graph = nullptr;
-    CUgraphExec exec = nullptr;
-    driver_.check(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
-    held_.count_down();
-    context().gemm(stream(), small_case().problem, o);
-    driver_.check(driver_.cuStreamEndCapture(stream(), &graph), "end");
-    driver_.check(driver_.cuGraphInstantiate(&exec, graph, 0), "instantiate");
-    driver_.check(driver_.cuGraphLaunch(exec, stream()), "launch");
-    driver_.check(driver_.cuStreamSynchronize(stream()), "wait");
-    driver_.cuGraphExecDestroy(exec);
-    driver_.cuGraphDestroy(graph);
-  });
+  call_by_graph([this] { held_.count_down(); });
   EXPECT_EQ(launches(loaded_), 1u);
   EXPECT_EQ(launches(best_), 1u);
 }

@@ -188,6 +188,20 @@ TEST_F(ModelledSearchTest, TheEstimatesKernelStaysInTheRace) {
   EXPECT_EQ(entries_for_model(rows_, all, us, problem_, 3).size(), 3u) << "it has no time";
 }
 
+TEST_F(ModelledSearchTest, TheFastestSetsTheLimitOfClocks) {
+  std::vector<RowLaunch> all;
+  for (std::size_t i = 0; i < rows_.size(); ++i) all.push_back({i, rows_[i].launch});
+  std::vector<double> us(rows_.size(), 1.2 * 200);  // frugal ones beyond the limit
+  const std::size_t greedy = 0, estimate = rows_.size() - 1;
+  us[greedy] = 200;
+  std::rotate(all.begin(), all.begin() + 1, all.end());
+  const auto chosen = entries_for_model(rows_, all, us, problem_, 3);
+  ASSERT_EQ(chosen.size(), 1u) << "all others need more than kMostClocks";
+  EXPECT_EQ(chosen[0].candidate, greedy);
+  us[estimate] = 210;
+  EXPECT_EQ(entries_for_model(rows_, all, us, problem_, 3).size(), 2u);
+}
+
 TEST_F(PowerSearchTest, AProblemThatLeavesTheTensorCoresIdleIsNotAsked) {
   const std::vector<Candidate> rows = candidates(5);
   gpu_.us = [](const Trial&) { return 2000.0; };

@@ -164,6 +164,7 @@ TEST_F(ReloadTest, AReloadBesideAReplacementCounts) {
 }
 
 TEST_F(ReloadTest, AReloadBesideAFirstPlanCounts) {
+  has_real_kernels_ = false;
   ::unsetenv("HOTGEMM_CACHE_PATH");  // so that the plan has to compile
   const GemmCase c = small_case();
   const Choice other = other_choice(c);

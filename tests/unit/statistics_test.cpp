@@ -107,6 +107,7 @@ TEST(Statistics, TieIsAnIntervalThatContainsOne) {
   EXPECT_TRUE(is_tie({1, 1.05}));
   EXPECT_FALSE(is_tie({1.001, 1.05}));
   EXPECT_FALSE(is_tie({0.9, 0.999}));
+  EXPECT_FALSE(is_tie(median_interval(std::vector{1.0, 1.0, 1.0}))) << "three samples show nothing";
 }
 
 TEST(RankCorrelation, FollowsTheOrderAndNotTheValues) {

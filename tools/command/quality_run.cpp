@@ -24,6 +24,7 @@ std::string percent(double share) { return number(100 * share, 1); }
 
 /// The regret with its interval, in percent: "1.2 (0.9 to 1.5)".
 std::string regret_text(const AssessedChoice& pick) {
+  if (!std::isfinite(pick.regret_ci.low) || !std::isfinite(pick.regret_ci.high)) return percent(pick.regret) + " (-)";
   return fmt::format("{} ({} to {})", percent(pick.regret), percent(pick.regret_ci.low), percent(pick.regret_ci.high));
 }
 
