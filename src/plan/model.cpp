@@ -124,7 +124,8 @@ SmBlocks spread(double tiles, const DeviceInfo& device, int resident) {
 
 /// Microseconds that the SMs need, from the start of the first block to the last store.
 template <class Config>
-double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident, int /*splits*/) {
+double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident, int /*splits*/,
+                  const WgmmaModel&) {
   const GemmTraits traits = traits_of(problem);
   const ArchRates& rates = arch_rates(device.arch);
   const double tiles =
@@ -139,27 +140,31 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
   return busiest * block_cycles / device.clock_mhz;
 }
 
-double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits) {
-  return wgmma_compute_us(c, problem, device, resident, splits);
+double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits,
+                  const WgmmaModel& model) {
+  return wgmma_compute_us(c, problem, device, resident, splits, model);
 }
 
 /// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
 template <class Config>
-double reduce_us(const Config&, const Workload&, const DeviceInfo&, int, int) {
+double reduce_us(const Config&, const Workload&, const DeviceInfo&, int, int, const WgmmaModel&) {
   return 0;
 }
-double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits) {
-  return wgmma_reduce_us(c, problem, device, resident, splits);
+double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits,
+                 const WgmmaModel& model) {
+  return wgmma_reduce_us(c, problem, device, resident, splits, model);
 }
 
-double repeated_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+double repeated_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
+                   const WgmmaModel& model) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  return wgmma != nullptr ? wgmma_repeated_us(*wgmma, problem, device) : 0;
+  return wgmma != nullptr ? wgmma_repeated_us(*wgmma, problem, device, model) : 0;
 }
 
-int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
+int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
+                const WgmmaModel& model = {}) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident) : 1;
+  return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident, model) : 1;
 }
 
 /// Microseconds of the kernel that repacks operands. Copies that L2 keeps are not written to DRAM.
@@ -203,11 +208,12 @@ double read_share(const KernelConfig& config) {
 }
 
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
-double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident) {
+double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
+                  const WgmmaModel& model) {
   const Workload problem = repacked(asked, config);
-  const int splits = best_splits(config, problem, device, resident);
-  const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits); };
-  const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits); };
+  const int splits = best_splits(config, problem, device, resident, model);
+  const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits, model); };
+  const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };
   const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
 
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
@@ -215,7 +221,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                        m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
   const double dram_us =
-      bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device);
+      bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
   const double unhidden = unhidden_share(config, problem, device, resident, sum_us);
   return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * std::min(sm_us, dram_us) +
          repack_us(config, asked, device);
@@ -255,12 +261,13 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
   return std::clamp(std::min({by_smem, by_threads, by_registers}), 1, 16);
 }
 
-double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
+                  const WgmmaModel& model) {
   if (leaves_out_sms(problem.sm_limit, device.sm_count)) {
-    return predict_us(config, problem, limited(device, problem), kLimitedResident);
+    return predict_us(config, problem, limited(device, problem), kLimitedResident, model);
   }
   const int resident = resident_blocks(config, traits_of(repacked(problem, config)), arch_limits(device.arch));
-  return predict_us(config, problem, device, resident);
+  return predict_us(config, problem, device, resident, model);
 }
 
 std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,

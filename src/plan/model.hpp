@@ -2,6 +2,7 @@
 
 #include "config/device_info.hpp"
 #include "config/kernel_config.hpp"
+#include "plan/wgmma_model.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -12,8 +13,9 @@ namespace hotgemm {
 
 /// The predicted duration, in microseconds, of `config` on `problem`: the slowest of tensor cores, shared memory, L2
 /// and DRAM, times waves. It is good for ranking configs, not as an absolute time. Under an SM limit the kernel has
-/// only that many SMs, but all of the memory's bandwidth.
-double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device);
+/// only that many SMs, but all of the memory's bandwidth. `model` holds the constants of family wgmma.
+double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
+                  const WgmmaModel& model = {});
 
 /// The number of blocks of `config` that an SM holds at once, by shared memory, threads and estimated registers.
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);

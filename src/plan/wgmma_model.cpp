@@ -12,42 +12,6 @@
 namespace hotgemm {
 namespace {
 
-// Constants of an H200. Rates are per SM and clock unless the comment says otherwise. docs/kernels/wgmma.md tells where
-// the figures come from.
-constexpr double kSustained = 0.85;  // share of the nominal tensor-core rate that the power limit leaves on random data
-constexpr double kSharedBytes = 128;
-constexpr double kWriteShare = 0.5;      // cost of a byte that a copy writes to shared memory, relative to a byte read
-constexpr double kCopyBytes = 78;        // rate of the copy engine
-constexpr double kRowCycles = 1.05;      // least time for a row of a box
-constexpr double kLineCycles = 1;        // extra time for a row that crosses into another line
-constexpr double kSectorCycles = 1;      // extra time for a row that begins inside a sector
-constexpr double kL2TotalBytes = 9000;   // for all SMs together: L2 merges requests of neighbours for the same data
-constexpr double kLatencyCycles = 1200;  // from the issue of a copy to its data, from DRAM
-constexpr double kHeldStages = 0.8;      // stages that are being read, so that no copy into them is in flight
-constexpr double kWaitCycles = 10;       // waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-constexpr double kOneTileCycles = 100;   // least time for a k-tile if the multiplying warps also copy: this, and
-constexpr double kOneTileSlabCycles = 170;  // this for each 64 elements of k, which take a copy of each operand
-constexpr double kOddLoads = 5.3;         // cycles of the load-store units for 128 bytes of odd rows that threads move
-constexpr double kEvenLoads = 3.9;        // the same for rows at multiples of 4 bytes
-constexpr double kThreadCycles = 700;     // from the loads of a k-tile by threads to its stores
-constexpr double kUnboundShare = 0.02;    // share of all units' time added to the slowest unit's: contention, power
-constexpr double kBlockCycles = 300;      // start of a block, in addition to its first copies
-constexpr double kProducerCycles = 200;   // the same, in addition, if another warp copies than those that multiply
-constexpr double kLoaderCycles = 500;     // the same for a block whose threads load
-constexpr double kTurnoverCycles = 1500;  // from the end of a block to the start of the next one on its SM
-constexpr double kTileCycles = 300;       // from one tile to the next, until all consumers have changed over
-constexpr double kClusterSaves = 0.5;     // share of the bytes copied for a neighbour too that the engine and L2 save
-constexpr double kClusterCycles = 600;    // blocks of a cluster wait for each other at their start
-constexpr double kClusterShare = 0.02;    // pipelines of the blocks of a cluster wait for each other
-constexpr double kStoreBytes = 64;        // rate of storing D and loading C, by two warpgroups
-constexpr double kEpilogueCycles = 100;   // from the last product to the first store
-constexpr double kExchangeCycles = 150;   // the same, in addition, if the warps of a consumer exchange elements
-
-// The sum of the parts of a divided k (templates/wgmma_split.cuh).
-constexpr double kSlotBytes = 24;         // rate of writing a slot, and of reading as much
-constexpr double kArriveCycles = 3500;    // from the last store of a slot to the first load of another block
-constexpr double kRepeatedBytes = 11000;  // rate of reading operands again, for all SMs together
-
 constexpr int kLineBytes = 128;
 constexpr int kSectorBytes = 32;
 
@@ -74,118 +38,125 @@ Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device
 
 /// Tensor-core cycles for a k-tile. An instruction reads both operands from shared memory. For a narrow instruction
 /// these reads are the limit: measured rates fall below n = 64.
-double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t) {
+double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
   const double n = c.instruction_n();
   const double instructions = c.block_m * c.block_n / (kWgmmaM * n) * c.b_tile(t).k_steps();
   const double read = (kWgmmaM + n) * kWgmmaKBytes;
-  return instructions * std::max(n / 2 / kSustained, read / kSharedBytes);
+  return instructions * std::max(n / 2 / model.sustained, read / model.shared_bytes);
 }
 
-double shared_cycles(const WgmmaConfig& c, const GemmTraits& t) {
+double shared_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
   // Each instruction reads its 64 rows and all of its columns.
   const double rows = c.transposed ? c.block_n : c.block_m, columns = c.transposed ? c.block_m : c.block_n;
   const double read =
       (columns / c.instruction_n() * rows + rows / kWgmmaM * columns) * c.block_k * size_bytes(t.element);
-  return (read + kWriteShare * c.stage_bytes(t)) / kSharedBytes;
+  return (read + model.write_share * c.stage_bytes(t)) / model.shared_bytes;
 }
 
 /// Copy-engine cycles for a k-tile of an operand that `sharers` blocks share. The rows of the matrix are assumed to
 /// follow each other as closely as tensor maps allow.
-double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers) {
+double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers, const WgmmaModel& model) {
   const int width = tile.swizzle_bytes;
   const std::int64_t pitch = ((tile.k_major ? k : extent) + 7) / 8 * 16;
   const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
-  const double row = std::max(kRowCycles, width / kCopyBytes) + lines * kLineCycles + sectors * kSectorCycles;
+  const double row =
+      std::max(model.row_cycles, width / model.copy_bytes) + lines * model.line_cycles + sectors * model.sector_cycles;
   const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
-  return rows * tile.slabs() * row * (1 - kClusterSaves * (1 - 1.0 / sharers));
+  return rows * tile.slabs() * row * (1 - model.cluster_saves * (1 - 1.0 / sharers));
 }
 
 /// Cycles of the load-store units for a k-tile of an operand that threads load; 0 for any other. If rows begin at odd
 /// elements, half of them take two loads for each word.
-double load_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec) {
+double load_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec, const WgmmaModel& model) {
   if (!c.loads_by_threads(t, vec)) return 0;
-  return tile.bytes() / kSharedBytes * (vec == 1 ? kOddLoads : kEvenLoads);
+  return tile.bytes() / model.shared_bytes * (vec == 1 ? model.odd_loads : model.even_loads);
 }
 
 /// Cycles of the copy engine and of L2. Elements beyond the edges of the matrices are not read from L2.
-double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, double sms) {
+double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, double sms, const WgmmaModel& model) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
-  const double asked = (m + n - kClusterSaves * saved) * c.block_k * 2;
-  const double engine = (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n)) +
-                        (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m));
-  return std::max(engine, asked / (kL2TotalBytes / sms));
+  const double asked = (m + n - model.cluster_saves * saved) * c.block_k * 2;
+  const double engine =
+      (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n, model)) +
+      (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m, model));
+  return std::max(engine, asked / (model.l2_total_bytes / sms));
 }
 
 /// The least time between two k-tiles of a block, because of the instructions that load them.
-double issue_cycles(const WgmmaConfig& c) {
-  if (c.one_tile) return kOneTileCycles + kOneTileSlabCycles * c.block_k / 64;
-  return c.loaders > 0 ? kThreadCycles : 0;
+double issue_cycles(const WgmmaConfig& c, const WgmmaModel& model) {
+  if (c.one_tile) return model.one_tile_cycles + model.one_tile_slab_cycles * c.block_k / 64;
+  return c.loaders > 0 ? model.thread_cycles : 0;
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
-double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles) {
-  const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a) + load_cycles(c, t, c.b_tile(t), t.vec_b);
-  const double tensor = tensor_cycles(c, t), shared = shared_cycles(c, t) + loads;
-  const double copy = copy_cycles(c, t, p, waves.sms);
+double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles,
+                     const WgmmaModel& model) {
+  const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a, model) + load_cycles(c, t, c.b_tile(t), t.vec_b, model);
+  const double tensor = tensor_cycles(c, t, model), shared = shared_cycles(c, t, model) + loads;
+  const double copy = copy_cycles(c, t, p, waves.sms, model);
   // The first copies arrive together after one latency. The others arrive in turns, each with as many copies as are in
   // flight at once.
-  const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - kHeldStages);
-  const double latency = (kLatencyCycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
-  const double issue = issue_cycles(c) / waves.concurrent;
+  const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - model.held_stages);
+  const double latency = (model.latency_cycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
+  const double issue = issue_cycles(c, model) / waves.concurrent;
   const double bound = std::max({tensor, shared, copy, latency, issue});
-  const double waits = kWaitCycles / (c.readers() * waves.concurrent);
-  return (bound + kUnboundShare * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + kClusterShare : 1) + waits;
+  const double waits = model.wait_cycles / (c.readers() * waves.concurrent);
+  return (bound + model.unbound_share * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + model.cluster_share : 1) +
+         waits;
 }
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together.
-double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups) {
+double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups, const WgmmaModel& model) {
   const double bytes = static_cast<double>(c.block_m) * c.block_n * 2 * (t.reads_c ? 2 : 1);
-  return bytes / (kStoreBytes * std::min(1.0, warpgroups / 2)) + kEpilogueCycles + (c.transposed ? kExchangeCycles : 0);
+  return bytes / (model.store_bytes * std::min(1.0, warpgroups / 2)) + model.epilogue_cycles +
+         (c.transposed ? model.exchange_cycles : 0);
 }
 
 }  // namespace
 
 double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
-                        int splits) {
+                        int splits, const WgmmaModel& model) {
   const GemmTraits traits = traits_of(problem);
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
-  const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles);
-  const double block = c.loaders > 0 ? kLoaderCycles : kBlockCycles + (c.one_tile ? 0 : kProducerCycles);
-  const double start = block + (c.cluster() > 1 ? kClusterCycles : 0);
+  const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles, model);
+  const double block =
+      c.loaders > 0 ? model.loader_cycles : model.block_cycles + (c.one_tile ? 0 : model.producer_cycles);
+  const double start = block + (c.cluster() > 1 ? model.cluster_cycles : 0);
   double cycles = 0;
-  const double epilogue = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers()) / waves.concurrent;
+  const double epilogue = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers(), model) / waves.concurrent;
   if (c.ping_pong) {
     // The products of one consumer run while the other stores. Nothing hides the store of the last tile.
     cycles = start + waves.busiest * std::max(products, (products + epilogue) / 2) + epilogue;
   } else {
     const double blocks =
         c.one_tile || c.split_k ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
-    const double gap = kTileCycles / waves.concurrent;
-    cycles = blocks * start + (blocks - 1) * kTurnoverCycles + waves.busiest * (products + epilogue + gap) - gap;
+    const double gap = model.tile_cycles / waves.concurrent;
+    cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * (products + epilogue + gap) - gap;
   }
   return cycles / device.clock_mhz;
 }
 
 double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
-                       int splits) {
+                       int splits, const WgmmaModel& model) {
   if (!c.split_k) return 0;
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double slot_bytes = static_cast<double>(c.block_m) * c.block_n * 4;
   const double owners = std::min(splits, c.block_m * c.block_n / (16 * 8));
   const double read_bytes = slot_bytes * splits / owners;
-  const double moved = (slot_bytes + read_bytes) * waves.concurrent / kSlotBytes;
-  return (kArriveCycles + moved + kEpilogueCycles) / device.clock_mhz;
+  const double moved = (slot_bytes + read_bytes) * waves.concurrent / model.slot_bytes;
+  return (model.arrive_cycles + moved + model.epilogue_cycles) / device.clock_mhz;
 }
 
-double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
+double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
+                         const WgmmaModel& model) {
   if (!c.split_k) return 0;
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double groups_m = ceil_div(m, c.block_m * c.cluster_m), groups_n = ceil_div(n, c.block_n * c.cluster_n);
-  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * 2 / kRepeatedBytes / device.clock_mhz;
+  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * 2 / model.repeated_bytes / device.clock_mhz;
 }
 
 std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
@@ -209,12 +180,13 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, con
   return splits;
 }
 
-int wgmma_best_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident) {
+int wgmma_best_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
+                      const WgmmaModel& model) {
   int best = 1;
   double least_us = std::numeric_limits<double>::infinity();
   for (const int splits : wgmma_splits(c, problem, device)) {
-    const double us =
-        wgmma_compute_us(c, problem, device, resident, splits) + wgmma_reduce_us(c, problem, device, resident, splits);
+    const double us = wgmma_compute_us(c, problem, device, resident, splits, model) +
+                      wgmma_reduce_us(c, problem, device, resident, splits, model);
     if (us < least_us) best = splits;
     least_us = std::min(us, least_us);
   }

@@ -5,29 +5,110 @@
 
 #include <hotgemm/types.hpp>
 
+#include <iterator>
 #include <vector>
 
 namespace hotgemm {
+
+/// The constants of the model, fitted to an H200 by tools/fit-model. Rates are per SM and clock unless the comment says
+/// otherwise. docs/kernels/wgmma.md tells where the figures come from.
+struct WgmmaModel {
+  double sustained = 0.85;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
+  double shared_bytes = 128;
+  double write_share = 0.5;           ///< cost of a byte that a copy writes to shared memory, relative to a byte read
+  double copy_bytes = 78;             ///< rate of the copy engine
+  double row_cycles = 1.05;           ///< least time for a row of a box
+  double line_cycles = 1;             ///< extra time for a row that crosses into another line
+  double sector_cycles = 1;           ///< extra time for a row that begins inside a sector
+  double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
+  double latency_cycles = 1200;       ///< from the issue of a copy to its data, from DRAM
+  double held_stages = 0.8;           ///< stages that are being read, so that no copy into them is in flight
+  double wait_cycles = 10;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+  double one_tile_cycles = 100;       ///< least time for a k-tile if the multiplying warps also copy: this, and
+  double one_tile_slab_cycles = 170;  ///< this for each 64 elements of k, which take a copy of each operand
+  double odd_loads = 5.3;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
+  double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
+  double thread_cycles = 700;         ///< from the loads of a k-tile by threads to its stores
+  double unbound_share = 0.02;        ///< share of all units' time added to the slowest unit's: contention, power
+  double block_cycles = 300;          ///< start of a block, in addition to its first copies
+  double producer_cycles = 200;       ///< the same, in addition, if another warp copies than those that multiply
+  double loader_cycles = 500;         ///< the same for a block whose threads load
+  double turnover_cycles = 1500;      ///< from the end of a block to the start of the next one on its SM
+  double tile_cycles = 300;           ///< from one tile to the next, until all consumers have changed over
+  double cluster_saves = 0.5;         ///< share of the bytes copied for a neighbour too that the engine and L2 save
+  double cluster_cycles = 600;        ///< blocks of a cluster wait for each other at their start
+  double cluster_share = 0.02;        ///< pipelines of the blocks of a cluster wait for each other
+  double store_bytes = 64;            ///< rate of storing D and loading C, by two warpgroups
+  double epilogue_cycles = 100;       ///< from the last product to the first store
+  double exchange_cycles = 150;       ///< the same, in addition, if the warps of a consumer exchange elements
+
+  // The sum of the parts of a divided k (templates/wgmma_split.cuh).
+  double slot_bytes = 24;         ///< rate of writing a slot, and of reading as much
+  double arrive_cycles = 3500;    ///< from the last store of a slot to the first load of another block
+  double repeated_bytes = 11000;  ///< rate of reading operands again, for all SMs together
+};
+
+/// A constant by its name. To add one, add a member to WgmmaModel and a row here.
+struct WgmmaConstant {
+  const char* name;
+  double WgmmaModel::*member;
+};
+inline constexpr WgmmaConstant kWgmmaConstants[] = {
+    {"sustained", &WgmmaModel::sustained},
+    {"shared_bytes", &WgmmaModel::shared_bytes},
+    {"write_share", &WgmmaModel::write_share},
+    {"copy_bytes", &WgmmaModel::copy_bytes},
+    {"row_cycles", &WgmmaModel::row_cycles},
+    {"line_cycles", &WgmmaModel::line_cycles},
+    {"sector_cycles", &WgmmaModel::sector_cycles},
+    {"l2_total_bytes", &WgmmaModel::l2_total_bytes},
+    {"latency_cycles", &WgmmaModel::latency_cycles},
+    {"held_stages", &WgmmaModel::held_stages},
+    {"wait_cycles", &WgmmaModel::wait_cycles},
+    {"one_tile_cycles", &WgmmaModel::one_tile_cycles},
+    {"one_tile_slab_cycles", &WgmmaModel::one_tile_slab_cycles},
+    {"odd_loads", &WgmmaModel::odd_loads},
+    {"even_loads", &WgmmaModel::even_loads},
+    {"thread_cycles", &WgmmaModel::thread_cycles},
+    {"unbound_share", &WgmmaModel::unbound_share},
+    {"block_cycles", &WgmmaModel::block_cycles},
+    {"producer_cycles", &WgmmaModel::producer_cycles},
+    {"loader_cycles", &WgmmaModel::loader_cycles},
+    {"turnover_cycles", &WgmmaModel::turnover_cycles},
+    {"tile_cycles", &WgmmaModel::tile_cycles},
+    {"cluster_saves", &WgmmaModel::cluster_saves},
+    {"cluster_cycles", &WgmmaModel::cluster_cycles},
+    {"cluster_share", &WgmmaModel::cluster_share},
+    {"store_bytes", &WgmmaModel::store_bytes},
+    {"epilogue_cycles", &WgmmaModel::epilogue_cycles},
+    {"exchange_cycles", &WgmmaModel::exchange_cycles},
+    {"slot_bytes", &WgmmaModel::slot_bytes},
+    {"arrive_cycles", &WgmmaModel::arrive_cycles},
+    {"repeated_bytes", &WgmmaModel::repeated_bytes},
+};
+static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel), "each member has a row");
 
 /// The predicted microseconds that the SMs need for `problem`, from the start of the first block to the last store. The
 /// model adds the launch and the DRAM limit, as for every family (model.hpp). `resident` is the number of blocks that
 /// an SM holds at once, `splits` the number of parts of k; their sum is not included.
 double wgmma_compute_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
-                        int splits = 1);
+                        int splits = 1, const WgmmaModel& model = {});
 
 /// The predicted microseconds for the sum of the parts, after the products of the slowest block. 0 for a config whose
 /// blocks do not divide k.
 double wgmma_reduce_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
-                       int splits);
+                       int splits, const WgmmaModel& model = {});
 
 /// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
 /// a cluster read them once. 0 for a config whose blocks do not divide k.
-double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device);
+double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
+                         const WgmmaModel& model = {});
 
 /// The numbers of parts to try for a config whose blocks divide k: the most for which all blocks run at once and have
 /// products, then fewer in growing steps. {1} for another config.
 std::vector<int> wgmma_splits(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device);
 /// The one of them with the shortest prediction.
-int wgmma_best_splits(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident);
+int wgmma_best_splits(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
+                      const WgmmaModel& model = {});
 
 }  // namespace hotgemm
