@@ -9,7 +9,7 @@ set(hotgemm_min_cuda 12090)  # in the form of CUDA_VERSION in cuda.h; kernels ne
 # Sets `out` to the CUDA_VERSION of the headers in `dirs`, or to 0 if a required header is missing.
 function(hotgemm_cuda_headers_version dirs out)
   set(${out} 0 PARENT_SCOPE)
-  foreach(header cuda.h nvrtc.h cublas_v2.h cublasLt.h crt/host_defines.h)
+  foreach(header cuda.h nvrtc.h cublas_v2.h cublasLt.h crt/host_defines.h nv/target)
     unset(found)
     find_file(found ${header} PATHS ${dirs} NO_DEFAULT_PATH NO_CACHE)
     if(NOT found)
@@ -26,7 +26,7 @@ endfunction()
 # Unpacks the wheels below the build directory. The packages of the Python interpreter are not changed.
 function(hotgemm_install_cuda_wheels prefix)
   set(wheels "nvidia-cuda-nvrtc==13.0.*" "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*"
-             "nvidia-cublas==13.0.*")
+             "nvidia-cuda-cccl==13.0.*" "nvidia-cublas==13.0.*")
   find_program(HOTGEMM_PYTHON NAMES python3 python REQUIRED)
   set(python ${HOTGEMM_PYTHON})
   execute_process(COMMAND ${python} -m pip --version RESULT_VARIABLE no_pip OUTPUT_QUIET ERROR_QUIET)
