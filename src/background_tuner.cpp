@@ -302,7 +302,9 @@ std::optional<TuneOutcome> BackgroundTuner::measure(const Waiting& waiting, Resu
     make_measurer(*waiting.device);
     paused_before_s = measurer_->paused_s();
     outcome = tune_beside_work(*waiting.device, waiting.problem, tuning_, *measurer_,
-                               {.only_vetted = measures_here_, .is_cancelled = [&] { return is_unwanted(); }});
+                               {.only_vetted = measures_here_,
+                                .is_cancelled = [&] { return is_unwanted(); },
+                                .meanwhile = [this] { load_waiting(); }});
     paused_s = measurer_->paused_s() - paused_before_s;
   } catch (const Error& error) {
     if (measurer_) paused_s = measurer_->paused_s() - paused_before_s;

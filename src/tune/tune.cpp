@@ -5,6 +5,7 @@
 #include "config/class_key.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
+#include "gpu/kernel_builder.hpp"
 #include "gpu/operand_pool.hpp"
 #include "plan/affordable.hpp"
 #include "plan/choice.hpp"
@@ -225,9 +226,15 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const T
   reject_what_ended_processes(engine);
   const int count = beside.only_vetted ? options.max_candidates : std::min(options.max_candidates, kMostBesideWork);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, count);
-  build_candidates(candidates, problem, device.environment(), engine, options.jobs, beside.is_cancelled,
-                   {.also = helpers_of(candidates, device.info().arch, engine.bundle)});
-  require_wanted(beside, problem);
+  // A few at a time, because the thread that builds them has other work too.
+  const auto jobs = static_cast<std::size_t>(options.jobs > 0 ? options.jobs : default_compile_jobs());
+  const std::vector<KernelSource> helpers = helpers_of(candidates, device.info().arch, engine.bundle);
+  for (std::size_t at = 0; at < candidates.size(); at += jobs) {
+    build_candidates(std::span(candidates).subspan(at, std::min(jobs, candidates.size() - at)), problem,
+                     device.environment(), engine, options.jobs, beside.is_cancelled, {.also = helpers});
+    require_wanted(beside, problem);
+    if (beside.meanwhile) beside.meanwhile();
+  }
   if (beside.only_vetted) keep_vetted(candidates, engine, device.environment(), "in this process, in the background");
   keep_first(candidates, kMostBesideWork);
   how.toolchain = device.environment().toolchain;

@@ -57,6 +57,7 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& problem, const Tun
 struct BesideWork {
   bool only_vetted = false;            ///< `measurer` is in this process: only vetted kernels run, and the estimate's
   std::function<bool()> is_cancelled;  ///< true: the tuning ends, without a result
+  std::function<void()> meanwhile;     ///< called now and then while candidates are compiled; may be empty
 };
 
 /// Tunes one problem with `measurer`, whose pauses bound the share of the GPU that this takes; so there is no deadline.

@@ -67,6 +67,18 @@ TEST_F(BesideWorkTest, MeasuresASixthOfWhatACallMeasures) {
   EXPECT_LT(checks, gpu_.checked.size());
 }
 
+TEST_F(BesideWorkTest, OtherWorkIsDoneWhileItCompiles) {
+  int times = 0;
+  TuneOptions options;
+  options.jobs = 2;
+  tune_beside_work(device(), parse_workload("2048 2048 512 nt f16"), options, gpu_,
+                   {.only_vetted = false, .is_cancelled = {}, .meanwhile = [&] {
+                      EXPECT_THAT(raced_, testing::IsEmpty());
+                      ++times;
+                    }});
+  EXPECT_EQ(times, 5) << "ten candidates, two at a time";
+}
+
 TEST_F(BesideWorkTest, TriesTheUsualRasterAndAProgrammaticLaunchInIt) {
   // The second problem has one row of tiles, so that its kernels have one raster.
   for (const char* text : {"1024 1024 512 nt f16", "8 4096 512 nt f16"}) {
