@@ -95,6 +95,7 @@ class NvrtcSearch {
       const SharedLibrary library = SharedLibrary::open(path, {}, ErrorCode::no_compiler);
       const int version = version_of(library);
       if (version >= kOldestNvrtc) {
+        open_builtins_beside(library, version);
         found_ = library;
         return;
       }
@@ -104,6 +105,18 @@ class NvrtcSearch {
       const std::string_view message = error.what();
       const std::size_t line = message.rfind('\n');
       failures_ += "\n" + std::string(line == message.npos ? message : message.substr(line + 1));
+    }
+  }
+
+  /// NVRTC opens this library by its name while it compiles. The loader knows it then, wherever it lies: a wheel's
+  /// directory is in none of its lists.
+  static void open_builtins_beside(const SharedLibrary& library, int version) {
+    const fs::path path = fs::path(library.path()).parent_path() / ("libnvrtc-builtins.so." + text_of(version));
+    std::error_code error;
+    if (!fs::exists(path, error)) return;  // where the loader looks, or NVRTC says what is missing
+    try {
+      SharedLibrary::open(path.string(), {}, ErrorCode::no_compiler);
+    } catch (const Error&) {  // the same
     }
   }
 

@@ -52,6 +52,16 @@ TEST(NvrtcSearchTest, LooksInTheWheelsBesideAnOldOne) {
   EXPECT_EQ(fs::canonical(found.path()), fs::canonical(recent) / kFakeName);
 }
 
+TEST(NvrtcSearchTest, TheLoaderKnowsTheBuiltinsBesideIt) {
+  const ScratchDirectory site;
+  const fs::path directory = wheel(site.path(), "cu13", kNewNvrtc);
+  const fs::path builtins = directory / "libnvrtc-builtins.so.12.9";
+  fs::copy_file(directory / kFakeName, builtins);  // any library will do
+  ASSERT_EQ(::dlopen(builtins.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
+  find_nvrtc({(directory / kFakeName).string(), {}, {}});
+  EXPECT_NE(::dlopen(builtins.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
+
 TEST(NvrtcSearchTest, SaysWhatWasTriedAndWhatToInstall) {
   expect_thrown(ErrorCode::no_compiler,
                 {"libnvrtc.so.98: cannot open", kOldNvrtc + "/" + kFakeName + " is NVRTC 12.4, too old",
