@@ -10,8 +10,8 @@
 
 namespace hotgemm {
 
-/// The constants of the model, fitted to an H200. tools/fit-model fits them to traces. Rates are per SM and clock unless
-/// the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
+/// The constants of the model, fitted to an H200. tools/fit-model fits them to traces. Rates are per SM and clock
+/// unless the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
 struct WgmmaModel {
   double sustained = 0.85;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;

@@ -188,7 +188,8 @@ int run(const std::string& file) {
     const double ratio = measure(driver, context, shape.workload, stream.get(), cublas);
     if (!std::isnan(ratio)) logarithms.push_back(std::log(ratio));
   }
-  if (logarithms.empty()) throw Error(ErrorCode::invalid_argument, file + " has no problem whose operands are repacked");
+  if (logarithms.empty())
+    throw Error(ErrorCode::invalid_argument, file + " has no problem whose operands are repacked");
   double sum = 0;
   for (const double one : logarithms) sum += one;
   std::printf("geometric mean of %zu problems: %.3f\n", logarithms.size(),

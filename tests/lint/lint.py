@@ -32,7 +32,8 @@ PATTERN_RULES = [
 ROOMS_FILE = "src/rooms.txt"
 # The directory of a room that is not src/<room>/. A longer directory wins.
 ROOM_DIRS = {"templates/shared": "templates/shared/", "templates/ptx": "templates/ptx/", "templates": "templates/",
-             "include": "include/hotgemm/", "src": "src/", "command": "tools/command/", "tests": "tests/"}
+             "include": "include/hotgemm/", "src": "src/", "command": "tools/command/", "fit_model": "tools/fit_model/",
+             "tests": "tests/"}
 # The roots from which includes are spelled. The twins of templates/ptx are spelled like their originals.
 INCLUDE_ROOTS = ("src/", "templates/", "tools/", "tests/", "src/emulate/")
 MARKER = re.compile(r"\b(TODO|FIXME|XXX)\b")
