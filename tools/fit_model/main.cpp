@@ -92,7 +92,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   hotgemm::Options options;
   CLI::App app(
-      "Fits the constants of src/plan/wgmma_model.hpp to traces of `hotgemm tune --strategy exhaustive`, and prints\n"
+      "Fits the constants of src/plan/wgmma_model.hpp to traces of `hotgemm bench --exhaustive`, and prints\n"
       "them beside the present ones, with the time that picks by the model lose. It changes no file.",
       "fit-model");
   app.add_option("traces", options.fit, "traces to fit to: files, or directories of them")->required();
