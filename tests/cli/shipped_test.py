@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import cli_test
@@ -89,6 +90,33 @@ class RefreshTest(cli_test.CliTest):
         self.change_templates("if (thread_ == 0) make_barriers();", "if (thread_ == 32) make_barriers();")
         self.assertEqual(self.refresh(expect=2)["changed"], 1)
         self.assertEqual(self.file.read_text(), before)
+
+
+class JudgeTest(unittest.TestCase):
+    """tools/judge-records, with a command that only says what hotgemm would say."""
+
+    COMMAND = """#!/usr/bin/env python3
+import json, os, sys
+assert sys.argv[1] == "bench" or "--retune" in sys.argv
+files = sys.argv[sys.argv.index("--shapes") + 1].split(",")
+problems = [line.strip() for file in files for line in open(file) if not line.startswith("#")]
+is_tuned = os.environ["HOTGEMM_CACHE_DIR"].endswith("-tuned")
+rows = [{"problem": problem, "mode": mode, "ratio": ratio if is_tuned else 0.9 * ratio}
+        for problem in problems for mode, ratio in (("eager", 5), ("graph", 1.1))]
+rows[0]["failure"] = rows[1]["failure"] = "it does not run"
+print(json.dumps({"results": rows}))
+"""
+
+    def test_shares_are_those_of_the_mode_that_decides(self):
+        with tempfile.TemporaryDirectory() as directory:
+            command = pathlib.Path(directory) / "hotgemm"
+            command.write_text(self.COMMAND)
+            command.chmod(0o755)
+            words = [ROOT / "tools/judge-records", FILES[0], "--hotgemm", command, "--seed", "1", "--count", "3",
+                     "--recorded", "7"]
+            said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        self.assertIn("drawn: 14 problems, geometric mean 0.900, lowest 0.900\n", said)
+        self.assertIn("recorded: 6 problems, geometric mean 0.900, lowest 0.900\n", said)
 
 
 if __name__ == "__main__":
