@@ -6,8 +6,8 @@
 
 namespace hotgemm {
 
-/// What an SM of an architecture does in a clock. Clock rates, numbers of SMs and rates of DRAM are those of a GPU: see
-/// DeviceInfo.
+/// The rates of an SM, per clock. DeviceInfo has the clock rate, the number of SMs and the rate of DRAM, which differ
+/// among the GPUs of an architecture.
 struct ArchRates {
   int sm;                 ///< as in ArchLimits
   double cuda_f32_flops;  ///< on CUDA cores, by fused multiply-adds that count twice
