@@ -81,17 +81,13 @@ std::vector<RowLaunch> entries_for_blocks(std::span<const Candidate> candidates,
 std::vector<RowLaunch> entries_for_model(std::span<const Candidate> candidates, std::vector<RowLaunch> timed,
                                          std::span<const double> us, const Workload& problem, std::size_t count) {
   std::erase_if(timed, [&](const RowLaunch& e) { return !(us[e.candidate] > 0); });
+  // The fastest sets the limit of clocks. Kernels beyond it must not take its place.
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const RowLaunch& e : timed) least_us = std::min(least_us, us[e.candidate]);
+  std::erase_if(timed, [&](const RowLaunch& e) { return us[e.candidate] > kMostClocks * least_us; });
   std::vector<PowerCandidate> known;
   for (const RowLaunch& e : timed) {
     known.push_back(power_candidate(candidates[e.candidate].config, problem, us[e.candidate]));
-  }
-  // The model compares kernels whose clocks are alike. Nothing else may displace the fastest, which sets the limit.
-  double least_us = std::numeric_limits<double>::infinity();
-  for (const PowerCandidate& c : known) least_us = std::min(least_us, c.us);
-  for (std::size_t i = known.size(); i-- > 0;) {
-    if (known[i].us <= kMostClocks * least_us) continue;
-    known.erase(known.begin() + static_cast<std::ptrdiff_t>(i));
-    timed.erase(timed.begin() + static_cast<std::ptrdiff_t>(i));
   }
   std::vector<RowLaunch> chosen;
   for (const std::size_t i : best_under_power_cap(known, count)) chosen.push_back(timed[i]);
