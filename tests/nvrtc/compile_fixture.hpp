@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nvrtc/compile_sample.hpp"
+#include "nvrtc/compile_yardstick.hpp"
 #include "nvrtc/nvrtc_fixture.hpp"
 
 #include "config/render.hpp"
@@ -147,22 +148,25 @@ class CompileMatrix : public NvrtcTest {
     times_.push_back(cubin.compile_ms);
   }
 
-  /// Returns `ms`; if that is too long, the least of five times, because other work on the core's second thread can
-  /// double it.
+  /// Returns `ms`; if that is too long, the least of five times, each relative to the machine's speed at that moment.
   double least_ms(const MatrixCase& one, double ms) const {
+    if (ms > most_ms_) ms /= compile_slowness();
     std::string log;
     for (int again = 0; again < 4 && ms > most_ms_; ++again) {
-      ms = std::min(ms, Nvrtc::get().compile(one.source, bundle_, &log).compile_ms);
+      const double slowness = compile_slowness();
+      ms = std::min(ms, Nvrtc::get().compile(one.source, bundle_, &log).compile_ms / slowness);
     }
     return ms;
   }
 
-  double median_ms() {
+  /// The median of all times; if it is above `limit`, relative to the machine's speed.
+  double median_ms(double limit = kMedianMs) {
     std::ranges::sort(times_);
-    return times_.empty() ? 0 : times_[times_.size() / 2];
+    const double ms = times_.empty() ? 0 : times_[times_.size() / 2];
+    return ms > limit ? ms / compile_slowness() : ms;
   }
 
-  // Limits for the CPU time of the compiling thread. A kernel takes 0.25 s; the limits leave room for slower machines.
+  // Limits for the CPU time of the compiling thread, on a machine whose compile_slowness() is 1.
   static constexpr double kMedianMs = 600;
   double most_ms_ = 1500;
 
