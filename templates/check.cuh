@@ -3,7 +3,7 @@
 // The kernels that fill operands and check results, and one that others are timed behind. The tuner uses them; the GEMM
 // calls of a user do not.
 
-#include "ptx/convert.hpp"
+#include "element_access.cuh"
 #include "ptx/index.hpp"
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"
@@ -14,29 +14,30 @@ namespace hotgemm {
 
 inline constexpr int kCheckThreads = 256;
 
-HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, DType dtype, float value) {
+/// Calls visit.template operator()<type>() for the type `dtype`.
+template <class Visit>
+HOTGEMM_DEVICE auto with_type(DType dtype, const Visit& visit) {
   switch (dtype) {
-    case DType::f16: return ptx::st_global_b16(matrix + static_cast<u64>(index) * 2, ptx::narrow<DType::f16>(value));
-    case DType::bf16: return ptx::st_global_b16(matrix + static_cast<u64>(index) * 2, ptx::narrow<DType::bf16>(value));
-    case DType::f32: return ptx::st_global_b32(matrix + static_cast<u64>(index) * 4, ptx::bits_of(value));
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: break;  // no kernel has these types: nothing is stored, and load_element gives NaN
+    case DType::f16: return visit.template operator()<DType::f16>();
+    case DType::bf16: return visit.template operator()<DType::bf16>();
+    case DType::f32: break;
+    case DType::e4m3: return visit.template operator()<DType::e4m3>();
+    case DType::e5m2: return visit.template operator()<DType::e5m2>();
+    case DType::s8: return visit.template operator()<DType::s8>();
+    case DType::s32: return visit.template operator()<DType::s32>();
   }
+  return visit.template operator()<DType::f32>();
+}
+
+HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, DType dtype, float value) {
+  with_type(dtype, [&]<DType kType>() {
+    hotgemm::store_element<kType>(matrix, index, static_cast<typename NumberOf<kType>::type>(value));
+  });
 }
 
 HOTGEMM_DEVICE float load_element(u64 matrix, i64 index, DType dtype) {
-  switch (dtype) {
-    case DType::f16: return ptx::widen<DType::f16>(ptx::ld_global_b16(matrix + static_cast<u64>(index) * 2));
-    case DType::bf16: return ptx::widen<DType::bf16>(ptx::ld_global_b16(matrix + static_cast<u64>(index) * 2));
-    case DType::f32: return ptx::float_of(ptx::ld_global_b32(matrix + static_cast<u64>(index) * 4));
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: break;
-  }
-  return ptx::float_of(0x7fffffffu);  // NaN, which is unequal to everything
+  return with_type(dtype,
+                   [&]<DType kType>() { return static_cast<float>(hotgemm::load_element<kType>(matrix, index)); });
 }
 
 /// A standard normal variable that depends on the position only (Box and Muller).
@@ -63,7 +64,11 @@ HOTGEMM_DEVICE void fill(const FillArgs& args) {
       case FillPattern::check_a: value = static_cast<float>(check_value_a(args.seed, i, j, stride)); break;
       case FillPattern::check_b: value = static_cast<float>(check_value_b(args.seed, i, j)); break;
       case FillPattern::check_c: value = static_cast<float>(check_value_c(args.seed, i, j)); break;
-      case FillPattern::normal: value = normal_at(args.seed, static_cast<u32>(row), static_cast<u32>(col)); break;
+      case FillPattern::normal: {
+        value = normal_at(args.seed, static_cast<u32>(row), static_cast<u32>(col));
+        if (args.dtype == DType::s8) value = quantized_normal(value);
+        break;
+      }
     }
     store_element(args.matrix, row * args.ld + col, args.dtype, value);
   }
@@ -80,7 +85,7 @@ HOTGEMM_DEVICE void check(const CheckArgs& args) {
     const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
     const int expected = args.alpha * product + (args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0);
     const float found = load_element(args.d, row * args.ldd + col, args.dtype);
-    if (found == static_cast<float>(expected)) continue;  // NaN, the initial D, is unequal to everything
+    if (found == static_cast<float>(expected)) continue;  // the initial D is unequal to every result
     ptx::red_global_add_u32(args.report, 1);
     ptx::st_global_b32(args.report + 4, static_cast<u32>(row));
     ptx::st_global_b32(args.report + 8, static_cast<u32>(col));

@@ -3,10 +3,10 @@
 // Family `simt`: CUDA cores, any architecture, any shape and alignment. It is the reference and the fallback, so the
 // code is simple rather than fast. The picture is in docs/kernels/simt.md.
 //
-//   global ──element by element, widened──▶ shared (f32) ──▶ registers ──fma──▶ D
+//   global ──element by element, widened──▶ shared (f32 or s32) ──▶ registers ──fma──▶ D
 
+#include "element_access.cuh"
 #include "ptx/barrier.hpp"
-#include "ptx/convert.hpp"
 #include "ptx/index.hpp"
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"
@@ -23,7 +23,8 @@ class SimtGemm {
   static constexpr int kThreadRows = kConfig.block_m / kConfig.thread_m;
   static constexpr int kRowA = kConfig.block_m + 1;  // rows run along k; padding avoids bank conflicts
   static constexpr int kRowB = kConfig.block_n + 1;
-  static constexpr int kElementBytes = size_bytes(kTraits.element);
+  /// The type of elements in shared memory, of products and of sums.
+  using Number = typename NumberOf<kTraits.accumulator>::type;
 
  public:
   HOTGEMM_DEVICE SimtGemm(const GemmArgs& args, TileCoord tile, int thread)
@@ -38,8 +39,10 @@ class SimtGemm {
 
   HOTGEMM_DEVICE void run() {
     for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {
-      load_tile<kRowA, kConfig.block_m, kTraits.a_is_k_major()>(shared_a_, args_.a, args_.lda, block_m_, args_.m, k0);
-      load_tile<kRowB, kConfig.block_n, kTraits.b_is_k_major()>(shared_b_, args_.b, args_.ldb, block_n_, args_.n, k0);
+      load_tile<kTraits.element, kRowA, kConfig.block_m, kTraits.a_is_k_major()>(shared_a_, args_.a, args_.lda,
+                                                                                 block_m_, args_.m, k0);
+      load_tile<kTraits.element_b, kRowB, kConfig.block_n, kTraits.b_is_k_major()>(shared_b_, args_.b, args_.ldb,
+                                                                                   block_n_, args_.n, k0);
       ptx::bar_sync();
       multiply_tile();
       ptx::bar_sync();
@@ -50,17 +53,17 @@ class SimtGemm {
  private:
   /// shared[k][outer] = matrix(outer0 + outer, k0 + k), or zero beyond the matrix. Neighbouring threads read
   /// neighbouring addresses for both ways of storing the operand.
-  template <int kRow, int kOuter, bool kKMajor>
+  template <DType kType, int kRow, int kOuter, bool kKMajor>
   HOTGEMM_DEVICE void load_tile(u32 shared, u64 matrix, i64 ld, int outer0, int outers, int k0) const {
     for (int index = thread_; index < kOuter * kConfig.block_k; index += kThreads) {
       const int outer = kKMajor ? index / kConfig.block_k : index % kOuter;
       const int k = kKMajor ? index % kConfig.block_k : index / kOuter;
-      float value = 0;
+      Number value = 0;
       if (outer0 + outer < outers && k0 + k < args_.k) {
         const i64 at = kKMajor ? (outer0 + outer) * ld + (k0 + k) : (k0 + k) * ld + (outer0 + outer);
-        value = load_element(matrix, at);
+        value = load_element<kType>(matrix, at);
       }
-      ptx::st_shared_f32(shared + (k * kRow + outer) * 4, value);
+      put(shared + (k * kRow + outer) * 4, value);
     }
   }
 
@@ -68,19 +71,19 @@ class SimtGemm {
   HOTGEMM_DEVICE void multiply_tile() {
 #pragma unroll 4
     for (int k = 0; k < kConfig.block_k; ++k) {
-      float a[kConfig.thread_m], b[kConfig.thread_n];
+      Number a[kConfig.thread_m], b[kConfig.thread_n];
 #pragma unroll
       for (int i = 0; i < kConfig.thread_m; ++i) {
-        a[i] = ptx::ld_shared_f32(shared_a_ + (k * kRowA + thread_m_ + i * kThreadRows) * 4);
+        get(a[i], shared_a_ + (k * kRowA + thread_m_ + i * kThreadRows) * 4);
       }
 #pragma unroll
       for (int j = 0; j < kConfig.thread_n; ++j) {
-        b[j] = ptx::ld_shared_f32(shared_b_ + (k * kRowB + thread_n_ + j * kThreadCols) * 4);
+        get(b[j], shared_b_ + (k * kRowB + thread_n_ + j * kThreadCols) * 4);
       }
 #pragma unroll
       for (int i = 0; i < kConfig.thread_m; ++i) {
 #pragma unroll
-        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] = ptx::fma_rn(a[i], b[j], accumulators_[i][j]);
+        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] = fma(a[i], b[j], accumulators_[i][j]);
       }
     }
   }
@@ -93,30 +96,28 @@ class SimtGemm {
       for (int j = 0; j < kConfig.thread_n; ++j) {
         const int col = block_n_ + thread_n_ + j * kThreadCols;
         if (row >= args_.m || col >= args_.n) continue;
-        float value = args_.alpha * accumulators_[i][j];
+        using Result = typename NumberOf<kTraits.element_d>::type;
+        Result value = product(static_cast<Result>(args_.alpha), static_cast<Result>(accumulators_[i][j]));
         if constexpr (kTraits.reads_c) {
-          value = ptx::fma_rn(args_.beta, load_element(args_.c, row * args_.ldc + col), value);
+          const Result c = load_element<kTraits.element_d>(args_.c, row * args_.ldc + col);
+          value = fma(static_cast<Result>(args_.beta), c, value);
         }
-        store_element(args_.d, row * args_.ldd + col, value);
+        store_element<kTraits.element_d>(args_.d, row * args_.ldd + col, value);
       }
     }
   }
 
-  static HOTGEMM_DEVICE float load_element(u64 matrix, i64 index) {
-    const u64 address = matrix + static_cast<u64>(index) * kElementBytes;
-    if constexpr (kTraits.element == DType::f32) {
-      return ptx::float_of(ptx::ld_global_b32(address));
-    } else {
-      return ptx::widen<kTraits.element>(ptx::ld_global_b16(address));
-    }
-  }
-  static HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, float value) {
-    const u64 address = matrix + static_cast<u64>(index) * kElementBytes;
-    if constexpr (kTraits.element == DType::f32) {
-      ptx::st_global_b32(address, ptx::bits_of(value));
-    } else {
-      ptx::st_global_b16(address, ptx::narrow<kTraits.element>(value));
-    }
+  static HOTGEMM_DEVICE void put(u32 shared, float value) { ptx::st_shared_f32(shared, value); }
+  static HOTGEMM_DEVICE void put(u32 shared, int value) { ptx::st_shared_b32(shared, static_cast<u32>(value)); }
+  static HOTGEMM_DEVICE void get(float& value, u32 shared) { value = ptx::ld_shared_f32(shared); }
+  static HOTGEMM_DEVICE void get(int& value, u32 shared) { value = static_cast<int>(ptx::ld_shared_b32(shared)); }
+
+  static HOTGEMM_DEVICE float product(float a, float b) { return a * b; }
+  static HOTGEMM_DEVICE int product(int a, int b) { return fma(a, b, 0); }
+  static HOTGEMM_DEVICE float fma(float a, float b, float c) { return ptx::fma_rn(a, b, c); }
+  /// Wraps: the product and sum of unsigned numbers have the same bits, and their overflow is defined.
+  static HOTGEMM_DEVICE int fma(int a, int b, int c) {
+    return static_cast<int>(static_cast<u32>(a) * static_cast<u32>(b) + static_cast<u32>(c));
   }
 
   const GemmArgs& args_;
@@ -124,7 +125,7 @@ class SimtGemm {
   int block_m_, block_n_;    // first row and column of this block's tile in D
   int thread_m_, thread_n_;  // first row and column of this thread in the tile
   u32 shared_a_, shared_b_;
-  float accumulators_[kConfig.thread_m][kConfig.thread_n] = {};
+  Number accumulators_[kConfig.thread_m][kConfig.thread_n] = {};
 };
 
 /// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.

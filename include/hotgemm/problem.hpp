@@ -112,7 +112,11 @@ struct Epilogue {
 /// (A as k×m, B as n×k). Column-major users swap the operands: a column-major m×n product is the row-major n×m product
 /// of B and A.
 ///
-/// In the kernels of this version A, B, C and D have one type: f16, bf16 or f32. Sums are f32; sums of f16 may be f16.
+/// The kernels of this version have these types; C and D have the same one:
+/// - A and B f16, bf16 or f32; D of the same type, or f32. Sums are f32; if A, B and D are f16, sums may be f16.
+/// - A and B e4m3 or e5m2, each either; D bf16, f16 or f32. Sums are f32.
+/// - A and B s8; D s32, f32, bf16 or f16. Sums are s32. If D is s32, alpha and beta are whole numbers and nothing is
+///   rounded: a result is right modulo 2^32.
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, and prepacked operands of f16 and bf16. All
 /// other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {

@@ -42,6 +42,8 @@ inline std::int64_t max_gated_k(const Types& types) {
 /// - eta: half the smallest subnormal of the accumulator. A rounding has an error of at most eta, a truncation of at
 ///   most 2 eta. eta_D is the same for D, and u_D is the unit roundoff of D.
 ///
+/// Sums of integers are exact, as long as they do not wrap: then only their conversion to f32, alpha and beta round.
+///
 /// f16 sums of terms of one sign can stop growing. No gate of this form covers that: test such sums on integers.
 inline double error_gate(const Problem& problem, double exact, double magnitude, double alpha = 1) {
   if (problem.k > max_gated_k(problem.types)) {
@@ -55,7 +57,10 @@ inline double error_gate(const Problem& problem, double exact, double magnitude,
   const double root = std::sqrt(k), unit = sum.unit_roundoff;
   const double largest = std::min(magnitude, std::abs(exact) + 2 * magnitude / root);
   const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit));
-  const double of_sum = share * largest + 2 * k * std::abs(alpha) * sum.half_subnormal;
+  const bool is_exact = is_integer(sum_type(problem.types.compute));
+  const double roundings = is_integer(problem.types.d) ? 0 : 3 * element_type(DType::f32).unit_roundoff;
+  const double of_sum =
+      is_exact ? roundings * magnitude : share * largest + 2 * k * std::abs(alpha) * sum.half_subnormal;
   const double unit_d = result.unit_roundoff;
   return unit_d * std::abs(exact) + (1 + unit_d) * of_sum + result.half_subnormal;
 }

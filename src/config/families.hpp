@@ -19,10 +19,12 @@ namespace hotgemm {
 /// CONTRIBUTING.md ("A family") lists the other steps. If a step is missing, the build fails or a test names it.
 using KernelConfig = std::variant<SimtConfig, MmaConfig, WgmmaConfig, FmaConfig, WmmaConfig>;
 
-/// The element type that a kernel multiplies, and the type of its sums.
+/// The types of A, of a kernel's sums, of B, and of C and D.
 struct KernelTypes {
   DType element;
   DType accumulator;
+  DType element_b = element;
+  DType element_d = element;
   friend constexpr bool operator==(const KernelTypes&, const KernelTypes&) = default;
 };
 
@@ -46,8 +48,21 @@ inline constexpr KernelTypes kTensorCoreTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f16, DType::f16}};
 inline constexpr KernelTypes kCudaCoreTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}};
-inline constexpr KernelTypes kF32SumTypes[] = {
-    {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
+// clang-format off
+inline constexpr KernelTypes kSimtTypes[] = {
+    {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32},
+    {DType::f16, DType::f32, DType::f16, DType::f32}, {DType::bf16, DType::f32, DType::bf16, DType::f32},
+    {DType::e4m3, DType::f32, DType::e4m3, DType::bf16}, {DType::e4m3, DType::f32, DType::e4m3, DType::f16},
+    {DType::e4m3, DType::f32, DType::e4m3, DType::f32},
+    {DType::e4m3, DType::f32, DType::e5m2, DType::bf16}, {DType::e4m3, DType::f32, DType::e5m2, DType::f16},
+    {DType::e4m3, DType::f32, DType::e5m2, DType::f32},
+    {DType::e5m2, DType::f32, DType::e4m3, DType::bf16}, {DType::e5m2, DType::f32, DType::e4m3, DType::f16},
+    {DType::e5m2, DType::f32, DType::e4m3, DType::f32},
+    {DType::e5m2, DType::f32, DType::e5m2, DType::bf16}, {DType::e5m2, DType::f32, DType::e5m2, DType::f16},
+    {DType::e5m2, DType::f32, DType::e5m2, DType::f32},
+    {DType::s8, DType::s32, DType::s8, DType::s32}, {DType::s8, DType::s32, DType::s8, DType::f32},
+    {DType::s8, DType::s32, DType::s8, DType::bf16}, {DType::s8, DType::s32, DType::s8, DType::f16}};
+// clang-format on
 
 /// The registration of a config's family: `Args`, the struct of its kernels' parameter, and `kFamily`.
 template <class Config>
@@ -65,7 +80,7 @@ struct FamilyOf<SimtConfig> {
                                   .function = "simt_gemm",
                                   .args = "GemmArgs",
                                   .runs_on = "CUDA cores, sm_75 and later",
-                                  .types = kF32SumTypes};
+                                  .types = kSimtTypes};
 };
 
 template <>
@@ -129,6 +144,15 @@ constexpr void visit_alternatives(Visit& visit, std::type_identity<std::variant<
 template <class Visit>
 constexpr void for_each_family(Visit&& visit) {
   detail::visit_alternatives(visit, std::type_identity<KernelConfig>{});
+}
+
+/// True if a family states these types.
+constexpr bool has_kernels(const KernelTypes& types) {
+  bool found = false;
+  for_each_family([&]<class Config>(std::type_identity<Config>) {
+    for (const KernelTypes& stated : FamilyOf<Config>::kFamily.types) found = found || stated == types;
+  });
+  return found;
 }
 
 /// The families, in the order of the alternatives of KernelConfig.

@@ -59,24 +59,37 @@ std::string refusal_of_sm(const KernelConfig& config, const GemmTraits& traits, 
          std::to_string(live->budget) + " at most";
 }
 
-/// `traits` with another element type and accesses of the same width in bytes.
+/// `traits` with one other element type and accesses of the same width in bytes.
 GemmTraits with_element(GemmTraits traits, DType element) {
-  for (int* vec : {&traits.vec_a, &traits.vec_b, &traits.vec_d})
-    *vec = std::max(*vec * size_bytes(traits.element) / size_bytes(element), 1);
-  traits.element = element;
+  const auto set = [&](DType& type, int& vec) {
+    vec = std::max(vec * size_bytes(type) / size_bytes(element), 1);
+    type = element;
+  };
+  set(traits.element, traits.vec_a);
+  set(traits.element_b, traits.vec_b);
+  set(traits.element_d, traits.vec_d);
   if (element != DType::f16) traits.accumulator = DType::f32;
   return traits;
 }
 
 GemmTraits with_widest_accesses(GemmTraits traits) {
-  traits.vec_a = traits.vec_b = traits.vec_d = 16 / size_bytes(traits.element);
+  traits.vec_a = 16 / size_bytes(traits.element);
+  traits.vec_b = 16 / size_bytes(traits.element_b);
+  traits.vec_d = 16 / size_bytes(traits.element_d);
   return traits;
 }
 
 std::string bytes_of(const GemmTraits& t) {
-  const int size = size_bytes(t.element);
-  return std::to_string(t.vec_a * size) + ", " + std::to_string(t.vec_b * size) + " and " +
-         std::to_string(t.vec_d * size);
+  return std::to_string(t.vec_a * size_bytes(t.element)) + ", " + std::to_string(t.vec_b * size_bytes(t.element_b)) +
+         " and " + std::to_string(t.vec_d * size_bytes(t.element_d));
+}
+
+/// The types of `traits` as words: "f16", "e4m3 and e5m2", "s8 with D of s32".
+std::string types_text(const GemmTraits& t) {
+  std::string text(to_string(t.element));
+  if (t.element_b != t.element) text.append(" and ").append(to_string(t.element_b));
+  if (t.element_d != t.element) text.append(" with D of ").append(to_string(t.element_d));
+  return text;
 }
 
 /// The reason if one change to the traits would make the config legal.
@@ -88,8 +101,8 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
     return "accumulation: this kernel of " + family + " takes no sums in " + std::string(to_string(traits.accumulator));
   for (int i = 0; i < kElementTypes; ++i) {
     const auto element = static_cast<DType>(i);
-    if (element != traits.element && is_legal(config, with_element(traits, element), arch))
-      return "types: " + family + " has no such kernel of " + std::string(to_string(traits.element));
+    if (with_element(traits, element) != traits && is_legal(config, with_element(traits, element), arch))
+      return "types: " + family + " has no such kernel of " + types_text(traits);
   }
   const GemmTraits widest = with_widest_accesses(traits);
   if (widest != traits && is_legal(config, widest, arch)) {
@@ -149,8 +162,9 @@ std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& trai
     const auto found = std::ranges::find(fields, name, &NumberField::name);
     return found == fields.end() ? 1 : std::max<std::int64_t>(found->value, 1);
   };
-  const std::int64_t tiles = value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) *
-                             value_or_1("block_k") * size_bytes(traits.element);
+  const int bytes = std::max(size_bytes(traits.element), size_bytes(traits.element_b));
+  const std::int64_t tiles =
+      value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) * value_or_1("block_k") * bytes;
   if (tiles <= kMostTileBytes) return {};  // above this the bytes may exceed 32 bits
   return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
          std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";

@@ -22,9 +22,11 @@ std::string literal(DType value) { return "hotgemm::DType::" + std::string(to_st
 std::string literal(Op value) { return "hotgemm::Op::" + std::string(to_string(value)); }
 
 std::string traits_initializer(const GemmTraits& t) {
-  return ".element = " + literal(t.element) + ", .accumulator = " + literal(t.accumulator) +
-         ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) + ", .reads_c = " + literal(t.reads_c) +
-         ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) + ", .vec_d = " + literal(t.vec_d);
+  std::string types = ".element = " + literal(t.element) + ", .accumulator = " + literal(t.accumulator);
+  if (!t.is_uniform()) types += ", .element_b = " + literal(t.element_b) + ", .element_d = " + literal(t.element_d);
+  return types + ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) +
+         ", .reads_c = " + literal(t.reads_c) + ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) +
+         ", .vec_d = " + literal(t.vec_d);
 }
 
 template <class Config>

@@ -39,7 +39,8 @@ SumSequence sum_sequence(const KernelConfig& config, const LaunchConfig& launch)
 }
 
 SumSequence invariant_sequence(const Types& types, const ArchLimits& arch) {
-  const bool is_tensor_core_type = types.a == DType::f16 || types.a == DType::bf16;
+  const bool is_uniform = types.a == types.b && types.a == types.d;
+  const bool is_tensor_core_type = is_uniform && (types.a == DType::f16 || types.a == DType::bf16);
   if (is_tensor_core_type && arch.has_wgmma) return {.unit = SumUnit::wgmma};
   if (is_tensor_core_type && arch.has_cp_async) return {.unit = SumUnit::mma};
   return {.unit = SumUnit::cuda_cores, .step_k = kInvariantStepK};

@@ -1,51 +1,50 @@
 #include "config/supported.hpp"
 
+#include "config/families.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_enums.hpp"
 #include "config/sm_limit.hpp"
+#include "config/traits.hpp"
 
 #include <hotgemm/error.hpp>
 
 namespace hotgemm {
 namespace {
 
-/// True if kernels multiply matrices of this type.
-bool has_kernels(DType type) {
-  switch (type) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32: return true;
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: return false;
+/// True if kernels multiply matrices of type `a` by matrices of type `b`, with any sums and any D.
+bool has_products(DType a, DType b) {
+  bool found = false;
+  for (const Family& family : families()) {
+    for (const KernelTypes& types : family.types) found = found || (types.element == a && types.element_b == b);
   }
-  return false;
+  return found;
 }
 
-/// True if kernels sum elements of `element`, a type that has kernels, in `compute`.
-bool has_sums(ComputeType compute, DType element) {
-  switch (compute) {
-    case ComputeType::f32: return true;
-    case ComputeType::f16: return element == DType::f16;
-    case ComputeType::tf32:
-    case ComputeType::s32: return false;
-  }
-  return false;
+/// True if kernels have such products and sum them in `compute`.
+bool has_sums(const Types& t) {
+  bool found = false;
+  for (int d = 0; d < kElementTypes; ++d)
+    found = found || has_kernels({t.a, sum_type(t.compute), t.b, static_cast<DType>(d)});
+  return found && t.compute != ComputeType::tf32;
 }
 
 bool are_supported(const Types& t) noexcept {
-  const bool is_uniform = t.a == t.b && t.a == t.c && t.a == t.d;
-  return is_uniform && has_kernels(t.a) && has_sums(t.compute, t.a) && t.mode == ComputeMode::precise;
+  // A caller may have cast any number to an enumeration.
+  if (t.c != t.d || t.mode != ComputeMode::precise || t.compute > ComputeType::s32) return false;
+  if (t.compute == ComputeType::tf32) return false;
+  // Most problems, without a search.
+  const bool is_uniform = t.a == t.b && t.a == t.d;
+  if (is_uniform && is_wide_float(t.a) && t.compute == ComputeType::f32) return true;
+  return has_kernels({t.a, sum_type(t.compute), t.b, t.d});
 }
 
 std::string unsupported_types(const Types& t) {
-  if (!has_kernels(t.a)) return "A of type " + std::string(to_string(t.a));
-  if (t.b != t.a) return "B of type " + std::string(to_string(t.b)) + " with A of " + std::string(to_string(t.a));
-  if (t.c != t.a) return "C of type " + std::string(to_string(t.c)) + " with A of " + std::string(to_string(t.a));
-  if (t.d != t.a) return "D of type " + std::string(to_string(t.d)) + " with A of " + std::string(to_string(t.a));
-  if (!has_sums(t.compute, t.a))
-    return "compute type " + std::string(to_string(t.compute)) + " for elements of " + std::string(to_string(t.a));
+  const std::string a(to_string(t.a)), b(to_string(t.b)), d(to_string(t.d)), compute(to_string(t.compute));
+  if (!has_products(t.a, t.a)) return "A of type " + a;
+  if (!has_products(t.a, t.b)) return "B of type " + b + " with A of " + a;
+  if (!has_sums(t)) return "compute type " + compute + " for elements of " + a;
+  if (!has_kernels({t.a, sum_type(t.compute), t.b, t.d})) return "D of type " + d + " with A of " + a;
+  if (t.c != t.d) return "C of type " + std::string(to_string(t.c)) + " with D of " + d;
   return "compute mode " + std::string(to_string(t.mode));
 }
 

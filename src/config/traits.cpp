@@ -11,6 +11,8 @@ GemmTraits traits_of(const Workload& problem) {
   const Types& types = problem.types;
   return {.element = types.a,
           .accumulator = sum_type(types.compute),
+          .element_b = types.b,
+          .element_d = types.d,
           .op_a = problem.op_a,
           .op_b = problem.op_b,
           .reads_c = !problem.hints.beta_is_zero,
@@ -20,21 +22,25 @@ GemmTraits traits_of(const Workload& problem) {
 }
 
 Types types_of(const GemmTraits& traits) {
-  const bool sums_f16 = traits.accumulator == sum_type(ComputeType::f16);
-  return uniform_types(traits.element, sums_f16 ? ComputeType::f16 : ComputeType::f32);
+  const ComputeType compute = traits.accumulator == sum_type(ComputeType::f16)   ? ComputeType::f16
+                              : traits.accumulator == sum_type(ComputeType::s32) ? ComputeType::s32
+                                                                                 : ComputeType::f32;
+  return {.a = traits.element, .b = traits.element_b, .c = traits.element_d, .d = traits.element_d, .compute = compute};
 }
 
 Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const int bytes = size_bytes(t.element);
-  return {
-      {.m = m, .n = n, .k = k, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
-      {.align_a = t.vec_a * bytes, .align_b = t.vec_b * bytes, .align_d = t.vec_d * bytes, .beta_is_zero = !t.reads_c}};
+  return {{.m = m, .n = n, .k = k, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
+          {.align_a = t.vec_a * size_bytes(t.element),
+           .align_b = t.vec_b * size_bytes(t.element_b),
+           .align_d = t.vec_d * size_bytes(t.element_d),
+           .beta_is_zero = !t.reads_c}};
 }
 
 std::string to_string(const GemmTraits& t) {
   std::string text(to_string(t.element));
-  text += '_';
-  text += to_string(t.accumulator);
+  if (t.element_b != t.element) text.append("x").append(to_string(t.element_b));
+  text.append("_").append(to_string(t.accumulator));
+  if (t.element_d != t.element) text.append("to").append(to_string(t.element_d));
   text += '_';
   text += to_string(t.op_a);
   text += to_string(t.op_b);

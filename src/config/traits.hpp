@@ -28,7 +28,8 @@ Types types_of(const GemmTraits& traits);
 /// The workload of this size for which `traits` are made: the inverse of traits_of.
 Workload workload_of(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// A text such as "f16_f32_nt_a8b8d8_c0", which is part of a kernel's symbol.
+/// A text such as "f16_f32_nt_a8b8d8_c0", which is part of a kernel's symbol. B and D are named where their types
+/// differ from that of A: "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0".
 std::string to_string(const GemmTraits& traits);
 
 }  // namespace hotgemm

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -20,8 +21,9 @@ class Values {
  public:
   Values(GemmData data, std::uint64_t seed) : data_(data), random_(seed) {}
 
-  float next() {
-    if (data_ == GemmData::integers) return static_cast<float>(static_cast<int>(random_.below(5)) - 2);
+  double next(DType type) {
+    if (type == DType::s8) return static_cast<int>(random_.below(256)) - 128;
+    if (data_ == GemmData::integers || type == DType::s32) return static_cast<int>(random_.below(5)) - 2;
     // The Box-Muller transform.
     const double u = (random_.below(1u << 24) + 0.5) * 0x1p-24, v = random_.below(1u << 24) * 0x1p-24;
     return static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
@@ -47,7 +49,7 @@ HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int al
 
 void fill(HostMatrix& matrix, DType dtype, Values& values) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    for (std::int64_t col = 0; col < matrix.cols; ++col) matrix.set(dtype, row, col, values.next());
+    for (std::int64_t col = 0; col < matrix.cols; ++col) matrix.set(dtype, row, col, values.next(dtype));
   }
 }
 
@@ -64,9 +66,11 @@ void write(std::uint8_t* at, T value) {
 }
 
 [[noreturn]] void fail_type(DType type) {
-  throw Error(ErrorCode::not_supported,
-              "the emulated device has no matrices of " + std::string(hotgemm::to_string(type)));
+  throw Error(ErrorCode::internal, "there is no element type " + std::to_string(static_cast<int>(type)));
 }
+
+/// The bits of an integer that a double holds, modulo 2^32.
+std::uint32_t wrapped(double integer) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(integer)); }
 
 std::size_t byte_offset(const HostMatrix& m, std::int64_t row, std::int64_t col) {
   return static_cast<std::size_t>(row * m.pitch_bytes() + col * m.element_bytes);
@@ -74,30 +78,30 @@ std::size_t byte_offset(const HostMatrix& m, std::int64_t row, std::int64_t col)
 
 }  // namespace
 
-float HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
+double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
   const std::uint8_t* const at = bytes.data() + byte_offset(*this, row, col);
   switch (dtype) {
     case DType::f16: return widen_f16(read<std::uint16_t>(at));
     case DType::bf16: return widen_bf16(read<std::uint16_t>(at));
     case DType::f32: return read<float>(at);
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: break;
+    case DType::e4m3: return widen_e4m3(*at);
+    case DType::e5m2: return widen_e5m2(*at);
+    case DType::s8: return read<std::int8_t>(at);
+    case DType::s32: return read<std::int32_t>(at);
   }
   fail_type(dtype);
 }
 
-void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, float value) {
+void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, double value) {
   std::uint8_t* const at = bytes.data() + byte_offset(*this, row, col);
   switch (dtype) {
     case DType::f16: return write(at, narrow_f16(value));
     case DType::bf16: return write(at, narrow_bf16(value));
-    case DType::f32: return write(at, value);
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: break;
+    case DType::f32: return write(at, narrow_f32(value));
+    case DType::e4m3: return write(at, narrow_e4m3(value));
+    case DType::e5m2: return write(at, narrow_e5m2(value));
+    case DType::s8: return write(at, static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -128.0, 127.0)));
+    case DType::s32: return write(at, wrapped(std::nearbyint(value)));
   }
   fail_type(dtype);
 }
@@ -122,7 +126,7 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
   const auto depth = static_cast<std::size_t>(problem_.k);
   const auto element = [&](const HostMatrix& matrix, DType type, Op op, std::size_t row, std::size_t col) {
     const auto r = static_cast<std::int64_t>(row), s = static_cast<std::int64_t>(col);
-    return static_cast<double>(op == Op::n ? matrix.get(type, r, s) : matrix.get(type, s, r));
+    return op == Op::n ? matrix.get(type, r, s) : matrix.get(type, s, r);
   };
   std::vector<double> b(depth * n);
   for (std::size_t l = 0; l < depth; ++l) {
@@ -153,7 +157,7 @@ double GemmReference::worst_error(const HostMatrix& d) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
-      const double error = std::abs(static_cast<double>(d.get(problem_.types.d, i, j)) - exact_[at]);
+      const double error = std::abs(d.get(problem_.types.d, i, j) - exact_[at]);
       const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
     }
@@ -165,8 +169,8 @@ std::string GemmReference::first_inexact(const HostMatrix& d) const {
   HostMatrix rounded = make_matrix(problem_.types.d, 1, 1, size_bytes(problem_.types.d));
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
-      rounded.set(problem_.types.d, 0, 0, static_cast<float>(exact_[static_cast<std::size_t>(i * problem_.n + j)]));
-      const float expected = rounded.get(problem_.types.d, 0, 0), found = d.get(problem_.types.d, i, j);
+      rounded.set(problem_.types.d, 0, 0, exact_[static_cast<std::size_t>(i * problem_.n + j)]);
+      const double expected = rounded.get(problem_.types.d, 0, 0), found = d.get(problem_.types.d, i, j);
       if (found != expected) return fmt::format("({}, {}) is {} and should be {}", i, j, found, expected);
     }
   }

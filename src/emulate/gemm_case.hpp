@@ -12,7 +12,7 @@ namespace hotgemm::emulate {
 
 /// The values of a case's operands.
 enum class GemmData {
-  integers,  ///< in [-2, 2]: the product is exact in any order, as long as k is at most 512
+  integers,  ///< in [-2, 2], s8 in [-128, 127]: the product is exact in any order, as long as k is at most 512
   normal,    ///< N(0, 1)
 };
 
@@ -37,8 +37,10 @@ struct HostMatrix {
 
   std::int64_t row_bytes() const { return cols * element_bytes; }
   std::int64_t pitch_bytes() const { return ld * element_bytes; }
-  float get(DType dtype, std::int64_t row, std::int64_t col) const;
-  void set(DType dtype, std::int64_t row, std::int64_t col, float value);  ///< rounded to nearest even
+  double get(DType dtype, std::int64_t row, std::int64_t col) const;
+  /// Rounds `value` to nearest even. An integer that the type does not have wraps if the type is s32, and otherwise
+  /// becomes the nearest one.
+  void set(DType dtype, std::int64_t row, std::int64_t col, double value);
 };
 
 /// The operands of a case. The bytes between rows, and all bytes of D, are 0xff, so that their elements are NaN.

@@ -30,12 +30,14 @@ void append(std::vector<GemmKernel>& kernels, std::span<const GemmKernel> table)
   kernels.insert(kernels.end(), table.begin(), table.end());
 }
 
-/// Appends the kernels of a family, for each pair of types that the family's registration states.
+/// Appends the kernels of a family, for all types that the family's registration states.
 template <class Config>
 void append_family(std::vector<GemmKernel>& kernels) {
   constexpr auto kTypes = FamilyOf<Config>::kFamily.types;
   [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
-    (append(kernels, emulated_kernels<Config, kTypes[kIndices].element, kTypes[kIndices].accumulator>()), ...);
+    (append(kernels, emulated_kernels<Config, kTypes[kIndices].element, kTypes[kIndices].accumulator,
+                                      kTypes[kIndices].element_b, kTypes[kIndices].element_d>()),
+     ...);
   }
   (std::make_index_sequence<kTypes.size()>());
 }
@@ -50,6 +52,7 @@ constexpr bool has_rungs() {
 
 bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
   return kernel.element == problem.element && kernel.accumulator == problem.accumulator &&
+         kernel.element_b == problem.element_b && kernel.element_d == problem.element_d &&
          kernel.op_a == problem.op_a && kernel.op_b == problem.op_b && kernel.reads_c >= problem.reads_c &&
          kernel.vec_a <= problem.vec_a && kernel.vec_b <= problem.vec_b && kernel.vec_d <= problem.vec_d;
 }

@@ -36,10 +36,9 @@ const std::vector<GemmKernel>& rung_kernels();
 const GemmKernel* find_gemm_kernel(std::string_view family, const GemmTraits& traits);
 const GemmKernel* find_gemm_kernel(const KernelConfig& config, const GemmTraits& traits);
 
-/// The emulated kernels of a family with one of the pairs of types that its registration states. Each pair has a
-/// specialisation in a file of src/emulate/kernels/; a missing one is an undefined reference when the library is
-/// linked.
-template <class Config, DType kElement, DType kAccumulator>
+/// The emulated kernels of a family with types that its registration states. Each of these has a specialisation in a
+/// file of src/emulate/kernels/; a missing one is an undefined reference when the library is linked.
+template <class Config, DType kElement, DType kAccumulator, DType kElementB = kElement, DType kElementD = kElement>
 std::span<const GemmKernel> emulated_kernels();
 
 /// The emulated kernels of the ladder's rungs, for each family that has rungs. Also specialised in

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -24,6 +25,7 @@ Allocation& place(Device& device, const char* name, const HostMatrix& matrix, bo
                                                 .row_bytes = matrix.row_bytes(),
                                                 .pitch_bytes = matrix.pitch_bytes(),
                                                 .offset_bytes = matrix.offset_bytes,
+                                                .cell_bytes = std::min(matrix.element_bytes, kCellBytes),
                                                 .is_writable = is_writable});
   for (std::int64_t row = 0; has_values && row < matrix.rows; ++row) {
     allocation.store(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),

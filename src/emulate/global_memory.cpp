@@ -15,13 +15,13 @@ Allocation::Allocation(MatrixShape shape, std::uint64_t address)
     : shape_(std::move(shape)),
       address_(address),
       bytes_(static_cast<std::size_t>(shape_.rows * shape_.pitch_bytes), 0xff),
-      is_initialised_((bytes_.size() + kCellBytes - 1) / kCellBytes),
+      is_initialised_((bytes_.size() + cell_bytes() - 1) / cell_bytes()),
       cells_(shape_.is_writable ? is_initialised_.size() : 0) {}
 
 void Allocation::store(std::int64_t row, std::int64_t first_byte, const void* from, std::size_t bytes) {
   const std::size_t at = offset(row, first_byte);
   std::memcpy(bytes_.data() + at, from, bytes);
-  for (std::size_t cell = at / kCellBytes; cell < (at + bytes) / kCellBytes; ++cell) is_initialised_[cell] = true;
+  for (std::size_t cell = at / cell_bytes(); cell < (at + bytes) / cell_bytes(); ++cell) is_initialised_[cell] = true;
 }
 
 void Allocation::load(std::int64_t row, std::int64_t first_byte, void* to, std::size_t bytes) const {
@@ -56,7 +56,7 @@ bool Allocation::read(const Thread& thread, Instruction instruction, std::uint64
   bool has_value = true;
   const Touch* conflict = nullptr;
   const Touch touch{thread.access(instruction), thread.block->index()};
-  for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
+  for (std::size_t cell = at / cell_bytes(); cell < (at + static_cast<unsigned>(bytes)) / cell_bytes(); ++cell) {
     has_value = has_value && is_initialised_[cell];
     if (cells_.empty()) continue;
     GlobalCell& c = cells_[cell];
@@ -90,7 +90,7 @@ bool Allocation::write(const Thread& thread, const Access& access, std::uint64_t
   if (from != nullptr) land(address, from, bytes);
   const std::size_t at = address - address_;
   Touch writer, reader;  // earlier accesses that conflict with this write
-  for (std::size_t cell = at / kCellBytes; cell < (at + static_cast<unsigned>(bytes)) / kCellBytes; ++cell) {
+  for (std::size_t cell = at / cell_bytes(); cell < (at + static_cast<unsigned>(bytes)) / cell_bytes(); ++cell) {
     GlobalCell& c = cells_[cell];
     const bool is_of_same = c.writer.access.thread == access.thread && c.writer.block == thread.block->index();
     if (!is_of_same && conflicts(thread, instruction, c.writer)) writer = c.writer;
@@ -159,7 +159,7 @@ void Allocation::report_conflict(const Thread& thread, Instruction instruction, 
 
 Allocation& GlobalMemory::add(MatrixShape shape) {
   if (shape.rows < 0 || shape.row_bytes < 0 || shape.pitch_bytes < std::max<std::int64_t>(shape.row_bytes, 1) ||
-      shape.offset_bytes % kCellBytes != 0 || shape.pitch_bytes % kCellBytes != 0 ||
+      shape.offset_bytes % shape.cell_bytes != 0 || shape.pitch_bytes % shape.cell_bytes != 0 ||
       shape.rows > static_cast<std::int64_t>(kMiddle) / 2 / shape.pitch_bytes) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("matrix {} of {} rows of {} bytes, {} bytes apart: the emulated device has no such memory",

@@ -16,7 +16,8 @@ struct MatrixShape {
   std::int64_t rows = 0;
   std::int64_t row_bytes = 0;
   std::int64_t pitch_bytes = 0;  ///< distance between rows, at least row_bytes
-  int offset_bytes = 0;          ///< of the matrix from a 256-byte boundary; even
+  int offset_bytes = 0;          ///< of the matrix from a 256-byte boundary, like the pitch a multiple of cell_bytes
+  int cell_bytes = 2;            ///< the smallest access: its bytes are tracked together
   bool is_writable = false;      ///< by kernels
 };
 
@@ -56,6 +57,7 @@ class Allocation {
     Touch writer, reader;
   };
 
+  std::size_t cell_bytes() const { return static_cast<std::size_t>(shape_.cell_bytes); }
   std::size_t offset(std::int64_t row, std::int64_t byte) const {
     return static_cast<std::size_t>(row * shape_.pitch_bytes + byte);
   }

@@ -8,10 +8,12 @@ namespace {
 // The names, in the order of the enumerators.
 constexpr std::string_view kNames[] = {
     "no instruction",
+    "ld.global.u8",
     "ld.global.b16",
     "ld.global.b32",
     "ld.global.v2.b32",
     "ld.global.v4.b32",
+    "st.global.u8",
     "st.global.b16",
     "st.global.b32",
     "st.global.v2.b32",

@@ -9,10 +9,12 @@ namespace hotgemm::emulate {
 /// The instructions of the emulated device, one for each name that reports distinguish.
 enum class Instruction : std::uint8_t {
   none,
+  ld_global_u8,
   ld_global_b16,
   ld_global_b32,
   ld_global_v2_b32,
   ld_global_v4_b32,
+  st_global_u8,
   st_global_b16,
   st_global_b32,
   st_global_v2_b32,

@@ -45,9 +45,9 @@ void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned 
   fill(set.a, p.types.a, p.m, p.k, set.lda, p.k, FillPattern::check_a, p.op_a == Op::t, seed, stream);
   fill(set.b, p.types.b, p.k, p.n, set.ldb, p.k, FillPattern::check_b, p.op_b == Op::t, seed, stream);
   if (set.c != 0) fill_check_c(p, set.c, set.ldc, seed, stream);
-  // All bits set is NaN in every element type.
   const std::int64_t bytes = ((p.m - 1) * set.ldd + p.n) * size_bytes(p.types.d);
-  driver_.check(driver_.cuMemsetD8Async(set.d, 0xff, static_cast<std::size_t>(bytes), stream), "poison D");
+  driver_.check(driver_.cuMemsetD8Async(set.d, unwritten_byte(p.types.d), static_cast<std::size_t>(bytes), stream),
+                "poison D");
 }
 
 void CheckKernels::fill_check_c(const Problem& p, CUdeviceptr matrix, std::int64_t ld, unsigned seed,

@@ -86,22 +86,46 @@ static_assert(static_cast<int>(CudaType::r_8f_e5m2) == CUDA_R_8F_E5M2);
 
 cudaDataType data_type(DType type) { return static_cast<cudaDataType>(element_type(type).cuda); }
 
-/// alpha and beta in the type that the compute type needs.
+/// alpha and beta in the type that cuBLAS takes for the types of a problem.
 class Scalars {
  public:
-  Scalars(ComputeType compute, float alpha, float beta)
-      : half_(compute == ComputeType::f16), f32_{alpha, beta}, f16_{__float2half_rn(alpha), __float2half_rn(beta)} {}
+  Scalars(const Types& types, float alpha, float beta)
+      : compute_(types.compute == ComputeType::f16 ? CUBLAS_COMPUTE_16F
+                 : types.d == DType::s32           ? CUBLAS_COMPUTE_32I
+                                                   : CUBLAS_COMPUTE_32F),
+        f32_{alpha, beta},
+        f16_{__float2half_rn(alpha), __float2half_rn(beta)},
+        s32_{static_cast<int>(alpha), static_cast<int>(beta)} {}
 
-  const void* alpha() const { return half_ ? static_cast<const void*>(&f16_[0]) : &f32_[0]; }
-  const void* beta() const { return half_ ? static_cast<const void*>(&f16_[1]) : &f32_[1]; }
-  cublasComputeType_t compute() const { return half_ ? CUBLAS_COMPUTE_16F : CUBLAS_COMPUTE_32F; }
-  cudaDataType scale() const { return half_ ? CUDA_R_16F : CUDA_R_32F; }
+  const void* alpha() const { return at(0); }
+  const void* beta() const { return at(1); }
+  cublasComputeType_t compute() const { return compute_; }
+  cudaDataType scale() const {
+    return compute_ == CUBLAS_COMPUTE_16F ? CUDA_R_16F : compute_ == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F;
+  }
 
  private:
-  bool half_;
+  const void* at(int i) const {
+    if (compute_ == CUBLAS_COMPUTE_16F) return &f16_[i];
+    return compute_ == CUBLAS_COMPUTE_32I ? static_cast<const void*>(&s32_[i]) : &f32_[i];
+  }
+
+  cublasComputeType_t compute_;
   float f32_[2];
   __half f16_[2];
+  int s32_[2];
 };
+
+/// Throws Error{not_supported} for a problem that our kernels compute and cuBLAS does not.
+void require_rival(const Workload& p) {
+  require_supported(p);
+  const Types& t = p.types;
+  const bool has_product = t.a != DType::e5m2 || t.b != DType::e5m2;
+  const bool has_layout = !is_fp8(t.a) || (p.op_a == Op::n && p.op_b == Op::t);
+  const bool has_result = t.a != DType::s8 || (t.d != DType::f16 && t.d != DType::bf16);
+  if (has_product && has_layout && has_result) return;
+  throw Error(ErrorCode::not_supported, "cuBLAS has no product for " + to_string(p));
+}
 
 // cuBLAS is column-major, so it reads a row-major matrix as its transpose. It is asked for D' = op(B)' * op(A)', n×m,
 // with B as its first operand. An operand that is not transposed for us is then not transposed for cuBLAS.
@@ -318,12 +342,12 @@ std::string CublasBaseline::version() const {
 Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                        float beta) {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
-  require_supported(problem);  // cuBLAS computes all that our kernels do
+  require_rival(problem);
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
   }
-  const Scalars scalars(problem.types.compute, alpha, problem.hints.beta_is_zero ? 0 : beta);
+  const Scalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
   auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k,
                  op_first = operation(problem.op_b), op_second = operation(problem.op_a),
                  type_first = data_type(problem.types.b), type_second = data_type(problem.types.a),
@@ -343,9 +367,9 @@ std::shared_ptr<const CublasBaseline::Matmul> CublasBaseline::describe(const Wor
                                                                        std::span<const OperandSet> sets, float alpha,
                                                                        float beta) const {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
-  require_supported(problem);  // cuBLAS computes all that our kernels do
+  require_rival(problem);
   if (sets.empty()) throw Error(ErrorCode::invalid_argument, "cublasLtMatmul needs at least one operand set");
-  const Scalars scalars(problem.types.compute, alpha, problem.hints.beta_is_zero ? 0 : beta);
+  const Scalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
   auto matmul = std::make_shared<Matmul>(impl_, sets, scalars, problem.hints.beta_is_zero);
   matmul->describe(problem);
   return matmul;

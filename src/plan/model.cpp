@@ -81,7 +81,8 @@ double tile_cycles(const WmmaConfig& c, const GemmTraits& t, const ArchRates& ra
 double tile_cycles(const SimtConfig& c, const GemmTraits& t, const ArchRates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
   const double reuse = 1.0 / c.thread_m + 1.0 / c.thread_n;  // shared loads per fma
-  const double copied = (c.block_m + c.block_n) * c.block_k * static_cast<double>(size_bytes(t.element));
+  const double copied =
+      c.block_k * static_cast<double>(c.block_m * size_bytes(t.element) + c.block_n * size_bytes(t.element_b));
   return std::max(flops / (2 * cores(rates) * kSimtShare) * (1 + reuse), copied / rates.l2_bytes);
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace hotgemm {
@@ -161,6 +162,13 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
   return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= kMaxTensorStride ? 8 : 0);
 }
 
+/// alpha and beta of integers: a kernel multiplies by them without rounding.
+void validate_whole(const char* name, float factor) {
+  constexpr float kMost = 1 << 24;  // each whole number up to it is a float
+  if (std::trunc(factor) == factor && std::abs(factor) <= kMost) return;
+  bad(std::string(name) + " is " + std::to_string(factor) + "; for D of type s32 it is a whole number of at most 2^24");
+}
+
 }  // namespace
 
 bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
@@ -199,6 +207,10 @@ void validate(const Workload& w) {
 void validate(const Problem& p, const Operands& o) {
   if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
   if (p.prepacked_b) validate_prepacked("b", o.b, o.ldb, stored_shape(p, Operand::b));
+  if (p.types.d == DType::s32) {
+    validate_whole("alpha", o.alpha);
+    validate_whole("beta", o.beta);
+  }
   const Extent of_d = extent_of_d(p);
   const bool is_plain_c = !reads_c(o) || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
   const bool is_plain_call = is_plain(o.a, o.lda, extent_of_a(p), p.types.a) &&

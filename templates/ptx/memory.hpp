@@ -31,6 +31,12 @@ HOTGEMM_DEVICE u16 ld_global_b16(u64 address) {
   HOTGEMM_PTX("ld.global.b16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
   return value;
 }
+/// One byte, in a register of 32 bits; its upper bits are zero.
+HOTGEMM_DEVICE u32 ld_global_u8(u64 address) {
+  u32 value = 0;
+  HOTGEMM_PTX("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
 HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   u32 value = 0;
   HOTGEMM_PTX("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
@@ -71,6 +77,10 @@ HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) {
               : "l"(address), "r"(static_cast<int>(condition))
               : "memory");
   return value;
+}
+/// The lower byte of `value`.
+HOTGEMM_DEVICE void st_global_u8(u64 address, u32 value) {
+  HOTGEMM_PTX("st.global.u8 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 HOTGEMM_DEVICE void st_global_b16(u64 address, u16 value) {
   HOTGEMM_PTX("st.global.b16 [%0], %1;" ::"l"(address), "h"(value) : "memory");

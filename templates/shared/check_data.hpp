@@ -56,6 +56,12 @@ constexpr int check_product(unsigned seed, int i, int j, int k, int stride) {
   return sum;
 }
 
+/// A normal variable as an s8: its standard deviation is a quarter of the range.
+constexpr float quantized_normal(float x) { return x > 3.96875f ? 127 : x < -3.96875f ? -127 : 32 * x; }
+
+/// The bytes of a D that no kernel has written: NaN, or a number that no check has as its result.
+constexpr unsigned char unwritten_byte(DType type) { return is_integer(type) ? 0x80 : 0xff; }
+
 enum class FillPattern : int { check_a, check_b, check_c, normal };
 
 /// Parameter of hotgemm_fill: writes rows × cols elements of a row-major matrix.

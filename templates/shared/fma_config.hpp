@@ -108,7 +108,7 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.block_m > 512 || c.block_n > 512 || c.block_k > 64 || c.thread_m > 16 || c.thread_n > 16) return false;
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0 || c.thread_m * c.thread_n > 128) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
-  if (!is_cuda_core_type(t.element)) return false;
+  if (!is_wide_float(t.element) || !t.is_uniform()) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
 
   const int bytes = size_bytes(t.element);

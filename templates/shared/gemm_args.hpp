@@ -17,7 +17,7 @@ struct GemmArgs {
   int m;
   int n;
   int k;
-  float alpha;
+  float alpha;  ///< a whole number if D is s32, and so is beta
   float beta;
   int raster_width;    ///< tiles per raster group, at least 1
   int raster_along_n;  ///< 0: groups of tile rows; 1: groups of tile columns

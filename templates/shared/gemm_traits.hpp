@@ -4,28 +4,16 @@
 
 namespace hotgemm {
 
-/// True if kernels on CUDA cores convert elements of `type` to f32 and back.
-constexpr bool is_cuda_core_type(DType type) {
-  switch (type) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32: return true;
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: return false;
-  }
-  return false;
-}
-
 /// The properties of a kernel that the problem fixes, not the tuner. Together with a family's config they determine the
 /// cubin.
 ///
 /// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that the pointers and leading dimensions of A, of B,
 /// and of both C and D allow (16 bytes at most).
 struct GemmTraits {
-  DType element = DType::f16;
+  DType element = DType::f16;  ///< the type of A
   DType accumulator = DType::f32;
+  DType element_b = element;
+  DType element_d = element;  ///< the type of C and D
   Op op_a = Op::n;
   Op op_b = Op::n;
   bool reads_c = false;  ///< beta may be non-zero; a kernel with reads_c == false never touches C
@@ -35,6 +23,8 @@ struct GemmTraits {
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 
+  /// True if A, B, C and D have one type.
+  constexpr bool is_uniform() const { return element_b == element && element_d == element; }
   /// True if A is stored with k contiguous (row-major m×k, read as stored).
   constexpr bool a_is_k_major() const { return op_a == Op::n; }
   /// True if B is stored with k contiguous (row-major n×k, transposed).

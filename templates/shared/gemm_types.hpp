@@ -53,6 +53,11 @@ constexpr ElementType element_type(DType type) {
 
 constexpr int size_bytes(DType type) { return element_type(type).bytes; }
 
+/// True for floating-point numbers of 16 and 32 bits.
+constexpr bool is_wide_float(DType type) { return type == DType::f16 || type == DType::bf16 || type == DType::f32; }
+constexpr bool is_fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
+constexpr bool is_integer(DType type) { return type == DType::s8 || type == DType::s32; }
+
 /// The number of element types, which are numbered from 0.
 constexpr int count_element_types() {
   int count = 0;

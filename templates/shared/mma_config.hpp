@@ -106,7 +106,7 @@ struct MmaConfig {
 
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async) return false;
-  if (t.element != DType::f16 && t.element != DType::bf16) return false;
+  if ((t.element != DType::f16 && t.element != DType::bf16) || !t.is_uniform()) return false;
   // f16 sums of bf16: there is no such instruction.
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;

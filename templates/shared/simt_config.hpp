@@ -30,9 +30,21 @@ struct SimtConfig {
   /// The registers that the compiler uses per thread on most architectures.
   static constexpr int kEstimatedRegisters = 64;
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
-  /// Both tiles hold f32, in k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
+  /// Both tiles hold f32 or s32, in k-major rows of block_m and block_n; one column of padding avoids bank conflicts.
   constexpr int smem_bytes() const { return block_k * (block_m + 1 + block_n + 1) * 4; }
 };
+
+/// True if the family computes with these types. Sums of s8 are s32. D may be as wide as its sums.
+constexpr bool has_simt_types(const GemmTraits& t) {
+  if (t.accumulator == DType::s32) {
+    const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
+    return t.element == DType::s8 && t.element_b == DType::s8 && is_d;
+  }
+  if (t.accumulator != DType::f32) return false;
+  if (is_fp8(t.element)) return is_fp8(t.element_b) && is_wide_float(t.element_d);
+  const bool is_d = t.element_d == t.element || t.element_d == DType::f32;
+  return is_wide_float(t.element) && t.element_b == t.element && is_d;
+}
 
 constexpr bool is_legal(const SimtConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (c.block_m < 1 || c.block_n < 1 || c.block_k < 1 || c.thread_m < 1 || c.thread_n < 1) return false;
@@ -40,7 +52,7 @@ constexpr bool is_legal(const SimtConfig& c, const GemmTraits& t, const ArchLimi
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0) return false;
   if (c.thread_m * c.thread_n > 64) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
-  if (!is_cuda_core_type(t.element) || t.accumulator != DType::f32) return false;
+  if (!has_simt_types(t)) return false;
   return c.smem_bytes() <= min_of(arch.smem_per_block_bytes, 48 << 10);
 }
 

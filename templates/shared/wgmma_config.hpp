@@ -229,7 +229,7 @@ constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
-  if (t.element != DType::f16 && t.element != DType::bf16) return false;
+  if ((t.element != DType::f16 && t.element != DType::bf16) || !t.is_uniform()) return false;
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
   if (c.loaders == 0 && !has_aligned_rows(t)) return false;
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;

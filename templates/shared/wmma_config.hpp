@@ -98,7 +98,7 @@ struct WmmaConfig {
 
 constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async || arch.registers_per_sm != kRegistersPerSm) return false;
-  if (t.element != DType::f16 && t.element != DType::bf16) return false;
+  if ((t.element != DType::f16 && t.element != DType::bf16) || !t.is_uniform()) return false;
   // f16 sums of bf16: there is no such instruction.
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.warps_m > 32 || c.warps_n > 32) return false;

@@ -107,6 +107,13 @@ MUTANTS = {
     "simt_load_off_by_one": ("simt.cuh", "outer0 + outer < outers", "outer0 + outer <= outers"),
     "simt_load_beyond_k": ("simt.cuh", "if (outer0 + outer < outers && k0 + k < args_.k)", "if (outer0 + outer < outers)"),
     "simt_store_off_by_one": ("simt.cuh", "if (row >= args_.m ||", "if (row > args_.m ||"),
+    "simt_b_read_as_a": (
+        "simt.cuh", "load_tile<kTraits.element_b, kRowB,", "load_tile<kTraits.element, kRowB,"),
+    "simt_c_read_as_a": (
+        "simt.cuh", "load_element<kTraits.element_d>(args_.c,", "load_element<kTraits.element>(args_.c,"),
+    "simt_s8_without_sign": (
+        "element_access.cuh", "static_cast<signed char>(ptx::ld_global_u8(address))",
+        "static_cast<int>(ptx::ld_global_u8(address))"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
     # ---- family fma ----

@@ -7,6 +7,7 @@
 #include "emulate/gemm_case.hpp"
 #include "unit/plan_fixture.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hotgemm::emulate {
@@ -20,8 +21,12 @@ class UtilityKernels : public EmulatedDevice {
   /// A matrix of kRows × kCols elements that kernels may write and that has not been written.
   Allocation& result_matrix(DType dtype) {
     const std::int64_t bytes = size_bytes(dtype);
-    return device_.memory().add(
-        {.name = "D", .rows = kRows, .row_bytes = kCols * bytes, .pitch_bytes = kLd * bytes, .is_writable = true});
+    return device_.memory().add({.name = "D",
+                                 .rows = kRows,
+                                 .row_bytes = kCols * bytes,
+                                 .pitch_bytes = kLd * bytes,
+                                 .cell_bytes = std::min(static_cast<int>(bytes), 2),
+                                 .is_writable = true});
   }
   static HostMatrix host_matrix(DType dtype) {
     HostMatrix matrix{.rows = kRows, .cols = kCols, .ld = kLd, .element_bytes = size_bytes(dtype)};
@@ -56,7 +61,8 @@ class UtilityKernels : public EmulatedDevice {
 };
 
 TEST_F(UtilityKernels, FillWritesTheCheckData) {
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+  for (int type = 0; type < kElementTypes; ++type) {
+    const auto dtype = static_cast<DType>(type);
     for (const bool transposed : {false, true}) {
       const int stride = check_stride(transposed ? kRows : kCols);
       const HostMatrix a = fill(dtype, FillPattern::check_a, transposed);

@@ -67,10 +67,10 @@ class CeilingOnGpu : public GpuTest {
 TEST_F(CeilingOnGpu, EverySecondIterationTakesAwayWhatTheFirstHasAdded) {
   for (const CeilingInstruction instruction : kInstructions) {
     if (!has(instruction)) continue;
-    for (const auto& [element, accumulator] : kTensorTypes) {
-      SCOPED_TRACE(
-          render_ceiling({instruction, element, accumulator}, gpu().arch(), TemplateBundle::embedded()).symbol);
-      const LoadedKernel kernel = load({instruction, element, accumulator});
+    for (const TypePair& types : kTensorTypes) {
+      const CeilingKind kind{instruction, types.element, types.accumulator};
+      SCOPED_TRACE(render_ceiling(kind, gpu().arch(), TemplateBundle::embedded()).symbol);
+      const LoadedKernel kernel = load(kind);
       const double once = mean_sum(kernel, 1);
       EXPECT_TRUE(std::isfinite(once) && once > 1) << once;
       EXPECT_LT(mean_sum(kernel, 2), 0.05 * once);

@@ -43,14 +43,13 @@ struct GemmCase {
   }
   /// The problem with the alignment that the operands will have.
   Workload described() const {
-    const auto place = [&](int offset) {
-      return reinterpret_cast<void*>(std::uintptr_t{4096} +
-                                     static_cast<unsigned>(offset * size_bytes(problem.types.d)));
+    const auto place = [&](int offset, DType type) {
+      return reinterpret_cast<void*>(std::uintptr_t{4096} + static_cast<unsigned>(offset * size_bytes(type)));
     };
-    return describe(problem, {.a = place(offset_a),
-                              .b = place(offset_b),
-                              .c = place(in_place ? offset_d : offset_c),
-                              .d = place(offset_d),
+    return describe(problem, {.a = place(offset_a, problem.types.a),
+                              .b = place(offset_b, problem.types.b),
+                              .c = place(in_place ? offset_d : offset_c, problem.types.c),
+                              .d = place(offset_d, problem.types.d),
                               .lda = lda,
                               .ldb = ldb,
                               .ldc = in_place ? ldd : ldc,
@@ -75,9 +74,9 @@ class CaseRun {
   CaseRun(const Driver& driver, const GemmCase& c, CUstream stream)
       : case_(c),
         stream_(stream),
-        a_(driver, c.problem.types.d, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
-        b_(driver, c.problem.types.d, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
-        c_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
+        a_(driver, c.problem.types.a, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
+        b_(driver, c.problem.types.b, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
+        c_(driver, c.problem.types.c, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
         d_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise) {}
 
   GuardedMatrix& a() { return a_; }

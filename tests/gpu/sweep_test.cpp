@@ -72,17 +72,24 @@ std::string text_of(const SweepCase& c) {
   return c.call.text() + " " + to_string(c.config) + " " + to_string(c.launch);
 }
 
+GemmTraits traits_of_types(const KernelTypes& types) {
+  return {.element = types.element,
+          .accumulator = types.accumulator,
+          .element_b = types.element_b,
+          .element_d = types.element_d};
+}
+
 SweepCase case_of(const std::vector<int>& row, const TestFamily& family) {
   const auto level = [&](Factor factor) { return static_cast<std::size_t>(row[factor]); };
   SweepCase c{.call = {}, .config = family.configs[level(kConfig)], .launch = kLaunches[level(kLaunch)]};
-  const TestTypes types = family.types[level(kTypes)];
+  const KernelTypes& types = family.types[level(kTypes)];
   GemmCase& call = c.call;
   call.problem = {.m = kSizes[level(kM)],
                   .n = kSizes[level(kN)],
                   .k = kSizes[level(kK)],
                   .op_a = kOps[level(kOpA)],
                   .op_b = kOps[level(kOpB)],
-                  .types = types_of({.element = types.element, .accumulator = types.accumulator})};
+                  .types = types_of(traits_of_types(types))};
   call.lda = leading_dimension(row[kLdA], call.cols_a());
   call.ldb = leading_dimension(row[kLdB], call.cols_b());
   call.ldc = leading_dimension(row[kLdC], call.problem.n);
@@ -92,6 +99,7 @@ SweepCase case_of(const std::vector<int>& row, const TestFamily& family) {
   call.offset_c = kOffsets[level(kOffC)];
   call.offset_d = kOffsets[level(kOffD)];
   std::tie(call.alpha, call.beta) = kScalars[level(kScalar)];
+  if (types.element_d == DType::s32) call.alpha *= 2, call.beta *= 2;  // whole numbers
   call.in_place = row[kInPlace] != 0;
   return c;
 }
@@ -99,11 +107,12 @@ SweepCase case_of(const std::vector<int>& row, const TestFamily& family) {
 /// Removes the configs that are not legal on `arch` for one of the family's problems.
 TestFamily legal_on(TestFamily family, const std::string& arch) {
   std::erase_if(family.configs, [&](const KernelConfig& config) {
-    for (const TestTypes& types : family.types) {
+    for (const KernelTypes& types : family.types) {
       for (const Op op_a : kOps) {
         for (const Op op_b : kOps) {
-          const GemmTraits traits{
-              .element = types.element, .accumulator = types.accumulator, .op_a = op_a, .op_b = op_b};
+          GemmTraits traits = traits_of_types(types);
+          traits.op_a = op_a;
+          traits.op_b = op_b;
           if (!is_legal(config, traits, arch_limits(arch))) return true;
         }
       }
@@ -131,7 +140,8 @@ std::vector<SweepCase> pairwise_cases(const TestFamily& family, std::size_t at_m
 }
 
 TEST(SweepConfigs, AreLegalOnHopperForEveryLayoutAndType) {
-  for (const TestFamily& family : {mma_family(), simt_family(), fma_family(), fma_words_family()}) {
+  for (const TestFamily& family :
+       {mma_family(), simt_family(), mixed_types_family(), fma_family(), fma_words_family()}) {
     EXPECT_EQ(legal_on(family, "sm_90a").configs, family.configs);
   }
 }
@@ -203,13 +213,14 @@ class Sweep : public GpuTest {
 
 TEST_F(Sweep, TensorCoreKernelsAreRight) { sweep(mma_family(), 40); }
 TEST_F(Sweep, CudaCoreKernelsAreRight) { sweep(simt_family(), 20); }
+TEST_F(Sweep, KernelsOfMixedTypesAreRight) { sweep(mixed_types_family(), 40); }
 TEST_F(Sweep, PackedCudaCoreKernelsAreRight) { sweep(fma_family(), 20); }
 TEST_F(Sweep, PackedCudaCoreKernelsThatCopyWordsAreRight) { sweep(fma_words_family(), 20); }
 
 // ---- every config in every layout ----
 
 /// A few more k-tiles than stages, and edges in every direction that cut a tile, an access and an instruction.
-GemmCase ragged_call(const KernelConfig& config, const TestTypes& types, Op op_a, Op op_b) {
+GemmCase ragged_call(const KernelConfig& config, const KernelTypes& types, Op op_a, Op op_b) {
   const auto* mma = std::get_if<MmaConfig>(&config);
   const std::int64_t k =
       mma != nullptr ? (mma->stages + 2) * mma->block_k + 5 : 3 * std::get<SimtConfig>(config).block_k + 5;
@@ -219,7 +230,7 @@ GemmCase ragged_call(const KernelConfig& config, const TestTypes& types, Op op_a
                   .k = k,
                   .op_a = op_a,
                   .op_b = op_b,
-                  .types = types_of({.element = types.element, .accumulator = types.accumulator})};
+                  .types = types_of(traits_of_types(types))};
   // Sums in f16 are exact only up to 2048.
   if (types.accumulator == DType::f16 && 4 * k > 2048) call.problem.types = uniform_types(types.element);
   call.set_tight_ld(8);
@@ -231,7 +242,7 @@ std::vector<SweepCase> ragged_cases(const TestFamily& family, bool all_layouts) 
   for (std::size_t config = 0; config < family.configs.size(); ++config) {
     for (std::size_t layout = 0; layout < 4; ++layout) {
       if (!all_layouts && layout != config % 4) continue;
-      const TestTypes types = family.types[(config + layout) % family.types.size()];
+      const KernelTypes& types = family.types[(config + layout) % family.types.size()];
       cases.push_back({ragged_call(family.configs[config], types, kOps[layout / 2], kOps[layout % 2]),
                        family.configs[config], kLaunches[(config + layout) % std::size(kLaunches)]});
     }

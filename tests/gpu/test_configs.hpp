@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/families.hpp"
 #include "config/kernel_config.hpp"
 
 #include <hotgemm/types.hpp>
@@ -8,16 +9,10 @@
 
 namespace hotgemm {
 
-/// Element and accumulator.
-struct TestTypes {
-  DType element;
-  DType accumulator;
-};
-
 /// The configs of one family for the sweeps, and all types that the family computes.
 struct TestFamily {
   std::vector<KernelConfig> configs;
-  std::vector<TestTypes> types;
+  std::vector<KernelTypes> types;
 };
 
 // clang-format off
@@ -53,6 +48,16 @@ inline TestFamily simt_family() {
       SimtConfig{.block_m = 24,  .block_n = 48,  .block_k = 7,  .thread_m = 3, .thread_n = 3},
       SimtConfig{.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8, .thread_n = 8},
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}}};
+}
+
+/// Types of D, or of B, that differ from that of A.
+inline TestFamily mixed_types_family() {
+  TestFamily family = simt_family();
+  family.types.clear();
+  for (const KernelTypes& types : kSimtTypes) {
+    if (types.element_d != types.element) family.types.push_back(types);
+  }
+  return family;
 }
 
 /// Every number of stages, packed and not packed, with accesses of single elements, so that any alignment works.

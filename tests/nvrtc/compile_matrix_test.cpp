@@ -113,6 +113,11 @@ TEST_F(CompileMatrix, CudaCoresOnEveryArch) {
       ++turn;
     }
     cases.push_back(gemm_case(reference_config(), make_traits(kAllTypes[0], kLayouts[0], true, 1), arch, bundle_));
+    for (const TypePair& types : kMixedTypes) {
+      const GemmTraits traits = make_traits(types, kLayouts[turn % std::size(kLayouts)], turn % 2 == 0, 4);
+      cases.push_back(gemm_case(reference_config(), traits, arch, bundle_));
+      ++turn;
+    }
   }
   compile(cases);
 }
@@ -126,8 +131,8 @@ TEST_F(CompileMatrix, EveryFamilyOnEveryArch) {
     const std::size_t before = cases.size();
     for (const std::string& arch : known_archs()) {
       const KernelTypes& types = family.types[turn % family.types.size()];
-      const GemmTraits traits = make_traits({types.element, types.accumulator}, kLayouts[turn % std::size(kLayouts)],
-                                            turn % 3 == 0, 16 / size_bytes(types.element));
+      const GemmTraits traits =
+          make_traits(types, kLayouts[turn % std::size(kLayouts)], turn % 3 == 0, 16 / size_bytes(types.element));
       ++turn;
       std::vector<KernelConfig> configs = anchors(traits, arch_limits(arch));
       for (const KernelConfig& config : candidates(traits, arch_limits(arch))) configs.push_back(config);

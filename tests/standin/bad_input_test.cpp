@@ -161,14 +161,17 @@ std::vector<Bad> unsupported_parts() {
     return Bad{name, kUnsupported, {part, "is not supported yet"}, [spoil](Call& c) { spoil(c.problem); }};
   };
   return {
-      all_of("e4m3", "A of type e4m3", [](Problem& p) { p.types = kE4m3; }),
-      all_of("e5m2", "A of type e5m2", [](Problem& p) { p.types = kE5m2; }),
-      all_of("s8", "A of type s8", [](Problem& p) { p.types = kS8; }),
+      all_of("s8 of e4m3", "B of type e4m3 with A of s8", [](Problem& p) { p.types = kS8, p.types.b = DType::e4m3; }),
+      all_of("s8 in f32", "compute type f32 for elements of s8",
+             [](Problem& p) { p.types = kS8, p.types.compute = {}; }),
+      all_of("D of s8", "D of type s8 with A of s8", [](Problem& p) { p.types = kS8, p.types.d = DType::s8; }),
+      all_of("D of e4m3", "D of type e4m3 with A of e4m3", [](Problem& p) { p.types = uniform_types(DType::e4m3); }),
+      all_of("fast e4m3", "compute mode fast", [](Problem& p) { p.types = kE4m3, p.types.mode = ComputeMode::fast; }),
       all_of("s32", "A of type s32", [](Problem& p) { p.types = uniform_types(DType::s32, ComputeType::s32); }),
       all_of("tf32", "compute type tf32", [](Problem& p) { p.types = kTf32; }),
       all_of("B", "B of type bf16 with A of f16", [](Problem& p) { p.types.b = DType::bf16; }),
-      all_of("C", "C of type f32 with A of f16", [](Problem& p) { p.types.c = DType::f32; }),
-      all_of("D", "D of type f32 with A of f16", [](Problem& p) { p.types.d = DType::f32; }),
+      all_of("C", "C of type f32 with D of f16", [](Problem& p) { p.types.c = DType::f32; }),
+      all_of("D", "D of type bf16 with A of f16", [](Problem& p) { p.types.d = DType::bf16; }),
       all_of("mode", "compute mode fast", [](Problem& p) { p.types.mode = ComputeMode::fast; }),
       all_of("batch", "batch of 4", [](Problem& p) { p.batch = 4; }),
       all_of("empty batch", "batch of 0", [](Problem& p) { p.batch = 0; }),

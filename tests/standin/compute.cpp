@@ -96,7 +96,8 @@ void spoil(const Matrix& d, Corruption corruption, unsigned salt) {
   const long long col = hash_at(salt, 2, 0) % static_cast<unsigned long long>(d.cols);
   const float right = d.load(row, col);
   float wrong = std::numeric_limits<float>::quiet_NaN();
-  if (corruption != Corruption::nan) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
+  // A value that an integer has too, and that no unwritten element has.
+  if (corruption != Corruption::nan || is_integer(d.dtype)) wrong = right == 0.0f || std::isnan(right) ? 1.0f : -right;
   d.store(row, col, wrong);
 }
 
@@ -117,7 +118,8 @@ float pattern_value(const FillArgs& args, int row, int col, int stride) {
     case FillPattern::check_c: return static_cast<float>(check_value_c(args.seed, i, j));
     case FillPattern::normal: break;
   }
-  return normal_at(args.seed, static_cast<unsigned>(row), static_cast<unsigned>(col));
+  const float value = normal_at(args.seed, static_cast<unsigned>(row), static_cast<unsigned>(col));
+  return args.dtype == DType::s8 ? quantized_normal(value) : value;
 }
 
 }  // namespace
@@ -125,11 +127,10 @@ float pattern_value(const FillArgs& args, int row, int col, int stride) {
 Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
                  unsigned salt) {
   const GemmTraits& traits = kernel.traits;
-  const DType dtype = traits.element;
-  const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, dtype);
-  const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, dtype);
-  const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, dtype};
-  const Matrix d{args.d, args.ldd, args.m, args.n, dtype};
+  const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, traits.element);
+  const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, traits.element_b);
+  const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, traits.element_d};
+  const Matrix d{args.d, args.ldd, args.m, args.n, traits.element_d};
   for (const auto& [matrix, vector] : {std::pair(a, traits.vec_a), std::pair(b, traits.vec_b),
                                        std::pair(c, traits.vec_d), std::pair(d, traits.vec_d)}) {
     const Outcome outcome = examine(matrix, space, vector);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "emulate/number.hpp"
 #include "shared/gemm_types.hpp"
 
 #include <bit>
@@ -59,29 +60,33 @@ void store(std::uint64_t address, T value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
 
-/// Loads the element at `address`, which need not be aligned for the host.
+/// Loads the element at `address`, which need not be aligned for the host. An s32 beyond 2^24 is rounded.
 inline float load_element(std::uint64_t address, DType dtype) {
   switch (dtype) {
     case DType::f16: return widen_f16(load<std::uint16_t>(address));
     case DType::bf16: return widen_bf16(load<std::uint16_t>(address));
     case DType::f32: return load<float>(address);
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: break;
+    case DType::e4m3: return emulate::widen_e4m3(load<std::uint8_t>(address));
+    case DType::e5m2: return emulate::widen_e5m2(load<std::uint8_t>(address));
+    case DType::s8: return load<std::int8_t>(address);
+    case DType::s32: return static_cast<float>(load<std::int32_t>(address));
   }
-  std::abort();  // the stand-in has no such numbers
+  std::abort();
 }
 
+/// The least integer for NaN, which integers do not have.
+inline std::int32_t integer_of(float value) { return value != value ? INT32_MIN : static_cast<std::int32_t>(value); }
+
+/// Integers are truncated.
 inline void store_element(std::uint64_t address, DType dtype, float value) {
   switch (dtype) {
     case DType::f16: return store(address, narrow_f16(value));
     case DType::bf16: return store(address, narrow_bf16(value));
     case DType::f32: return store(address, value);
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: break;
+    case DType::e4m3: return store(address, emulate::narrow_e4m3(value));
+    case DType::e5m2: return store(address, emulate::narrow_e5m2(value));
+    case DType::s8: return store(address, static_cast<std::int8_t>(integer_of(value)));
+    case DType::s32: return store(address, integer_of(value));
   }
   std::abort();
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace hotgemm::standin {
@@ -44,18 +45,31 @@ std::optional<int> take_int(std::string_view& text, std::string_view tag) {
   return value;
 }
 
-/// Parses the five words "f16_f32_nt_a8b8d8_c0".
+/// The texts before and after `separator`; the second is empty if there is none.
+std::pair<std::string_view, std::string_view> split_in_two(std::string_view text, std::string_view separator) {
+  const std::size_t at = text.find(separator);
+  if (at == text.npos) return {text, {}};
+  return {text.substr(0, at), text.substr(at + separator.size())};
+}
+
+/// Parses the five words "f16_f32_nt_a8b8d8_c0" or "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0".
 std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& words, std::size_t first) {
-  const auto element = parse_dtype(words[first]);
-  const auto accumulator = parse_dtype(words[first + 1]);
+  const auto [a_text, b_text] = split_in_two(words[first], "x");
+  const auto [sum_text, d_text] = split_in_two(words[first + 1], "to");
+  const auto element = parse_dtype(a_text), element_b = parse_dtype(b_text.empty() ? a_text : b_text);
+  const auto accumulator = parse_dtype(sum_text), element_d = parse_dtype(d_text.empty() ? a_text : d_text);
   const std::string_view layout = words[first + 2];
   std::string_view vectors = words[first + 3];
   const std::string_view reads_c = words[first + 4];
-  if (!element || !accumulator || layout.size() != 2 || layout.find_first_not_of("nt") != layout.npos) return {};
+  if (!element || !element_b || !accumulator || !element_d || layout.size() != 2 ||
+      layout.find_first_not_of("nt") != layout.npos)
+    return {};
   const auto a = take_int(vectors, "a"), b = take_int(vectors, "b"), d = take_int(vectors, "d");
   if (!a || !b || !d || !vectors.empty() || (reads_c != "c0" && reads_c != "c1")) return {};
   return GemmTraits{.element = *element,
                     .accumulator = *accumulator,
+                    .element_b = *element_b,
+                    .element_d = *element_d,
                     .op_a = layout[0] == 't' ? Op::t : Op::n,
                     .op_b = layout[1] == 't' ? Op::t : Op::n,
                     .reads_c = reads_c == "c1",

@@ -86,22 +86,42 @@ TEST(Families, HaveAMenu) {
   });
 }
 
+/// Calls visit(types) for A, B, D and sums of any types.
+template <class Visit>
+void for_all_types(const Visit& visit) {
+  for (int a = 0; a < kElementTypes; ++a) {
+    for (int sum = 0; sum < kElementTypes; ++sum) {
+      for (int b = 0; b < kElementTypes; ++b) {
+        for (int d = 0; d < kElementTypes; ++d) {
+          visit(KernelTypes{static_cast<DType>(a), static_cast<DType>(sum), static_cast<DType>(b),
+                            static_cast<DType>(d)});
+        }
+      }
+    }
+  }
+}
+
 TEST(Families, TakeTheTypesThatTheyState) {
   for_each_family([]<class Config>(std::type_identity<Config>) {
     const Family& family = FamilyOf<Config>::kFamily;
-    for (int e = 0; e < kElementTypes; ++e) {
-      for (int sum = 0; sum < kElementTypes; ++sum) {
-        const auto element = static_cast<DType>(e), accumulator = static_cast<DType>(sum);
-        const GemmTraits traits = make_traits({element, accumulator}, {}, false, 16 / size_bytes(element));
-        const std::vector<Config> configs = some_configs<Config>(traits);
-        const bool takes = std::ranges::any_of(configs, [&](const Config& config) {
-          return std::ranges::any_of(kArchTable,
-                                     [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
-        });
-        EXPECT_EQ(std::ranges::count(family.types, KernelTypes{element, accumulator}), takes ? 1 : 0)
-            << "family " << family.name << ": is_legal and the registered types disagree on " << to_string(traits);
-      }
-    }
+    // The configs of the menu for the family's first types.
+    const KernelTypes& first = family.types.front();
+    std::vector<Config> configs = some_configs<Config>(make_traits(first, {}));
+    for_all_types([&](const KernelTypes& types) {
+      GemmTraits traits = make_traits(types, {});
+      traits.vec_a = 16 / size_bytes(types.element);
+      traits.vec_b = 16 / size_bytes(types.element_b);
+      traits.vec_d = 16 / size_bytes(types.element_d);
+      const bool is_stated = std::ranges::count(family.types, types) > 0;
+      // Another type may need another config; a type that no config takes need not be searched for long.
+      const std::vector<Config> own = is_stated ? some_configs<Config>(traits) : std::vector<Config>();
+      const auto is_taken = [&](const Config& config) {
+        return std::ranges::any_of(kArchTable, [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
+      };
+      EXPECT_EQ(std::ranges::any_of(configs, is_taken) || std::ranges::any_of(own, is_taken), is_stated)
+          << "family " << family.name << ": is_legal and the registered types disagree on " << to_string(traits);
+      EXPECT_LE(std::ranges::count(family.types, types), 1) << to_string(traits);
+    });
   });
 }
 
@@ -214,9 +234,37 @@ TEST(Families, HaveAPage) {
 std::string types_text(const Family& family) {
   std::string text;
   for (const KernelTypes& types : family.types) {
+    if (types.element_b != types.element || types.element_d != types.element) continue;
     text += (text.empty() ? "" : ", ") + std::string(to_string(types.element)) + " in " +
             std::string(to_string(types.accumulator));
   }
+  return text;
+}
+
+/// "[simt](simt.md), [mma](mma.md)": the families that state these types.
+std::string families_text(const KernelTypes& types) {
+  std::string text;
+  for (const Family& family : families()) {
+    if (std::ranges::count(family.types, types) == 0) continue;
+    const std::string name(family.name);
+    text += (text.empty() ? "" : ", ") + std::string("[").append(name).append("](").append(name).append(".md)");
+  }
+  return text;
+}
+
+/// The table of all types that kernels have, made from the registrations.
+std::string types_table() {
+  std::string text =
+      "\n## Types\n\n"
+      "C has the type of D. Scalars alpha and beta are f32; for D of s32 they are whole numbers.\n\n"
+      "| A | B | sums | D | families |\n|---|---|---|---|---|\n";
+  for_all_types([&](const KernelTypes& types) {
+    const std::string found = families_text(types);
+    if (found.empty()) return;
+    for (const DType type : {types.element, types.element_b, types.accumulator, types.element_d})
+      text.append("| ").append(to_string(type)).append(" ");
+    text += "| " + found + " |\n";
+  });
   return text;
 }
 
@@ -225,13 +273,13 @@ std::string page_index() {
   std::string text =
       "# The families of kernels\n\n"
       "`tests/unit/families_test.cpp` writes this page from the registrations in `src/config/families.hpp`.\n\n"
-      "| page | template | runs on | elements, and what their sums are kept in |\n|---|---|---|---|\n";
+      "| page | template | runs on | elements of A, B and D, and what their sums are kept in |\n|---|---|---|---|\n";
   for (const Family& family : families()) {
     const std::string name(family.name), header(family.header);
     text += "| [" + name + "](" + name + ".md) | [" + header + "](../../templates/" + header + ") | " +
             std::string(family.runs_on) + " | " + types_text(family) + " |\n";
   }
-  return text;
+  return text + types_table();
 }
 
 bool updates() {

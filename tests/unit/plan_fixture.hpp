@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/device_info.hpp"
+#include "config/families.hpp"
 #include "config/kernel_config.hpp"
 #include "plan/candidates.hpp"
 
@@ -11,17 +12,19 @@
 
 namespace hotgemm {
 
-struct TypePair {
-  DType element;
-  DType accumulator;
-};
+using TypePair = KernelTypes;
 
 /// The types for which family `mma` uses tensor cores.
 inline constexpr TypePair kTensorTypes[] = {
     {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}};
-/// Every pair of types for which the library has a kernel.
+/// All types of the library's kernels whose A, B and D have one type.
 inline constexpr TypePair kAllTypes[] = {
     {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
+/// Some of the others: a wider D, a B of another type, integers.
+inline constexpr TypePair kMixedTypes[] = {{DType::bf16, DType::f32, DType::bf16, DType::f32},
+                                           {DType::e4m3, DType::f32, DType::e5m2, DType::bf16},
+                                           {DType::s8, DType::s32, DType::s8, DType::s32},
+                                           {DType::s8, DType::s32, DType::s8, DType::f16}};
 
 inline constexpr const char* kTensorArchs[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"};
 
@@ -34,6 +37,8 @@ inline constexpr Layout kLayouts[] = {{Op::n, Op::n}, {Op::n, Op::t}, {Op::t, Op
 inline GemmTraits make_traits(TypePair types, Layout layout, bool reads_c = false, int vec = 8) {
   return {.element = types.element,
           .accumulator = types.accumulator,
+          .element_b = types.element_b,
+          .element_d = types.element_d,
           .op_a = layout.op_a,
           .op_b = layout.op_b,
           .reads_c = reads_c,

@@ -66,7 +66,7 @@ TEST(Prepacked, OtherElementsAndOperandsAreRefused) {
   };
   EXPECT_EQ(code_of("8 8 8 nn f32", Operand::a).find("not_supported: prepacked A of type f32"), 0u);
   EXPECT_EQ(code_of("8 8 8 nn f32", Operand::b).find("not_supported: prepacked B of type f32"), 0u);
-  EXPECT_EQ(code_of("8 8 8 nn e4m3", Operand::b).find("not_supported: A of type e4m3"), 0u);
+  EXPECT_EQ(code_of("8 8 8 nn e4m3", Operand::b).find("not_supported: prepacked B of type e4m3"), 0u);
   EXPECT_EQ(code_of("8 8 8 nn f16", static_cast<Operand>(2)).find("invalid_argument: the operand is 2"), 0u);
 }
 

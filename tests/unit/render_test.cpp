@@ -47,6 +47,8 @@ constexpr GoldenCase kGolden[] = {
     {"simt_m8_n64_k32_tm1_tn4", "8 8 8 tt bf16 align=2 beta=1"},
     {"simt_m128_n128_k8_tm8_tn8", "8 8 8 nt f32"},
     {"simt_m64_n64_k16_tm4_tn4", "8 8 8 tn f32 align=4 beta=1"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nt e4m3*e5m2>f32"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 tn s8 beta=1"},
 };
 
 GemmTraits traits_of_text(const char* problem) { return traits_of(parse_workload(problem)); }

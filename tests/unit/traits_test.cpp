@@ -1,13 +1,17 @@
 #include "config/traits.hpp"
 
+#include "config/supported.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <iterator>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -51,9 +55,53 @@ TEST(Traits, AreThoseOfTheWorkloadMadeForThem) {
   EXPECT_EQ(to_string(workload_of(traits, 5, 6, 7)), "5 6 7 tn f16 acc=f16 align=16,2,8 beta=1");
 }
 
+TEST(Traits, HaveATypeForEachMatrix) {
+  const Workload problem = parse_workload("128 256 64 nt e4m3*e5m2>f32 align=16,8,16");
+  const GemmTraits traits = traits_of(problem);
+  EXPECT_EQ(traits.element, DType::e4m3);
+  EXPECT_EQ(traits.element_b, DType::e5m2);
+  EXPECT_EQ(traits.element_d, DType::f32);
+  EXPECT_EQ(traits.vec_a, 16);
+  EXPECT_EQ(traits.vec_b, 8);
+  EXPECT_EQ(traits.vec_d, 4);
+  EXPECT_EQ(to_string(traits), "e4m3xe5m2_f32tof32_nt_a16b8d4_c0");
+  EXPECT_EQ(workload_of(traits, 128, 256, 64), problem);
+  EXPECT_EQ(to_string(traits_of(parse_workload("4 4 4 nt s8 align=16"))), "s8_s32tos32_nt_a16b16d4_c0");
+}
+
+/// All types that problems can have, whether or not kernels have them.
+template <class Visit>
+void for_all_problem_types(const Visit& visit) {
+  for (int i = 0; i < kElementTypes * kElementTypes * kElementTypes; ++i) {
+    const auto type = [](int number) { return static_cast<DType>(number % kElementTypes); };
+    const DType d = type(i / kElementTypes / kElementTypes);
+    for (const ComputeType compute : {ComputeType::f32, ComputeType::f16, ComputeType::tf32, ComputeType::s32})
+      visit(Types{.a = type(i), .b = type(i / kElementTypes), .c = d, .d = d, .compute = compute});
+  }
+}
+
+TEST(Traits, AreMadeForTheTypesThatSomeFamilyStates) {
+  std::size_t supported = 0;
+  for_all_problem_types([&](const Types& types) {
+    const Problem problem{.m = 8, .n = 8, .k = 8, .types = types};
+    const bool is_stated =
+        types.compute != ComputeType::tf32 && has_kernels({types.a, sum_type(types.compute), types.b, types.d});
+    ASSERT_EQ(is_supported(problem), is_stated) << to_string(problem);
+    if (!is_stated) {
+      EXPECT_THROW(require_supported(problem), Error) << to_string(problem);
+      return;
+    }
+    ++supported;
+    EXPECT_EQ(types_of(traits_of(Workload(problem))), types) << to_string(problem);
+  });
+  EXPECT_EQ(supported, 22U);  // those of family simt, and f16 in f16
+}
+
 TEST(Traits, NoKernelTakesWhatIsNotSupported) {
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn e4m3")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn tf32")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn e4m3 acc=f32,fast")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*f16>f32")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=bias")), Error);
 }
@@ -67,7 +115,9 @@ TEST(Traits, EachHasItsOwnName) {
   EXPECT_EQ(to_string(make_traits({DType::f16, DType::f32}, {Op::n, Op::t})), "f16_f32_nt_a8b8d8_c0");
   std::set<std::string> names;
   std::size_t count = 0;
-  for (const TypePair& types : kAllTypes) {
+  std::vector<TypePair> all(std::begin(kAllTypes), std::end(kAllTypes));
+  all.insert(all.end(), std::begin(kMixedTypes), std::end(kMixedTypes));
+  for (const TypePair& types : all) {
     for (const Layout& layout : kLayouts) {
       for (const bool reads_c : {false, true}) {
         for (int vec = 0; vec < 64; ++vec) {

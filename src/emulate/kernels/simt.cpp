@@ -1,5 +1,6 @@
 #include "emulate/gemm_kernel.hpp"
 
+#include "config/families.hpp"
 #include "simt.cuh"
 
 #include <iterator>
@@ -16,10 +17,12 @@ constexpr SimtConfig kConfigs[] = {
 };
 // clang-format on
 
-template <DType kElement, Op kOpA, Op kOpB, bool kReadsC, SimtConfig kConfig>
+template <KernelTypes kTypes, Op kOpA, Op kOpB, bool kReadsC, SimtConfig kConfig>
 GemmKernel simt_kernel() {
-  constexpr GemmTraits kTraits{.element = kElement,
-                               .accumulator = DType::f32,
+  constexpr GemmTraits kTraits{.element = kTypes.element,
+                               .accumulator = kTypes.accumulator,
+                               .element_b = kTypes.element_b,
+                               .element_d = kTypes.element_d,
                                .op_a = kOpA,
                                .op_b = kOpB,
                                .reads_c = kReadsC,
@@ -31,24 +34,36 @@ GemmKernel simt_kernel() {
 }
 
 /// The first config with C and without C; every other config with or without C, alternately.
-template <DType kElement, Op kOpA, Op kOpB>
+template <KernelTypes kTypes, Op kOpA, Op kOpB>
 void append(std::vector<GemmKernel>& kernels) {
   constexpr bool kOdd = (kOpA == Op::t) != (kOpB == Op::t);
-  kernels.push_back(simt_kernel<kElement, kOpA, kOpB, false, kConfigs[0]>());
-  kernels.push_back(simt_kernel<kElement, kOpA, kOpB, true, kConfigs[0]>());
-  kernels.push_back(simt_kernel<kElement, kOpA, kOpB, kOdd, kConfigs[1]>());
-  kernels.push_back(simt_kernel<kElement, kOpA, kOpB, !kOdd, kConfigs[2]>());
-  kernels.push_back(simt_kernel<kElement, kOpA, kOpB, kOdd, kConfigs[3]>());
+  kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, false, kConfigs[0]>());
+  kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, true, kConfigs[0]>());
+  kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, kOdd, kConfigs[1]>());
+  kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, !kOdd, kConfigs[2]>());
+  kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, kOdd, kConfigs[3]>());
+}
+/// One config, because only loads, products and stores depend on the types.
+template <KernelTypes kTypes, Op kOpA, Op kOpB>
+void append_one(std::vector<GemmKernel>& kernels) {
+  kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, true, kConfigs[2]>());
 }
 
-template <DType kElement>
+template <KernelTypes kTypes>
 std::span<const GemmKernel> kernels_of() {
   static const std::vector<GemmKernel> kernels = [] {
     std::vector<GemmKernel> all;
-    append<kElement, Op::n, Op::n>(all);
-    append<kElement, Op::n, Op::t>(all);
-    append<kElement, Op::t, Op::n>(all);
-    append<kElement, Op::t, Op::t>(all);
+    const auto append_layout = [&]<Op kOpA, Op kOpB>() {
+      if constexpr (kTypes.element_d == kTypes.element) {
+        append<kTypes, kOpA, kOpB>(all);
+      } else {
+        append_one<kTypes, kOpA, kOpB>(all);
+      }
+    };
+    append_layout.template operator()<Op::n, Op::n>();
+    append_layout.template operator()<Op::n, Op::t>();
+    append_layout.template operator()<Op::t, Op::n>();
+    append_layout.template operator()<Op::t, Op::t>();
     return all;
   }();
   return kernels;
@@ -56,17 +71,32 @@ std::span<const GemmKernel> kernels_of() {
 
 }  // namespace
 
-template <>
-std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::f16, DType::f32>() {
-  return kernels_of<DType::f16>();
-}
-template <>
-std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::bf16, DType::f32>() {
-  return kernels_of<DType::bf16>();
-}
-template <>
-std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::f32, DType::f32>() {
-  return kernels_of<DType::f32>();
-}
+#define HOTGEMM_EMULATED(a, sum, b, d)                                                                   \
+  template <>                                                                                            \
+  std::span<const GemmKernel> emulated_kernels<SimtConfig, DType::a, DType::sum, DType::b, DType::d>() { \
+    return kernels_of<KernelTypes{DType::a, DType::sum, DType::b, DType::d}>();                          \
+  }
+HOTGEMM_EMULATED(f16, f32, f16, f16)
+HOTGEMM_EMULATED(f16, f32, f16, f32)
+HOTGEMM_EMULATED(bf16, f32, bf16, bf16)
+HOTGEMM_EMULATED(bf16, f32, bf16, f32)
+HOTGEMM_EMULATED(f32, f32, f32, f32)
+HOTGEMM_EMULATED(e4m3, f32, e4m3, bf16)
+HOTGEMM_EMULATED(e4m3, f32, e4m3, f16)
+HOTGEMM_EMULATED(e4m3, f32, e4m3, f32)
+HOTGEMM_EMULATED(e4m3, f32, e5m2, bf16)
+HOTGEMM_EMULATED(e4m3, f32, e5m2, f16)
+HOTGEMM_EMULATED(e4m3, f32, e5m2, f32)
+HOTGEMM_EMULATED(e5m2, f32, e4m3, bf16)
+HOTGEMM_EMULATED(e5m2, f32, e4m3, f16)
+HOTGEMM_EMULATED(e5m2, f32, e4m3, f32)
+HOTGEMM_EMULATED(e5m2, f32, e5m2, bf16)
+HOTGEMM_EMULATED(e5m2, f32, e5m2, f16)
+HOTGEMM_EMULATED(e5m2, f32, e5m2, f32)
+HOTGEMM_EMULATED(s8, s32, s8, s32)
+HOTGEMM_EMULATED(s8, s32, s8, f32)
+HOTGEMM_EMULATED(s8, s32, s8, bf16)
+HOTGEMM_EMULATED(s8, s32, s8, f16)
+#undef HOTGEMM_EMULATED
 
 }  // namespace hotgemm::emulate

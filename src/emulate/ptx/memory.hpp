@@ -5,6 +5,7 @@
 #include "ptx/device.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace hotgemm::ptx {
 
@@ -22,6 +23,9 @@ HOTGEMM_DEVICE u32 dynamic_shared_base() { return emulate::SharedMemory::kBase; 
 HOTGEMM_DEVICE u16 ld_global_b16(u64 address) {
   return emulate::load_global<u16>(emulate::Instruction::ld_global_b16, address);
 }
+HOTGEMM_DEVICE u32 ld_global_u8(u64 address) {
+  return emulate::load_global<std::uint8_t>(emulate::Instruction::ld_global_u8, address);
+}
 HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   return emulate::load_global<u32>(emulate::Instruction::ld_global_b32, address);
 }
@@ -33,6 +37,9 @@ HOTGEMM_DEVICE Vec2 ld_global_v2_b32(u64 address) {
 }
 HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
   return emulate::load_global<Vec4>(emulate::Instruction::ld_global_v4_b32, address);
+}
+HOTGEMM_DEVICE void st_global_u8(u64 address, u32 value) {
+  emulate::store_global(emulate::Instruction::st_global_u8, address, static_cast<std::uint8_t>(value));
 }
 HOTGEMM_DEVICE void st_global_b16(u64 address, u16 value) {
   emulate::store_global(emulate::Instruction::st_global_b16, address, value);

@@ -1,0 +1,62 @@
+#pragma once
+
+// Loads and stores single elements of every type as numbers: an int for integers, f32 for all others, which holds them
+// exactly.
+
+#include "ptx/element.hpp"
+#include "ptx/memory.hpp"
+
+namespace hotgemm {
+
+template <DType kType>
+struct NumberOf {
+  using type = float;
+};
+template <>
+struct NumberOf<DType::s8> {
+  using type = int;
+};
+template <>
+struct NumberOf<DType::s32> {
+  using type = int;
+};
+
+/// The element `index` of the matrix at address `matrix`.
+template <DType kType>
+HOTGEMM_DEVICE typename NumberOf<kType>::type load_element(u64 matrix, i64 index) {
+  const u64 address = matrix + static_cast<u64>(index) * size_bytes(kType);
+  if constexpr (kType == DType::f32) {
+    return ptx::float_of(ptx::ld_global_b32(address));
+  } else if constexpr (kType == DType::s32) {
+    return static_cast<int>(ptx::ld_global_b32(address));
+  } else if constexpr (kType == DType::s8) {
+    return static_cast<signed char>(ptx::ld_global_u8(address));
+  } else if constexpr (kType == DType::e4m3) {
+    return ptx::widen_e4m3(ptx::ld_global_u8(address));
+  } else if constexpr (kType == DType::e5m2) {
+    return ptx::widen_e5m2(ptx::ld_global_u8(address));
+  } else {
+    return ptx::widen<kType>(ptx::ld_global_b16(address));
+  }
+}
+
+/// Stores `value`, rounded to nearest even if it is a floating-point number. An int must be an s8 where kType is s8.
+template <DType kType>
+HOTGEMM_DEVICE void store_element(u64 matrix, i64 index, typename NumberOf<kType>::type value) {
+  const u64 address = matrix + static_cast<u64>(index) * size_bytes(kType);
+  if constexpr (kType == DType::f32) {
+    ptx::st_global_b32(address, ptx::bits_of(value));
+  } else if constexpr (kType == DType::s32) {
+    ptx::st_global_b32(address, static_cast<u32>(value));
+  } else if constexpr (kType == DType::s8) {
+    ptx::st_global_u8(address, static_cast<u32>(value));
+  } else if constexpr (kType == DType::e4m3) {
+    ptx::st_global_u8(address, ptx::round_e4m3_f32(value));
+  } else if constexpr (kType == DType::e5m2) {
+    ptx::st_global_u8(address, ptx::round_e5m2_f32(value));
+  } else {
+    ptx::st_global_b16(address, ptx::narrow<kType>(value));
+  }
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,91 @@
+// Problems whose matrices have several types, from the call to the launch.
+
+#include "standin/runtime_fixture.hpp"
+
+#include "config/families.hpp"
+
+#include <cmath>
+
+namespace hotgemm::standin {
+namespace {
+
+/// A problem of these types with rows of A, B and D that no vector access fits.
+GemmCase case_of(const KernelTypes& types, float beta) {
+  const Types all = types_of(GemmTraits{.element = types.element,
+                                        .accumulator = types.accumulator,
+                                        .element_b = types.element_b,
+                                        .element_d = types.element_d});
+  GemmCase c = small_case(13, 21, 35, beta);
+  c.problem.types = all;
+  c.problem.op_b = Op::t;
+  c.set_tight_ld(1);
+  return c;
+}
+
+class TypesTest : public RuntimeTest {};
+
+TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
+  context(Policy::estimate);
+  std::size_t mixtures = 0;
+  for (const KernelTypes& types : kSimtTypes) {
+    if (types.element_d == types.element) continue;
+    ++mixtures;
+    for (const float beta : {0.0f, -2.0f}) expect_right(context(), case_of(types, beta), stream());
+    const Plan plan = context().plan(case_of(types, 0).described());
+    EXPECT_EQ(plan.config().substr(0, 5), "simt_");
+    EXPECT_EQ(plan.origin(), Origin::estimated);
+  }
+  EXPECT_EQ(mixtures, 18U);
+}
+
+TEST_F(TypesTest, AreTunedAndRecordedLikeOthers) {
+  for (const char* text : {"13 21 35 nt s8", "13 21 35 tn e4m3*e5m2>f32", "13 21 35 nn bf16*bf16>f32"}) {
+    const Workload problem = parse_workload(text);
+    const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
+    ASSERT_EQ(results.size(), 1U);
+    EXPECT_EQ(results[0].failure, "") << text;
+    EXPECT_EQ(context().plan(problem).origin(), Origin::tuned) << text;
+    forget_context();
+    EXPECT_EQ(context().plan(problem).origin(), Origin::tuned) << text << ": the record is read again";
+    forget_context();
+  }
+}
+
+TEST_F(TypesTest, AWrongKernelOfIntegersIsRejected) {
+  const Workload problem = parse_workload("40 24 64 nt s8");
+  standin().corrupt("hotgemm_simt", Corruption::wrong);
+  const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_THAT(results[0].failure, testing::HasSubstr("wrong")) << "all kernels of the problem are";
+}
+
+TEST_F(TypesTest, IntegersAreScaledByWholeNumbers) {
+  GemmCase c = case_of({DType::s8, DType::s32, DType::s8, DType::s32}, 1);
+  c.alpha = -3;
+  expect_right(context(), c, stream());
+  for (const float bad : {0.5f, -1.25f, 0x1p25f, std::nanf("")}) {
+    for (float GemmCase::*scalar : {&GemmCase::alpha, &GemmCase::beta}) {
+      GemmCase other = c;
+      other.*scalar = bad;
+      const std::string name = scalar == &GemmCase::alpha ? "alpha is " : "beta is ";
+      CaseRun run(Driver::get(), other, stream());
+      expect_thrown(ErrorCode::invalid_argument, {name, "s32", "whole number"},
+                    [&] { context().gemm(stream(), other.problem, run.operands()); });
+    }
+  }
+  c = case_of({DType::s8, DType::s32, DType::s8, DType::f32}, 1);
+  c.alpha = 0.5f;
+  expect_right(context(), c, stream());
+}
+
+TEST_F(TypesTest, AnUnwrittenElementIsNoResult) {
+  // The check's data may have any small integer as its result, so D is filled with another number before.
+  const Workload problem = parse_workload("40 24 64 nt s8");
+  standin().corrupt("hotgemm_simt", Corruption::nothing);
+  const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_THAT(results[0].failure, testing::HasSubstr("1152 of 1152 elements are wrong"));
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
