@@ -85,7 +85,7 @@ HOTGEMM_DEVICE void check(const CheckArgs& args) {
     const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
     const int expected = args.alpha * product + (args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0);
     const float found = load_element(args.d, row * args.ldd + col, args.dtype);
-    if (found == static_cast<float>(expected)) continue;  // the initial D is unequal to every result
+    if (found == static_cast<float>(expected)) continue;  // no right result equals the initial D
     ptx::red_global_add_u32(args.report, 1);
     ptx::st_global_b32(args.report + 4, static_cast<u32>(row));
     ptx::st_global_b32(args.report + 8, static_cast<u32>(col));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Loads and stores single elements of every type as numbers: an int for integers, f32 for all others, which holds them
-// exactly.
+// Loads and stores single elements of every type as numbers: integers as int, all others as f32. Both hold every
+// element exactly.
 
 #include "ptx/element.hpp"
 #include "ptx/memory.hpp"

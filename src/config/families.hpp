@@ -146,15 +146,6 @@ constexpr void for_each_family(Visit&& visit) {
   detail::visit_alternatives(visit, std::type_identity<KernelConfig>{});
 }
 
-/// True if a family states these types.
-constexpr bool has_kernels(const KernelTypes& types) {
-  bool found = false;
-  for_each_family([&]<class Config>(std::type_identity<Config>) {
-    for (const KernelTypes& stated : FamilyOf<Config>::kFamily.types) found = found || stated == types;
-  });
-  return found;
-}
-
 /// The families, in the order of the alternatives of KernelConfig.
 std::span<const Family> families();
 const Family& family_of(const KernelConfig& config);

@@ -8,42 +8,61 @@
 
 #include <hotgemm/error.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
 namespace hotgemm {
 namespace {
 
-/// True if kernels multiply matrices of type `a` by matrices of type `b`, with any sums and any D.
-bool has_products(DType a, DType b) {
-  bool found = false;
-  for (const Family& family : families()) {
-    for (const KernelTypes& types : family.types) found = found || (types.element == a && types.element_b == b);
-  }
-  return found;
+/// A place for each type of A, of sums and of B.
+constexpr std::size_t index_of(DType a, DType sum, DType b) {
+  return (static_cast<std::size_t>(a) * kElementTypes + static_cast<std::size_t>(sum)) * kElementTypes +
+         static_cast<std::size_t>(b);
 }
 
-/// True if kernels have such products and sum them in `compute`.
-bool has_sums(const Types& t) {
-  bool found = false;
-  for (int d = 0; d < kElementTypes; ++d)
-    found = found || has_kernels({t.a, sum_type(t.compute), t.b, static_cast<DType>(d)});
-  return found && t.compute != ComputeType::tf32;
-}
+/// The types that families state: at each place a bit for each type of D. Calls look here, so that the test takes a few
+/// instructions.
+constexpr auto kStated = [] {
+  static_assert(kElementTypes <= 8, "a bit for each type");
+  std::array<std::uint8_t, std::size_t{kElementTypes} * kElementTypes * kElementTypes> stated{};
+  for_each_family([&]<class Config>(std::type_identity<Config>) {
+    for (const KernelTypes& t : FamilyOf<Config>::kFamily.types) {
+      std::uint8_t& results = stated[index_of(t.element, t.accumulator, t.element_b)];
+      results = static_cast<std::uint8_t>(results | 1u << static_cast<unsigned>(t.element_d));
+    }
+  });
+  return stated;
+}();
 
-bool are_supported(const Types& t) noexcept {
+/// The types of D, a bit for each, with which kernels multiply and sum like this.
+unsigned results_of(DType a, ComputeType compute, DType b) {
   // A caller may have cast any number to an enumeration.
-  if (t.c != t.d || t.mode != ComputeMode::precise || t.compute > ComputeType::s32) return false;
-  if (t.compute == ComputeType::tf32) return false;
-  // Most problems, without a search.
-  const bool is_uniform = t.a == t.b && t.a == t.d;
-  if (is_uniform && is_wide_float(t.a) && t.compute == ComputeType::f32) return true;
-  return has_kernels({t.a, sum_type(t.compute), t.b, t.d});
+  constexpr auto kEnd = static_cast<DType>(kElementTypes);
+  if (a >= kEnd || b >= kEnd || compute > ComputeType::s32 || compute == ComputeType::tf32) return 0;
+  return kStated[index_of(a, sum_type(compute), b)];
 }
+
+/// True if kernels multiply matrices of these types, with any sums and any D.
+bool has_products(DType a, DType b) {
+  return (results_of(a, ComputeType::f32, b) | results_of(a, ComputeType::f16, b) |
+          results_of(a, ComputeType::s32, b)) != 0;
+}
+
+bool has_results(const Types& t) {
+  return t.d < static_cast<DType>(kElementTypes) &&
+         (results_of(t.a, t.compute, t.b) >> static_cast<unsigned>(t.d) & 1u) != 0;
+}
+
+bool are_supported(const Types& t) noexcept { return t.c == t.d && t.mode == ComputeMode::precise && has_results(t); }
 
 std::string unsupported_types(const Types& t) {
   const std::string a(to_string(t.a)), b(to_string(t.b)), d(to_string(t.d)), compute(to_string(t.compute));
   if (!has_products(t.a, t.a)) return "A of type " + a;
   if (!has_products(t.a, t.b)) return "B of type " + b + " with A of " + a;
-  if (!has_sums(t)) return "compute type " + compute + " for elements of " + a;
-  if (!has_kernels({t.a, sum_type(t.compute), t.b, t.d})) return "D of type " + d + " with A of " + a;
+  if (results_of(t.a, t.compute, t.b) == 0) return "compute type " + compute + " for elements of " + a;
+  if (!has_results(t)) return "D of type " + d + " with A of " + a;
   if (t.c != t.d) return "C of type " + std::string(to_string(t.c)) + " with D of " + d;
   return "compute mode " + std::string(to_string(t.mode));
 }

@@ -43,7 +43,7 @@ struct HostMatrix {
   void set(DType dtype, std::int64_t row, std::int64_t col, double value);
 };
 
-/// The operands of a case. The bytes between rows, and all bytes of D, are 0xff, so that their elements are NaN.
+/// The operands of a case. The bytes between rows, and all bytes of D, are NaN, or integers of a large magnitude.
 struct GemmMatrices {
   HostMatrix a, b, c, d;
 };
@@ -61,6 +61,8 @@ class GemmReference {
   std::string first_inexact(const HostMatrix& d) const;
 
  private:
+  double rounded(double exact) const;  ///< to the type of D
+
   Workload problem_;
   double alpha_;
   std::vector<double> exact_, magnitude_;

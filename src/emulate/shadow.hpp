@@ -6,7 +6,7 @@
 
 namespace hotgemm::emulate {
 
-/// Memory is tracked in cells of two bytes, the smallest access.
+/// Memory is tracked in cells of two bytes, the smallest access; matrices of smaller elements in cells of one byte.
 inline constexpr int kCellBytes = 2;
 
 /// The last access to a cell. Epoch 0 precedes everything.

@@ -95,7 +95,7 @@ class Scalars {
                                                    : CUBLAS_COMPUTE_32F),
         f32_{alpha, beta},
         f16_{__float2half_rn(alpha), __float2half_rn(beta)},
-        s32_{static_cast<int>(alpha), static_cast<int>(beta)} {}
+        s32_{whole(alpha), whole(beta)} {}
 
   const void* alpha() const { return at(0); }
   const void* beta() const { return at(1); }
@@ -105,6 +105,8 @@ class Scalars {
   }
 
  private:
+  /// Zero unless the scalars are integers: other floats may be beyond them.
+  int whole(float scalar) const { return compute_ == CUBLAS_COMPUTE_32I ? static_cast<int>(scalar) : 0; }
   const void* at(int i) const {
     if (compute_ == CUBLAS_COMPUTE_16F) return &f16_[i];
     return compute_ == CUBLAS_COMPUTE_32I ? static_cast<const void*>(&s32_[i]) : &f32_[i];
@@ -116,15 +118,10 @@ class Scalars {
   int s32_[2];
 };
 
-/// Throws Error{not_supported} for a problem that our kernels compute and cuBLAS does not.
-void require_rival(const Workload& p) {
-  require_supported(p);
-  const Types& t = p.types;
-  const bool has_product = t.a != DType::e5m2 || t.b != DType::e5m2;
-  const bool has_layout = !is_fp8(t.a) || (p.op_a == Op::n && p.op_b == Op::t);
-  const bool has_result = t.a != DType::s8 || (t.d != DType::f16 && t.d != DType::bf16);
-  if (has_product && has_layout && has_result) return;
-  throw Error(ErrorCode::not_supported, "cuBLAS has no product for " + to_string(p));
+void require_rival(const Problem& problem) {
+  require_supported(problem);
+  if (!CublasBaseline::has_rival(problem))
+    throw Error(ErrorCode::not_supported, "no product of cuBLAS to compare with: " + to_string(problem));
 }
 
 // cuBLAS is column-major, so it reads a row-major matrix as its transpose. It is asked for D' = op(B)' * op(A)', n×m,
@@ -337,6 +334,13 @@ std::string CublasBaseline::version() const {
   int number = 0;
   if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return {};
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
+}
+
+bool CublasBaseline::has_rival(const Problem& problem) {
+  const Types& t = problem.types;
+  // Sums of s8 become s32 or f32 there.
+  const bool has_result = t.a != DType::s8 || t.d == DType::s32 || t.d == DType::f32;
+  return !is_fp8(t.a) && has_result;
 }
 
 Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha,

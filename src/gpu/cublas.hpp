@@ -37,9 +37,13 @@ class CublasBaseline {
   /// The version, such as "13.1.0"; empty if not available.
   std::string version() const;
 
-  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT. It accumulates in f32 without TF32, or in f16 if the problem asks for it,
-  /// with alpha and beta in the accumulator's type. cuBLAS computes in place: if beta is not zero, D holds C. Throws
-  /// Error{not_supported} for a problem that cuBLAS cannot compute, Error{internal} if not available.
+  /// True if this class compares `problem` with cuBLAS: if cuBLAS computes it, and A and B are not FP8. Of these
+  /// cublasGemmEx has no default.
+  static bool has_rival(const Problem& problem);
+
+  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT. It accumulates in f32 without TF32, or in f16 if the problem asks for it;
+  /// s8 with D of s32 in s32. Alpha and beta have the type of the sums. cuBLAS computes in place: if beta is not zero,
+  /// D holds C. Throws Error{not_supported} for a problem without rival, Error{internal} if not available.
   Contender default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta);
 
   /// All algorithms that cublasLtMatmulAlgoGetHeuristic returns for the problem with this workspace and the alignment

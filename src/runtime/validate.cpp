@@ -10,6 +10,8 @@
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -166,7 +168,7 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
 void validate_whole(const char* name, float factor) {
   constexpr float kMost = 1 << 24;  // each whole number up to it is a float
   if (std::trunc(factor) == factor && std::abs(factor) <= kMost) return;
-  bad(std::string(name) + " is " + std::to_string(factor) + "; for D of type s32 it is a whole number of at most 2^24");
+  bad(fmt::format("{} is {}; for D of type s32 it is a whole number from -2^24 to 2^24", name, factor));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ HOTGEMM_DEVICE u16 round_bf16_f32(float value) {
   return static_cast<u16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// Exact, by arithmetic, because no instruction before sm_89 converts e4m3. The exponent is that of f32 minus 120.
+/// Exact, by arithmetic, because no instruction before sm_89 converts e4m3. An exponent field of e4m3 is that of f32
+/// minus 120.
 HOTGEMM_DEVICE float widen_e4m3(u32 bits) {
   const u32 magnitude = bits & 0x7fu;
   const float value = magnitude == 0x7fu ? float_of(0x7fffffffu) : float_of(magnitude << 20) * 0x1p120f;

@@ -9,7 +9,7 @@ namespace hotgemm {
 //
 // A is sparse in k: row i of op(A) has a nonzero where (k + hash(i)) % stride == 0, at most kCheckNonzeros of them. All
 // values are integers in [-2, 2]. Every partial sum is then an integer of magnitude at most 4 * kCheckNonzeros + 2,
-// which f16, bf16 and f32 represent exactly. The product therefore has the same bits in any order of summation, and a
+// which f16, bf16, f32 and s32 have exactly. The product therefore has the same bits in any order of summation, and a
 // single wrong, missing or doubled term is visible.
 
 inline constexpr int kCheckNonzeros = 32;
@@ -56,7 +56,7 @@ constexpr int check_product(unsigned seed, int i, int j, int k, int stride) {
   return sum;
 }
 
-/// A normal variable as an s8: its standard deviation is a quarter of the range.
+/// A normal variable as an s8, with a standard deviation of 32.
 constexpr float quantized_normal(float x) { return x > 3.96875f ? 127 : x < -3.96875f ? -127 : 32 * x; }
 
 /// The bytes of a D that no kernel has written: NaN, or a number that no check has as its result.
@@ -132,7 +132,7 @@ constexpr bool is_in_row(const DigestArgs& args, unsigned long long address, uns
   return row < args.rows && offset - row * args.pitch_bytes + bytes <= args.row_bytes;
 }
 
-/// The four bytes at `address`, with bytes of elements replaced by zero. Elements have at least two bytes and are
+/// The four bytes at `address`, with bytes of elements replaced by zero. Elements of D have at least two bytes and are
 /// aligned to two.
 constexpr unsigned without_elements(const DigestArgs& args, unsigned long long address, unsigned word) {
   const unsigned low = is_in_row(args, address, 2) ? 0u : 0xffffu;

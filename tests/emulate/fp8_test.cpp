@@ -69,6 +69,9 @@ TEST(Fp8, KernelsWidenEveryNumberAsTheHostDoes) {
 /// All numbers of the format, those between two of them, their neighbours in f32, and random bits.
 std::vector<float> interesting_values(const Format& format) {
   std::vector<float> values = {0.0f, -0.0f, std::numeric_limits<float>::infinity(), std::nanf("")};
+  for (const float beyond : {1.0f, 1.03f, 1.07f, 2.0f}) values.push_back(format.largest * beyond);
+  values.push_back(std::nextafter(format.largest, 0.0f));
+  values.push_back(std::numeric_limits<float>::max());
   for (int bits = 0; bits < 0x7e; ++bits) {
     const float low = format.widen(static_cast<std::uint8_t>(bits));
     const float high = format.widen(static_cast<std::uint8_t>(bits + 1));

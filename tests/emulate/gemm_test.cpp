@@ -213,8 +213,8 @@ TEST(EmulatedKernels, EveryFamilyFusesTheProductWithBeta) {
   }
 }
 
-/// A D of s32 is right modulo 2^32: its sums, and the products with alpha and beta.
-TEST(EmulatedKernels, SimtWrapsSumsOfIntegers) {
+/// A D of s32 is right modulo 2^32. The sums of this test do not wrap; the products with beta do.
+TEST(EmulatedKernels, SimtWrapsResultsOfIntegers) {
   const GemmCase c{.problem = Workload(parse_workload("20 30 64 nt s8 align=1,1,4 beta=1")), .alpha = 3, .beta = -2};
   GemmMatrices matrices = make_matrices(c);
   for (std::int64_t i = 0; i < 20; ++i) {

@@ -111,8 +111,13 @@ class CaseRun {
              : data == Data::normal ? normal(random)
                                     : uniform(random);
     };
-    a_.fill(value);
-    b_.fill(value);
+    // Any s8, unless f16 would not hold the sums.
+    const bool takes_any = case_.problem.types.a == DType::s8 && case_.problem.types.d != DType::f16;
+    const auto factor = [&](auto row, auto col) {
+      return takes_any ? static_cast<float>(static_cast<int>(random() % 256) - 128) : value(row, col);
+    };
+    a_.fill(factor);
+    b_.fill(factor);
     c_.fill_nan();
     d_.fill_nan();
     if (case_.beta != 0) (case_.in_place ? d_ : c_).fill(value);

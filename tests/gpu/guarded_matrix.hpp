@@ -36,7 +36,7 @@ class GuardedMatrix {
         cols_(static_cast<std::size_t>(cols)),
         ld_(static_cast<std::size_t>(ld)),
         first_(kGuardBytes + static_cast<std::size_t>(offset) * element_bytes()),
-        image_(first_ + rows_ * ld_ * element_bytes() + kGuardBytes, 0xff),  // bytes 0xff are NaN in every type
+        image_(first_ + rows_ * ld_ * element_bytes() + kGuardBytes, 0xff),  // NaN in every type but integers
         buffer_(driver, image_.size()) {
     if (filling == Filling::noise) {
       std::uint32_t state = 0x2545f491u;

@@ -12,8 +12,8 @@ namespace hotgemm::standin {
 class DeviceMemory {
  public:
   /// Returns the address, aligned as by cuMemAlloc, or nullopt if the host has no memory. Small allocations are filled
-  /// with NaN of any type, so that a read of unwritten memory shows. Large ones are zero and cost nothing until they
-  /// are touched.
+  /// with NaN, or -1 of integers, so that a read of unwritten memory shows. Large ones are zero and cost nothing until
+  /// they are touched.
   std::optional<std::uint64_t> allocate(std::uint64_t context, int device, std::size_t bytes);
 
   enum class FreeResult { good, guard_damaged, not_alive };

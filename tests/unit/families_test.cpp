@@ -273,7 +273,8 @@ std::string page_index() {
   std::string text =
       "# The families of kernels\n\n"
       "`tests/unit/families_test.cpp` writes this page from the registrations in `src/config/families.hpp`.\n\n"
-      "| page | template | runs on | elements of A, B and D, and what their sums are kept in |\n|---|---|---|---|\n";
+      "| page | template | runs on | types where A, B and D have one, and of their sums; all types are below "
+      "|\n|---|---|---|---|\n";
   for (const Family& family : families()) {
     const std::string name(family.name), header(family.header);
     text += "| [" + name + "](" + name + ".md) | [" + header + "](../../templates/" + header + ") | " +

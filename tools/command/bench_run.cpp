@@ -85,8 +85,9 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
     options.ahead = foreign->launch();
   }
   std::vector<BenchResult> results =
-      cublas_ ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
-              : race_ours(ours, sets, problem, options);
+      cublas_ && CublasBaseline::has_rival(problem)
+          ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
+          : race_ours(ours, sets, problem, options);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
     const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;

@@ -43,10 +43,12 @@ void append(std::vector<GemmKernel>& kernels) {
   kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, !kOdd, kConfigs[2]>());
   kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, kOdd, kConfigs[3]>());
 }
-/// One config, because only loads, products and stores depend on the types.
+/// One config, because only loads, products and stores depend on the types; in one layout also without C.
 template <KernelTypes kTypes, Op kOpA, Op kOpB>
 void append_one(std::vector<GemmKernel>& kernels) {
   kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, true, kConfigs[2]>());
+  if constexpr (kOpA == Op::n && kOpB == Op::t)
+    kernels.push_back(simt_kernel<kTypes, kOpA, kOpB, false, kConfigs[2]>());
 }
 
 template <KernelTypes kTypes>
