@@ -102,7 +102,10 @@ TEST_P(EmulatedGemm, IsNearOnNormalData) {
                .alpha = 0.5f * scale_of(kernel.traits),
                .data = GemmData::normal};
     if (kernel.traits.reads_c) c.beta = -1.5f;
-    if (kernel.traits.element_d == DType::s32) c.alpha = -7, c.beta = 3;  // whole numbers
+    if (kernel.traits.element_d == DType::s32) {  // whole numbers
+      c.alpha = -7;
+      if (kernel.traits.reads_c) c.beta = 3;
+    }
     expect_right(kernel, c, 1);
     if (HasFailure()) return;
   }
