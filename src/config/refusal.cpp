@@ -68,7 +68,7 @@ GemmTraits with_element(GemmTraits traits, DType element) {
   set(traits.element, traits.vec_a);
   set(traits.element_b, traits.vec_b);
   set(traits.element_d, traits.vec_d);
-  if (element != DType::f16) traits.accumulator = DType::f32;
+  if (element != DType::f16 || traits.accumulator != DType::f16) traits.accumulator = DType::f32;
   return traits;
 }
 
@@ -100,8 +100,8 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   if (traits.accumulator != DType::f32 && is_legal(config, sums_in_f32, arch))
     return "accumulation: this kernel of " + family + " takes no sums in " + std::string(to_string(traits.accumulator));
   for (int i = 0; i < kElementTypes; ++i) {
-    const auto element = static_cast<DType>(i);
-    if (with_element(traits, element) != traits && is_legal(config, with_element(traits, element), arch))
+    const GemmTraits other = with_element(traits, static_cast<DType>(i));
+    if (other != traits && is_legal(config, other, arch))
       return "types: " + family + " has no such kernel of " + types_text(traits);
   }
   const GemmTraits widest = with_widest_accesses(traits);

@@ -77,10 +77,7 @@ std::size_t byte_offset(const HostMatrix& m, std::int64_t row, std::int64_t col)
   return static_cast<std::size_t>(row * m.pitch_bytes() + col * m.element_bytes);
 }
 
-}  // namespace
-
-double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
-  const std::uint8_t* const at = bytes.data() + byte_offset(*this, row, col);
+double load(const std::uint8_t* at, DType dtype) {
   switch (dtype) {
     case DType::f16: return widen_f16(read<std::uint16_t>(at));
     case DType::bf16: return widen_bf16(read<std::uint16_t>(at));
@@ -93,8 +90,7 @@ double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
   fail_type(dtype);
 }
 
-void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, double value) {
-  std::uint8_t* const at = bytes.data() + byte_offset(*this, row, col);
+void store(std::uint8_t* at, DType dtype, double value) {
   switch (dtype) {
     case DType::f16: return write(at, narrow_f16(value));
     case DType::bf16: return write(at, narrow_bf16(value));
@@ -105,6 +101,23 @@ void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, double val
     case DType::s32: return write(at, wrapped(std::nearbyint(value)));
   }
   fail_type(dtype);
+}
+
+/// The element of type `dtype` that is nearest to `value`.
+double rounded(DType dtype, double value) {
+  std::uint8_t bytes[sizeof(double)];
+  store(bytes, dtype, value);
+  return load(bytes, dtype);
+}
+
+}  // namespace
+
+double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
+  return load(bytes.data() + byte_offset(*this, row, col), dtype);
+}
+
+void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, double value) {
+  store(bytes.data() + byte_offset(*this, row, col), dtype, value);
 }
 
 GemmMatrices make_matrices(const GemmCase& c) {
@@ -153,19 +166,13 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
   }
 }
 
-double GemmReference::rounded(double exact) const {
-  HostMatrix one = make_matrix(problem_.types.d, 1, 1, size_bytes(problem_.types.d));
-  one.set(problem_.types.d, 0, 0, exact);
-  return one.get(problem_.types.d, 0, 0);
-}
-
 double GemmReference::worst_error(const HostMatrix& d) const {
   double worst = 0;
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
       const double found = d.get(problem_.types.d, i, j);
-      if (std::isinf(found) && found == rounded(exact_[at])) continue;  // beyond the numbers of D
+      if (std::isinf(found) && found == rounded(problem_.types.d, exact_[at])) continue;  // beyond the numbers of D
       const double error = std::abs(found - exact_[at]);
       const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
@@ -177,7 +184,7 @@ double GemmReference::worst_error(const HostMatrix& d) const {
 std::string GemmReference::first_inexact(const HostMatrix& d) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
-      const double expected = rounded(exact_[static_cast<std::size_t>(i * problem_.n + j)]);
+      const double expected = rounded(problem_.types.d, exact_[static_cast<std::size_t>(i * problem_.n + j)]);
       const double found = d.get(problem_.types.d, i, j);
       if (found != expected) return fmt::format("({}, {}) is {} and should be {}", i, j, found, expected);
     }

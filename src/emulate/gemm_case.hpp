@@ -61,8 +61,6 @@ class GemmReference {
   std::string first_inexact(const HostMatrix& d) const;
 
  private:
-  double rounded(double exact) const;  ///< to the type of D
-
   Workload problem_;
   double alpha_;
   std::vector<double> exact_, magnitude_;

@@ -34,8 +34,8 @@ struct SimtConfig {
   constexpr int smem_bytes() const { return block_k * (block_m + 1 + block_n + 1) * 4; }
 };
 
-/// True if the family computes with these types. Sums of s8 are s32. D has the type of A, or a
-/// wider one.
+/// True if the family computes with these types. Sums of s8 are s32. D has the type of A,
+/// or a wider one.
 constexpr bool has_simt_types(const GemmTraits& t) {
   if (t.accumulator == DType::s32) {
     const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
