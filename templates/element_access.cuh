@@ -1,9 +1,9 @@
 #pragma once
 
-// Loads and stores single elements of every type as numbers: integers as int, all others as f32. Both hold every
-// element exactly.
+// Elements and sums of every type as numbers: integers as int, all others as f32. Both hold every element exactly.
 
 #include "ptx/element.hpp"
+#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 
 namespace hotgemm {
@@ -20,6 +20,26 @@ template <>
 struct NumberOf<DType::s32> {
   using type = int;
 };
+
+/// The number with these 32 bits, and its bits.
+template <DType kType>
+HOTGEMM_DEVICE typename NumberOf<kType>::type number_of(u32 bits) {
+  if constexpr (is_integer(kType)) {
+    return static_cast<int>(bits);
+  } else {
+    return ptx::float_of(bits);
+  }
+}
+HOTGEMM_DEVICE u32 bits_of_number(float number) { return ptx::bits_of(number); }
+HOTGEMM_DEVICE u32 bits_of_number(int number) { return static_cast<u32>(number); }
+
+HOTGEMM_DEVICE float product(float a, float b) { return a * b; }
+HOTGEMM_DEVICE float multiply_add(float a, float b, float c) { return ptx::fma_rn(a, b, c); }
+/// Wraps: the product and sum of unsigned numbers have the same bits, and their overflow is defined.
+HOTGEMM_DEVICE int multiply_add(int a, int b, int c) {
+  return static_cast<int>(static_cast<u32>(a) * static_cast<u32>(b) + static_cast<u32>(c));
+}
+HOTGEMM_DEVICE int product(int a, int b) { return multiply_add(a, b, 0); }
 
 /// The element `index` of the matrix at address `matrix`.
 template <DType kType>

@@ -3,7 +3,7 @@
 // The default op of the epilogue: D = alpha * sum + beta * C.
 
 #include "ptx/element.hpp"
-#include "ptx/math.hpp"
+#include "scaled_number.cuh"
 #include "shared/fragment.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
@@ -15,19 +15,27 @@ namespace hotgemm {
 template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
+  using Sum = typename NumberOf<kTraits.accumulator>::type;
+  using Result = typename NumberOf<kTraits.element_d>::type;
 
-  /// The element of D at row and column `at` and its right neighbour, packed; or the element below it if the config is
-  /// transposed. `c` holds the same two elements of C. The product with beta is fused with the sum, as in all families,
-  /// so that rounding does not depend on the compiler.
-  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, float low, float high, u32 c, Element2d at) {
+  /// The element of D at row and column `at`, not yet rounded to its type, from a sum and the element of C.
+  static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, Element2d at) {
     static_cast<void>(at);
-    low *= args.alpha;
-    high *= args.alpha;
+    const Result value = scaled<kTraits>(args, sum);
+    if constexpr (!kReadsC) return value;
+    return plus_c<kTraits>(args, value, c);
+  }
+
+  /// For a D of 16-bit elements: the element at `at` and its right neighbour, packed; or the element below it if the
+  /// config is transposed. `c` holds the same two elements of C.
+  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, Sum low, Sum high, u32 c, Element2d at) {
+    static_cast<void>(at);
+    Result first = scaled<kTraits>(args, low), second = scaled<kTraits>(args, high);
     if constexpr (kReadsC) {
-      low = ptx::fma_rn(args.beta, ptx::widen<kTraits.element>(static_cast<u16>(c)), low);
-      high = ptx::fma_rn(args.beta, ptx::widen<kTraits.element>(static_cast<u16>(c >> 16)), high);
+      first = plus_c<kTraits>(args, first, ptx::widen<kTraits.element_d>(static_cast<u16>(c)));
+      second = plus_c<kTraits>(args, second, ptx::widen<kTraits.element_d>(static_cast<u16>(c >> 16)));
     }
-    return ptx::narrow_pair<kTraits.element>(low, high);
+    return ptx::narrow_pair<kTraits.element_d>(first, second);
   }
 };
 

@@ -8,8 +8,8 @@
 #include "element_access.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/index.hpp"
-#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
+#include "scaled_number.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/simt_config.hpp"
 #include "shared/tile_order.hpp"
@@ -83,7 +83,7 @@ class SimtGemm {
 #pragma unroll
       for (int i = 0; i < kConfig.thread_m; ++i) {
 #pragma unroll
-        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] = fma(a[i], b[j], accumulators_[i][j]);
+        for (int j = 0; j < kConfig.thread_n; ++j) accumulators_[i][j] = multiply_add(a[i], b[j], accumulators_[i][j]);
       }
     }
   }
@@ -97,10 +97,9 @@ class SimtGemm {
         const int col = block_n_ + thread_n_ + j * kThreadCols;
         if (row >= args_.m || col >= args_.n) continue;
         using Result = typename NumberOf<kTraits.element_d>::type;
-        Result value = product(static_cast<Result>(args_.alpha), static_cast<Result>(accumulators_[i][j]));
+        Result value = scaled<kTraits>(args_, accumulators_[i][j]);
         if constexpr (kTraits.reads_c) {
-          const Result c = load_element<kTraits.element_d>(args_.c, row * args_.ldc + col);
-          value = fma(static_cast<Result>(args_.beta), c, value);
+          value = plus_c<kTraits>(args_, value, load_element<kTraits.element_d>(args_.c, row * args_.ldc + col));
         }
         store_element<kTraits.element_d>(args_.d, row * args_.ldd + col, value);
       }
@@ -111,14 +110,6 @@ class SimtGemm {
   static HOTGEMM_DEVICE void put(u32 shared, int value) { ptx::st_shared_b32(shared, static_cast<u32>(value)); }
   static HOTGEMM_DEVICE void get(float& value, u32 shared) { value = ptx::ld_shared_f32(shared); }
   static HOTGEMM_DEVICE void get(int& value, u32 shared) { value = static_cast<int>(ptx::ld_shared_b32(shared)); }
-
-  static HOTGEMM_DEVICE float product(float a, float b) { return a * b; }
-  static HOTGEMM_DEVICE int product(int a, int b) { return fma(a, b, 0); }
-  static HOTGEMM_DEVICE float fma(float a, float b, float c) { return ptx::fma_rn(a, b, c); }
-  /// Wraps: the product and sum of unsigned numbers have the same bits, and their overflow is defined.
-  static HOTGEMM_DEVICE int fma(int a, int b, int c) {
-    return static_cast<int>(static_cast<u32>(a) * static_cast<u32>(b) + static_cast<u32>(c));
-  }
 
   const GemmArgs& args_;
   int thread_;

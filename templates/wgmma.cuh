@@ -29,6 +29,7 @@
 #include "scaled_sum.cuh"
 #include "shared/byte_share.hpp"
 #include "shared/wgmma_config.hpp"
+#include "wgmma_direct.cuh"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_load.cuh"
 #include "wgmma_schedule.cuh"
@@ -57,6 +58,21 @@ struct StageCursor {
   }
 };
 
+/// The epilogue for a config: the results go through buffers, through those of all warps, or directly to D.
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, bool kDirect = kConfig.stores_directly(kTraits),
+          bool kTransposed = kConfig.transposed>
+struct EpilogueOf {
+  using Type = DirectEpilogue<kTraits, kConfig, Op>;
+};
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op>
+struct EpilogueOf<kTraits, kConfig, Op, false, false> {
+  using Type = WgmmaEpilogue<kTraits, kConfig, Op, typename SinkOf<kTraits, kConfig>::Type>;
+};
+template <GemmTraits kTraits, WgmmaConfig kConfig, class Op>
+struct EpilogueOf<kTraits, kConfig, Op, false, true> {
+  using Type = TransposedEpilogue<kTraits, kConfig, Op, typename SinkOf<kTraits, kConfig>::Type>;
+};
+
 /// The parts of a kernel of the family, besides its config and its instruction. A kernel that loads, divides its work
 /// or stores in another way gets other parts.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -65,8 +81,7 @@ struct WgmmaParts {
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
   using Schedule = WholeTiles<kConfig>;
-  using Sink = typename SinkOf<kTraits, kConfig>::Type;
-  using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>, Sink>::Type;
+  using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -333,7 +348,7 @@ class WgmmaGemm {
   }
 
   /// The products of one k-tile are in flight while those of the next are issued, so a stage is released one k-tile
-  /// late.
+  /// late. With `promote` they end before the next, and another consumer keeps the tensor cores busy meanwhile.
   HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], Cursor& cursor, int consumer,
                                const WorkItem& item) const {
     const u64 first_a =
@@ -350,11 +365,27 @@ class WgmmaGemm {
     if (is_producer && ptx::elect_sync()) {
       for (int tile = 0; tile < min_of(kStages, item.k_tiles); ++tile) copy_stage(static_cast<u32>(tile), copies, tile);
     }
+    const auto give_back = [&](const Cursor& place, int tile) {
+      if (!is_given_back(item, tile)) return;
+      release(place.stage);
+      if (is_producer) {
+        await(empty(place.stage), place.parity);
+        if (ptx::elect_sync()) copy_stage(place.stage, copies, tile + kStages);
+      }
+    };
+    [[maybe_unused]] Accumulator part;  // of a k-tile
+    if constexpr (kConfig.promote) clear(accumulators);
     Cursor previous;
     for (int tile = 0; tile < item.k_tiles; ++tile) {
       await(full(cursor.stage), cursor.parity);
       const u64 stage = descriptor_step(kStageBytes) * cursor.stage;
       ptx::wgmma_fence();
+      if constexpr (kConfig.promote) {
+        add_k_tile(accumulators, part, first_row + stage, first_column + stage);
+        give_back(cursor, tile);
+        cursor.advance();
+        continue;
+      }
 #pragma unroll
       for (int step = 0; step < kKSteps; ++step) {
 #pragma unroll
@@ -366,23 +397,42 @@ class WgmmaGemm {
       }
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();
-      if (tile > 0 && is_given_back(item, tile - 1)) {
-        release(previous.stage);
-        if (is_producer) {
-          await(empty(previous.stage), previous.parity);
-          if (ptx::elect_sync()) copy_stage(previous.stage, copies, tile - 1 + kStages);
-        }
-      }
+      if (tile > 0) give_back(previous, tile - 1);
       previous = cursor;
       cursor.advance();
     }
     if constexpr (kConfig.ping_pong) end_turn(consumer, item);
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
-    if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);
+    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);
     // The block has received all that its neighbours send: their copies, because all its stages were full, and their
     // arrivals, because it waited for these before its own last copies.
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
+  }
+
+  /// Adds the products of a k-tile, of which the tensor cores keep few bits, to the accumulators. `part` is
+  /// overwritten.
+  static HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part, u64 rows,
+                                        u64 columns) {
+#pragma unroll
+    for (int i = 0; i < kInstructions; ++i) {
+      if (i > 0) ptx::wgmma_fence();  // the additions have read `part`
+#pragma unroll
+      for (int step = 0; step < kKSteps; ++step) {
+        Instruction::mma_async(part.d, rows + descriptor_step(kRowTile.offset_bytes(i * kWgmmaM, step)),
+                               columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);
+      }
+      ptx::wgmma_commit_group();
+      ptx::wgmma_wait_group<0>();
+      pin(part);
+#pragma unroll
+      for (int r = 0; r < kConfig.instruction_n() / 2; ++r) accumulators[i].d[r] += part.d[r];
+    }
+  }
+
+  static HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
+#pragma unroll
+    for (int i = 0; i < kInstructions; ++i) accumulators[i] = {};
   }
 
   /// True if the stage of k-tile `tile` is released. Persistent blocks release every stage; one-tile blocks release
@@ -393,10 +443,11 @@ class WgmmaGemm {
 
   static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kInstructions]) {
 #pragma unroll
-    for (int i = 0; i < kInstructions; ++i) {
+    for (int i = 0; i < kInstructions; ++i) pin(accumulators[i]);
+  }
+  static HOTGEMM_DEVICE void pin(Accumulator& accumulator) {
 #pragma unroll
-      for (auto& d : accumulators[i].d) ptx::pin(d);
-    }
+    for (auto& d : accumulator.d) ptx::pin(d);
   }
 
   /// Releases a stage for this warpgroup: one thread arrives at the barrier of each block that copies into this block's

@@ -3,6 +3,7 @@
 // The epilogue of family `wgmma`, from accumulators to D. The op computes each pair of elements (scaled_sum.cuh), and
 // the sink stores the results (wgmma_sink.cuh). The epilogue calls both, piece by piece.
 
+#include "pair_access.cuh"
 #include "ptx/convert.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
@@ -15,6 +16,11 @@ template <DType kType, int kColumns>
 struct WgmmaAccumulator {
   float d[kColumns / 2] = {};
   HOTGEMM_DEVICE float get(int i) const { return d[i]; }
+};
+template <int kColumns>
+struct WgmmaAccumulator<DType::s32, kColumns> {
+  u32 d[kColumns / 2] = {};
+  HOTGEMM_DEVICE int get(int i) const { return static_cast<int>(d[i]); }
 };
 template <int kColumns>
 struct WgmmaAccumulator<DType::f16, kColumns> {
@@ -66,6 +72,16 @@ class WgmmaEpilogue {
     sink_.open(piece, Op::kReadsC);
     typename Sink::Pairs c = {};
     if constexpr (Op::kReadsC) c = sink_.load_c(piece);
+    if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
+      put_wide(accumulator, begin, piece, c);
+    } else {
+      put(accumulator, begin, piece, c);
+    }
+    sink_.close(piece);
+  }
+
+  HOTGEMM_DEVICE void put(const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
+                          const typename Sink::Pairs& c) const {
 #pragma unroll
     for (int group = 0; group < div_up(piece.cols, 16); ++group) {
       u32 pairs[4];
@@ -82,7 +98,34 @@ class WgmmaEpilogue {
       }
       sink_.put(piece, group, pairs);
     }
-    sink_.close(piece);
+  }
+
+  /// The same for elements of 32 bits. In each step a lane takes one of two groups of eight columns (WideStaging).
+  HOTGEMM_DEVICE void put_wide(const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
+                               const typename Sink::Pairs& c) const {
+    const bool goes_ahead = sink_.staging().goes_ahead();
+#pragma unroll
+    for (int step = 0; step < kPieceColumns / 8; ++step) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int here = begin / 2 + step * 4 + half * 2, ahead = begin / 2 + (step ^ 2) * 4 + half * 2;
+        const int group = sink_.staging().group(step);
+        if (group * 8 >= piece.cols) continue;
+        const Element2d in_block = accumulator_element(lane_, half * 2);
+        const Element2d at = {piece.row + in_block.row, piece.col + group * 8 + in_block.col};
+        sink_.put(piece, step, half,
+                  NumberPair<kTraits.element_d>{
+                      Op::value(args_, chosen(accumulator, goes_ahead, here, ahead), c.at[step][half].low, at),
+                      Op::value(args_, chosen(accumulator, goes_ahead, here + 1, ahead + 1), c.at[step][half].high,
+                                {at.row, at.col + 1})});
+      }
+    }
+  }
+  /// Sum `ahead` or `here`. Of a narrow part, `ahead` may lie beyond it.
+  static HOTGEMM_DEVICE typename Op::Sum chosen(const Accumulator& accumulator, bool goes_ahead, int here, int ahead) {
+    const int last = kColumns / 2 - 1;
+    const typename Op::Sum stays = accumulator.get(min_of(here, last)), goes = accumulator.get(min_of(ahead, last));
+    return goes_ahead ? goes : stays;
   }
 
   const GemmArgs& args_;

@@ -69,7 +69,7 @@ template <GemmTraits kTraits, WgmmaConfig kConfig>
 class BulkSink {
   using Staging = typename StagingOf<kTraits, kConfig>::Type;
   static constexpr int kBuffers = Staging::kBuffers;
-  static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element);
+  static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element_d);
   static constexpr int kBoxRows = kConfig.d_box(kTraits).y;
   static constexpr int kPieces = div_up(kConfig.consumer_m(), kWgmmaM) *
                                  div_up(kConfig.consumer_n(), Staging::kPieceColumns);  // of a warp, in a tile
@@ -100,6 +100,12 @@ class BulkSink {
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     staging_.put(piece, group, pairs);
   }
+  /// Takes a pair of 32-bit elements, as WideStaging does.
+  template <class Pair>
+  HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int step, int half, const Pair& pair) const {
+    staging_.put(piece, step, half, pair);
+  }
+  HOTGEMM_DEVICE const Staging& staging() const { return staging_; }
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
     ptx::fence_proxy_async();
     staging_.sync();  // the lanes have written the buffer

@@ -14,6 +14,7 @@
 // one word, so that its order is the same for all: who arrives last, and whether an owner left before that. The sums do
 // not depend on who reduces, since the order of the additions is fixed by the number of splits.
 
+#include "pair_access.cuh"
 #include "ptx/atomic.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
@@ -76,9 +77,11 @@ class SplitSum {
   static constexpr int kWarps = kConfig.consumers * 4;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kBarrier = 1;
-  static constexpr int kElementBytes = size_bytes(kTraits.element);
-  /// Loads in flight of a lane. With a producer, large tiles take longer to compile, and registers are few.
-  static constexpr int kBatch = kConfig.one_tile && kConfig.consumer_registers() >= 208 ? 36 : 20;
+  /// Loads in flight of a lane. With a producer, large tiles take longer to compile, and registers are few. They are
+  /// fewest if two blocks share an SM and the kernel needs some for a wide D or for promotion.
+  static constexpr bool kIsTight =
+      kConfig.consumer_registers() <= 128 && (kConfig.promote || WgmmaConfig::has_wide_d(kTraits));
+  static constexpr int kBatch = kConfig.one_tile && kConfig.consumer_registers() >= 208 ? 36 : kIsTight ? 16 : 20;
   static constexpr int kMostUnits = 4;  // that a warp adds at once
 
   // The word of a tile. Its lower half counts the blocks that have arrived, and after the last of them the owners whose
@@ -152,8 +155,8 @@ class SplitSum {
       for (int group = 0; group < Slots::kGroups; ++group) {
         const Accumulator& sums = accumulators[i];
         ptx::st_global_v4_b32(mine + static_cast<u64>(Slots::unit(warp(), i, group)) * Slots::kUnitBytes,
-                              {ptx::bits_of(sums.get(group * 4)), ptx::bits_of(sums.get(group * 4 + 1)),
-                               ptx::bits_of(sums.get(group * 4 + 2)), ptx::bits_of(sums.get(group * 4 + 3))});
+                              {bits_of_number(sums.get(group * 4)), bits_of_number(sums.get(group * 4 + 1)),
+                               bits_of_number(sums.get(group * 4 + 2)), bits_of_number(sums.get(group * 4 + 3))});
       }
     }
   }
@@ -200,14 +203,17 @@ class SplitSum {
     return owner;
   }
 
+  static HOTGEMM_DEVICE void add_bits(float& sum, u32 bits) { sum += ptx::float_of(bits); }
+  static HOTGEMM_DEVICE void add_bits(int& sum, u32 bits) { sum = static_cast<int>(static_cast<u32>(sum) + bits); }
+
   /// A lane's part of a unit.
   struct Sums {
-    float d[4] = {};
+    typename Op::Sum d[4] = {};
     HOTGEMM_DEVICE void add(const ptx::Vec4& v) {
-      d[0] += ptx::float_of(v.x);
-      d[1] += ptx::float_of(v.y);
-      d[2] += ptx::float_of(v.z);
-      d[3] += ptx::float_of(v.w);
+      add_bits(d[0], v.x);
+      add_bits(d[1], v.y);
+      add_bits(d[2], v.z);
+      add_bits(d[3], v.w);
     }
   };
   template <int kUnits>
@@ -294,8 +300,8 @@ class SplitSum {
     return shared_ + static_cast<u32>(warp * Slots::kUnitBytes + lane() * kChunkBytes);
   }
   HOTGEMM_DEVICE void put(const Sums& sums) const {
-    ptx::st_shared_v4_b32(shared_sums(warp()), {ptx::bits_of(sums.d[0]), ptx::bits_of(sums.d[1]),
-                                                ptx::bits_of(sums.d[2]), ptx::bits_of(sums.d[3])});
+    ptx::st_shared_v4_b32(shared_sums(warp()), {bits_of_number(sums.d[0]), bits_of_number(sums.d[1]),
+                                                bits_of_number(sums.d[2]), bits_of_number(sums.d[3])});
   }
   HOTGEMM_DEVICE ptx::Vec4 get(int warp) const { return ptx::ld_shared_v4_b32(shared_sums(warp)); }
 
@@ -313,25 +319,23 @@ class SplitSum {
     }
   }
 
-  HOTGEMM_DEVICE void store_pair(Element2d at, float low, float high) const {
+  HOTGEMM_DEVICE void store_pair(Element2d at, typename Op::Sum low, typename Op::Sum high) const {
     if (at.row >= args_.m || at.col >= args_.n) return;
     const bool has_both = at.col + 1 < args_.n;
-    u32 c = 0;
-    if constexpr (Op::kReadsC) c = load_pair(address(args_.c, args_.ldc, at), has_both);
-    store_bits(address(args_.d, args_.ldd, at), Op::pair(args_, low, high, c, at), has_both);
+    if constexpr (size_bytes(kTraits.element_d) == 2) {
+      u32 c = 0;
+      if constexpr (Op::kReadsC) c = load_pair_bits<kTraits>(address(args_.c, args_.ldc, at), has_both);
+      store_pair_bits<kTraits>(address(args_.d, args_.ldd, at), Op::pair(args_, low, high, c, at), has_both);
+    } else {
+      NumberPair<kTraits.element_d> c = {};
+      if constexpr (Op::kReadsC) c = load_number_pair<kTraits>(address(args_.c, args_.ldc, at), has_both);
+      store_number_pair<kTraits>(
+          address(args_.d, args_.ldd, at),
+          {Op::value(args_, low, c.low, at), Op::value(args_, high, c.high, {at.row, at.col + 1})}, has_both);
+    }
   }
   static HOTGEMM_DEVICE u64 address(u64 matrix, i64 ld, Element2d at) {
-    return matrix + static_cast<u64>(at.row * ld + at.col) * kElementBytes;
-  }
-  static HOTGEMM_DEVICE u32 load_pair(u64 address, bool has_both) {
-    if (kTraits.vec_d > 1 && has_both) return ptx::ld_global_b32(address);
-    const u32 low = ptx::ld_global_b16(address);
-    return has_both ? low | static_cast<u32>(ptx::ld_global_b16(address + kElementBytes)) << 16 : low;
-  }
-  static HOTGEMM_DEVICE void store_bits(u64 address, u32 pair, bool has_both) {
-    if (kTraits.vec_d > 1 && has_both) return ptx::st_global_b32(address, pair);
-    ptx::st_global_b16(address, static_cast<u16>(pair));
-    if (has_both) ptx::st_global_b16(address + kElementBytes, static_cast<u16>(pair >> 16));
+    return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);
   }
 
   const GemmArgs& args_;

@@ -18,11 +18,13 @@ namespace hotgemm {
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class WgmmaStaging {
   static constexpr int kRows = WgmmaConfig::kStoreRows;
-  static constexpr int kElementBytes = size_bytes(kTraits.element);
-  static_assert(2 * kElementBytes == sizeof(u32), "stmatrix and ldmatrix move pairs of 16-bit elements");
+  static constexpr int kElementBytes = size_bytes(kTraits.element_d);
   /// Elements that a lane moves at once: of C to a buffer, or of a buffer to D whose rows begin at 16 bytes. WgmmaWords
   /// stores any other D.
-  static constexpr int kVector = kTraits.vec_d == 8 ? 8 : kTraits.vec_d == 1 ? 1 : 2;
+  static constexpr int kVector = kTraits.vec_d * kElementBytes == kChunkBytes ? kTraits.vec_d
+                                 : kTraits.vec_d == 1                         ? 1
+                                                                              : 2;
+  static constexpr bool kMovesChunks = kVector * kElementBytes == kChunkBytes;
 
  public:
   static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
@@ -46,6 +48,7 @@ class WgmmaStaging {
 
   /// Stores the 16 columns from column `group` * 16 on to the piece's buffer.
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
+    static_assert(2 * kElementBytes == sizeof(u32), "stmatrix moves pairs of 16-bit elements");
     ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
   }
 
@@ -70,7 +73,7 @@ class WgmmaStaging {
 
   /// Stores a piece that lies inside D, whose rows begin at 16 bytes, from its buffer, by all lanes.
   HOTGEMM_DEVICE void store_whole(const WgmmaPiece& piece) const {
-    static_assert(kVector == 8);
+    static_assert(kMovesChunks);
     const int cols = piece.cols, row = piece.row, col = piece.col;
     constexpr int kBatch = 4;  // loads in flight before the first store
 #pragma unroll
@@ -93,7 +96,7 @@ class WgmmaStaging {
 
   /// Stores the elements that lie inside D and in columns that are not yet stored.
   HOTGEMM_DEVICE void store_inside(const WgmmaPiece& piece) const {
-    static_assert(kVector == 8);
+    static_assert(kMovesChunks);
     const int cols = piece.cols, row = piece.row, col = piece.col;
 #pragma unroll 1
     for (int pass = 0; pass < passes(cols); ++pass) {
@@ -106,8 +109,15 @@ class WgmmaStaging {
         ptx::st_global_v4_b32(d, ptx::ld_shared_v4_b32(shared));
       } else {
 #pragma unroll 1
-        for (int e = 0; col + at.col + e < args_.n; ++e)
-          ptx::st_global_b16(d + e * kElementBytes, ptx::ld_shared_b16(shared + e * kElementBytes));
+        for (int e = 0; col + at.col + e < args_.n; ++e) {
+          const u64 to = d + e * kElementBytes;
+          const u32 from = shared + e * kElementBytes;
+          if constexpr (kElementBytes == 4) {
+            ptx::st_global_b32(to, ptx::ld_shared_b32(from));
+          } else {
+            ptx::st_global_b16(to, ptx::ld_shared_b16(from));
+          }
+        }
       }
     }
   }

@@ -21,6 +21,7 @@
 #include "shared/fragment.hpp"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_staging.cuh"
+#include "wgmma_wide.cuh"
 
 namespace hotgemm {
 
@@ -80,13 +81,18 @@ class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
   }
 };
 
-template <GemmTraits kTraits, WgmmaConfig kConfig, bool kTransposed = kConfig.transposed>
+template <GemmTraits kTraits, WgmmaConfig kConfig, bool kTransposed = kConfig.transposed,
+          bool kWide = kConfig.has_wide_d(kTraits)>
 struct StagingOf {
   using Type = WgmmaStaging<kTraits, kConfig>;
 };
 template <GemmTraits kTraits, WgmmaConfig kConfig>
-struct StagingOf<kTraits, kConfig, true> {
+struct StagingOf<kTraits, kConfig, true, false> {
   using Type = TransposedStaging<kTraits, kConfig>;
+};
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+struct StagingOf<kTraits, kConfig, false, true> {
+  using Type = WideStaging<kTraits, kConfig>;
 };
 
 /// All warps of a consumer store 64 rows and 64 columns of D together.
@@ -148,15 +154,6 @@ class TransposedEpilogue {
   const GemmArgs& args_;
   int lane_;
   Sink sink_;
-};
-
-template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class Sink, bool kTransposed = kConfig.transposed>
-struct EpilogueOf {
-  using Type = WgmmaEpilogue<kTraits, kConfig, Op, Sink>;
-};
-template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class Sink>
-struct EpilogueOf<kTraits, kConfig, Op, Sink, true> {
-  using Type = TransposedEpilogue<kTraits, kConfig, Op, Sink>;
 };
 
 }  // namespace hotgemm

@@ -22,7 +22,7 @@ namespace hotgemm {
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class WgmmaWords {
   static constexpr int kRows = WgmmaConfig::kStoreRows;
-  static constexpr int kElementBytes = size_bytes(kTraits.element);
+  static constexpr int kElementBytes = size_bytes(kTraits.element_d);
   static constexpr u32 kElementBits = 8 * kElementBytes;
   static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
   /// True if rows may begin at odd elements.

@@ -17,12 +17,25 @@ namespace hotgemm {
 /// is 0.9 of the sum's standard deviation, so a D of zeros fails. At twice this drift a D of zeros may pass.
 inline constexpr double kMaxGatedDrift = 0.5;
 
-/// The largest k for which error_gate can judge random data: 2^14 for f16 sums, 2^27 for f32 sums. Test deeper sums on
-/// integers, where a right result is exact.
+/// Precise sums of FP8 are promoted to f32 at least as often as after so many products.
+inline constexpr double kPromotedK = 128;
+/// The largest drift per product of FP8 sums on tensor cores, which truncate each summand after 13 bits of fraction.
+inline constexpr double kFp8Drift = 0x1p-15;
+
+/// The largest k for which error_gate can judge random data: 2^14 for f16 sums and fast sums of FP8, 2^27 for f32 sums.
+/// Test deeper sums on integers, where a right result is exact.
 inline std::int64_t max_gated_k(const Types& types) {
+  if (types.mode == ComputeMode::fast) return static_cast<std::int64_t>(kMaxGatedDrift / kFp8Drift);
   const double unit = element_type(sum_type(types.compute)).unit_roundoff;
   const auto max_size = static_cast<double>(kMaxSize);
   return unit * max_size > 16 * kMaxGatedDrift ? static_cast<std::int64_t>(16 * kMaxGatedDrift / unit) : kMaxSize;
+}
+
+/// The share of the largest partial sum by which sums of FP8 may drift, as error_gate explains it; 0 for other types.
+inline double fp8_share(const Types& types, double k) {
+  if (!is_fp8(types.a)) return 0;
+  const double products = types.mode == ComputeMode::fast ? k : std::min(k, kPromotedK);
+  return std::max(4 * std::sqrt(products) * 0x1p-14, products * kFp8Drift);
 }
 
 /// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
@@ -41,6 +54,9 @@ inline std::int64_t max_gated_k(const Types& types) {
 ///   Error{invalid_argument}.
 /// - eta: half the smallest subnormal of the accumulator. A rounding has an error of at most eta, a truncation of at
 ///   most 2 eta. eta_D is the same for D, and u_D is the unit roundoff of D.
+/// - FP8: tensor cores of Hopper align 32 products and the sum to the largest of them, and truncate each after 13 bits.
+///   Until the sum is promoted to f32, after p products, truncations of one sign drift by p/2 2^-14 and others by
+///   4 sqrt(p) 2^-14, which is added to the share. p is 128 in precise sums and K in fast ones.
 ///
 /// Sums of integers are exact, as long as they do not wrap: then only their conversion to f32, alpha and beta round.
 ///
@@ -56,7 +72,7 @@ inline double error_gate(const Problem& problem, double exact, double magnitude,
   const ElementType result = element_type(problem.types.d), sum = element_type(sum_type(problem.types.compute));
   const double root = std::sqrt(k), unit = sum.unit_roundoff;
   const double largest = std::min(magnitude, std::abs(exact) + 2 * magnitude / root);
-  const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit));
+  const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit)) + fp8_share(problem.types, k);
   const bool is_exact = is_integer(sum_type(problem.types.compute));
   const double roundings = is_integer(problem.types.d) ? 0 : 3 * element_type(DType::f32).unit_roundoff;
   const double of_sum =

@@ -7,6 +7,9 @@
 #include "shared/wgmma_config.hpp"
 #include "shared/wmma_config.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,10 +51,11 @@ inline constexpr KernelTypes kTensorCoreTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f16, DType::f16}};
 inline constexpr KernelTypes kCudaCoreTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}};
+/// f16 and bf16 with a D of f32.
+inline constexpr KernelTypes kWideResultTypes[] = {{DType::f16, DType::f32, DType::f16, DType::f32},
+                                                   {DType::bf16, DType::f32, DType::bf16, DType::f32}};
 // clang-format off
-inline constexpr KernelTypes kSimtTypes[] = {
-    {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32},
-    {DType::f16, DType::f32, DType::f16, DType::f32}, {DType::bf16, DType::f32, DType::bf16, DType::f32},
+inline constexpr KernelTypes kEightBitTypes[] = {
     {DType::e4m3, DType::f32, DType::e4m3, DType::bf16}, {DType::e4m3, DType::f32, DType::e4m3, DType::f16},
     {DType::e4m3, DType::f32, DType::e4m3, DType::f32},
     {DType::e4m3, DType::f32, DType::e5m2, DType::bf16}, {DType::e4m3, DType::f32, DType::e5m2, DType::f16},
@@ -63,6 +67,19 @@ inline constexpr KernelTypes kSimtTypes[] = {
     {DType::s8, DType::s32, DType::s8, DType::s32}, {DType::s8, DType::s32, DType::s8, DType::f32},
     {DType::s8, DType::s32, DType::s8, DType::bf16}, {DType::s8, DType::s32, DType::s8, DType::f16}};
 // clang-format on
+
+/// All types of several lists.
+template <std::size_t... kCounts>
+constexpr auto joined(const KernelTypes (&... lists)[kCounts]) {
+  std::array<KernelTypes, (kCounts + ...)> all{};
+  auto* end = all.data();
+  ((end = std::ranges::copy(lists, end).out), ...);
+  return all;
+}
+inline constexpr KernelTypes kFloatTypes[] = {
+    {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
+inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kEightBitTypes);
+inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kEightBitTypes);
 
 /// The registration of a config's family: `Args`, the struct of its kernels' parameter, and `kFamily`.
 template <class Config>
@@ -106,7 +123,7 @@ struct FamilyOf<WgmmaConfig> {
                                   .waits_for_predecessor = true,
                                   .needs_aligned_rows = true,
                                   .runs_on = "tensor cores and copy engine of Hopper, sm_90a",
-                                  .types = kTensorCoreTypes};
+                                  .types = kWgmmaTypes};
 };
 
 template <>

@@ -74,13 +74,14 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
   MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element),
-                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major,
                   .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
                   .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
-  if (wgmma->stores_in_bulk(traits)) maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element);
+  if (wgmma->stores_in_bulk(traits))
+    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d);
   return maps;
 }
 

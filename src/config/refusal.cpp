@@ -99,6 +99,10 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   sums_in_f32.accumulator = DType::f32;
   if (traits.accumulator != DType::f32 && is_legal(config, sums_in_f32, arch))
     return "accumulation: this kernel of " + family + " takes no sums in " + std::string(to_string(traits.accumulator));
+  GemmTraits fast = traits;
+  fast.fast_sums = is_fp8(traits.element);
+  if (fast != traits && is_legal(config, fast, arch))
+    return "sums: precise sums of " + types_text(traits) + " need a kernel that promotes them";
   for (int i = 0; i < kElementTypes; ++i) {
     const GemmTraits other = with_element(traits, static_cast<DType>(i));
     if (other != traits && is_legal(config, other, arch))

@@ -26,7 +26,7 @@ std::string traits_initializer(const GemmTraits& t) {
   if (!t.is_uniform()) types += ", .element_b = " + literal(t.element_b) + ", .element_d = " + literal(t.element_d);
   return types + ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) +
          ", .reads_c = " + literal(t.reads_c) + ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) +
-         ", .vec_d = " + literal(t.vec_d);
+         ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "");
 }
 
 template <class Config>
@@ -62,8 +62,9 @@ FamilyText family_text(const Config&, const GemmTraits&) {
 FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
   FamilyText text;
   text.definitions = wgmma_text({.n = config.instruction_n(),
-                                 .element = traits.element,
+                                 .element = config.transposed ? traits.element_b : traits.element,
                                  .accumulator = traits.accumulator,
+                                 .element_b = config.transposed ? traits.element : traits.element_b,
                                  .a_is_k_major = config.row_tile(traits).k_major,
                                  .b_is_k_major = config.column_tile(traits).k_major},
                                 "Instruction");

@@ -23,7 +23,7 @@ SumSequence sequence_of(const FmaConfig& c, const LaunchConfig&) {
 SumSequence sequence_of(const WmmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::wmma}; }
 SumSequence sequence_of(const MmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::mma}; }
 SumSequence sequence_of(const WgmmaConfig& c, const LaunchConfig& launch) {
-  if (!c.split_k) return {.unit = SumUnit::wgmma};
+  if (!c.split_k) return {.unit = SumUnit::wgmma, .step_k = c.promote ? c.block_k : 0};
   return {.unit = SumUnit::wgmma,
           .parts = launch.splits,
           .step_k = c.block_k,
@@ -39,16 +39,16 @@ SumSequence sum_sequence(const KernelConfig& config, const LaunchConfig& launch)
 }
 
 SumSequence invariant_sequence(const Types& types, const ArchLimits& arch) {
-  const bool is_uniform = types.a == types.b && types.a == types.d;
-  const bool is_tensor_core_type = is_uniform && (types.a == DType::f16 || types.a == DType::bf16);
-  if (is_tensor_core_type && arch.has_wgmma) return {.unit = SumUnit::wgmma};
-  if (is_tensor_core_type && arch.has_cp_async) return {.unit = SumUnit::mma};
+  // Kernels of these units compute every layout and alignment of the type.
+  const bool is_half = types.a == types.b && (types.a == DType::f16 || types.a == DType::bf16);
+  if (is_half && arch.has_wgmma) return {.unit = SumUnit::wgmma};
+  if (is_half && types.a == types.d && arch.has_cp_async) return {.unit = SumUnit::mma};
   return {.unit = SumUnit::cuda_cores, .step_k = kInvariantStepK};
 }
 
 bool keeps_order(SumOrder order, const Types& types, const KernelConfig& config, const LaunchConfig& launch,
                  const ArchLimits& arch) {
-  if (order != SumOrder::batch_invariant) return true;
+  if (order != SumOrder::batch_invariant || types.compute == ComputeType::s32) return true;  // integers: any order
   return sum_sequence(config, launch) == invariant_sequence(types, arch);
 }
 

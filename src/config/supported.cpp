@@ -55,7 +55,10 @@ bool has_results(const Types& t) {
          (results_of(t.a, t.compute, t.b) >> static_cast<unsigned>(t.d) & 1u) != 0;
 }
 
-bool are_supported(const Types& t) noexcept { return t.c == t.d && t.mode == ComputeMode::precise && has_results(t); }
+/// True if some sums of these types may be less exact than others, so that a caller can ask for the fast ones.
+bool has_mode(const Types& t) { return t.mode == ComputeMode::precise || (t.mode == ComputeMode::fast && is_fp8(t.a)); }
+
+bool are_supported(const Types& t) noexcept { return t.c == t.d && has_mode(t) && has_results(t); }
 
 std::string unsupported_types(const Types& t) {
   const std::string a(to_string(t.a)), b(to_string(t.b)), d(to_string(t.d)), compute(to_string(t.compute));

@@ -18,14 +18,20 @@ GemmTraits traits_of(const Workload& problem) {
           .reads_c = !problem.hints.beta_is_zero,
           .vec_a = std::max(problem.hints.align_a / size_bytes(types.a), 1),
           .vec_b = std::max(problem.hints.align_b / size_bytes(types.b), 1),
-          .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1)};
+          .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
+          .fast_sums = types.mode == ComputeMode::fast};
 }
 
 Types types_of(const GemmTraits& traits) {
   const ComputeType compute = traits.accumulator == sum_type(ComputeType::f16)   ? ComputeType::f16
                               : traits.accumulator == sum_type(ComputeType::s32) ? ComputeType::s32
                                                                                  : ComputeType::f32;
-  return {.a = traits.element, .b = traits.element_b, .c = traits.element_d, .d = traits.element_d, .compute = compute};
+  return {.a = traits.element,
+          .b = traits.element_b,
+          .c = traits.element_d,
+          .d = traits.element_d,
+          .compute = compute,
+          .mode = traits.fast_sums ? ComputeMode::fast : ComputeMode::precise};
 }
 
 Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -40,6 +46,7 @@ std::string to_string(const GemmTraits& t) {
   std::string text(to_string(t.element));
   if (t.element_b != t.element) text.append("x").append(to_string(t.element_b));
   text.append("_").append(to_string(t.accumulator));
+  if (t.fast_sums) text.append("fast");
   if (t.element_d != t.element) text.append("to").append(to_string(t.element_d));
   text += '_';
   text += to_string(t.op_a);

@@ -1,5 +1,7 @@
 #include "config/wgmma_instruction.hpp"
 
+#include "shared/wgmma_descriptor.hpp"
+
 #include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>
 
@@ -10,16 +12,27 @@ namespace {
 
 bool exists(const WgmmaInstruction& i) {
   if (i.n < 8 || i.n > 256 || i.n % 8 != 0) return false;
+  const bool is_k_major = i.a_is_k_major && i.b_is_k_major, has_one_type = i.element == i.element_b;
   switch (i.element) {
-    case DType::f16: return i.accumulator == DType::f32 || i.accumulator == DType::f16;
-    case DType::bf16: return i.accumulator == DType::f32;
-    case DType::f32:
+    case DType::f16: return has_one_type && (i.accumulator == DType::f32 || i.accumulator == DType::f16);
+    case DType::bf16: return has_one_type && i.accumulator == DType::f32;
     case DType::e4m3:
-    case DType::e5m2:
-    case DType::s8:
-    case DType::s32: return false;  // there are instructions, of another depth: their text is not rendered yet
+    case DType::e5m2: return is_fp8(i.element_b) && i.accumulator == DType::f32 && is_k_major;
+    case DType::s8: {
+      const bool has_width = i.n % 16 == 0 || i.n == 8 || i.n == 24;
+      return has_one_type && i.accumulator == DType::s32 && is_k_major && has_width;
+    }
+    case DType::f32:
+    case DType::s32: return false;  // tf32 is not rendered yet
   }
   return false;
+}
+
+/// The operands after the descriptors: the predicate, the signs of A and B, and whether each is transposed.
+std::string last_operands(const WgmmaInstruction& i) {
+  if (i.element == DType::s8) return "p";
+  if (is_fp8(i.element)) return "p, 1, 1";
+  return fmt::format("p, 1, 1, {}, {}", i.a_is_k_major ? 0 : 1, i.b_is_k_major ? 0 : 1);
 }
 
 }  // namespace
@@ -27,8 +40,8 @@ bool exists(const WgmmaInstruction& i) {
 std::string wgmma_text(const WgmmaInstruction& i, const std::string& name) {
   if (!exists(i)) {
     throw Error(ErrorCode::internal,
-                fmt::format("render wgmma m64n{}k16 {} += {} * {}: there is no such instruction", i.n,
-                            to_string(i.accumulator), to_string(i.element), to_string(i.element)));
+                fmt::format("render wgmma m64n{} {} += {} * {}: there is no such instruction", i.n,
+                            to_string(i.accumulator), to_string(i.element), to_string(i.element_b)));
   }
   const bool is_f32 = i.accumulator == DType::f32;
   const int registers = i.n * size_bytes(i.accumulator) / 8;
@@ -42,11 +55,11 @@ std::string wgmma_text(const WgmmaInstruction& i, const std::string& name) {
       "  static HOTGEMM_DEVICE void mma_async({} (&d)[{}], hotgemm::u64 a, hotgemm::u64 b, bool accumulate) {{\n",
       is_f32 ? "float" : "hotgemm::u32", registers);
   text += fmt::format("    HOTGEMM_PTX(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"\n", registers + 2);
-  text += fmt::format("                \"wgmma.mma_async.sync.aligned.m64n{}k16.{}.{}.{} \"\n", i.n,
-                      to_string(i.accumulator), to_string(i.element), to_string(i.element));
+  text += fmt::format("                \"wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} \"\n", i.n,
+                      kWgmmaKBytes / size_bytes(i.element), to_string(i.accumulator), to_string(i.element),
+                      to_string(i.element_b));
   text += fmt::format("                \"{{{}}}, \"\n", list);
-  text += fmt::format("                \"%{}, %{}, p, 1, 1, {}, {}; }}\"\n", registers, registers + 1,
-                      i.a_is_k_major ? 0 : 1, i.b_is_k_major ? 0 : 1);
+  text += fmt::format("                \"%{}, %{}, {}; }}\"\n", registers, registers + 1, last_operands(i));
   text += fmt::format("                : {}\n", constraints);
   text += "                : \"l\"(a), \"l\"(b), \"r\"(static_cast<int>(accumulate)));\n  }\n};\n";
   return text;

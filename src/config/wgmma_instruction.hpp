@@ -6,18 +6,20 @@
 
 namespace hotgemm {
 
-/// One wgmma.mma_async.m64nNk16 with both operands in shared memory.
+/// One wgmma.mma_async.m64nNkK with both operands in shared memory. K are 32 bytes of elements.
 struct WgmmaInstruction {
-  int n = 256;  ///< 8 to 256, a multiple of 8
-  DType element = DType::f16;
-  DType accumulator = DType::f32;  ///< f32, or f16 for f16 elements
-  bool a_is_k_major = true;
+  int n = 256;                     ///< 8 to 256, a multiple of 8; for s8 from 32 on a multiple of 16
+  DType element = DType::f16;      ///< the type of A
+  DType accumulator = DType::f32;  ///< f32, or f16 for f16 elements; s32 for s8
+  DType element_b = element;       ///< any FP8 type if A's is one
+  bool a_is_k_major = true;        ///< as are all operands of 8-bit elements
   bool b_is_k_major = true;
 };
 
 /// The text of a C++ struct `name` whose one function executes the instruction:
 ///
-///   static void mma_async(float (&d)[n / 2], u64 a, u64 b, bool accumulate)    or, for f16, u32 (&d)[n / 4]
+///   static void mma_async(float (&d)[n / 2], u64 a, u64 b, bool accumulate)    or, for f16, u32 (&d)[n / 4],
+///                                                                             and, for s32, u32 (&d)[n / 2]
 ///
 /// The function computes d = a * b, or d += a * b if `accumulate`; a and b are descriptors
 /// (templates/shared/wgmma_descriptor.hpp). The struct is rendered as text because the operand list of the instruction

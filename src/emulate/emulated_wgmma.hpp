@@ -12,16 +12,12 @@ namespace hotgemm::emulate {
 
 /// The `Instruction` parameter of a wgmma kernel on the emulated device. For a GPU the library renders it as text
 /// (wgmma_text).
-template <int kN, DType kElement, DType kAccumulator, bool kAIsKMajor, bool kBIsKMajor>
+template <int kN, DType kA, DType kAccumulator, bool kAIsKMajor, bool kBIsKMajor, DType kB = kA>
 struct EmulatedWgmma {
-  static constexpr WgmmaShape kShape{.n = kN,
-                                     .is_bf16 = kElement == DType::bf16,
-                                     .has_f32_sum = kAccumulator == DType::f32,
-                                     .a_is_k_major = kAIsKMajor,
-                                     .b_is_k_major = kBIsKMajor};
-  static_assert(kElement == DType::f16 || kElement == DType::bf16);
-  static_assert(kN >= 8 && kN <= 256 && kN % 8 == 0 && (kShape.has_f32_sum || !kShape.is_bf16));
-  using Register = std::conditional_t<kShape.has_f32_sum, float, std::uint32_t>;
+  static constexpr WgmmaShape kShape{
+      .n = kN, .a = kA, .b = kB, .sum = kAccumulator, .a_is_k_major = kAIsKMajor, .b_is_k_major = kBIsKMajor};
+  static_assert(kShape.exists());
+  using Register = std::conditional_t<kAccumulator == DType::f32, float, std::uint32_t>;
 
   static void mma_async(Register (&d)[kShape.registers()], std::uint64_t a, std::uint64_t b, bool accumulate) {
     wgmma_mma_async({kShape, a, b, accumulate, d});
@@ -30,7 +26,9 @@ struct EmulatedWgmma {
 
 /// The instruction of a config's kernels.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
-using EmulatedWgmmaOf = EmulatedWgmma<kConfig.instruction_n(), kTraits.element, kTraits.accumulator,
-                                      kConfig.row_tile(kTraits).k_major, kConfig.column_tile(kTraits).k_major>;
+using EmulatedWgmmaOf =
+    EmulatedWgmma<kConfig.instruction_n(), kConfig.transposed ? kTraits.element_b : kTraits.element,
+                  kTraits.accumulator, kConfig.row_tile(kTraits).k_major, kConfig.column_tile(kTraits).k_major,
+                  kConfig.transposed ? kTraits.element : kTraits.element_b>;
 
 }  // namespace hotgemm::emulate

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace hotgemm::emulate {
@@ -19,40 +21,112 @@ using u32 = std::uint32_t;
 constexpr int kRows = 64, kWarpRows = kRows / kWarpgroupWarps;
 constexpr u32 kPoison = 0x7fffdeadu;  // a NaN in f32, and in both halves of an f16 pair
 
-float low(u32 pair) { return widen_f16(static_cast<std::uint16_t>(pair)); }
-float high(u32 pair) { return widen_f16(static_cast<std::uint16_t>(pair >> 16)); }
+/// The sum in a register; of f16, that in its lower or upper half.
+double sum_in(u32 bits, DType type, bool is_upper) {
+  if (type == DType::f32) return static_cast<double>(std::bit_cast<float>(bits));
+  if (type == DType::s32) return static_cast<double>(static_cast<std::int32_t>(bits));
+  return static_cast<double>(widen_f16(static_cast<std::uint16_t>(is_upper ? bits >> 16 : bits)));
+}
+void put_sum(u32& bits, double sum, DType type, bool is_upper) {
+  if (type == DType::f32) {
+    bits = std::bit_cast<u32>(narrow_f32(sum));
+  } else if (type == DType::s32) {
+    bits = static_cast<u32>(static_cast<std::int32_t>(sum));
+  } else if (is_upper) {
+    bits = (bits & 0xffffu) | u32{narrow_f16(sum)} << 16;
+  } else {
+    bits = (bits & 0xffff0000u) | narrow_f16(sum);
+  }
+}
 
-/// Calls use(value in `values`, lane, register, is_upper_half) for each element of a warp's 16 rows. For an f32 sum,
-/// register r of lane 4g + t holds row g + 8 (r / 2 % 2) and column 8 (r / 4) + 2t + r % 2. For f16, register r holds
-/// the elements 2r and 2r + 1 of that order.
+/// Calls use(value in `values`, lane, register, is_upper_half) for each element of a warp's 16 rows. For a sum of 32
+/// bits, register r of lane 4g + t holds row g + 8 (r / 2 % 2) and column 8 (r / 4) + 2t + r % 2. For f16, register r
+/// holds the elements 2r and 2r + 1 of that order.
 template <class Use>
-void for_each_element(const WgmmaShape& shape, std::vector<float>& values, const Use& use) {
+void for_each_element(const WgmmaShape& shape, std::vector<double>& values, const Use& use) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const int g = lane / 4, t = lane % 4;
     for (int i = 0; i < shape.n / 2; ++i) {
       const int row = g + 8 * (i / 2 % 2), col = 8 * (i / 4) + 2 * t + i % 2;
-      float& value = values[static_cast<std::size_t>(row * shape.n + col)];
-      use(value, static_cast<std::size_t>(lane), shape.has_f32_sum ? i : i / 2, !shape.has_f32_sum && i % 2 == 1);
+      double& value = values[static_cast<std::size_t>(row * shape.n + col)];
+      const bool is_word = shape.has_word_sums();
+      use(value, static_cast<std::size_t>(lane), is_word ? i : i / 2, !is_word && i % 2 == 1);
     }
   }
 }
 
-/// Reads the `outers` × 16 elements of the operand.
-std::vector<float> fetch(const SharedMemory& shared, const WgmmaOperand& operand, int outers, bool is_bf16) {
-  constexpr u32 kPerChunk = WgmmaOperand::kElementsPerChunk, kK = WgmmaOperand::kK;
-  std::vector<float> elements(static_cast<std::size_t>(outers) * kK);
-  const u32 step_outer = operand.is_k_major() ? 1 : kPerChunk, step_k = operand.is_k_major() ? kPerChunk : 1;
+/// Calls use(outer, k) for the first element of each chunk of the operand.
+template <class Use>
+void for_each_chunk(const WgmmaOperand& operand, int outers, const Use& use) {
+  const u32 step_outer = operand.is_k_major() ? 1 : operand.chunk_elements();
+  const u32 step_k = operand.is_k_major() ? operand.chunk_elements() : 1;
   for (u32 outer = 0; outer < static_cast<u32>(outers); outer += step_outer) {
-    for (u32 k = 0; k < kK; k += step_k) {
-      std::uint16_t chunk[kPerChunk];
-      shared.fetch(operand.chunk(outer, k), chunk);
-      for (u32 i = 0; i < kPerChunk; ++i) {
-        const u32 o = operand.is_k_major() ? outer : outer + i, l = operand.is_k_major() ? k + i : k;
-        elements[o * kK + l] = is_bf16 ? widen_bf16(chunk[i]) : widen_f16(chunk[i]);
-      }
-    }
+    for (u32 k = 0; k < operand.depth(); k += step_k) use(outer, k);
   }
+}
+
+WgmmaOperand operand_a(const WgmmaShape& shape, std::uint64_t descriptor) {
+  return {descriptor, shape.a_is_k_major, size_bytes(shape.a)};
+}
+WgmmaOperand operand_b(const WgmmaShape& shape, std::uint64_t descriptor) {
+  return {descriptor, shape.b_is_k_major, size_bytes(shape.b)};
+}
+
+/// The element `i` of a chunk.
+float element(const std::uint8_t* chunk, u32 i, DType type) {
+  const auto half = [&] { return static_cast<std::uint16_t>(chunk[2 * i] | chunk[2 * i + 1] << 8); };
+  switch (type) {
+    case DType::f16: return widen_f16(half());
+    case DType::bf16: return widen_bf16(half());
+    case DType::e4m3: return widen_e4m3(chunk[i]);
+    case DType::e5m2: return widen_e5m2(chunk[i]);
+    case DType::s8: return static_cast<float>(static_cast<std::int8_t>(chunk[i]));
+    case DType::f32:
+    case DType::s32: break;  // no instruction has them
+  }
+  return std::bit_cast<float>(kNanF32);
+}
+
+/// Reads the `outers` × depth elements of the operand.
+std::vector<float> fetch(const SharedMemory& shared, const WgmmaOperand& operand, int outers, DType type) {
+  std::vector<float> elements(static_cast<std::size_t>(outers) * operand.depth());
+  for_each_chunk(operand, outers, [&](u32 outer, u32 k) {
+    std::uint8_t chunk[WgmmaOperand::kChunkBytes];
+    shared.fetch(operand.chunk(outer, k), chunk);
+    for (u32 i = 0; i < operand.chunk_elements(); ++i) {
+      const u32 o = operand.is_k_major() ? outer : outer + i, l = operand.is_k_major() ? k + i : k;
+      elements[o * operand.depth() + l] = element(chunk, i, type);
+    }
+  });
   return elements;
+}
+
+/// The sum of exact products and the accumulator, as tensor cores of Hopper round it for FP8: each summand is truncated
+/// to 13 bits after the leading bit of the largest one.
+double fp8_sum(const std::vector<double>& summands) {
+  double largest = 0, sum = 0;
+  for (const double value : summands) {
+    if (!std::isfinite(value)) return std::accumulate(summands.begin(), summands.end(), 0.0);
+    largest = std::max(largest, std::abs(value));
+  }
+  if (largest == 0) return 0;
+  constexpr int kFractionBits = 13;
+  const double unit = std::ldexp(1.0, std::ilogb(largest) - kFractionBits);
+  for (const double value : summands) sum += std::trunc(value / unit) * unit;
+  return sum;
+}
+
+/// The new value of a sum. Products are exact in f64, and so are the sums of those that are not FP8, but for roundings
+/// far below those of f32; then the sum is rounded once, as in mma. Sums of s8 wrap.
+double rounded_sum(const WgmmaShape& shape, const std::vector<double>& summands) {
+  if (is_fp8(shape.a)) return static_cast<double>(narrow_f32(fp8_sum(summands)));
+  double sum = 0;
+  for (const double value : summands) sum += value;
+  switch (shape.sum) {
+    case DType::s32: return static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(sum)));
+    case DType::f16: return static_cast<double>(widen_f16(narrow_f16(sum)));
+    default: return static_cast<double>(narrow_f32(sum));
+  }
 }
 
 }  // namespace
@@ -116,9 +190,8 @@ std::shared_ptr<Warpgroup::Sum> Warpgroup::sum_of(const Warp& warp, const std::a
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     sum->registers[lane] = static_cast<const WgmmaOperands*>(operands[lane])->accumulators;
   }
-  for_each_element(sum->shape, sum->values, [&](float& value, std::size_t lane, int r, bool is_upper) {
-    const u32 bits = static_cast<const u32*>(sum->registers[lane])[r];
-    value = sum->shape.has_f32_sum ? std::bit_cast<float>(bits) : is_upper ? high(bits) : low(bits);
+  for_each_element(sum->shape, sum->values, [&](double& value, std::size_t lane, int r, bool is_upper) {
+    value = sum_in(static_cast<const u32*>(sum->registers[lane])[r], sum->shape.sum, is_upper);
   });
   for (void* const registers : sum->registers) {
     std::fill_n(static_cast<u32*>(registers), first.shape.registers(), kPoison);
@@ -141,7 +214,9 @@ bool Warpgroup::agrees(Thread& thread) const {
     if (call.group != first.group) return complain("the warps have committed different numbers of groups");
   }
   for (const std::uint64_t descriptor : {first.operands.a, first.operands.b}) {
-    if (WgmmaOperand(descriptor, true).base_offset() != 0) return complain("the emulated device knows no base offset");
+    if (WgmmaOperand(descriptor, true, 1).base_offset() != 0) {
+      return complain("the emulated device knows no base offset");
+    }
   }
   return true;
 }
@@ -161,18 +236,13 @@ void Warpgroup::begin_reads(Thread& thread, const Call& call) {
   const Access access{static_cast<u32>(call.group + 1), agent_, Instruction::wgmma_mma_async};
   const WgmmaOperands& first = call.operands;
   const auto begin = [&](const WgmmaOperand& operand, int outers) {
-    const u32 step_outer = operand.is_k_major() ? 1 : WgmmaOperand::kElementsPerChunk;
-    const u32 step_k = operand.is_k_major() ? WgmmaOperand::kElementsPerChunk : 1;
-    for (u32 outer = 0; outer < static_cast<u32>(outers); outer += step_outer) {
-      for (u32 k = 0; k < WgmmaOperand::kK; k += step_k) {
-        // Copies may leave out rows beyond the matrix. If other rows were left out, NaNs in D show it.
-        block_.shared().begin_async_read(thread, operand.chunk(outer, k), sight, access,
-                                         SharedMemory::Unwritten::is_nan);
-      }
-    }
+    for_each_chunk(operand, outers, [&](u32 outer, u32 k) {
+      // Copies may leave out rows beyond the matrix. If other rows were left out, NaNs in D show it.
+      block_.shared().begin_async_read(thread, operand.chunk(outer, k), sight, access, SharedMemory::Unwritten::is_nan);
+    });
   };
-  begin(WgmmaOperand(first.a, first.shape.a_is_k_major), kRows);
-  begin(WgmmaOperand(first.b, first.shape.b_is_k_major), first.shape.n);
+  begin(operand_a(first.shape, first.a), kRows);
+  begin(operand_b(first.shape, first.b), first.shape.n);
 }
 
 void Warpgroup::complete(std::size_t groups) {
@@ -183,21 +253,21 @@ void Warpgroup::complete(std::size_t groups) {
   products_.erase(products_.begin(), products_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-/// Adds sixteen exact products and the accumulator in f64 and rounds once, as in mma.
 void Warpgroup::execute(const Product& product) {
   const WgmmaShape& shape = product.shape;
-  const std::vector<float> a = fetch(block_.shared(), {product.a, shape.a_is_k_major}, kRows, shape.is_bf16);
-  const std::vector<float> b = fetch(block_.shared(), {product.b, shape.b_is_k_major}, shape.n, shape.is_bf16);
-  const auto n = static_cast<std::size_t>(shape.n);
-  std::vector<double> row(n);
+  const WgmmaOperand operand_of_a = operand_a(shape, product.a), operand_of_b = operand_b(shape, product.b);
+  const std::vector<float> a = fetch(block_.shared(), operand_of_a, kRows, shape.a);
+  const std::vector<float> b = fetch(block_.shared(), operand_of_b, shape.n, shape.b);
+  const auto n = static_cast<std::size_t>(shape.n), depth = static_cast<std::size_t>(operand_of_a.depth());
+  std::vector<double> summands(depth + 1);
   for (std::size_t i = 0; i < kRows; ++i) {
-    float* const values = product.sums[i / kWarpRows]->values.data() + i % kWarpRows * n;
+    double* const values = product.sums[i / kWarpRows]->values.data() + i % kWarpRows * n;
     for (std::size_t j = 0; j < n; ++j) {
-      double sum = product.accumulate ? static_cast<double>(values[j]) : 0;
-      for (std::size_t k = 0; k < WgmmaOperand::kK; ++k) {
-        sum += static_cast<double>(a[i * WgmmaOperand::kK + k]) * static_cast<double>(b[j * WgmmaOperand::kK + k]);
+      summands[0] = product.accumulate ? values[j] : 0;
+      for (std::size_t k = 0; k < depth; ++k) {
+        summands[k + 1] = static_cast<double>(a[i * depth + k]) * static_cast<double>(b[j * depth + k]);
       }
-      values[j] = shape.has_f32_sum ? narrow_f32(sum) : widen_f16(narrow_f16(sum));
+      values[j] = rounded_sum(shape, summands);
     }
   }
 }
@@ -213,15 +283,8 @@ void Warpgroup::give_back(const Thread& thread, Sum& sum) {
                     .other = Instruction::wgmma_mma_async,
                     .detail = "accumulators were written before the wait for them"});
   }
-  for_each_element(sum.shape, sum.values, [&](float& value, std::size_t lane, int r, bool is_upper) {
-    u32& bits = static_cast<u32*>(sum.registers[lane])[r];
-    if (sum.shape.has_f32_sum) {
-      bits = std::bit_cast<u32>(value);
-    } else if (is_upper) {
-      bits = (bits & 0xffffu) | u32{narrow_f16(value)} << 16;
-    } else {
-      bits = (bits & 0xffff0000u) | narrow_f16(value);
-    }
+  for_each_element(sum.shape, sum.values, [&](double& value, std::size_t lane, int r, bool is_upper) {
+    put_sum(static_cast<u32*>(sum.registers[lane])[r], value, sum.shape.sum, is_upper);
   });
 }
 

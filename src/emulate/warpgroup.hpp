@@ -3,6 +3,7 @@
 #include "emulate/shared_memory.hpp"
 #include "emulate/thread.hpp"
 #include "emulate/warp.hpp"
+#include "shared/gemm_types.hpp"
 
 #include <array>
 #include <cstddef>
@@ -16,14 +17,23 @@ namespace hotgemm::emulate {
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kWarpgroupWarps = 4;
 
-/// The form of one wgmma.mma_async.m64nNk16 with both operands in shared memory.
+/// The form of one wgmma.mma_async.m64nNkK with both operands in shared memory.
 struct WgmmaShape {
   int n;
-  bool is_bf16;
-  bool has_f32_sum;  ///< false: f16, two per register
+  DType a, b, sum;  ///< f16 sums stand two in a register
   bool a_is_k_major, b_is_k_major;
 
-  constexpr int registers() const { return has_f32_sum ? n / 2 : n / 4; }
+  constexpr bool has_word_sums() const { return sum != DType::f16; }
+  constexpr int registers() const { return has_word_sums() ? n / 2 : n / 4; }
+  /// True if the PTX ISA has the instruction.
+  constexpr bool exists() const {
+    if (n < 8 || n > 256 || n % 8 != 0) return false;
+    if (a == DType::s8) return b == a && sum == DType::s32 && are_k_major() && (n % 16 == 0 || n == 8 || n == 24);
+    if (is_fp8(a)) return is_fp8(b) && sum == DType::f32 && are_k_major();
+    if (b != a || (a != DType::f16 && a != DType::bf16)) return false;
+    return sum == DType::f32 || (sum == DType::f16 && a == DType::f16);
+  }
+  constexpr bool are_k_major() const { return a_is_k_major && b_is_k_major; }
   friend bool operator==(const WgmmaShape&, const WgmmaShape&) = default;
 };
 
@@ -63,8 +73,8 @@ class Warpgroup {
   struct Sum {
     WgmmaShape shape;
     std::array<void*, kLanes> registers;
-    std::vector<float> values;  // 16 rows of n elements
-    std::size_t group;          // of the last product
+    std::vector<double> values;  // 16 rows of n elements: each an f32 or an s32
+    std::size_t group;           // of the last product
   };
   /// A wgmma that one warp has executed.
   struct Call {

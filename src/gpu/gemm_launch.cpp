@@ -78,9 +78,10 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
   const LaunchShape shape = launch_shape(config, traits);
   const std::optional<MatrixMaps> maps = matrix_maps(config, traits);
   if (maps) {  // address, sizes and strides are not known here; they are validated with the operands of each launch
-    validate(maps->a.of(nullptr, 1, 1, 8));
-    validate(maps->b.of(nullptr, 1, 1, 8));
-    if (maps->d) validate(maps->d->of(nullptr, 1, 1, 8));
+    constexpr std::int64_t kLeastLd = 16;  // of any type: rows of 16 bytes or more
+    validate(maps->a.of(nullptr, 1, 1, kLeastLd));
+    validate(maps->b.of(nullptr, 1, 1, kLeastLd));
+    if (maps->d) validate(maps->d->of(nullptr, 1, 1, kLeastLd));
   }
   return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
 }

@@ -147,8 +147,8 @@ void append_anchors(std::type_identity<MmaConfig>, const GemmTraits& traits, std
 void append_menu(std::type_identity<WgmmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
   for (const WgmmaConfig& config : wgmma_menu(traits)) configs.push_back(config);
 }
-void append_anchors(std::type_identity<WgmmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
-  for (const WgmmaConfig& config : wgmma_anchors()) configs.push_back(config);
+void append_anchors(std::type_identity<WgmmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  for (const WgmmaConfig& config : wgmma_anchors(traits)) configs.push_back(config);
 }
 
 void append_menu(std::type_identity<FmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {

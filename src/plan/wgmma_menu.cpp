@@ -186,10 +186,19 @@ int deepest(WgmmaConfig config, const GemmTraits& traits) {
 /// that no problem fills.
 int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1; }
 
+/// `config`, whose k-tile counts elements of 16 bits, for the elements of `traits`: with as many bytes, and with sums
+/// as exact as the traits want them.
+WgmmaConfig typed(WgmmaConfig config, const GemmTraits& traits) {
+  config.block_k *= 2 / size_bytes(traits.element);
+  config.promote = is_fp8(traits.element) && !traits.fast_sums;
+  return config;
+}
+
 /// True if there are enough stages. With fewer, products wait for copies.
-bool is_deep_enough(const WgmmaConfig& c) {
+bool is_deep_enough(const WgmmaConfig& c, const GemmTraits& traits) {
   const bool is_large = c.block_m * c.block_n >= 128 * 192;
-  return c.stages * c.block_k >= 3 * 64 && c.stages * c.block_k * c.blocks_per_sm >= (is_large ? 3 : 4) * 64;
+  const int slabs = c.stages * c.block_k * size_bytes(traits.element) / 128;
+  return slabs >= 3 && slabs * c.blocks_per_sm >= (is_large ? 3 : 4);
 }
 
 void append_clusters(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
@@ -203,17 +212,19 @@ void append_clusters(WgmmaConfig config, const GemmTraits& traits, std::vector<W
   }
 }
 
-void append_pipelines(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
+void append_pipelines(const WgmmaConfig& base, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
   for (const int block_k : {64, 128}) {
-    if (block_k == 128 && config.block_m + config.block_n > kDeepTileExtent) continue;
+    if (block_k == 128 && base.block_m + base.block_n > kDeepTileExtent) continue;
+    WgmmaConfig config = base;
     config.block_k = block_k;
+    config = typed(config, traits);
     for (config.blocks_per_sm = 1; config.blocks_per_sm <= (config.transposed ? 2 : 4); ++config.blocks_per_sm) {
       const int most = deepest(config, traits);
       for (const int stages : {most, shallower(most)}) {
         if (config.split_k && stages != most) continue;                                 // D has no buffers there
         if (config.transposed && config.blocks_per_sm > 1 && stages != most) continue;  // to keep the menu short
         config.stages = stages;
-        if (is_deep_enough(config)) append_clusters(config, traits, menu);
+        if (is_deep_enough(config, traits)) append_clusters(config, traits, menu);
       }
     }
   }
@@ -233,12 +244,22 @@ void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vect
   }
 }
 
+/// The traits for which an anchor has as many stages as fit. All traits of one type of 16 bits share the anchors.
+GemmTraits staged_traits(const GemmTraits& traits) { return traits.is_uniform() ? GemmTraits{} : traits; }
+
+/// The config for the elements of `traits`, with as many stages as fit.
+WgmmaConfig with_stages(WgmmaConfig config, const GemmTraits& traits) {
+  config = typed(config, traits);
+  config.stages = deepest(config, staged_traits(traits));
+  return config;
+}
+
 /// Adds `config`. Larger tiles are anchors also in clusters of two blocks that share the longer side.
-void append_anchor(WgmmaConfig config, std::vector<WgmmaConfig>& anchors) {
-  config.stages = deepest(config, GemmTraits{});
+void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& anchors) {
+  config = with_stages(config, traits);
   anchors.push_back(config);
   (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
-  if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, GemmTraits{}, hopper())) {
+  if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, staged_traits(traits), hopper())) {
     anchors.push_back(config);
   }
 }
@@ -247,6 +268,7 @@ void append_anchor(WgmmaConfig config, std::vector<WgmmaConfig>& anchors) {
 
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
   std::vector<WgmmaConfig> menu;
+  if (!has_wgmma_types(traits)) return menu;
   const auto append = [&](const auto& lines, bool split_k) {
     for (const WgmmaTiles& tiles : lines) {
       for_each_tile(tiles, [&](WgmmaConfig config) {
@@ -267,27 +289,26 @@ std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
   return menu;
 }
 
-std::vector<WgmmaConfig> wgmma_anchors() {
+std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
   std::vector<WgmmaConfig> anchors;
+  if (!has_wgmma_types(traits)) return anchors;
   for (const WgmmaTiles& tiles : kWgmmaAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
-      append_anchor(config, anchors);
+      append_anchor(config, traits, anchors);
     });
   }
   for (const WgmmaTiles& tiles : kPairedAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.blocks_per_sm = 2;
-      config.stages = deepest(config, GemmTraits{});
-      anchors.push_back(config);
+      anchors.push_back(with_stages(config, traits));
     });
   }
   for (const WgmmaTiles& tiles : kSharedAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.block_k = 128;
       config.cluster_n = 2;
-      config.stages = deepest(config, GemmTraits{});
-      anchors.push_back(config);
+      anchors.push_back(with_stages(config, traits));
     });
   }
   for (const WgmmaTiles& tiles : kThreadAnchors) {
@@ -299,7 +320,7 @@ std::vector<WgmmaConfig> wgmma_anchors() {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       config.split_k = true;
       if (config.block_m + config.block_n <= kDeepTileExtent) config.block_k = 128;
-      append_anchor(config, anchors);
+      append_anchor(config, traits, anchors);
     });
   }
   return anchors;

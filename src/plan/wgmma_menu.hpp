@@ -11,7 +11,8 @@ namespace hotgemm {
 /// wave.
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits);
 
-/// The configs from which a plan is chosen without measuring. Not all are legal for all traits.
-std::vector<WgmmaConfig> wgmma_anchors();
+/// The configs from which a plan for `traits` is chosen without measuring. Not all are legal for these traits. Traits
+/// of one type of 16 bits have the same anchors.
+std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits = {});
 
 }  // namespace hotgemm

@@ -57,7 +57,7 @@ double shared_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel
 /// follow each other as closely as tensor maps allow.
 double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers, const WgmmaModel& model) {
   const int width = tile.swizzle_bytes;
-  const std::int64_t pitch = ((tile.k_major ? k : extent) + 7) / 8 * 16;
+  const std::int64_t pitch = ((tile.k_major ? k : extent) * tile.element_bytes + 15) / 16 * 16;
   const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
   const double row =
@@ -78,7 +78,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
-  const double asked = (m + n - model.cluster_saves * saved) * c.block_k * 2;
+  const double asked = (m + n - model.cluster_saves * saved) * c.block_k * size_bytes(t.element);
   const double engine =
       (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n, model)) +
       (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m, model));
@@ -86,9 +86,18 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
 }
 
 /// The least time between two k-tiles of a block, because of the instructions that load them.
-double issue_cycles(const WgmmaConfig& c, const WgmmaModel& model) {
-  if (c.one_tile) return model.one_tile_cycles + model.one_tile_slab_cycles * c.block_k / 64;
+double issue_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
+  if (c.one_tile)
+    return model.one_tile_cycles + model.one_tile_slab_cycles * c.block_k * size_bytes(t.element) / kLineBytes;
   return c.loaders > 0 ? model.thread_cycles : 0;
+}
+
+/// Cycles for a k-tile in which a consumer waits for its products and adds them. Other consumers multiply meanwhile.
+double promotion_cycles(const WgmmaConfig& c, const Waves& waves) {
+  if (!c.promote) return 0;
+  constexpr double kWait = 100;  // not measured: the latency of an instruction and of the wait for it
+  const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
+  return (additions + kWait) / (c.readers() * waves.concurrent);
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
@@ -101,16 +110,16 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
   // flight at once.
   const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - model.held_stages);
   const double latency = (model.latency_cycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
-  const double issue = issue_cycles(c, model) / waves.concurrent;
+  const double issue = issue_cycles(c, t, model) / waves.concurrent;
   const double bound = std::max({tensor, shared, copy, latency, issue});
   const double waits = model.wait_cycles / (c.readers() * waves.concurrent);
   return (bound + model.unbound_share * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + model.cluster_share : 1) +
-         waits;
+         waits + promotion_cycles(c, waves);
 }
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups, const WgmmaModel& model) {
-  const double bytes = static_cast<double>(c.block_m) * c.block_n * 2 * (t.reads_c ? 2 : 1);
+  const double bytes = static_cast<double>(c.block_m) * c.block_n * size_bytes(t.element_d) * (t.reads_c ? 2 : 1);
   return bytes / (model.store_bytes * std::min(1.0, warpgroups / 2)) + model.epilogue_cycles +
          (c.transposed ? model.exchange_cycles : 0);
 }
@@ -156,7 +165,8 @@ double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const De
   if (!c.split_k) return 0;
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double groups_m = ceil_div(m, c.block_m * c.cluster_m), groups_n = ceil_div(n, c.block_n * c.cluster_n);
-  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * 2 / model.repeated_bytes / device.clock_mhz;
+  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * size_bytes(problem.types.a) / model.repeated_bytes /
+         device.clock_mhz;
 }
 
 std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {

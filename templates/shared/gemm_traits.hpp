@@ -20,6 +20,7 @@ struct GemmTraits {
   int vec_a = 8;
   int vec_b = 8;
   int vec_d = 8;
+  bool fast_sums = false;  ///< sums of FP8 may have the few bits that tensor cores of Hopper keep
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 

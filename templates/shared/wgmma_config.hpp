@@ -53,6 +53,7 @@ struct WgmmaConfig {
   bool transposed = false;
   bool split_k = false;
   int loaders = 0;
+  bool promote = false;
 
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
@@ -89,6 +90,9 @@ struct WgmmaConfig {
                      "warpgroups whose threads load operands with ragged rows, 0: the copy engine loads everything", 0,
                      0},
           config.loaders);
+    visit(AddedField{"promote", "pr", FieldKind::pipeline,
+                     "1: sums of each k-tile are added in f32 registers, as FP8 needs it for precise sums", 0, 0},
+          config.promote);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
 
@@ -136,7 +140,7 @@ struct WgmmaConfig {
   static constexpr int kStoreRows = 16;
   static constexpr int kStoreRowBytes = 128;
   static constexpr int kStoreBytes = kStoreRows * kStoreRowBytes;
-  static constexpr int store_cols(const GemmTraits& t) { return kStoreRowBytes / size_bytes(t.element); }
+  static constexpr int store_cols(const GemmTraits& t) { return kStoreRowBytes / size_bytes(t.element_d); }
   constexpr int store_buffers(const GemmTraits& t) const {
     const int with_two = smem_bytes(t, 2);
     return with_two <= kMaxSmemBytes && blocks_per_sm * (with_two + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes ? 2
@@ -150,19 +154,25 @@ struct WgmmaConfig {
   /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes. Of a narrow
   /// part the lanes store D, which takes less time from the first element to the last.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
-    return !split_k && t.vec_d * size_bytes(t.element) == kChunkBytes && instruction_n() >= store_cols(t);
+    return !split_k && !(transposed && has_wide_d(t)) && t.vec_d * size_bytes(t.element_d) == kChunkBytes &&
+           instruction_n() >= store_cols(t);
   }
+  static constexpr bool has_wide_d(const GemmTraits& t) { return size_bytes(t.element_d) == 4; }
+  /// True if lanes store D right from their registers, without buffers: four of them have 32 bytes of a row.
+  constexpr bool stores_directly(const GemmTraits& t) const { return has_wide_d(t) && !stores_in_bulk(t); }
   constexpr BoxExtent d_box(const GemmTraits& t) const {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};
   }
-  constexpr int warp_store_bytes(const GemmTraits& t) const { return store_buffers(t) * kStoreBytes; }
+  constexpr int warp_store_bytes(const GemmTraits& t) const { return warp_store_bytes(t, store_buffers(t)); }
   constexpr int barrier_offset(const GemmTraits& t) const {
     return store_offset(t) + consumers * store_warps() * warp_store_bytes(t);
   }
   constexpr int smem_bytes(const GemmTraits& t) const { return smem_bytes(t, store_buffers(t)); }
 
+  /// With `promote`, the sums of a k-tile have registers besides, for one instruction at a time.
   constexpr int accumulator_registers(const GemmTraits& t) const {
-    return consumer_m() * consumer_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
+    const int instruction = kWgmmaM * instruction_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
+    return instruction * (instructions() + (promote ? 1 : 0));
   }
   /// True if the producer gives registers to two or three consumers after the start.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1 && loaders == 0; }
@@ -195,8 +205,12 @@ struct WgmmaConfig {
     const int swizzle_bytes = k_major || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
     return {outer, block_k, k_major, swizzle_bytes, size_bytes(t.element)};
   }
+  /// Blocks that divide k use the buffers for sums.
+  constexpr int warp_store_bytes(const GemmTraits& t, int buffers) const {
+    return split_k || !stores_directly(t) ? buffers * kStoreBytes : 0;
+  }
   constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
-    const int stored = consumers * store_warps() * buffers * kStoreBytes;
+    const int stored = consumers * store_warps() * warp_store_bytes(t, buffers);
     return store_offset(t) + stored + (2 * stages + (ping_pong ? consumers : 0)) * 8;
   }
 };
@@ -212,13 +226,40 @@ constexpr bool has_aligned_rows(const GemmTraits& t) {
   return min_of(t.vec_a, t.vec_b) * size_bytes(t.element) == kChunkBytes;
 }
 
+/// True if the family computes with these types. The instructions for elements of 8 bits read k-major tiles only.
+constexpr bool has_wgmma_types(const GemmTraits& t) {
+  const bool is_k_major = t.a_is_k_major() && t.b_is_k_major();
+  if (t.element == DType::s8) {
+    const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
+    return t.element_b == DType::s8 && t.accumulator == DType::s32 && is_d && is_k_major;
+  }
+  if (is_fp8(t.element)) {
+    return is_fp8(t.element_b) && t.accumulator == DType::f32 && is_wide_float(t.element_d) && is_k_major;
+  }
+  if ((t.element != DType::f16 && t.element != DType::bf16) || t.element_b != t.element) return false;
+  if (t.element_d != t.element && t.element_d != DType::f32) return false;
+  return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16 && t.is_uniform());
+}
+
+/// True if sums of FP8 are as exact as the traits want them. The products of one instruction have 14 bits.
+constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
+  return is_fp8(t.element) ? c.promote || t.fast_sums : !c.promote;
+}
+/// True if there is such an instruction: that for s8 has fewer widths.
+constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
+  const int n = c.instruction_n();
+  if (n % 8 != 0 || n > 256) return false;
+  return t.element != DType::s8 || n % 16 == 0 || n == 8 || n == 24;
+}
+
 /// True if the threads of `c` can load the operand with tile `tile`, or the copy engine does.
 constexpr bool can_load(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec) {
   return !c.loads_by_threads(t, vec) || ThreadPieces{tile, vec, c.loader_warps()}.is_sound();
 }
 constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.loaders == 0) return true;
-  if (c.loaders < 0 || c.loaders > 2 || c.block_k != 64 || c.one_tile || c.split_k || c.ping_pong || c.cluster() > 1)
+  if (c.loaders < 0 || c.loaders > 2 || size_bytes(t.element) != 2 || c.block_k != 64 || c.one_tile || c.split_k ||
+      c.ping_pong || c.cluster() > 1)
     return false;
   if (!c.loads_by_threads(t, t.vec_a) && !c.loads_by_threads(t, t.vec_b)) return false;  // nothing to do for threads
   if (!can_load(c, t, c.a_tile(t), t.vec_a) || !can_load(c, t, c.b_tile(t), t.vec_b)) return false;
@@ -229,23 +270,25 @@ constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
-  if ((t.element != DType::f16 && t.element != DType::bf16) || !t.is_uniform()) return false;
-  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
+  if (!has_wgmma_types(t) || !has_legal_promotion(c, t)) return false;
   if (c.loaders == 0 && !has_aligned_rows(t)) return false;
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
   if (c.split_k && (c.ping_pong || c.transposed)) return false;
   // ptxas would serialize the products (C7518).
-  if ((c.split_k || c.one_tile) && t.accumulator != DType::f32) return false;
+  if (c.one_tile && t.accumulator != DType::f32) return false;
+  if (c.split_k && t.accumulator == DType::f16) return false;
+  if (c.split_k && c.promote && c.accumulator_registers(t) > 128) return false;  // the loads of sums would spill
   if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 8 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
   if (c.instructions() < 1 || c.instruction_n() < 8) return false;
   if (c.block_m % c.consumer_m() != 0 || c.block_n % c.consumer_n() != 0) return false;
   const int rows = c.transposed ? c.consumer_n() : c.consumer_m();
-  if (rows % kWgmmaM != 0 || c.instruction_n() % 8 != 0 || c.instruction_n() > 256) return false;
-  if (c.block_k != 64 && c.block_k != 128) return false;
+  if (rows % kWgmmaM != 0 || !has_instruction(c, t)) return false;
+  const int k_bytes = c.block_k * size_bytes(t.element);
+  if (k_bytes != 128 && k_bytes != 256) return false;
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t), columns = c.column_tile(t);
   if (!columns.k_major && c.instruction_n() % columns.slab_elements() != 0) return false;
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
@@ -254,12 +297,13 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
-  const int instruction = c.accumulator_registers(t) / c.instructions();
+  const int instruction = c.accumulator_registers(t) / (c.instructions() + (c.promote ? 1 : 0));
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   if (c.transposed && t.reads_c && c.accumulator_registers(t) > 160) return false;  // more than 1.2 s to compile
   // Registers that are live beside the accumulators: with fewer, kernels spill.
-  const int others =
-      (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) + (c.transposed && t.reads_c ? 8 : 0);
+  const int of_conversions = t.accumulator == DType::s32 && t.reads_c && !c.has_wide_d(t) ? 20 : 0;
+  const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
+                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions;
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }
 

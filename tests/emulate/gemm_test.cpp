@@ -359,9 +359,10 @@ TEST_P(EmulatedGemm, ComputesEveryLayoutAndTypeThatItsFamilyTakes) {
                                     .op_a = op_a,
                                     .op_b = op_b,
                                     .reads_c = reads_c,
-                                    .vec_a = needs_wide_operands ? 8 : vec,
-                                    .vec_b = needs_wide_operands ? 8 : vec,
+                                    .vec_a = needs_wide_operands ? 16 / size_bytes(types.element) : vec,
+                                    .vec_b = needs_wide_operands ? 16 / size_bytes(types.element_b) : vec,
                                     .vec_d = vec};
+            if (needs_wide_operands && !has_wgmma_types(traits)) continue;  // its instructions read k-major operands
             EXPECT_NE(find_gemm_kernel(family.name, traits), nullptr)
                 << "family " << family.name << " has no emulated kernel for " << hotgemm::to_string(traits)
                 << ": add one in src/emulate/kernels/";

@@ -153,9 +153,9 @@ MUTANTS = {
     "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
     "wgmma_parity_does_not_turn": ("wgmma.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
-        "wgmma.cuh", "    if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
+        "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
     "wgmma_stage_released_a_step_early": (
-        "wgmma.cuh", "        release(previous.stage);\n", "        release(cursor.stage);\n"),
+        "wgmma.cuh", "if (tile > 0) give_back(previous, tile - 1);", "give_back(cursor, tile);"),
     "wgmma_wrong_number_of_bytes": (
         "wgmma.cuh", "copies.a.bytes + copies.b.bytes", "copies.a.bytes"),
     "wgmma_whole_warp_copies": (
@@ -178,13 +178,13 @@ MUTANTS = {
         "wgmma.cuh", "    ptx::griddepcontrol_wait();  //",
         "    if (thread_ >= kWarpgroupThreads) ptx::griddepcontrol_wait();  //"),
     "wgmma_one_tile_copies_over_what_is_read": (
-        "wgmma.cuh", "          await(empty(previous.stage), previous.parity);\n", ""),
+        "wgmma.cuh", "        await(empty(place.stage), place.parity);\n", ""),
     # ---- family wgmma: products ----
     "wgmma_no_fence_of_registers": ("wgmma.cuh", "      ptx::wgmma_fence();\n", ""),
-    "wgmma_products_in_no_group": ("wgmma.cuh", "      ptx::wgmma_commit_group();\n", ""),
+    "wgmma_products_in_no_group": ("wgmma.cuh", "      ptx::wgmma_commit_group();\n      ptx::wgmma_wait_group<1>();\n", "      ptx::wgmma_wait_group<1>();\n"),
     "wgmma_two_groups_in_flight": ("wgmma.cuh", "ptx::wgmma_wait_group<1>();", "ptx::wgmma_wait_group<2>();"),
     "wgmma_no_wait_for_the_last_group": (
-        "wgmma.cuh", "    ptx::wgmma_wait_group<0>();\n", "    ptx::wgmma_wait_group<1>();\n"),
+        "wgmma.cuh", "    ptx::wgmma_wait_group<0>();\n    pin(accumulators);\n", "    ptx::wgmma_wait_group<1>();\n    pin(accumulators);\n"),
     "wgmma_sum_begins_at_every_k_tile": ("wgmma.cuh", "tile > 0 || step > 0);", "step > 0);"),
     "wgmma_descriptor_fields_swapped": (
         "shared/wgmma_descriptor.hpp", "wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes)",
@@ -207,7 +207,7 @@ MUTANTS = {
     "wgmma_prefetches_beyond_operand": (
         "shared/byte_share.hpp", "left < share ? left : share};", "share};"),
     "wgmma_arrives_at_block_that_may_have_ended": (
-        "wgmma.cuh", "    if (item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n",
+        "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n",
         "    if (item.k_tiles > 0) release(previous.stage);\n"),
     "wgmma_gives_back_a_stage_too_many": ("wgmma.cuh", "tile + kStages < item.k_tiles;", "tile + kStages <= item.k_tiles;"),
     # ---- family wgmma: ping-pong ----
@@ -277,6 +277,39 @@ MUTANTS = {
         "wgmma_transposed.cuh", "is_half ? 0 : this->lane() / 16 * 8", "this->lane() / 16 * 8"),
     "wgmma_no_buffer_for_the_last_rows": (
         "shared/wgmma_config.hpp", "min_of(div_up(consumer_m(), kStoreRows), 4)", "min_of(max_of(consumer_m() / kStoreRows, 1), 4)"),
+    # ---- family wgmma: sums of FP8 that are promoted ----
+    "wgmma_promoted_sums_go_on_in_the_next_tile": (
+        "wgmma.cuh", "    if constexpr (kConfig.promote) clear(accumulators);\n", ""),
+    "wgmma_part_of_the_k_tile_before_added_again": (
+        "wgmma.cuh", "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);",
+        "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), true);"),
+    "wgmma_part_added_before_its_products_end": (
+        "wgmma.cuh", "      ptx::wgmma_wait_group<0>();\n      pin(part);\n", "      pin(part);\n"),
+    "wgmma_part_multiplied_into_before_it_is_added": (
+        "wgmma.cuh", "      if (i > 0) ptx::wgmma_fence();  // the additions have read `part`\n", ""),
+    "wgmma_promoted_stage_given_back_unread": (
+        "wgmma.cuh",
+        "        add_k_tile(accumulators, part, first_row + stage, first_column + stage);\n        give_back(cursor, tile);\n",
+        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, first_row + stage, first_column + stage);\n"),
+    # ---- family wgmma: elements of D of 32 bits ----
+    "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return stays;"),
+    "wgmma_wide_odd_rows_do_not_go_back": (
+        "wgmma_wide.cuh", "return step ^ (goes_ahead() ? 2 : 0);", "return step + (goes_ahead() && step < 2 ? 2 : 0);"),
+    "wgmma_wide_c_read_before_it_is_copied": (
+        "wgmma_wide.cuh", "    this->copy_c(piece);\n    ptx::bar_warp_sync(~0u);\n", "    this->copy_c(piece);\n"),
+    "wgmma_wide_last_columns_of_half_elements": (
+        "wgmma_staging.cuh", "          if constexpr (kElementBytes == 4) {", "          if constexpr (kElementBytes == 8) {"),
+    "wgmma_direct_row_beyond_the_edge": (
+        "wgmma_direct.cuh", "    if (at.row >= args_.m || at.col >= args_.n) return;\n", "    if (at.col >= args_.n) return;\n"),
+    "wgmma_direct_right_neighbour_beyond_the_edge": (
+        "wgmma_direct.cuh", "values, next.col < args_.n);", "values, true);"),
+    "wgmma_direct_neighbour_below_beyond_the_edge": (
+        "wgmma_direct.cuh", "if (next.row < args_.m) store_element", "store_element"),
+    "wgmma_direct_columns_of_another_warp": (
+        "wgmma_direct.cuh", "col + warp * WgmmaConfig::kStoreRows};", "col};"),
+    "wgmma_split_wide_neighbour_beyond_the_edge": (
+        "pair_access.cuh", "  if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);",
+        "  store_element<kTraits.element_d>(address, 1, pair.high);"),
     # ---- the kernel that repacks operands ----
     "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 2) * 8", "(bytes & 0) * 8"),
     "repack_shifts_no_half_granule": ("repack.cuh", "(bytes & 8) != 0 ? w[i + 2] : w[i]", "(bytes & 16) != 0 ? w[i + 2] : w[i]"),

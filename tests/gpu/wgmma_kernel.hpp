@@ -5,10 +5,18 @@
 #include "gpu/launch_workspace.hpp"
 #include "gpu/nvrtc.hpp"
 
+#include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>
 
+#include <gtest/gtest.h>
+
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace hotgemm {
 
@@ -47,5 +55,34 @@ class WgmmaKernel {
   Cubin cubin_;
   std::unique_ptr<GemmKernel> kernel_;
 };
+
+/// Those of `configs` that are legal for `traits`, compiled by several threads and loaded.
+inline std::vector<WgmmaKernel> build_wgmma_kernels(const Driver& driver, std::span<const WgmmaConfig> configs,
+                                                    const GemmTraits& traits) {
+  const TemplateBundle bundle = TemplateBundle::from_environment();
+  std::vector<std::optional<WgmmaKernel>> built(configs.size());
+  std::vector<std::string> failures(configs.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      if (!is_legal(configs[i], traits, *find_arch_limits(90))) continue;
+      threads.emplace_back([&, i] {
+        try {
+          built[i].emplace(driver, configs[i], traits, bundle);
+        } catch (const Error& error) {
+          failures[i] = error.what();
+        }
+      });
+    }
+  }
+  std::vector<WgmmaKernel> loaded;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    EXPECT_EQ(failures[i], "");
+    if (!built[i]) continue;
+    loaded.push_back(std::move(*built[i]));
+    loaded.back().load();
+  }
+  return loaded;
+}
 
 }  // namespace hotgemm

@@ -106,9 +106,9 @@ extern "C" __global__ void hotgemm_probe(const __grid_constant__ TensorMap map_a
   const Element2d first = accumulator_element(thread % 32, 0);
 #pragma unroll
   for (int r = 0; r < kRegisters; ++r) {
-    const int i = kIsF32 ? r : r * 2;
+    const int i = kIsWord ? r : r * 2;
     const int row = thread / 32 * 16 + first.row + i / 2 % 2 * 8, col = i / 4 * 8 + first.col + i % 2;
-    ptx::st_global_b32(d + (row * kB.outer + col) * (kIsF32 ? 4 : 2), *(u32*)&accumulators[r]);
+    ptx::st_global_b32(d + (row * kB.outer + col) * (kIsWord ? 4 : 2), *(u32*)&accumulators[r]);
   }
 })";
 
@@ -151,10 +151,11 @@ class WgmmaProbe : public GpuTest {
 };
 
 TensorMapSpec matrix_spec(const DeviceBuffer& buffer, int rows, int cols, int ld, int box_x, int box_y,
-                          TensorSwizzle swizzle) {
-  TensorMapSpec spec{.base = buffer.get(), .element = DType::f16, .swizzle = swizzle};
+                          TensorSwizzle swizzle, DType element = DType::f16) {
+  const auto bytes = static_cast<std::uint64_t>(size_bytes(element));
+  TensorMapSpec spec{.base = buffer.get(), .element = element, .swizzle = swizzle};
   spec.sizes = {static_cast<std::uint64_t>(cols), static_cast<std::uint64_t>(rows)};
-  spec.strides = {2, static_cast<std::uint64_t>(ld) * 2};
+  spec.strides = {bytes, static_cast<std::uint64_t>(ld) * bytes};
   spec.box = {static_cast<std::uint32_t>(box_x), static_cast<std::uint32_t>(box_y)};
   return spec;
 }
@@ -247,22 +248,33 @@ struct Data {
 };
 
 /// One operand selects an element of the other, which holds its own row, column or k.
-std::vector<Data> data_sets(int k) {
+std::vector<Data> data_sets(int k, DType element) {
   const auto one_hot = [k](int outer, int l) { return outer % k == l ? 1 : 0; };
-  const auto row = [](int outer, int) { return outer; };
-  const auto depth = [](int, int l) { return l; };
-  return {{"k of B", one_hot, depth},
-          {"column of B", one_hot, row},
-          {"k of A", depth, one_hot},
-          {"row of A", row, one_hot},
-          {"all", [](int i, int l) { return static_cast<int>(hash_at(1, i, l) % 3) - 1; },
-           [](int j, int l) { return static_cast<int>(hash_at(2, j, l) % 3) - 1; }}};
+  std::vector<Data> sets;
+  // The numbers of rows and of k are whole numbers of f16. Those that every type of 8 bits holds are below 8: their
+  // digits.
+  for (const int digit : {1, 8, 64}) {
+    const auto digit_of = [digit, element](int number) {
+      return size_bytes(element) == 1 ? number / digit % 8 : number;
+    };
+    const auto row = [digit_of](int outer, int) { return digit_of(outer); };
+    const auto depth = [digit_of](int, int l) { return digit_of(l); };
+    sets.push_back({"k of B", one_hot, depth});
+    sets.push_back({"column of B", one_hot, row});
+    sets.push_back({"k of A", depth, one_hot});
+    sets.push_back({"row of A", row, one_hot});
+    if (size_bytes(element) != 1) break;
+  }
+  sets.push_back({"all", [](int i, int l) { return static_cast<int>(hash_at(1, i, l) % 3) - 1; },
+                  [](int j, int l) { return static_cast<int>(hash_at(2, j, l) % 3) - 1; }});
+  return sets;
 }
 
 struct ProductCase {
   int n, block_k, swizzle_bytes;
   bool a_k_major, b_k_major;
   DType element, accumulator;
+  DType element_b = element;
 };
 
 std::string literal(const WgmmaTile& t) {
@@ -271,11 +283,12 @@ std::string literal(const WgmmaTile& t) {
 }
 
 Bits stored(const WgmmaTile& tile, const Value& value, DType element) {
-  Bits bits(static_cast<std::size_t>(tile.outer * tile.block_k));
+  Bits bits(static_cast<std::size_t>(tile.outer * tile.block_k * tile.element_bytes / 2));
+  const auto first = reinterpret_cast<std::uint64_t>(bits.data());
   for (int outer = 0; outer < tile.outer; ++outer) {
     for (int k = 0; k < tile.block_k; ++k) {
       const int at = tile.k_major ? outer * tile.block_k + k : k * tile.outer + outer;
-      standin::store_element(reinterpret_cast<std::uint64_t>(&bits[static_cast<std::size_t>(at)]), element,
+      standin::store_element(first + static_cast<std::uint64_t>(at * tile.element_bytes), element,
                              static_cast<float>(value(outer, k)));
     }
   }
@@ -287,19 +300,20 @@ class WgmmaProduct : public WgmmaProbe {
   void expect_exact(const ProductCase& c) {
     const WgmmaTile a{kWgmmaM, c.block_k, c.a_k_major, c.swizzle_bytes, size_bytes(c.element)};
     const WgmmaTile b{c.n, c.block_k, c.b_k_major, c.swizzle_bytes, size_bytes(c.element)};
-    const bool is_f32 = c.accumulator == DType::f32;
+    const bool is_word = c.accumulator != DType::f16;
     std::string text = wgmma_text({.n = c.n,
                                    .element = c.element,
                                    .accumulator = c.accumulator,
+                                   .element_b = c.element_b,
                                    .a_is_k_major = c.a_k_major,
                                    .b_is_k_major = c.b_k_major},
                                   "Instruction");
     text += "constexpr WgmmaTile kA" + literal(a) + ", kB" + literal(b) +
-            ";\nconstexpr bool kIsF32 = " + (is_f32 ? "true" : "false") +
-            ";\nusing Register = " + (is_f32 ? "float" : "u32") +
-            ";\nconstexpr int kRegisters = " + std::to_string(is_f32 ? c.n / 2 : c.n / 4) + ";\n";
+            ";\nconstexpr bool kIsWord = " + (is_word ? "true" : "false") +
+            ";\nusing Register = " + (c.accumulator == DType::f32 ? "float" : "u32") +
+            ";\nconstexpr int kRegisters = " + std::to_string(is_word ? c.n / 2 : c.n / 4) + ";\n";
     const LoadedKernel kernel = build(text + std::string(kMultiply));
-    for (const Data& data : data_sets(c.block_k)) {
+    for (const Data& data : data_sets(c.block_k, c.element)) {
       SCOPED_TRACE(std::string(data.name) + (c.a_k_major ? " n" : " t") + (c.b_k_major ? "t" : "n") + " n " +
                    std::to_string(c.n) + " k " + std::to_string(c.block_k) + " swizzle " +
                    std::to_string(c.swizzle_bytes));
@@ -313,15 +327,18 @@ class WgmmaProduct : public WgmmaProbe {
                                   : t.swizzle_bytes == 64 ? TensorSwizzle::bytes_64
                                                           : TensorSwizzle::bytes_32;
     const int cols = t.k_major ? t.block_k : t.outer;
-    return encode_tensor_map(driver(), matrix_spec(buffer, t.rows(), cols, cols, t.slab_elements(), t.rows(), swizzle));
+    const DType element = t.element_bytes == 1 ? DType::s8 : DType::f16;  // maps know sizes only
+    return encode_tensor_map(driver(),
+                             matrix_spec(buffer, t.rows(), cols, cols, t.slab_elements(), t.rows(), swizzle, element));
   }
 
   void expect_exact(const LoadedKernel& kernel, const ProductCase& c, const WgmmaTile& a, const WgmmaTile& b,
                     const Data& data) {
-    const DeviceBuffer device_a = upload(stored(a, data.a, c.element)), device_b = upload(stored(b, data.b, c.element));
+    const DeviceBuffer device_a = upload(stored(a, data.a, c.element)),
+                       device_b = upload(stored(b, data.b, c.element_b));
     const DType type = c.accumulator;
     const auto elements = static_cast<std::size_t>(kWgmmaM * c.n);
-    const DeviceBuffer d = upload(Bits(elements * (type == DType::f32 ? 2 : 1), 0xdead));
+    const DeviceBuffer d = upload(Bits(elements * (size_bytes(type) / 2), 0xdead));
     TensorMap map_a = slab_map(device_a, a), map_b = slab_map(device_b, b);
     CUdeviceptr address = d.get();
     launch(kernel, {&map_a, &map_b, &address});
@@ -364,6 +381,19 @@ TEST_F(WgmmaProduct, IsExactInEveryType) {
   for (const bool k_major : {true, false}) {
     expect_exact({64, 128, 128, k_major, k_major, DType::f16, DType::f16});
     expect_exact({64, 128, 128, k_major, k_major, DType::bf16, DType::f32});
+  }
+}
+
+TEST_F(WgmmaProduct, IsExactInEveryPairOfEightBitTypes) {
+  for (const DType a : {DType::e4m3, DType::e5m2}) {
+    for (const DType b : {DType::e4m3, DType::e5m2}) {
+      for (const int n : {8, 104, 256}) expect_exact({n, 128, 128, true, true, a, DType::f32, b});
+    }
+  }
+  for (const int n : {8, 16, 24, 32, 144, 256}) expect_exact({n, 128, 128, true, true, DType::s8, DType::s32});
+  for (const int swizzle_bytes : {64, 32}) {
+    expect_exact({64, 256, swizzle_bytes, true, true, DType::e4m3, DType::f32});
+    expect_exact({64, 256, swizzle_bytes, true, true, DType::s8, DType::s32});
   }
 }
 

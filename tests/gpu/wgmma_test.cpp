@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <limits>
-#include <thread>
 #include <vector>
 
 namespace hotgemm {
@@ -72,35 +71,14 @@ class WgmmaOnGpu : public GpuTest {
   }
   /// The configs that are legal for `traits`, compiled by several threads and loaded.
   std::vector<WgmmaKernel> kernels(const GemmTraits& traits) {
-    const TemplateBundle bundle = TemplateBundle::from_environment();
-    const ArchLimits& arch = *find_arch_limits(90);
-    std::vector<std::optional<WgmmaKernel>> built(std::size(kConfigs));
-    std::vector<std::string> failures(std::size(kConfigs));
-    {
-      std::vector<std::jthread> threads;
-      for (std::size_t i = 0; i < std::size(kConfigs); ++i) {
-        if (!is_legal(kConfigs[i], traits, arch)) continue;
-        threads.emplace_back([&, i] {
-          try {
-            built[i].emplace(driver(), kConfigs[i], traits, bundle);
-          } catch (const Error& error) {
-            failures[i] = error.what();
-          }
-        });
-      }
-    }
-    std::vector<WgmmaKernel> loaded;
-    for (std::size_t i = 0; i < std::size(kConfigs); ++i) {
-      EXPECT_EQ(failures[i], "");
-      if (!built[i]) continue;
+    std::vector<WgmmaKernel> built = build_wgmma_kernels(driver(), kConfigs, traits);
+    for (const WgmmaKernel& kernel : built) {
       // The tuner drops a kernel that spills; the configs here must not, with the widest stores.
       if (traits.vec_d == 8) {
-        EXPECT_EQ(built[i]->cubin().spill_bytes, 0) << built[i]->cubin().symbol;
+        EXPECT_EQ(kernel.cubin().spill_bytes, 0) << kernel.cubin().symbol;
       }
-      loaded.push_back(std::move(*built[i]));
-      loaded.back().load();
     }
-    return loaded;
+    return built;
   }
 };
 

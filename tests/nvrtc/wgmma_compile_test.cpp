@@ -2,6 +2,8 @@
 
 #include "nvrtc/compile_fixture.hpp"
 
+#include "config/families.hpp"
+#include "config/traits.hpp"
 #include "config/wgmma_instruction.hpp"
 #include "plan/wgmma_menu.hpp"
 
@@ -114,6 +116,57 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
       ASSERT_GE(largest.size(), 10U);
       for (const WgmmaConfig& config : largest) cases.push_back(wgmma_case(config, traits));
     }
+  }
+  compile(cases, kShareOfLargest);
+}
+
+/// The mixtures of types of A, B and D, in the layout that all instructions read.
+std::vector<GemmTraits> mixed_traits() {
+  std::vector<GemmTraits> all;
+  for (const KernelTypes& types : kWgmmaTypes) {
+    if (types.element_d == types.element) continue;
+    GemmTraits traits{.element = types.element,
+                      .accumulator = types.accumulator,
+                      .element_b = types.element_b,
+                      .element_d = types.element_d,
+                      .op_b = Op::t,
+                      .vec_a = 16 / size_bytes(types.element),
+                      .vec_b = 16 / size_bytes(types.element_b),
+                      .vec_d = 16 / size_bytes(types.element_d)};
+    for (traits.reads_c = false;; traits.reads_c = true) {
+      all.push_back(traits);
+      if (is_fp8(types.element) && !traits.reads_c) {
+        all.push_back(traits);
+        all.back().fast_sums = true;
+      }
+      if (traits.reads_c) break;
+    }
+  }
+  return all;
+}
+
+TEST_F(WgmmaCompile, ASpreadOfAnchorsOfEveryMixtureOfTypes) {
+  constexpr std::size_t kStep = 11;
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const GemmTraits& traits : mixed_traits()) {
+    const std::vector<WgmmaConfig> anchors = wgmma_anchors(traits);
+    for (std::size_t i = turn++ % kStep; i < anchors.size(); i += kStep) {
+      if (!is_legal(anchors[i], traits, arch_limits("sm_90a"))) continue;
+      cases.push_back(wgmma_case(anchors[i], traits));
+      cases.back().kind = to_string(traits);
+    }
+  }
+  ASSERT_GE(cases.size(), 200U);
+  compile(cases, kShareOfLargest);
+}
+
+TEST_F(WgmmaCompile, TheMostAccumulatorsOfMixturesOfTypes) {
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const GemmTraits& traits : mixed_traits()) {
+    if (turn++ % 3 != 0) continue;
+    for (const WgmmaConfig& config : largest_of_each_kind(traits)) cases.push_back(wgmma_case(config, traits));
   }
   compile(cases, kShareOfLargest);
 }

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <numbers>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -154,6 +156,57 @@ TEST(ErrorGate, RefusesZerosUpToTheLargestDepthAndHasNoGateBeyond) {
     }
   }
   EXPECT_EQ(max_gated_k(kS8), kMaxSize);  // sums of integers are exact
+}
+
+/// A sum of FP8 products as tensor cores of Hopper compute it, 32 products at a time, promoted after every `interval`.
+double fp8_sum(std::span<const double> products, std::size_t interval) {
+  double sum = 0, part = 0;
+  for (std::size_t first = 0; first < products.size(); first += 32) {
+    const auto of = products.subspan(first, std::min<std::size_t>(32, products.size() - first));
+    double largest = std::abs(part);
+    for (const double product : of) largest = std::max(largest, std::abs(product));
+    const double unit = std::ldexp(1.0, std::ilogb(largest) - 13);
+    double next = std::trunc(part / unit) * unit;
+    for (const double product : of) next += std::trunc(product / unit) * unit;
+    part = next;
+    if ((first + 32) % interval == 0) sum += std::exchange(part, 0);
+  }
+  return sum + part;
+}
+
+TEST(ErrorGate, SeparatesFp8SumsFromZerosAndPreciseOnesFromFastOnes) {
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal;
+  for (const std::int64_t k : {64, 512, 4096, 16384}) {
+    double worst_fast_as_precise = 0;
+    for (const bool has_one_sign : {false, true}) {
+      for (int turn = 0; turn < 200; ++turn) {
+        std::vector<double> products(static_cast<std::size_t>(k));
+        double exact = 0, magnitude = 0;
+        for (double& product : products) {
+          const auto number = [&] { return round_to(DType::e4m3, normal(random)); };
+          product = number() * number();
+          if (has_one_sign) product = std::abs(product);
+          exact += product;
+          magnitude += std::abs(product);
+        }
+        Problem p{.m = 1, .n = 1, .k = k, .types = kE4m3};
+        p.types.c = p.types.d = DType::f32;
+        const double precise = std::abs(fp8_sum(products, 128) - exact),
+                     fast = std::abs(fp8_sum(products, SIZE_MAX) - exact);
+        EXPECT_LE(precise, error_gate(p, exact, magnitude)) << k;
+        worst_fast_as_precise = std::max(worst_fast_as_precise, fast / error_gate(p, exact, magnitude));
+        p.types.mode = ComputeMode::fast;
+        EXPECT_LE(fast, error_gate(p, exact, magnitude)) << k;
+        if (has_one_sign) {
+          EXPECT_GT(exact, error_gate(p, exact, magnitude)) << "zeros pass at k = " << k;
+        }
+      }
+    }
+    if (k >= 4096) {
+      EXPECT_GT(worst_fast_as_precise, 1) << "fast sums pass as precise ones at k = " << k;
+    }
+  }
 }
 
 TEST(ErrorGate, PassesSumsOfOneSignInF32) {

@@ -101,6 +101,15 @@ void for_all_types(const Visit& visit) {
   }
 }
 
+/// Traits of these types with rows at multiples of 16 bytes.
+GemmTraits aligned_traits(const KernelTypes& types, const Layout& layout) {
+  GemmTraits traits = make_traits(types, layout);
+  traits.vec_a = 16 / size_bytes(types.element);
+  traits.vec_b = 16 / size_bytes(types.element_b);
+  traits.vec_d = 16 / size_bytes(types.element_d);
+  return traits;
+}
+
 TEST(Families, TakeTheTypesThatTheyState) {
   for_each_family([]<class Config>(std::type_identity<Config>) {
     const Family& family = FamilyOf<Config>::kFamily;
@@ -108,19 +117,22 @@ TEST(Families, TakeTheTypesThatTheyState) {
     const KernelTypes& first = family.types.front();
     std::vector<Config> configs = some_configs<Config>(make_traits(first, {}));
     for_all_types([&](const KernelTypes& types) {
-      GemmTraits traits = make_traits(types, {});
-      traits.vec_a = 16 / size_bytes(types.element);
-      traits.vec_b = 16 / size_bytes(types.element_b);
-      traits.vec_d = 16 / size_bytes(types.element_d);
       const bool is_stated = std::ranges::count(family.types, types) > 0;
-      // Another type may need another config; a type that no config takes need not be searched for long.
-      const std::vector<Config> own = is_stated ? some_configs<Config>(traits) : std::vector<Config>();
-      const auto is_taken = [&](const Config& config) {
-        return std::ranges::any_of(kArchTable, [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
+      // Types may need configs of their own, and a layout that their instructions read.
+      const auto is_taken_in = [&](const Layout& layout) {
+        const GemmTraits traits = aligned_traits(types, layout);
+        const auto is_taken = [&](const Config& config) {
+          return std::ranges::any_of(kArchTable,
+                                     [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
+        };
+        // Types that no config takes need not be searched for long.
+        return std::ranges::any_of(configs, is_taken) ||
+               (is_stated && std::ranges::any_of(some_configs<Config>(traits), is_taken));
       };
-      EXPECT_EQ(std::ranges::any_of(configs, is_taken) || std::ranges::any_of(own, is_taken), is_stated)
-          << "family " << family.name << ": is_legal and the registered types disagree on " << to_string(traits);
-      EXPECT_LE(std::ranges::count(family.types, types), 1) << to_string(traits);
+      EXPECT_EQ(std::ranges::any_of(kLayouts, is_taken_in), is_stated)
+          << "family " << family.name << ": is_legal and the registered types disagree on "
+          << to_string(aligned_traits(types, kLayouts[0]));
+      EXPECT_LE(std::ranges::count(family.types, types), 1) << to_string(aligned_traits(types, kLayouts[0]));
     });
   });
 }
@@ -174,6 +186,10 @@ TEST(Families, VaryEachAddedField) {
         const std::vector<Config> some = some_configs<Config>(make_traits(types, {}, false, vec));
         configs.insert(configs.end(), some.begin(), some.end());
       }
+    }
+    for (const KernelTypes& types : FamilyOf<Config>::kFamily.types) {
+      const std::vector<Config> some = some_configs<Config>(aligned_traits(types, {Op::n, Op::t}));
+      configs.insert(configs.end(), some.begin(), some.end());
     }
     for (const Rung& rung : rungs()) {
       if (rung.config && std::holds_alternative<Config>(*rung.config))

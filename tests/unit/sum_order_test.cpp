@@ -39,8 +39,8 @@ std::vector<std::string> considered_fields<MmaConfig>() {
 }
 template <>
 std::vector<std::string> considered_fields<WgmmaConfig>() {
-  return {"block_m", "block_n",   "block_k",   "consumers",     "split_n",    "ping_pong", "one_tile",
-          "stages",  "cluster_m", "cluster_n", "blocks_per_sm", "transposed", "split_k",   "loaders"};
+  return {"block_m",   "block_n",   "block_k",       "consumers",  "split_n", "ping_pong", "one_tile", "stages",
+          "cluster_m", "cluster_n", "blocks_per_sm", "transposed", "split_k", "loaders",   "promote"};
 }
 template <>
 std::vector<std::string> considered_fields<WmmaConfig>() {

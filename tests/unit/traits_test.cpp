@@ -103,9 +103,18 @@ TEST(Traits, AreMadeForTheTypesThatSomeFamilyStates) {
   EXPECT_EQ(supported, 22U);  // those of family simt, and f16 in f16
 }
 
+TEST(Traits, SumsOfFp8AreFastIfTheCallerAllowsIt) {
+  const Workload precise = parse_workload("64 64 64 nt e4m3*e5m2>bf16");
+  const Workload fast = parse_workload("64 64 64 nt e4m3*e5m2>bf16 acc=f32,fast");
+  EXPECT_FALSE(traits_of(precise).fast_sums);
+  EXPECT_TRUE(traits_of(fast).fast_sums);
+  EXPECT_NE(to_string(traits_of(precise)), to_string(traits_of(fast)));
+  EXPECT_EQ(types_of(traits_of(fast)), fast.types);
+}
+
 TEST(Traits, NoKernelTakesWhatIsNotSupported) {
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn tf32")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn e4m3 acc=f32,fast")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=f32,fast")), Error);  // only FP8 has fast sums
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*f16>f32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2")), Error);

@@ -30,11 +30,30 @@ TEST(WgmmaInstruction, HoldsF16AccumulatorsInPairs) {
   EXPECT_EQ(text.find("%67"), text.npos);
 }
 
+TEST(WgmmaInstruction, TakesThirtyTwoElementsOfEightBits) {
+  const std::string fp8 = wgmma_text({.n = 104, .element = DType::e4m3, .element_b = DType::e5m2}, "X");
+  EXPECT_NE(fp8.find("float (&d)[52]"), fp8.npos);
+  EXPECT_NE(fp8.find("m64n104k32.f32.e4m3.e5m2"), fp8.npos);
+  EXPECT_NE(fp8.find("%52, %53, p, 1, 1; }"), fp8.npos);
+  const std::string s8 = wgmma_text({.n = 48, .element = DType::s8, .accumulator = DType::s32}, "X");
+  EXPECT_NE(s8.find("hotgemm::u32 (&d)[24]"), s8.npos);
+  EXPECT_NE(s8.find("m64n48k32.s32.s8.s8"), s8.npos);
+  EXPECT_NE(s8.find("%24, %25, p; }"), s8.npos);
+  EXPECT_NE(s8.find("\"+r\"(d[23])"), s8.npos);
+}
+
 TEST(WgmmaInstruction, RefusesWhatThereIsNot) {
   for (const WgmmaInstruction& bad :
        {WgmmaInstruction{.n = 0}, WgmmaInstruction{.n = 12}, WgmmaInstruction{.n = 264},
         WgmmaInstruction{.element = DType::f32}, WgmmaInstruction{.accumulator = DType::bf16},
-        WgmmaInstruction{.element = DType::bf16, .accumulator = DType::f16}}) {
+        WgmmaInstruction{.element = DType::bf16, .accumulator = DType::f16},
+        WgmmaInstruction{.element = DType::f16, .element_b = DType::bf16},
+        WgmmaInstruction{.element = DType::e4m3, .element_b = DType::s8},
+        WgmmaInstruction{.element = DType::e4m3, .accumulator = DType::f16},
+        WgmmaInstruction{.element = DType::e4m3, .b_is_k_major = false},
+        WgmmaInstruction{.element = DType::s8},
+        WgmmaInstruction{.n = 40, .element = DType::s8, .accumulator = DType::s32},
+        WgmmaInstruction{.n = 16, .element = DType::s8, .accumulator = DType::s32, .a_is_k_major = false}}) {
     EXPECT_THROW(wgmma_text(bad, "Instruction"), Error);
   }
 }

@@ -1,5 +1,6 @@
 #include "plan/wgmma_menu.hpp"
 
+#include "config/families.hpp"
 #include "config/traits.hpp"
 
 #include "unit/plan_fixture.hpp"
@@ -79,6 +80,72 @@ TEST(WgmmaMenu, HasThreadsThatLoadForRaggedRows) {
 
 TEST(WgmmaMenu, IsEmptyForOtherTypes) {
   EXPECT_TRUE(wgmma_menu(make_traits({DType::f32, DType::f32}, kLayouts[0], false, 4)).empty());
+}
+
+/// All mixtures of types of A, B and D, in the layouts that their instructions read, with precise and fast sums.
+template <class Visit>  // void(const GemmTraits&)
+void for_each_mixed_traits(Visit&& visit) {
+  for (const KernelTypes& types : kWgmmaTypes) {
+    if (types.element_d == types.element) continue;
+    for (const Layout& layout : kLayouts) {
+      for (const bool fast_sums : {false, true}) {
+        const GemmTraits traits{.element = types.element,
+                                .accumulator = types.accumulator,
+                                .element_b = types.element_b,
+                                .element_d = types.element_d,
+                                .op_a = layout.op_a,
+                                .op_b = layout.op_b,
+                                .vec_a = 16 / size_bytes(types.element),
+                                .vec_b = 16 / size_bytes(types.element_b),
+                                .vec_d = 16 / size_bytes(types.element_d),
+                                .fast_sums = fast_sums};
+        if (fast_sums && !is_fp8(types.element)) continue;
+        if (has_wgmma_types(traits)) visit(traits);
+      }
+    }
+  }
+}
+
+TEST(WgmmaMenu, HasKernelsForEveryMixtureOfTypes) {
+  std::set<std::string> mixtures;
+  for_each_mixed_traits([&](const GemmTraits& traits) {
+    SCOPED_TRACE(to_string(traits));
+    mixtures.insert(to_string(traits));
+    std::set<std::string> names;
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    for (const WgmmaConfig& config : menu) {
+      const std::string name = to_string(KernelConfig(config));
+      ASSERT_TRUE(is_legal(config, traits, arch_limits("sm_90a"))) << name;
+      ASSERT_TRUE(names.insert(name).second) << name << " twice";
+      ASSERT_EQ(config.promote, is_fp8(traits.element) && !traits.fast_sums) << name;
+    }
+    EXPECT_GE(names.size(), 500U);
+    EXPECT_LE(names.size(), 3000U);
+    int anchors = 0;
+    for (const WgmmaConfig& anchor : wgmma_anchors(traits)) {
+      if (!is_legal(anchor, traits, arch_limits("sm_90a"))) continue;
+      ++anchors;
+      ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
+    }
+    EXPECT_GE(anchors, 40);
+  });
+  EXPECT_EQ(mixtures.size(), 2U * 4 + 4 + 12 * 2);  // f32 D in four layouts, s8, FP8 with both sums
+}
+
+TEST(WgmmaMenu, SumsOfEightBitsNeedKMajorOperandsAndPreciseOnesOfFp8Promotion) {
+  GemmTraits fp8{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
+  WgmmaConfig config{.block_m = 128, .block_n = 128, .block_k = 128};
+  EXPECT_FALSE(is_legal(config, fp8, arch_limits("sm_90a")));
+  config.promote = true;
+  EXPECT_TRUE(is_legal(config, fp8, arch_limits("sm_90a")));
+  fp8.fast_sums = true;
+  EXPECT_TRUE(is_legal(config, fp8, arch_limits("sm_90a")));  // more exact than it must be
+  config.promote = false;
+  EXPECT_TRUE(is_legal(config, fp8, arch_limits("sm_90a")));
+  fp8.op_b = Op::n;
+  EXPECT_FALSE(is_legal(config, fp8, arch_limits("sm_90a")));
+  config.promote = true;
+  EXPECT_FALSE(is_legal(config, GemmTraits{.op_b = Op::t}, arch_limits("sm_90a")));  // nothing to promote
 }
 
 TEST(WgmmaMenu, HoldsEveryAnchor) {

@@ -1,0 +1,51 @@
+#pragma once
+
+// Loads and stores of two neighbouring elements of a row of C or D, of which the right one may lie outside the matrix.
+// For lanes that store pairs of results without the help of others.
+
+#include "element_access.cuh"
+#include "ptx/memory.hpp"
+#include "shared/gemm_traits.hpp"
+
+namespace hotgemm {
+
+// ---- elements of 16 bits: both in one word ----
+
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE u32 load_pair_bits(u64 address, bool has_both) {
+  if (kTraits.vec_d > 1 && has_both) return ptx::ld_global_b32(address);
+  const u32 low = ptx::ld_global_b16(address);
+  return has_both ? low | static_cast<u32>(ptx::ld_global_b16(address + 2)) << 16 : low;
+}
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE void store_pair_bits(u64 address, u32 pair, bool has_both) {
+  if (kTraits.vec_d > 1 && has_both) return ptx::st_global_b32(address, pair);
+  ptx::st_global_b16(address, static_cast<u16>(pair));
+  if (has_both) ptx::st_global_b16(address + 2, static_cast<u16>(pair >> 16));
+}
+
+// ---- elements of 32 bits ----
+
+template <DType kType>
+struct NumberPair {
+  typename NumberOf<kType>::type low;
+  typename NumberOf<kType>::type high;
+};
+
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE NumberPair<kTraits.element_d> load_number_pair(u64 address, bool has_both) {
+  if (kTraits.vec_d > 1 && has_both) {
+    const ptx::Vec2 bits = ptx::ld_global_v2_b32(address);
+    return {number_of<kTraits.element_d>(bits.x), number_of<kTraits.element_d>(bits.y)};
+  }
+  return {load_element<kTraits.element_d>(address, 0), has_both ? load_element<kTraits.element_d>(address, 1) : 0};
+}
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE void store_number_pair(u64 address, const NumberPair<kTraits.element_d>& pair, bool has_both) {
+  if (kTraits.vec_d > 1 && has_both)
+    return ptx::st_global_v2_b32(address, bits_of_number(pair.low), bits_of_number(pair.high));
+  store_element<kTraits.element_d>(address, 0, pair.low);
+  if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,115 @@
+// The `wgmma` family with types of its operands that differ, or that have 8 bits.
+
+#include "gpu/gpu_fixture.hpp"
+#include "gpu/wgmma_kernel.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+// clang-format off
+/// Configs of each schedule and epilogue, for elements of 16 bits.
+constexpr WgmmaConfig kMixedConfigs[] = {
+    {.block_m = 128, .block_n = 192, .stages = 4, .cluster_m = 2},
+    {.block_m = 256, .block_n = 128, .stages = 3},
+    {.block_m = 128, .block_n = 96,  .ping_pong = true, .stages = 4},
+    {.block_m = 64,  .block_n = 64,  .consumers = 1, .one_tile = true, .stages = 3, .blocks_per_sm = 2},
+    {.block_m = 64,  .block_n = 32,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 3, .cluster_n = 2},
+    {.block_m = 16,  .block_n = 64,  .block_k = 128, .consumers = 1, .stages = 4, .transposed = true},
+    {.block_m = 80,  .block_n = 128, .split_n = true, .stages = 4, .transposed = true},
+    {.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 4, .split_k = true},
+};
+// clang-format on
+
+/// The config with as many bytes of a k-tile, and with precise or fast sums.
+std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
+  std::vector<WgmmaConfig> configs;
+  for (WgmmaConfig config : kMixedConfigs) {
+    config.block_k *= 2 / size_bytes(traits.element);
+    config.promote = is_fp8(traits.element) && !traits.fast_sums;
+    if (is_legal(config, traits, *find_arch_limits(90))) configs.push_back(config);
+  }
+  // Not legal are the largest with C and promotion, and one-tile blocks with sums in s32.
+  EXPECT_GE(configs.size(), 5U) << to_string(traits);
+  return configs;
+}
+
+class WgmmaTypesOnGpu : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (!IsSkipped() && gpu().arch() != "sm_90a") GTEST_SKIP() << "needs sm_90a, not " << gpu().arch();
+  }
+
+  void expect_right(const WgmmaKernel& kernel, const GemmCase& c, double& worst) {
+    SCOPED_TRACE(kernel.cubin().symbol + " " + c.text());
+    const Problem& p = c.problem;
+    CaseRun run(driver(), c, stream());
+    const auto launch = [&](const Operands& o) { kernel.launch(p.m, p.n, p.k, o, {2, false, false}, 4, stream()); };
+    run.fill(CaseRun::Data::integers, 7);
+    run.run(launch);
+    EXPECT_EQ(run.inexact(), "");
+    EXPECT_EQ(run.stray_write(), "");
+    run.fill(CaseRun::Data::normal, 8);
+    run.run(launch);
+    EXPECT_LE(run.worst_error(), 1.0);
+    EXPECT_EQ(run.stray_write(), "");
+    worst = std::max(worst, run.worst_error());
+  }
+
+  /// All configs on ragged shapes, with rows of D at 16, 8 and 4 bytes.
+  void expect_right(const KernelTypes& types, Op op_a, Op op_b, bool reads_c, bool fast_sums, int d_bytes) {
+    constexpr std::int64_t kShapes[][3] = {{1, 8, 16}, {64, 64, 128}, {129, 257, 80}, {300, 500, 400}, {65, 72, 1040}};
+    const GemmTraits traits{.element = types.element,
+                            .accumulator = types.accumulator,
+                            .element_b = types.element_b,
+                            .element_d = types.element_d,
+                            .op_a = op_a,
+                            .op_b = op_b,
+                            .reads_c = reads_c,
+                            .vec_a = 16 / size_bytes(types.element),
+                            .vec_b = 16 / size_bytes(types.element_b),
+                            .vec_d = d_bytes / size_bytes(types.element_d),
+                            .fast_sums = fast_sums};
+    double worst = 0;
+    for (const WgmmaKernel& kernel : build_wgmma_kernels(driver(), configs_for(traits), traits)) {
+      EXPECT_EQ(kernel.cubin().spill_bytes, 0) << kernel.cubin().symbol;
+      for (const auto& [m, n, k] : kShapes) {
+        GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .types = types_of(traits)},
+                   .alpha = -2,
+                   .beta = reads_c ? 3.f : 0.f,
+                   .in_place = reads_c && m != 64};
+        c.set_tight_ld(16);
+        c.ldc = c.ldd = (n + traits.vec_d - 1) / traits.vec_d * traits.vec_d;
+        expect_right(kernel, c, worst);
+      }
+    }
+    std::printf("%s: worst error %.3f of the gate\n", to_string(traits).c_str(), worst);
+  }
+};
+
+TEST_F(WgmmaTypesOnGpu, AreRightInEveryMixture) {
+  int turn = 0;
+  for (const KernelTypes& types : kWgmmaTypes) {
+    if (types.element_d == types.element) continue;  // WgmmaOnGpu
+    const int d_bytes = std::max(16 >> turn % 3, size_bytes(types.element_d));
+    expect_right(types, Op::n, Op::t, turn % 2 == 1, false, d_bytes);
+    if (is_fp8(types.element)) expect_right(types, Op::n, Op::t, turn % 4 == 1, true, 16);
+    ++turn;
+  }
+}
+
+TEST_F(WgmmaTypesOnGpu, AWideDIsRightInEveryLayout) {
+  for (const Op op_a : {Op::n, Op::t}) {
+    for (const Op op_b : {Op::n, Op::t}) {
+      for (const KernelTypes& types : kWideResultTypes) expect_right(types, op_a, op_b, op_a == op_b, false, 16);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
