@@ -1,5 +1,6 @@
 #include "plan/model.hpp"
 
+#include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "unit/plan_fixture.hpp"
 
@@ -36,15 +37,17 @@ TEST(Model, MoreWorkIsNotPredictedFaster) {
     const DeviceInfo device = nominal_device(arch);
     for (const KernelConfig& config : anchors(GemmTraits{}, arch_limits(arch))) {
       double last_m = 0, last_n = 0, last_k = 0;
+      // Splits that leave pairs of SMs uneven are left out, so that a larger problem may have a better one.
+      const double least = launch_shape(config, GemmTraits{}).splits_k ? 0.95 : 0.9999;
       const std::int64_t step = family_of(config).name == "wgmma" ? 64 : 1;  // rows of A and B in whole cache lines
       for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
         const std::int64_t row = (size + step - 1) / step * step;
         const double by_m = predict_us(config, sized(size, 1024, 512), device);
         const double by_n = predict_us(config, sized(1024, row, 512), device);
         const double by_k = predict_us(config, sized(1024, 1024, row), device);
-        ASSERT_GE(by_m, last_m * 0.9999) << arch << " " << to_string(config) << " m " << size;
-        ASSERT_GE(by_n, last_n * 0.9999) << arch << " " << to_string(config) << " n " << size;
-        ASSERT_GE(by_k, last_k * 0.9999) << arch << " " << to_string(config) << " k " << size;
+        ASSERT_GE(by_m, last_m * least) << arch << " " << to_string(config) << " m " << size;
+        ASSERT_GE(by_n, last_n * least) << arch << " " << to_string(config) << " n " << size;
+        ASSERT_GE(by_k, last_k * least) << arch << " " << to_string(config) << " k " << size;
         last_m = by_m, last_n = by_n, last_k = by_k;
       }
     }
