@@ -11,8 +11,8 @@
 namespace hotgemm {
 
 /// SHA-256 of the machine code and the constants of `image`, a cubin. Names are left out, so that two kernels which
-/// differ only in names have equal digests. The launch is not part of the code: compare threads, shared memory and
-/// block tile separately. Thread-safe.
+/// differ only in names have equal digests; so is the table of addresses of variables, in constant bank 4. The launch
+/// is not part of the code: compare threads, shared memory and block tile separately. Thread-safe.
 ///
 /// Empty if the image is not a 64-bit little-endian ELF file, has no code, or refers to bytes outside the image.
 std::optional<Sha256> code_digest(std::span<const std::uint8_t> image);

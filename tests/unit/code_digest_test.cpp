@@ -67,6 +67,14 @@ TEST(CodeDigest, SeesCodeConstantsAndWhereTheyEnd) {
   EXPECT_NE(digest, code_digest(kernel("k", "data", "code")));
 }
 
+TEST(CodeDigest, LeavesOutTheTableOfVariablesThatNoKernelReads) {
+  const auto with_table = [](const std::string& table) {
+    return code_digest(elf_of({{".nv.constant4", table}, {".nv.constant3", "own"}, {".text.k", "code"}}));
+  };
+  EXPECT_EQ(with_table("address"), with_table("address address"));
+  EXPECT_NE(with_table("address"), code_digest(elf_of({{".nv.constant3", "Own"}, {".text.k", "code"}})));
+}
+
 TEST(CodeDigest, IsEmptyWithoutCode) {
   EXPECT_FALSE(code_digest({}));
   EXPECT_FALSE(code_digest(elf_of({{".nv.constant0.k", "data"}})));
