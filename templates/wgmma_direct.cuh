@@ -31,8 +31,8 @@ class DirectEpilogue {
     static_cast<void>(buffers);
   }
 
-  /// Stores the warp's part of the tile. Its first row of D is `row`, or, of a transposed config, its first column is
-  /// 16 columns to the right of `col` for each warp before it; then `row` counts 16 rows too many for each of them.
+  /// Stores the warp's part of the tile, which begins at `row`, `col` of D. In a transposed config warps have columns
+  /// beside each other, 16 each. Callers count 16 rows for each warp in front, in every config.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
     const int warp = kConfig.transposed ? ptx::thread_index() % kWarpgroupThreads / kWarpSize : 0;
     const Element2d origin = {row - warp * WgmmaConfig::kStoreRows, col + warp * WgmmaConfig::kStoreRows};

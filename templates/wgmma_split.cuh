@@ -155,8 +155,8 @@ class SplitSum {
       for (int group = 0; group < Slots::kGroups; ++group) {
         const Accumulator& sums = accumulators[i];
         ptx::st_global_v4_b32(mine + static_cast<u64>(Slots::unit(warp(), i, group)) * Slots::kUnitBytes,
-                              {bits_of_number(sums.get(group * 4)), bits_of_number(sums.get(group * 4 + 1)),
-                               bits_of_number(sums.get(group * 4 + 2)), bits_of_number(sums.get(group * 4 + 3))});
+                              {ptx::bits_of(sums.get(group * 4)), ptx::bits_of(sums.get(group * 4 + 1)),
+                               ptx::bits_of(sums.get(group * 4 + 2)), ptx::bits_of(sums.get(group * 4 + 3))});
       }
     }
   }
@@ -203,17 +203,14 @@ class SplitSum {
     return owner;
   }
 
-  static HOTGEMM_DEVICE void add_bits(float& sum, u32 bits) { sum += ptx::float_of(bits); }
-  static HOTGEMM_DEVICE void add_bits(int& sum, u32 bits) { sum = static_cast<int>(static_cast<u32>(sum) + bits); }
-
   /// A lane's part of a unit.
   struct Sums {
-    typename Op::Sum d[4] = {};
+    float d[4] = {};
     HOTGEMM_DEVICE void add(const ptx::Vec4& v) {
-      add_bits(d[0], v.x);
-      add_bits(d[1], v.y);
-      add_bits(d[2], v.z);
-      add_bits(d[3], v.w);
+      d[0] += ptx::float_of(v.x);
+      d[1] += ptx::float_of(v.y);
+      d[2] += ptx::float_of(v.z);
+      d[3] += ptx::float_of(v.w);
     }
   };
   template <int kUnits>
@@ -300,8 +297,8 @@ class SplitSum {
     return shared_ + static_cast<u32>(warp * Slots::kUnitBytes + lane() * kChunkBytes);
   }
   HOTGEMM_DEVICE void put(const Sums& sums) const {
-    ptx::st_shared_v4_b32(shared_sums(warp()), {bits_of_number(sums.d[0]), bits_of_number(sums.d[1]),
-                                                bits_of_number(sums.d[2]), bits_of_number(sums.d[3])});
+    ptx::st_shared_v4_b32(shared_sums(warp()), {ptx::bits_of(sums.d[0]), ptx::bits_of(sums.d[1]),
+                                                ptx::bits_of(sums.d[2]), ptx::bits_of(sums.d[3])});
   }
   HOTGEMM_DEVICE ptx::Vec4 get(int warp) const { return ptx::ld_shared_v4_b32(shared_sums(warp)); }
 
@@ -319,7 +316,7 @@ class SplitSum {
     }
   }
 
-  HOTGEMM_DEVICE void store_pair(Element2d at, typename Op::Sum low, typename Op::Sum high) const {
+  HOTGEMM_DEVICE void store_pair(Element2d at, float low, float high) const {
     if (at.row >= args_.m || at.col >= args_.n) return;
     const bool has_both = at.col + 1 < args_.n;
     if constexpr (size_bytes(kTraits.element_d) == 2) {

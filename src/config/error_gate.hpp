@@ -2,6 +2,7 @@
 
 #include "config/max_size.hpp"
 #include "config/traits.hpp"
+#include "shared/wgmma_config.hpp"
 
 #include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
@@ -17,8 +18,6 @@ namespace hotgemm {
 /// is 0.9 of the sum's standard deviation, so a D of zeros fails. At twice this drift a D of zeros may pass.
 inline constexpr double kMaxGatedDrift = 0.5;
 
-/// Precise sums of FP8 are promoted to f32 at least as often as after so many products.
-inline constexpr double kPromotedK = 128;
 /// The largest drift per product of FP8 sums on tensor cores, which truncate each summand after 13 bits of fraction.
 inline constexpr double kFp8Drift = 0x1p-15;
 
@@ -34,7 +33,7 @@ inline std::int64_t max_gated_k(const Types& types) {
 /// The share of the largest partial sum by which sums of FP8 may drift, as error_gate explains it; 0 for other types.
 inline double fp8_share(const Types& types, double k) {
   if (!is_fp8(types.a)) return 0;
-  const double products = types.mode == ComputeMode::fast ? k : std::min(k, kPromotedK);
+  const double products = types.mode == ComputeMode::fast ? k : std::min<double>(k, kPromotedK);
   return std::max(4 * std::sqrt(products) * 0x1p-14, products * kFp8Drift);
 }
 

@@ -103,16 +103,6 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
   fast.fast_sums = is_fp8(traits.element);
   if (fast != traits && is_legal(config, fast, arch))
     return "sums: precise sums of " + types_text(traits) + " need a kernel that promotes them";
-  for (int i = 0; i < kElementTypes; ++i) {
-    const GemmTraits other = with_element(traits, static_cast<DType>(i));
-    if (other != traits && is_legal(config, other, arch))
-      return "types: " + family + " has no such kernel of " + types_text(traits);
-  }
-  const GemmTraits widest = with_widest_accesses(traits);
-  if (widest != traits && is_legal(config, widest, arch)) {
-    return "alignment: A, B and D are aligned to " + bytes_of(traits) + " bytes, too little for this kernel of " +
-           family;
-  }
   for (const Op op_a : {Op::n, Op::t}) {
     for (const Op op_b : {Op::n, Op::t}) {
       GemmTraits other = traits;
@@ -122,6 +112,16 @@ std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& trai
         return "layout: no such kernel of " + family + " for " + std::string(to_string(traits.op_a)) +
                std::string(to_string(traits.op_b));
     }
+  }
+  for (int i = 0; i < kElementTypes; ++i) {
+    const GemmTraits other = with_element(traits, static_cast<DType>(i));
+    if (other != traits && is_legal(config, other, arch))
+      return "types: " + family + " has no such kernel of " + types_text(traits);
+  }
+  const GemmTraits widest = with_widest_accesses(traits);
+  if (widest != traits && is_legal(config, widest, arch)) {
+    return "alignment: A, B and D are aligned to " + bytes_of(traits) + " bytes, too little for this kernel of " +
+           family;
   }
   return {};
 }

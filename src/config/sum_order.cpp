@@ -23,13 +23,15 @@ SumSequence sequence_of(const FmaConfig& c, const LaunchConfig&) {
 SumSequence sequence_of(const WmmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::wmma}; }
 SumSequence sequence_of(const MmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::mma}; }
 SumSequence sequence_of(const WgmmaConfig& c, const LaunchConfig& launch) {
-  if (!c.split_k) return {.unit = SumUnit::wgmma, .step_k = c.promote ? c.block_k : 0};
+  const int promoted_k = c.promote ? c.block_k : 0;
+  if (!c.split_k) return {.unit = SumUnit::wgmma, .promoted_k = promoted_k};
   return {.unit = SumUnit::wgmma,
           .parts = launch.splits,
           .step_k = c.block_k,
           .block_m = c.block_m,
           .block_n = c.block_n,
-          .consumers = c.consumers};
+          .consumers = c.consumers,
+          .promoted_k = promoted_k};
 }
 
 }  // namespace

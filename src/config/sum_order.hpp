@@ -13,7 +13,7 @@ enum class SumUnit : unsigned char {
   cuda_cores,  ///< one product after another
   wmma,        ///< 16 products at a time, by the instruction of this name
   mma,         ///< the same by `mma`
-  wgmma,       ///< the same by `wgmma`
+  wgmma,       ///< the same by `wgmma`; of 8-bit elements 32 products
 };
 
 /// The order in which a launch adds the products of an element of D. Launches with equal orders give the same bits:
@@ -28,6 +28,7 @@ struct SumSequence {
   int block_m = 0;
   int block_n = 0;
   int consumers = 0;
+  int promoted_k = 0;  ///< the products of FP8 after which a part of the sum is added to f32; 0 if none is
 
   friend bool operator==(const SumSequence&, const SumSequence&) = default;
 };

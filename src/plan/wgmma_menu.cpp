@@ -197,6 +197,7 @@ int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1;
 WgmmaConfig typed(WgmmaConfig config, const GemmTraits& traits) {
   config.block_k *= 2 / size_bytes(traits.element);
   config.promote = is_fp8(traits.element) && !traits.fast_sums;
+  if (config.promote) config.block_k = kPromotedK;
   return config;
 }
 
@@ -224,6 +225,7 @@ void append_pipelines(const WgmmaConfig& base, const GemmTraits& traits, std::ve
     WgmmaConfig config = base;
     config.block_k = block_k;
     config = typed(config, traits);
+    if (config.promote && block_k != 64) continue;  // its k-tile has one length
     for (config.blocks_per_sm = 1; config.blocks_per_sm <= (config.transposed ? 2 : 4); ++config.blocks_per_sm) {
       const int most = deepest(config, traits);
       for (const int stages : {most, shallower(most)}) {
@@ -250,7 +252,7 @@ void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vect
   }
 }
 
-/// The traits for which an anchor has as many stages as fit. All traits of one type of 16 bits share the anchors.
+/// The traits whose buffers decide the stages of an anchor. All traits of one type of 16 bits share the anchors.
 GemmTraits staged_traits(const GemmTraits& traits) { return traits.is_uniform() ? GemmTraits{} : traits; }
 
 /// The config for the elements of `traits`, with as many stages as fit.

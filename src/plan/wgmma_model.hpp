@@ -25,7 +25,7 @@ struct WgmmaModel {
   double held_stages = 0.8;           ///< stages that are being read, so that no copy into them is in flight
   double wait_cycles = 10;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
   double one_tile_cycles = 100;       ///< least time for a k-tile if the multiplying warps also copy: this, and
-  double one_tile_slab_cycles = 170;  ///< this for each 64 elements of k, which take a copy of each operand
+  double one_tile_slab_cycles = 170;  ///< this for each 128 bytes of k, which take a copy of each operand
   double odd_loads = 5.3;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
   double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
   double thread_cycles = 700;         ///< from the loads of a k-tile by threads to its stores

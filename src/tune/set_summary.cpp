@@ -49,10 +49,11 @@ SetSummary summary_of(std::string name, std::span<const Workload> problems, std:
       ++summary.missing;
       continue;
     }
-    if (!r->failure.empty() || std::isnan(r->ratio)) {
+    if (!r->failure.empty()) {
       ++summary.failures;
       continue;
     }
+    if (std::isnan(r->ratio)) continue;  // cuBLAS has no such product
     ++measures[measure_of(*r)];
     ratios.push_back(r->ratio);
     summary.below += is_low(*r) ? 1 : 0;
@@ -62,7 +63,7 @@ SetSummary summary_of(std::string name, std::span<const Workload> problems, std:
     summary.lowest_ci = r->ci;
   }
   summary.measure = text_of(measures);
-  if (summary.failures == 0 && summary.missing == 0) summary.mean = geometric_mean(ratios);
+  if (summary.failures == 0 && summary.missing == 0 && !ratios.empty()) summary.mean = geometric_mean(ratios);
   return summary;
 }
 

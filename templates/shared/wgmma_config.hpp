@@ -91,7 +91,7 @@ struct WgmmaConfig {
                      0},
           config.loaders);
     visit(AddedField{"promote", "pr", FieldKind::pipeline,
-                     "1: sums of each k-tile are added in f32 registers, as FP8 needs it for precise sums", 0, 0},
+                     "1: the sum of each k-tile is added to f32 registers; precise sums of FP8 need this", 0, 0},
           config.promote);
   }
   friend constexpr bool operator==(const WgmmaConfig&, const WgmmaConfig&) = default;
@@ -226,6 +226,9 @@ constexpr bool has_aligned_rows(const GemmTraits& t) {
   return min_of(t.vec_a, t.vec_b) * size_bytes(t.element) == kChunkBytes;
 }
 
+/// The products of FP8 after which tensor cores of Hopper must give up their sum, so that it is precise.
+inline constexpr int kPromotedK = 128;
+
 /// True if the family computes with these types. The instructions for elements of 8 bits read k-major tiles only.
 constexpr bool has_wgmma_types(const GemmTraits& t) {
   const bool is_k_major = t.a_is_k_major() && t.b_is_k_major();
@@ -241,9 +244,11 @@ constexpr bool has_wgmma_types(const GemmTraits& t) {
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16 && t.is_uniform());
 }
 
-/// True if sums of FP8 are as exact as the traits want them. The products of one instruction have 14 bits.
+/// True if sums of FP8 are as exact as the traits want them: an instruction keeps 14 bits of each product. They are
+/// promoted after the 128 products of a k-tile.
 constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
-  return is_fp8(t.element) ? c.promote || t.fast_sums : !c.promote;
+  if (!c.promote) return !is_fp8(t.element) || t.fast_sums;
+  return is_fp8(t.element) && c.block_k == kPromotedK;
 }
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
@@ -258,8 +263,8 @@ constexpr bool can_load(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTi
 }
 constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.loaders == 0) return true;
-  if (c.loaders < 0 || c.loaders > 2 || size_bytes(t.element) != 2 || c.block_k != 64 || c.one_tile || c.split_k ||
-      c.ping_pong || c.cluster() > 1)
+  if (c.loaders < 0 || c.loaders > 2 || size_bytes(t.element) != 2 || WgmmaConfig::has_wide_d(t) || c.block_k != 64 ||
+      c.one_tile || c.split_k || c.ping_pong || c.cluster() > 1)
     return false;
   if (!c.loads_by_threads(t, t.vec_a) && !c.loads_by_threads(t, t.vec_b)) return false;  // nothing to do for threads
   if (!can_load(c, t, c.a_tile(t), t.vec_a) || !can_load(c, t, c.b_tile(t), t.vec_b)) return false;
@@ -277,8 +282,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
   if (c.split_k && (c.ping_pong || c.transposed)) return false;
   // ptxas would serialize the products (C7518).
-  if (c.one_tile && t.accumulator != DType::f32) return false;
-  if (c.split_k && t.accumulator == DType::f16) return false;
+  if ((c.split_k || c.one_tile) && t.accumulator != DType::f32) return false;
   if (c.split_k && c.promote && c.accumulator_registers(t) > 128) return false;  // the loads of sums would spill
   if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
@@ -301,7 +305,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   if (c.transposed && t.reads_c && c.accumulator_registers(t) > 160) return false;  // more than 1.2 s to compile
   // Registers that are live beside the accumulators: with fewer, kernels spill.
-  const int of_conversions = t.accumulator == DType::s32 && t.reads_c && !c.has_wide_d(t) ? 20 : 0;
+  const int of_conversions = t.accumulator == DType::s32 && t.reads_c && !c.has_wide_d(t) ? 28 : 0;
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
                      (c.transposed && t.reads_c ? 8 : 0) + of_conversions;
   return c.accumulator_registers(t) + others <= c.consumer_registers();

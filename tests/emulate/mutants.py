@@ -292,7 +292,7 @@ MUTANTS = {
         "        add_k_tile(accumulators, part, first_row + stage, first_column + stage);\n        give_back(cursor, tile);\n",
         "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, first_row + stage, first_column + stage);\n"),
     # ---- family wgmma: elements of D of 32 bits ----
-    "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return stays;"),
+    "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return goes_ahead ? stays : goes;"),
     "wgmma_wide_odd_rows_do_not_go_back": (
         "wgmma_wide.cuh", "return step ^ (goes_ahead() ? 2 : 0);", "return step + (goes_ahead() && step < 2 ? 2 : 0);"),
     "wgmma_wide_c_read_before_it_is_copied": (

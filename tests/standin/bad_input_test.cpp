@@ -166,7 +166,7 @@ std::vector<Bad> unsupported_parts() {
              [](Problem& p) { p.types = kS8, p.types.compute = {}; }),
       all_of("D of s8", "D of type s8 with A of s8", [](Problem& p) { p.types = kS8, p.types.d = DType::s8; }),
       all_of("D of e4m3", "D of type e4m3 with A of e4m3", [](Problem& p) { p.types = uniform_types(DType::e4m3); }),
-      all_of("fast e4m3", "compute mode fast", [](Problem& p) { p.types = kE4m3, p.types.mode = ComputeMode::fast; }),
+      all_of("fast f16", "compute mode fast", [](Problem& p) { p.types = kF16, p.types.mode = ComputeMode::fast; }),
       all_of("s32", "A of type s32", [](Problem& p) { p.types = uniform_types(DType::s32, ComputeType::s32); }),
       all_of("tf32", "compute type tf32", [](Problem& p) { p.types = kTf32; }),
       all_of("B", "B of type bf16 with A of f16", [](Problem& p) { p.types.b = DType::bf16; }),

@@ -76,9 +76,8 @@ struct MapContents {
   long long ld = 0;
   unsigned long long bytes = 0;  ///< of all rows; 0 if there are gaps between them
 };
-MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map,
+MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map, DType element,
                      const ExpectedBox& box, int rows, int cols) {
-  const DType element = function.kernel.gemm.traits.element;
   const auto found = standin::read_map(map.bytes);
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
@@ -96,14 +95,14 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
 
 /// Reads the maps of A or B: the map of whole boxes, and the map of boxes for the remaining rows.
 MapContents read_maps(Ledger& ledger, const Function& function, const char* name, const TensorMap& whole,
-                      const TensorMap& rest, ExpectedBox box, int rows, int cols) {
+                      const TensorMap& rest, DType element, ExpectedBox box, int rows, int cols) {
   const std::uint32_t left = box.leaves_rest ? static_cast<std::uint32_t>(rows) % box.y : 0;
   const bool has_whole = !box.leaves_rest || static_cast<std::uint32_t>(rows) >= box.y;
   std::optional<MapContents> contents;
-  if (has_whole) contents = read_map(ledger, function, name, whole, box, rows, cols);
+  if (has_whole) contents = read_map(ledger, function, name, whole, element, box, rows, cols);
   if (left == 0) return *contents;
   box.y = left;
-  const MapContents of_rest = read_map(ledger, function, name, rest, box, rows, cols);
+  const MapContents of_rest = read_map(ledger, function, name, rest, element, box, rows, cols);
   expect(ledger, !contents || (contents->address == of_rest.address && contents->ld == of_rest.ld), function,
          std::string("the two maps of ") + name + " are of different matrices");
   return of_rest;
@@ -135,14 +134,14 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   if (gemm.k > 0) {
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
     if (kernel.boxes->copies_a) {
-      a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.boxes->a, a_as_is ? gemm.m : gemm.k,
-                    a_as_is ? gemm.k : gemm.m);
+      a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, kernel.boxes->a,
+                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m);
     } else {
       a = {gemm.a, gemm.lda, 0};
     }
     if (kernel.boxes->copies_b) {
-      b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.boxes->b, b_as_is ? gemm.k : gemm.n,
-                    b_as_is ? gemm.n : gemm.k);
+      b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.traits.element_b, kernel.boxes->b,
+                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k);
     } else {
       b = {gemm.b, gemm.ldb, 0};
     }
@@ -154,7 +153,8 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   gemm.a = a.address;
   gemm.b = b.address;
   if (kernel.boxes->d) {
-    const MapContents d = read_map(ledger, function, "D", args.d, *kernel.boxes->d, gemm.m, gemm.n);
+    const MapContents d =
+        read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m, gemm.n);
     expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
   }
   return gemm;

@@ -52,10 +52,14 @@ std::pair<std::string_view, std::string_view> split_in_two(std::string_view text
   return {text.substr(0, at), text.substr(at + separator.size())};
 }
 
-/// Parses the five words "f16_f32_nt_a8b8d8_c0" or "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0".
+constexpr std::string_view kFast = "fast";
+
+/// Parses the five words "f16_f32_nt_a8b8d8_c0", "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0", or "e4m3_f32fasttobf16_…".
 std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& words, std::size_t first) {
   const auto [a_text, b_text] = split_in_two(words[first], "x");
-  const auto [sum_text, d_text] = split_in_two(words[first + 1], "to");
+  auto [sum_text, d_text] = split_in_two(words[first + 1], "to");
+  const bool fast_sums = sum_text.ends_with(kFast);
+  if (fast_sums) sum_text.remove_suffix(kFast.size());
   const auto element = parse_dtype(a_text), element_b = parse_dtype(b_text.empty() ? a_text : b_text);
   const auto accumulator = parse_dtype(sum_text), element_d = parse_dtype(d_text.empty() ? a_text : d_text);
   const std::string_view layout = words[first + 2];
@@ -75,7 +79,8 @@ std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& word
                     .reads_c = reads_c == "c1",
                     .vec_a = *a,
                     .vec_b = *b,
-                    .vec_d = *d};
+                    .vec_d = *d,
+                    .fast_sums = fast_sums};
 }
 
 /// The tag and value of each word between the family and the traits: "m128" is {"m", 128}.
@@ -136,7 +141,11 @@ void add_family(const WgmmaConfig& config, GemmKernel& kernel) {
                   expected_box(config.b_box(kernel.traits), config.b_tile(kernel.traits)), std::nullopt};
   kernel.boxes->copies_a = !config.loads_by_threads(kernel.traits, kernel.traits.vec_a);
   kernel.boxes->copies_b = !config.loads_by_threads(kernel.traits, kernel.traits.vec_b);
-  if (config.stores_in_bulk(kernel.traits)) kernel.boxes->d = {64, 16, CU_TENSOR_MAP_SWIZZLE_128B};
+  if (config.stores_in_bulk(kernel.traits)) {
+    const BoxExtent box = config.d_box(kernel.traits);
+    kernel.boxes->d = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y),
+                       CU_TENSOR_MAP_SWIZZLE_128B};
+  }
 }
 
 template <class Config>

@@ -9,6 +9,18 @@
 namespace hotgemm::standin::api {
 namespace {
 
+/// 0 for types that no kernel has.
+std::uint64_t bytes_of(CUtensorMapDataType type) {
+  switch (type) {
+    case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT16:
+    case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: return 2;
+    case CU_TENSOR_MAP_DATA_TYPE_INT32:
+    case CU_TENSOR_MAP_DATA_TYPE_FLOAT32: return 4;
+    default: return 0;
+  }
+}
+
 std::size_t free_bytes(const Ledger& ledger, int device) {
   const std::size_t total = ledger.total_bytes(), used = ledger.memory.used_bytes(device);
   return used < total ? total - used : 0;
@@ -25,9 +37,10 @@ CUresult operation(const char* function, CUstream stream, const Node& node) {
   });
 }
 
-/// Checks a map by the rules of cuTensorMapEncodeTiled in cuda.h, as far as 16-bit and 32-bit elements need them.
+/// Checks a map by the rules of cuTensorMapEncodeTiled in cuda.h, as far as elements of 1, 2 and 4 bytes need them.
 bool is_good(const EncodedMap& map) {
-  const std::uint64_t element_bytes = map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+  const std::uint64_t element_bytes = bytes_of(map.type);
+  if (element_bytes == 0) return false;
   if (map.address == 0 || map.address % 16 != 0) return false;
   for (std::uint32_t i = 0; i < map.rank; ++i) {
     if (map.sizes[i] < 1 || map.sizes[i] > std::uint64_t{1} << 32 || map.box[i] < 1 || map.box[i] > 256) return false;

@@ -32,10 +32,35 @@ TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
     ++mixtures;
     for (const float beta : {0.0f, -2.0f}) expect_right(context(), case_of(types, beta), stream());
     const Plan plan = context().plan(case_of(types, 0).described());
-    EXPECT_EQ(plan.config().substr(0, 5), "simt_");
+    // Threads that load for tensor cores read such rows of 16-bit elements; elements of 8 bits need rows at 16 bytes.
+    EXPECT_EQ(plan.config().substr(0, 5), size_bytes(types.element) == 1 ? "simt_" : "wgmma") << plan.config();
     EXPECT_EQ(plan.origin(), Origin::estimated);
   }
   EXPECT_EQ(mixtures, 18U);
+}
+
+/// Rows at multiples of 16 bytes, and a k that no k-tile divides.
+GemmCase aligned_case_of(const KernelTypes& types, ComputeMode mode, float beta) {
+  GemmCase c = case_of(types, beta);
+  c.problem.m = 80, c.problem.n = 96, c.problem.k = 208;
+  c.problem.types.mode = mode;
+  c.set_tight_ld(16);
+  return c;
+}
+
+TEST_F(TypesTest, AlignedRowsRunOnTensorCoresInEveryMixture) {
+  context(Policy::estimate);
+  for (const KernelTypes& types : kWgmmaTypes) {
+    if (types.element_d == types.element) continue;
+    for (const ComputeMode mode : {ComputeMode::precise, ComputeMode::fast}) {
+      if (mode == ComputeMode::fast && !is_fp8(types.element)) continue;
+      for (const float beta : {0.0f, -2.0f}) expect_right(context(), aligned_case_of(types, mode, beta), stream());
+      const Plan plan = context().plan(aligned_case_of(types, mode, 0).described());
+      EXPECT_EQ(plan.config().substr(0, 6), "wgmma_") << plan.config();
+      const bool is_promoted = plan.config().find("_pr1") != std::string::npos;
+      EXPECT_EQ(is_promoted, is_fp8(types.element) && mode == ComputeMode::precise) << plan.config();
+    }
+  }
 }
 
 TEST_F(TypesTest, AreTunedAndRecordedLikeOthers) {
@@ -52,7 +77,7 @@ TEST_F(TypesTest, AreTunedAndRecordedLikeOthers) {
 }
 
 TEST_F(TypesTest, AWrongKernelOfIntegersIsRejected) {
-  const Workload problem = parse_workload("40 24 64 nt s8");
+  const Workload problem = parse_workload("40 24 60 nt s8");
   standin().corrupt("hotgemm_simt", Corruption::wrong);
   const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
   ASSERT_EQ(results.size(), 1U);
@@ -80,7 +105,7 @@ TEST_F(TypesTest, IntegersAreScaledByWholeNumbers) {
 
 TEST_F(TypesTest, AnUnwrittenElementIsNoResult) {
   // The check's data may have any small integer as its result, so D is filled with another number before.
-  const Workload problem = parse_workload("40 24 64 nt s8");
+  const Workload problem = parse_workload("40 24 60 nt s8");
   standin().corrupt("hotgemm_simt", Corruption::nothing);
   const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
   ASSERT_EQ(results.size(), 1U);

@@ -37,8 +37,9 @@ TEST(Model, MoreWorkIsNotPredictedFaster) {
     const DeviceInfo device = nominal_device(arch);
     for (const KernelConfig& config : anchors(GemmTraits{}, arch_limits(arch))) {
       double last_m = 0, last_n = 0, last_k = 0;
-      // Splits that leave pairs of SMs uneven are left out, so that a larger problem may have a better one.
-      const double least = launch_shape(config, GemmTraits{}).splits_k ? 0.95 : 0.9999;
+      // Parts of k of which an SM holds two come in coarse steps, so that a larger problem may fill the SMs better.
+      const bool is_coarse = launch_shape(config, GemmTraits{}).splits_k && blocks_per_sm(config) > 1;
+      const double least = is_coarse ? 0.85 : 0.9999;
       const std::int64_t step = family_of(config).name == "wgmma" ? 64 : 1;  // rows of A and B in whole cache lines
       for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
         const std::int64_t row = (size + step - 1) / step * step;

@@ -66,6 +66,11 @@ TEST(SumOrder, OfADividedKDependsOnItsParts) {
   WgmmaConfig deep = split;
   deep.block_k = 128;
   EXPECT_NE(sum_sequence(whole, {}), sum_sequence(split, {}));
+  const WgmmaConfig promoted{.block_k = 128, .promote = true};
+  WgmmaConfig promoted_parts = deep;
+  promoted_parts.promote = true;
+  EXPECT_NE(sum_sequence(promoted, {}), sum_sequence(whole, {}));
+  EXPECT_NE(sum_sequence(promoted_parts, {.splits = 3}), sum_sequence(deep, {.splits = 3}));
   EXPECT_NE(sum_sequence(split, {.splits = 2}), sum_sequence(split, {.splits = 3}));
   EXPECT_NE(sum_sequence(split, {.splits = 3}), sum_sequence(deep, {.splits = 3}));
   WgmmaConfig wide = split;

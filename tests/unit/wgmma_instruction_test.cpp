@@ -50,8 +50,7 @@ TEST(WgmmaInstruction, RefusesWhatThereIsNot) {
         WgmmaInstruction{.element = DType::f16, .element_b = DType::bf16},
         WgmmaInstruction{.element = DType::e4m3, .element_b = DType::s8},
         WgmmaInstruction{.element = DType::e4m3, .accumulator = DType::f16},
-        WgmmaInstruction{.element = DType::e4m3, .b_is_k_major = false},
-        WgmmaInstruction{.element = DType::s8},
+        WgmmaInstruction{.element = DType::e4m3, .b_is_k_major = false}, WgmmaInstruction{.element = DType::s8},
         WgmmaInstruction{.n = 40, .element = DType::s8, .accumulator = DType::s32},
         WgmmaInstruction{.n = 16, .element = DType::s8, .accumulator = DType::s32, .a_is_k_major = false}}) {
     EXPECT_THROW(wgmma_text(bad, "Instruction"), Error);

@@ -130,6 +130,7 @@ std::vector<std::pair<std::string, double>> means(const BenchReport& report) {
   std::map<std::string, std::vector<double>> by_mode;
   std::vector<std::pair<Problem, double>> preferred;
   for (const BenchResult& r : report.results) {
+    if (!std::isfinite(r.ratio)) continue;  // cuBLAS has no such product
     by_mode[std::string(to_string(r.mode))].push_back(r.ratio);
     const auto same = [&](const auto& entry) { return entry.first == r.problem; };
     if (r.mode == TimingMode::graph) std::erase_if(preferred, same);

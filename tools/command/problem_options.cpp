@@ -83,7 +83,9 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
                  "element type for --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or "
                  "several: f16,bf16")
       ->delimiter(',');
-  app.add_option("--acc", options.accumulator, "the compute type, acc= of a problem: f32 (default), f16, tf32 or s32");
+  app.add_option("--acc", options.accumulator,
+                 "the compute type, acc= of a problem: f32 (default; s32 for s8), f16, tf32, s32, or f32,fast: "
+                 "FP8 without promotion");
   app.add_option("--align", options.alignment,
                  "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or "
                  "packed (default): the alignment of rows without padding");

@@ -23,6 +23,7 @@ constexpr WgmmaConfig kMixedConfigs[] = {
 constexpr WgmmaConfig config_for(DType element, WgmmaConfig config, bool fast_sums) {
   config.block_k *= 2 / size_bytes(element);
   config.promote = is_fp8(element) && !fast_sums;
+  if (config.promote) config.block_k = kPromotedK;
   // There is no instruction for 72 columns of s8.
   if (element == DType::s8 && config.transposed) config.block_m = 80;
   return config;
