@@ -32,8 +32,7 @@ TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
     ++mixtures;
     for (const float beta : {0.0f, -2.0f}) expect_right(context(), case_of(types, beta), stream());
     const Plan plan = context().plan(case_of(types, 0).described());
-    // Threads that load for tensor cores read such rows of 16-bit elements; elements of 8 bits need rows at 16 bytes.
-    EXPECT_EQ(plan.config().substr(0, 5), size_bytes(types.element) == 1 ? "simt_" : "wgmma") << plan.config();
+    EXPECT_EQ(plan.config().substr(0, 5), "simt_");  // the problem is small, and its rows would have to be repacked
     EXPECT_EQ(plan.origin(), Origin::estimated);
   }
   EXPECT_EQ(mixtures, 18U);
