@@ -139,6 +139,7 @@ TEST_F(Instructions, WgmmaOfEveryWidthTypeAndLayout) {
     for (int n = 8; n <= 256; n += 8) {
       WgmmaInstruction instruction{.n = n, .accumulator = accumulator};
       instruction.element = accumulator == DType::f32 && n % 16 == 0 ? DType::bf16 : DType::f16;
+      instruction.element_b = instruction.element;
       instruction.a_is_k_major = n % 3 == 0;
       instruction.b_is_k_major = n % 5 < 2;
       const std::string name = "Wgmma" + std::to_string(n);
@@ -150,6 +151,23 @@ TEST_F(Instructions, WgmmaOfEveryWidthTypeAndLayout) {
     text += "extern \"C\" __global__ void __launch_bounds__(128, 1) hotgemm_instructions() {\n" + body + "}\n";
     EXPECT_NO_THROW(compile(text, "sm_90a")) << to_string(accumulator);
   }
+}
+
+TEST_F(Instructions, WgmmaOfEightBitsOfEveryWidth) {
+  std::string text = "#include \"ptx/device.hpp\"\n", body;
+  const auto add = [&](const WgmmaInstruction& instruction, const std::string& type) {
+    const std::string name = "Wgmma" + std::string(to_string(instruction.element)) + std::to_string(instruction.n);
+    text += wgmma_text(instruction, name);
+    body += "  { " + type + " d[" + std::to_string(instruction.n / 2) + "] = {}; " + name +
+            "::mma_async(d, 0, 0, false); }\n";
+  };
+  for (int n = 8; n <= 256; n += 8) {
+    const DType a = n % 16 == 0 ? DType::e4m3 : DType::e5m2, b = n % 24 == 0 ? DType::e4m3 : DType::e5m2;
+    add({.n = n, .element = a, .element_b = b}, "float");
+    if (n % 16 == 0 || n < 32) add({.n = n, .element = DType::s8, .accumulator = DType::s32}, "hotgemm::u32");
+  }
+  text += "extern \"C\" __global__ void __launch_bounds__(128, 1) hotgemm_instructions() {\n" + body + "}\n";
+  EXPECT_NO_THROW(compile(text, "sm_90a"));
 }
 
 }  // namespace
