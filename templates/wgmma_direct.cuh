@@ -58,7 +58,7 @@ class DirectEpilogue {
   }
 
  private:
-  /// Where the lane's pair number `pair` of instruction `i` begins in D.
+  /// The place in D of the lane's pair number `pair` of instruction `i`.
   HOTGEMM_DEVICE Element2d place(Element2d origin, int i, int pair) const {
     const Element2d in_block = accumulator_element(lane_, pair % 2 * 2);
     const int along_rows = i * kWgmmaM + in_block.row, along_columns = pair / 2 * 8 + in_block.col;

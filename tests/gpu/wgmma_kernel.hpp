@@ -5,11 +5,9 @@
 #include "gpu/launch_workspace.hpp"
 #include "gpu/nvrtc.hpp"
 
-#include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>
 
-#include <gtest/gtest.h>
-
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,9 +54,11 @@ class WgmmaKernel {
   std::unique_ptr<GemmKernel> kernel_;
 };
 
-/// Those of `configs` that are legal for `traits`, compiled by several threads and loaded.
-inline std::vector<WgmmaKernel> build_wgmma_kernels(const Driver& driver, std::span<const WgmmaConfig> configs,
-                                                    const GemmTraits& traits) {
+/// Compiles the kernels of the legal configs, each in its own thread, and loads them. A kernel that fails is left out,
+/// and fail(message) is called for it.
+template <class Fail>
+std::vector<WgmmaKernel> build_wgmma_kernels(const Driver& driver, std::span<const WgmmaConfig> configs,
+                                             const GemmTraits& traits, const Fail& fail) {
   const TemplateBundle bundle = TemplateBundle::from_environment();
   std::vector<std::optional<WgmmaKernel>> built(configs.size());
   std::vector<std::string> failures(configs.size());
@@ -69,18 +69,20 @@ inline std::vector<WgmmaKernel> build_wgmma_kernels(const Driver& driver, std::s
       threads.emplace_back([&, i] {
         try {
           built[i].emplace(driver, configs[i], traits, bundle);
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
           failures[i] = error.what();
         }
       });
     }
   }
+  for (const std::string& failure : failures) {
+    if (!failure.empty()) fail(failure);
+  }
   std::vector<WgmmaKernel> loaded;
-  for (std::size_t i = 0; i < configs.size(); ++i) {
-    EXPECT_EQ(failures[i], "");
-    if (!built[i]) continue;
-    loaded.push_back(std::move(*built[i]));
-    loaded.back().load();
+  for (std::optional<WgmmaKernel>& kernel : built) {
+    if (!kernel) continue;
+    kernel->load();
+    loaded.push_back(std::move(*kernel));
   }
   return loaded;
 }

@@ -18,7 +18,6 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace hotgemm {
@@ -46,33 +45,6 @@ WgmmaConfig parse_wgmma(const std::string& text) {
   return config;
 }
 
-/// Compiles each kernel in its own thread, checks it once, and loads it.
-std::vector<WgmmaKernel> build(const Driver& driver, const std::vector<WgmmaConfig>& configs,
-                               const GemmTraits& traits) {
-  const TemplateBundle bundle = TemplateBundle::from_environment();
-  std::vector<std::optional<WgmmaKernel>> built(configs.size());
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < configs.size(); ++i) {
-      if (!is_legal(configs[i], traits, *find_arch_limits(90))) continue;
-      threads.emplace_back([&, i] {
-        try {
-          built[i].emplace(driver, configs[i], traits, bundle);
-        } catch (const std::exception& error) {
-          std::fprintf(stderr, "%s\n", error.what());
-        }
-      });
-    }
-  }
-  std::vector<WgmmaKernel> kernels;
-  for (std::optional<WgmmaKernel>& kernel : built) {
-    if (!kernel) continue;
-    kernel->load();
-    kernels.push_back(std::move(*kernel));
-  }
-  return kernels;
-}
-
 int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig>& rasters,
         const std::vector<WgmmaConfig>& configs) {
   const Driver& driver = Driver::get();
@@ -85,7 +57,8 @@ int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig
   const OperandPool pool(driver, problem, state.info().l2_bytes, std::int64_t{4} << 30);
   const std::vector<OperandSet>& sets = pool.sets();
   const CheckKernels& check = state.check_kernels();
-  const std::vector<WgmmaKernel> kernels = build(driver, configs, traits_of(problem));
+  const std::vector<WgmmaKernel> kernels = build_wgmma_kernels(
+      driver, configs, traits_of(problem), [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); });
 
   std::vector<Contender> contenders;
   for (const WgmmaKernel& kernel : kernels) {

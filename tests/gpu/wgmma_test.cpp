@@ -71,7 +71,8 @@ class WgmmaOnGpu : public GpuTest {
   }
   /// The configs that are legal for `traits`, compiled by several threads and loaded.
   std::vector<WgmmaKernel> kernels(const GemmTraits& traits) {
-    std::vector<WgmmaKernel> built = build_wgmma_kernels(driver(), kConfigs, traits);
+    std::vector<WgmmaKernel> built =
+        build_wgmma_kernels(driver(), kConfigs, traits, [](const std::string& text) { ADD_FAILURE() << text; });
     for (const WgmmaKernel& kernel : built) {
       // The tuner drops a kernel that spills; the configs here must not, with the widest stores.
       if (traits.vec_d == 8) {

@@ -77,7 +77,8 @@ class WgmmaTypesOnGpu : public GpuTest {
                             .vec_d = d_bytes / size_bytes(types.element_d),
                             .fast_sums = fast_sums};
     double worst = 0;
-    for (const WgmmaKernel& kernel : build_wgmma_kernels(driver(), configs_for(traits), traits)) {
+    for (const WgmmaKernel& kernel : build_wgmma_kernels(driver(), configs_for(traits), traits,
+                                                         [](const std::string& text) { ADD_FAILURE() << text; })) {
       EXPECT_EQ(kernel.cubin().spill_bytes, 0) << kernel.cubin().symbol;
       for (const auto& [m, n, k] : kShapes) {
         GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .types = types_of(traits)},

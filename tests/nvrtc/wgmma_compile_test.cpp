@@ -125,21 +125,11 @@ std::vector<GemmTraits> mixed_traits() {
   std::vector<GemmTraits> all;
   for (const KernelTypes& types : kWgmmaTypes) {
     if (types.element_d == types.element) continue;
-    GemmTraits traits{.element = types.element,
-                      .accumulator = types.accumulator,
-                      .element_b = types.element_b,
-                      .element_d = types.element_d,
-                      .op_b = Op::t,
-                      .vec_a = 16 / size_bytes(types.element),
-                      .vec_b = 16 / size_bytes(types.element_b),
-                      .vec_d = 16 / size_bytes(types.element_d)};
-    for (traits.reads_c = false;; traits.reads_c = true) {
-      all.push_back(traits);
-      if (is_fp8(types.element) && !traits.reads_c) {
-        all.push_back(traits);
-        all.back().fast_sums = true;
-      }
-      if (traits.reads_c) break;
+    for (const bool reads_c : {false, true}) {
+      all.push_back(aligned_traits(types, {Op::n, Op::t}, reads_c));
+      if (!is_fp8(types.element) || reads_c) continue;
+      all.push_back(all.back());
+      all.back().fast_sums = true;
     }
   }
   return all;

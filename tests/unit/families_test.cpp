@@ -101,15 +101,6 @@ void for_all_types(const Visit& visit) {
   }
 }
 
-/// Traits of these types with rows at multiples of 16 bytes.
-GemmTraits aligned_traits(const KernelTypes& types, const Layout& layout) {
-  GemmTraits traits = make_traits(types, layout);
-  traits.vec_a = 16 / size_bytes(types.element);
-  traits.vec_b = 16 / size_bytes(types.element_b);
-  traits.vec_d = 16 / size_bytes(types.element_d);
-  return traits;
-}
-
 TEST(Families, TakeTheTypesThatTheyState) {
   for_each_family([]<class Config>(std::type_identity<Config>) {
     const Family& family = FamilyOf<Config>::kFamily;

@@ -47,6 +47,15 @@ inline GemmTraits make_traits(TypePair types, Layout layout, bool reads_c = fals
           .vec_d = vec};
 }
 
+/// Traits of these types with rows at multiples of 16 bytes.
+inline GemmTraits aligned_traits(const KernelTypes& types, Layout layout, bool reads_c = false) {
+  GemmTraits traits = make_traits(types, layout, reads_c);
+  traits.vec_a = 16 / size_bytes(types.element);
+  traits.vec_b = 16 / size_bytes(types.element_b);
+  traits.vec_d = 16 / size_bytes(types.element_d);
+  return traits;
+}
+
 /// Visits the candidates of family mma, for all layouts and types, on the architecture with the most shared memory.
 /// Each config is visited once per layout.
 template <class Visit>  // void(const MmaConfig&, const GemmTraits&)

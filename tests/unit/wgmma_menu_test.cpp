@@ -89,16 +89,8 @@ void for_each_mixed_traits(Visit&& visit) {
     if (types.element_d == types.element) continue;
     for (const Layout& layout : kLayouts) {
       for (const bool fast_sums : {false, true}) {
-        const GemmTraits traits{.element = types.element,
-                                .accumulator = types.accumulator,
-                                .element_b = types.element_b,
-                                .element_d = types.element_d,
-                                .op_a = layout.op_a,
-                                .op_b = layout.op_b,
-                                .vec_a = 16 / size_bytes(types.element),
-                                .vec_b = 16 / size_bytes(types.element_b),
-                                .vec_d = 16 / size_bytes(types.element_d),
-                                .fast_sums = fast_sums};
+        GemmTraits traits = aligned_traits(types, layout);
+        traits.fast_sums = fast_sums;
         if (fast_sums && !is_fp8(types.element)) continue;
         if (has_wgmma_types(traits)) visit(traits);
       }
