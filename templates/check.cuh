@@ -20,7 +20,8 @@ HOTGEMM_DEVICE auto with_type(DType dtype, const Visit& visit) {
   switch (dtype) {
     case DType::f16: return visit.template operator()<DType::f16>();
     case DType::bf16: return visit.template operator()<DType::bf16>();
-    case DType::f32: break;
+    case DType::f32:
+    case DType::tf32: break;
     case DType::e4m3: return visit.template operator()<DType::e4m3>();
     case DType::e5m2: return visit.template operator()<DType::e5m2>();
     case DType::s8: return visit.template operator()<DType::s8>();

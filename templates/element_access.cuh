@@ -47,6 +47,8 @@ HOTGEMM_DEVICE typename NumberOf<kType>::type load_element(u64 matrix, i64 index
   const u64 address = matrix + static_cast<u64>(index) * size_bytes(kType);
   if constexpr (kType == DType::f32) {
     return ptx::float_of(ptx::ld_global_b32(address));
+  } else if constexpr (kType == DType::tf32) {
+    return ptx::float_of(ptx::round_tf32(ptx::ld_global_b32(address)));
   } else if constexpr (kType == DType::s32) {
     return static_cast<int>(ptx::ld_global_b32(address));
   } else if constexpr (kType == DType::s8) {

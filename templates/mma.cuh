@@ -1,17 +1,20 @@
 #pragma once
 
-// Family `mma`: tensor cores by mma.sync.m16n8k16, sm_80 and later. The picture is in docs/kernels/mma.md.
+// Family `mma`: tensor cores by mma.sync, sm_80 and later: m16n8k16, or for elements of 8 and 32 bits the instruction
+// with as many bytes of k. The picture is in docs/kernels/mma.md.
 //
 //   global ──cp.async──▶ shared, `stages` deep ──ldmatrix──▶ registers ──mma.sync──▶ accumulators ──▶ D
 
 #include "mma_result.cuh"
 #include "operand_tile.cuh"
+#include "pair_access.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "ptx/warp.hpp"
+#include "scaled_sum.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/mma_config.hpp"
 #include "shared/tile_order.hpp"
@@ -26,6 +29,11 @@ struct MmaAccumulator {
   HOTGEMM_DEVICE float get(int i) const { return d[i]; }
 };
 template <>
+struct MmaAccumulator<DType::s32> {
+  int d[4] = {0, 0, 0, 0};
+  HOTGEMM_DEVICE int get(int i) const { return d[i]; }
+};
+template <>
 struct MmaAccumulator<DType::f16> {
   u32 d[2] = {0, 0};
   HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
@@ -38,15 +46,16 @@ class MmaGemm {
   static constexpr int kLoadColumns = kConfig.b_matrices / 2;  // 8-wide columns of accumulators per ldmatrix of B
   static constexpr int kBlocksN = kConfig.warp_n() / kConfig.load_n();  // loads of B per warp and k-step
   static constexpr int kColumns = kBlocksN * kLoadColumns;
-  static constexpr int kKSteps = kConfig.block_k / kMmaK;
+  static constexpr int kKSteps = kConfig.block_k / MmaConfig::instruction_k(kTraits);
+  static constexpr int kElementBytes = size_bytes(kTraits.element);
   static constexpr int kStages = kConfig.stages;
   static constexpr TileLayout kTileA = kConfig.a_tile(kTraits);
   static constexpr TileLayout kTileB = kConfig.b_tile(kTraits);
   static constexpr TileLayout kTileD = kConfig.d_tile();
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
 
-  using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads, kConfig.async_copy>;
-  using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads, kConfig.async_copy>;
+  using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads, kConfig.async_copy, kElementBytes>;
+  using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads, kConfig.async_copy, kElementBytes>;
   using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m>;
   using SourceB =
       FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.b_warp_step(), kConfig.b_load_step(), kConfig.b_matrices>;
@@ -198,9 +207,28 @@ class MmaGemm {
 
   static HOTGEMM_DEVICE void load(Fragments& f, const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
 #pragma unroll
-    for (int i = 0; i < kBlocksM; ++i) source_a.load(f.a[i], stage, i, step);
+    for (int i = 0; i < kBlocksM; ++i) load_fragment(source_a, f.a[i], stage, i, step);
 #pragma unroll
-    for (int j = 0; j < kBlocksN; ++j) source_b.load(f.b[j], stage + kTileA.bytes(), j, step);
+    for (int j = 0; j < kBlocksN; ++j) load_fragment(source_b, f.b[j], stage + kTileA.bytes(), j, step);
+  }
+
+  /// Loads a fragment. Tensor cores leave out the last bits of an f32, so it is rounded before.
+  template <class Source, int kRegisters>
+  static HOTGEMM_DEVICE void load_fragment(const Source& source, u32 (&registers)[kRegisters], u32 stage, int block,
+                                           int step) {
+    source.load(registers, stage, block, step);
+    if constexpr (kTraits.element == DType::tf32) {
+#pragma unroll
+      for (u32& bits : registers) bits = ptx::cvt_rna_tf32(bits);
+    }
+  }
+
+  static HOTGEMM_DEVICE void multiply_fragments(Accumulator& accumulator, const u32 (&a)[4], u32 b0, u32 b1) {
+    if constexpr (kElementBytes == 2) {
+      ptx::mma_m16n8k16<kTraits.element>(accumulator.d, a, b0, b1);
+    } else {
+      ptx::mma_32_bytes<kTraits.element, kTraits.element_b>(accumulator.d, a, b0, b1);
+    }
   }
 
   /// A k-step that loads its fragments when it needs them.
@@ -222,8 +250,7 @@ class MmaGemm {
       for (int s = 0; s < kColumns; ++s) {
         const int j = !kConfig.serpentine || i % 2 == 0 ? s : kColumns - 1 - s;
         const u32(&b)[kConfig.b_matrices] = f.b[j / kLoadColumns];
-        ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][j].d, f.a[i], b[j % kLoadColumns * 2],
-                                           b[j % kLoadColumns * 2 + 1]);
+        multiply_fragments(accumulators_[i][j], f.a[i], b[j % kLoadColumns * 2], b[j % kLoadColumns * 2 + 1]);
       }
     }
   }
@@ -232,19 +259,18 @@ class MmaGemm {
   HOTGEMM_DEVICE void multiply_streaming(const SourceA& source_a, const SourceB& source_b, u32 stage, int step) {
     u32 a[kBlocksM][4];
     u32 b[2][kConfig.b_matrices];
-    source_b.load(b[0], stage + kTileA.bytes(), 0, step);
+    load_fragment(source_b, b[0], stage + kTileA.bytes(), 0, step);
 #pragma unroll
-    for (int i = 0; i < kBlocksM; ++i) source_a.load(a[i], stage, i, step);
+    for (int i = 0; i < kBlocksM; ++i) load_fragment(source_a, a[i], stage, i, step);
 #pragma unroll
     for (int j = 0; j < kBlocksN; ++j) {
       const u32(&now)[kConfig.b_matrices] = b[j % 2];
-      if (j + 1 < kBlocksN) source_b.load(b[(j + 1) % 2], stage + kTileA.bytes(), j + 1, step);
+      if (j + 1 < kBlocksN) load_fragment(source_b, b[(j + 1) % 2], stage + kTileA.bytes(), j + 1, step);
 #pragma unroll
       for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
         for (int c = 0; c < kLoadColumns; ++c) {
-          ptx::mma_m16n8k16<kTraits.element>(accumulators_[i][j * kLoadColumns + c].d, a[i], now[2 * c],
-                                             now[2 * c + 1]);
+          multiply_fragments(accumulators_[i][j * kLoadColumns + c], a[i], now[2 * c], now[2 * c + 1]);
         }
       }
     }
@@ -258,7 +284,7 @@ class MmaGemm {
     return warp_n_ * kConfig.b_warp_step() + j / kLoadColumns * kConfig.b_load_step() + j % kLoadColumns * 8;
   }
 
-  /// Calls use(row, col, pair) for each pair of neighbouring results of this thread; row and col are relative to the
+  /// Calls use(row, col, low, high) for each pair of neighbouring sums of this thread; row and col are relative to the
   /// tile.
   template <class Use>
   HOTGEMM_DEVICE void for_each_pair(Use&& use) const {
@@ -272,19 +298,31 @@ class MmaGemm {
         for (int j = 0; j < kColumns; ++j) {
           const int col = accumulator_col(j) + first.col;
           const Accumulator& acc = accumulators_[i][j];
-          use(row, col, Result::pair(args_, acc.get(half * 2), acc.get(half * 2 + 1), block_m_ + row, block_n_ + col));
+          use(row, col, acc.get(half * 2), acc.get(half * 2 + 1));
         }
       }
     }
   }
+  /// The pair of results from such sums.
+  HOTGEMM_DEVICE u32 result_pair(int row, int col, float low, float high) const {
+    return Result::pair(args_, low, high, block_m_ + row, block_n_ + col);
+  }
 
   HOTGEMM_DEVICE void store_direct() const {
-    for_each_pair([&](int row, int col, u32 pair) { Result::store_pair(args_, pair, block_m_ + row, block_n_ + col); });
+    for_each_pair([&](int row, int col, auto low, auto high) {
+      if constexpr (kTraits.is_uniform()) {
+        Result::store_pair(args_, result_pair(row, col, low, high), block_m_ + row, block_n_ + col);
+      } else {
+        store_result_pair<kTraits, ScaledSum<kTraits>>(args_, {block_m_ + row, block_n_ + col}, low, high);
+      }
+    });
   }
 
   HOTGEMM_DEVICE void store_staged() const {
     constexpr int kStride = kTileD.row_stride_bytes();
-    for_each_pair([&](int row, int col, u32 pair) { ptx::st_shared_b32(shared_ + row * kStride + col * 2, pair); });
+    for_each_pair([&](int row, int col, auto low, auto high) {
+      ptx::st_shared_b32(shared_ + row * kStride + col * 2, result_pair(row, col, low, high));
+    });
     ptx::bar_sync();
     constexpr int kChunks = kConfig.block_m * kTileD.row_chunks;
     for (int index = thread_; index < kChunks; index += kThreads) {

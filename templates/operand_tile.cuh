@@ -19,10 +19,11 @@ namespace hotgemm {
 ///
 /// Copies are asynchronous, or pass through registers. The latter are complete for this thread when they have been
 /// issued.
-template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync = true>
+template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync = true, int kElementBytes = 2>
 class TileCopy {
  public:
-  static constexpr int kRowElements = kTile.row_chunks * 8;
+  static constexpr int kChunkElements = kChunkBytes / kElementBytes;
+  static constexpr int kRowElements = kTile.row_chunks * kChunkElements;
   static constexpr int kAccessesPerRow = kRowElements / kVec;
   static constexpr int kThreadsPerRow = gcd(kAccessesPerRow, kThreads);
   static constexpr int kRowsPerPass = kThreads / kThreadsPerRow;
@@ -31,16 +32,16 @@ class TileCopy {
   static constexpr bool kRaggedRows = kTile.rows % kRowsPerPass != 0;
   static constexpr int kBlockK = kKMajor ? kRowElements : kTile.rows;
   // With single elements, unrolling all accesses would take more than a second to compile.
-  static constexpr int kUnroll = kVec == 1 ? 8 : kRowPasses;
+  static constexpr int kUnroll = kVec * kElementBytes == 2 ? 8 : kRowPasses;
 
   /// `outer` is the first row of op(A), or column of op(B), in this block's tile; the matrix has `outers` of them.
   HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
       : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
     const i64 first_row = (kKMajor ? outer : 0) + row_;
     const i64 first_col = (kKMajor ? 0 : outer) + col_;
-    source_ = matrix + static_cast<u64>(first_row * ld + first_col) * 2;
-    pass_stride_ = ld * (kRowsPerPass * 2);
-    tile_stride_ = (kKMajor ? i64{1} : ld) * (kBlockK * 2);
+    source_ = matrix + static_cast<u64>(first_row * ld + first_col) * kElementBytes;
+    pass_stride_ = ld * (kRowsPerPass * kElementBytes);
+    tile_stride_ = (kKMajor ? i64{1} : ld) * (kBlockK * kElementBytes);
     rows_left_ = (kKMajor ? outers - outer : k) - row_;
     cols_left_ = (kKMajor ? k : outers - outer) - col_;
   }
@@ -83,15 +84,17 @@ class TileCopy {
  private:
   // cp.async cannot copy as little as two bytes. Single elements therefore pass through registers anyway, one at a
   // time.
-  static constexpr bool kThroughRegisters = !kAsync && kVec > 1;
+  static constexpr int kAccessBytes = kVec * kElementBytes;
+  static constexpr bool kThroughRegisters = !kAsync && kAccessBytes > 2;
+  static_assert(kElementBytes == 2 || (kAsync && kAccessBytes >= 4));
   static constexpr int kMostPieces = 8;  // pieces that wait in registers, of up to four registers each
 
   /// Copies the whole tile: all loads, then all stores, so that all loads are in flight together.
   HOTGEMM_DEVICE void copy_at_once(u32 shared) const {
-    u32 pieces[kRowPasses * kColPasses][kWordsOf<kVec * 2>];
-    for_each_access([&](int index, int, int, u64 source) { load_global<kVec * 2>(pieces[index], source); });
+    u32 pieces[kRowPasses * kColPasses][kWordsOf<kAccessBytes>];
+    for_each_access([&](int index, int, int, u64 source) { load_global<kAccessBytes>(pieces[index], source); });
     for_each_access([&](int index, int row, int col, u64) {
-      store_shared<kVec * 2>(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, pieces[index]);
+      store_shared<kAccessBytes>(shared + offset_bytes(row, col), pieces[index]);
     });
   }
 
@@ -106,10 +109,14 @@ class TileCopy {
 #pragma unroll
       for (int c = 0; c < kColPasses; ++c) {
         const int step = c * kThreadsPerRow * kVec;
-        use(pass * kColPasses + c, row, col_ + step, source + step * 2);
+        use(pass * kColPasses + c, row, col_ + step, source + step * kElementBytes);
       }
       source += static_cast<u64>(pass_stride_);
     }
+  }
+
+  static HOTGEMM_DEVICE int offset_bytes(int row, int col) {
+    return kTile.offset_bytes(row, col / kChunkElements) + col % kChunkElements * kElementBytes;
   }
 
   /// Issues one row of this thread; `left` of its elements lie inside the matrix.
@@ -120,27 +127,27 @@ class TileCopy {
     for (int c = 0; c < kColPasses; ++c) {
       const int step = c * kThreadsPerRow * kVec;
       const int col = col_ + step;
-      copy(shared + kTile.offset_bytes(row, col / 8) + col % 8 * 2, source + step * 2, left - step);
+      copy(shared + offset_bytes(row, col), source + step * kElementBytes, left - step);
     }
   }
 
   /// Issues one access; `left` of its elements lie inside the matrix. `left` may be negative (none) or larger than the
   /// access.
   static HOTGEMM_DEVICE void copy(u32 shared, u64 global, int left) {
-    if constexpr (kVec == 1) {
+    if constexpr (kAccessBytes == 2) {
       ptx::st_shared_b16(shared, left > 0 ? ptx::ld_global_b16(global) : u16{0});
     } else if constexpr (!kAsync) {
       if (left >= kVec) {
-        u32 piece[kWordsOf<kVec * 2>];
-        load_global<kVec * 2>(piece, global);
-        store_shared<kVec * 2>(shared, piece);
+        u32 piece[kWordsOf<kAccessBytes>];
+        load_global<kAccessBytes>(piece, global);
+        store_shared<kAccessBytes>(shared, piece);
       } else {
 #pragma unroll 1
         for (int e = 0; e < kVec; ++e)
           ptx::st_shared_b16(shared + e * 2, e < left ? ptx::ld_global_b16(global + e * 2) : u16{0});
       }
     } else {
-      ptx::cp_async<kVec * 2>(shared, global, clamp(left, 0, kVec) * 2);
+      ptx::cp_async<kAccessBytes>(shared, global, clamp(left, 0, kVec) * kElementBytes);
     }
   }
 
@@ -166,7 +173,7 @@ class FragmentSource {
     base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
   }
 
-  /// Loads the warp's `block`-th block at k offset 16 * `k_step` of the tile at `shared`.
+  /// Loads the warp's `block`-th block at a k offset of 32 * `k_step` bytes of the tile at `shared`.
   HOTGEMM_DEVICE void load(u32 (&registers)[kMatrices], u32 shared, int block, int k_step) const {
     const int row_step = kKMajor ? kBlockStep * block : 16 * k_step;  // row_xor has period 8
     const int chunk_step = kKMajor ? 2 * k_step : kBlockStep / 8 * block;

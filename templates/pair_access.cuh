@@ -5,6 +5,8 @@
 
 #include "element_access.cuh"
 #include "ptx/memory.hpp"
+#include "shared/fragment.hpp"
+#include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
 
 namespace hotgemm {
@@ -46,6 +48,29 @@ HOTGEMM_DEVICE void store_number_pair(u64 address, const NumberPair<kTraits.elem
     return ptx::st_global_v2_b32(address, bits_of_number(pair.low), bits_of_number(pair.high));
   store_element<kTraits.element_d>(address, 0, pair.low);
   if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);
+}
+
+// ---- results ----
+
+/// Stores the results of two neighbouring sums of a row, by the op of an epilogue. What lies outside D is not stored.
+template <GemmTraits kTraits, class Op, class Sum>
+HOTGEMM_DEVICE void store_result_pair(const GemmArgs& args, Element2d at, Sum low, Sum high) {
+  if (at.row >= args.m || at.col >= args.n) return;
+  const bool has_both = at.col + 1 < args.n;
+  const auto address = [&](u64 matrix, i64 ld) {
+    return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);
+  };
+  if constexpr (size_bytes(kTraits.element_d) == 2) {
+    u32 c = 0;
+    if constexpr (Op::kReadsC) c = load_pair_bits<kTraits>(address(args.c, args.ldc), has_both);
+    store_pair_bits<kTraits>(address(args.d, args.ldd), Op::pair(args, low, high, c, at), has_both);
+  } else {
+    NumberPair<kTraits.element_d> c = {};
+    if constexpr (Op::kReadsC) c = load_number_pair<kTraits>(address(args.c, args.ldc), has_both);
+    store_number_pair<kTraits>(address(args.d, args.ldd),
+                               {Op::value(args, low, c.low, at), Op::value(args, high, c.high, {at.row, at.col + 1})},
+                               has_both);
+  }
 }
 
 }  // namespace hotgemm

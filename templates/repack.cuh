@@ -5,35 +5,28 @@
 //
 // A lane loads whole granules of 16 bytes, two for each chunk that it writes, and shifts. Neighbours ask for the same
 // granules, which L1 holds. All loads of a unit are issued before its first store. Chunks at the ends of a matrix are
-// loaded element by element.
+// loaded byte by byte. A copy that is the transpose has a loop of its own (repack_transposed.cuh).
 
+#include "byte_access.cuh"
 #include "funnel.cuh"
 #include "ptx/bulk_copy.hpp"
 #include "ptx/grid_dependency.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
+#include "repack_transposed.cuh"
 #include "shared/repack_args.hpp"
 
 namespace hotgemm {
 
-/// The 16 bytes that begin `bytes` after the beginning of `low`; `high` follows `low`. `bytes` is even and below 16.
+/// The 16 bytes that begin `bytes` after the beginning of `low`; `high` follows `low`. `bytes` is below 16.
 HOTGEMM_DEVICE ptx::Vec4 shift_chunk(const ptx::Vec4& low, const ptx::Vec4& high, u32 bytes) {
   u32 w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
   for (int i = 0; i < 6; ++i) w[i] = (bytes & 8) != 0 ? w[i + 2] : w[i];
 #pragma unroll
   for (int i = 0; i < 5; ++i) w[i] = (bytes & 4) != 0 ? w[i + 1] : w[i];
-  const u32 bits = (bytes & 2) * 8;
+  const u32 bits = (bytes & 3) * 8;
   return {funnel(w[0], w[1], bits), funnel(w[1], w[2], bits), funnel(w[2], w[3], bits), funnel(w[3], w[4], bits)};
-}
-
-/// `word` without the elements behind the first `elements`.
-HOTGEMM_DEVICE u32 clipped(u32 word, int elements) { return elements >= 2 ? word : elements == 1 ? word & 0xffffu : 0; }
-
-HOTGEMM_DEVICE u32 load_pair(u64 address, int elements) {
-  const u32 low = elements >= 1 ? ptx::ld_global_b16(address) : 0u;
-  const u32 high = elements >= 2 ? ptx::ld_global_b16(address + kRepackElementBytes) : 0u;
-  return low | high << 16;
 }
 
 /// Copies matrices. A warp takes each `step`th part.
@@ -46,7 +39,9 @@ class Repack {
   HOTGEMM_DEVICE u64 copy(u64 part, u64 step) const {
     const u64 parts = matrix_.parts();
     for (; part < parts; part += step) {
-      if (part == 0) {
+      if (matrix_.transposed_bytes > 0) {
+        copy_tile(matrix_, part, lane_);
+      } else if (part == 0) {
         copy_ends();
       } else {
         copy_unit((part - 1) * kRepackUnitChunks);
@@ -58,12 +53,11 @@ class Repack {
  private:
   HOTGEMM_DEVICE static u32 lane_index() { return static_cast<u32>(ptx::thread_index() % kRepackLanes); }
 
-  HOTGEMM_DEVICE u64 row_address(u64 row) const {
-    return matrix_.from + row * static_cast<u64>(matrix_.ld * kRepackElementBytes);
-  }
-  /// The elements that a row has from a chunk of it on.
-  HOTGEMM_DEVICE int elements_left(u32 chunk_of_row) const {
-    return matrix_.cols - static_cast<int>(chunk_of_row * kRepackChunkElements);
+  HOTGEMM_DEVICE u64 row_address(u64 row) const { return matrix_.from + row * static_cast<u64>(matrix_.pitch); }
+  /// The bytes that a row has from a chunk of it on, but no more than a chunk's.
+  HOTGEMM_DEVICE int bytes_left(u32 chunk_of_row) const {
+    const i64 left = matrix_.row_bytes - static_cast<i64>(chunk_of_row) * kRepackChunkBytes;
+    return static_cast<int>(left < kRepackChunkBytes ? left : kRepackChunkBytes);
   }
 
   HOTGEMM_DEVICE void copy_ends() const {
@@ -71,9 +65,9 @@ class Repack {
     if (chunk >= chunks_) return;
     const u32 of_row = static_cast<u32>(chunk % divider_.row_chunks);
     const u64 from = row_address(chunk / divider_.row_chunks) + of_row * 16ull;
-    const int left = elements_left(of_row);
-    ptx::st_global_v4_b32(matrix_.to + chunk * 16, {load_pair(from, left), load_pair(from + 4, left - 2),
-                                                    load_pair(from + 8, left - 4), load_pair(from + 12, left - 6)});
+    const int left = bytes_left(of_row);
+    ptx::st_global_v4_b32(matrix_.to + chunk * 16, {load_bytes(from, left), load_bytes(from + 4, left - 4),
+                                                    load_bytes(from + 8, left - 8), load_bytes(from + 12, left - 12)});
   }
 
   HOTGEMM_DEVICE void copy_unit(u64 first) const {
@@ -88,12 +82,11 @@ class Repack {
       const u32 index = offset + lane_ + i * kRepackLanes;
       const u32 rows = divider_.quotient(index);
       const u32 of_row = index - rows * divider_.row_chunks;
-      const u64 from = row_from + rows * static_cast<u64>(matrix_.ld * kRepackElementBytes) + of_row * 16ull;
+      const u64 from = row_from + rows * static_cast<u64>(matrix_.pitch) + of_row * 16ull;
       shift[i] = static_cast<u32>(from) & 15;
-      left[i] = elements_left(of_row);
+      left[i] = bytes_left(of_row);
       const bool reads = matrix_.is_inner(first + lane_ + i * kRepackLanes) && left[i] > 0;
-      const bool spans = shift[i] != 0 && (left[i] >= kRepackChunkElements ||
-                                           static_cast<int>(shift[i]) + left[i] * kRepackElementBytes > 16);
+      const bool spans = static_cast<int>(shift[i]) + left[i] > kRepackChunkBytes;
       low[i] = high[i] = {};
       if (reads) low[i] = ptx::ld_global_v4_b32(from - shift[i]);
       if (reads && spans) high[i] = ptx::ld_global_v4_b32(from - shift[i] + 16);
@@ -103,9 +96,9 @@ class Repack {
       const u64 chunk = first + lane_ + i * kRepackLanes;
       if (!matrix_.is_inner(chunk)) continue;
       ptx::Vec4 words = shift_chunk(low[i], high[i], shift[i]);
-      if (left[i] < kRepackChunkElements) {
-        words = {clipped(words.x, left[i]), clipped(words.y, left[i] - 2), clipped(words.z, left[i] - 4),
-                 clipped(words.w, left[i] - 6)};
+      if (left[i] < kRepackChunkBytes) {
+        words = {clipped(words.x, left[i]), clipped(words.y, left[i] - 4), clipped(words.z, left[i] - 8),
+                 clipped(words.w, left[i] - 12)};
       }
       ptx::st_global_v4_b32(matrix_.to + chunk * 16, words);
     }

@@ -312,27 +312,9 @@ class SplitSum {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Element2d in_unit = accumulator_element(lane(), half * 2);
-      store_pair({row + in_unit.row, col + in_unit.col}, sums.d[half * 2], sums.d[half * 2 + 1]);
+      store_result_pair<kTraits, Op>(args_, {row + in_unit.row, col + in_unit.col}, sums.d[half * 2],
+                                     sums.d[half * 2 + 1]);
     }
-  }
-
-  HOTGEMM_DEVICE void store_pair(Element2d at, float low, float high) const {
-    if (at.row >= args_.m || at.col >= args_.n) return;
-    const bool has_both = at.col + 1 < args_.n;
-    if constexpr (size_bytes(kTraits.element_d) == 2) {
-      u32 c = 0;
-      if constexpr (Op::kReadsC) c = load_pair_bits<kTraits>(address(args_.c, args_.ldc, at), has_both);
-      store_pair_bits<kTraits>(address(args_.d, args_.ldd, at), Op::pair(args_, low, high, c, at), has_both);
-    } else {
-      NumberPair<kTraits.element_d> c = {};
-      if constexpr (Op::kReadsC) c = load_number_pair<kTraits>(address(args_.c, args_.ldc, at), has_both);
-      store_number_pair<kTraits>(
-          address(args_.d, args_.ldd, at),
-          {Op::value(args_, low, c.low, at), Op::value(args_, high, c.high, {at.row, at.col + 1})}, has_both);
-    }
-  }
-  static HOTGEMM_DEVICE u64 address(u64 matrix, i64 ld, Element2d at) {
-    return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);
   }
 
   const GemmArgs& args_;

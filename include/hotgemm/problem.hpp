@@ -14,14 +14,14 @@ namespace hotgemm {
 enum class ComputeType : unsigned char {
   f32,   ///< products are exact, sums are f32
   f16,   ///< sums are f16
-  tf32,  ///< f32 elements are multiplied as TF32, sums are f32
+  tf32,  ///< elements of f32 are rounded to TF32, which has 10 bits of fraction; products are exact, sums are f32
   s32,   ///< integers; sums wrap
 };
 
-/// The accuracy that a compute type may give up for speed. It differs for FP8 elements and for TF32 only.
+/// The accuracy that a compute type may give up for speed. It differs for FP8 elements only.
 enum class ComputeMode : unsigned char {
-  precise,  ///< FP8: partial sums are promoted to f32 often. TF32: elements are rounded to nearest
-  fast,     ///< FP8: the tensor core sums all of k. TF32: elements are truncated
+  precise,  ///< FP8: partial sums are promoted to f32 often
+  fast,     ///< FP8: the tensor core sums all of k
 };
 
 /// The element types of a problem, and its compute type.
@@ -114,6 +114,7 @@ struct Epilogue {
 ///
 /// The kernels of this version have these types; C and D have the same one:
 /// - A and B f16, bf16 or f32; D of the same type, or f32. Sums are f32; if A, B and D are f16, sums may be f16.
+/// - A, B and D f32 with compute type tf32. No other compute type multiplies f32 as TF32.
 /// - A and B each e4m3 or e5m2; D bf16, f16 or f32. Sums are f32.
 /// - A and B s8; D s32, f32, bf16 or f16. Sums are s32. If D is s32, alpha and beta are whole numbers of a magnitude of
 ///   2^24 at most, and nothing is rounded: a result is right modulo 2^32.

@@ -40,7 +40,8 @@ inline double fp8_share(const Types& types, double k) {
 /// The largest accepted error of a result, where `magnitude` = |alpha| |A||B| + |beta||C|, for data in random order.
 ///
 /// Each of the K additions rounds a partial sum s, so the error is a sum of terms of at most u|s|; u is the unit
-/// roundoff of the accumulator. The gate is u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta) + eta_D:
+/// roundoff of the accumulator. The gate is
+/// u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta + 2 u_E magnitude) + eta_D:
 /// - largest: the size of the largest partial sum, at most `magnitude`. In random order a partial sum is its share of
 ///   the whole sum plus a random walk that ends at 0. For data of zero mean, the walk has a size of about
 ///   magnitude / sqrt(K). Twice this is more than the root mean square of the walk, except with a probability of 10^-4;
@@ -56,6 +57,7 @@ inline double fp8_share(const Types& types, double k) {
 /// - FP8: tensor cores of Hopper align 32 products and the sum to the largest of them, and truncate each after 13 bits.
 ///   Until the sum is promoted to f32, after p products, truncations of one sign drift by p/2 2^-14 and others by
 ///   4 sqrt(p) 2^-14, which is added to the share. p is 128 in precise sums and K in fast ones.
+/// - TF32: both elements of a product are rounded, each by at most u_E = 2^-11 of itself. u_E is 0 for other types.
 ///
 /// Sums of integers are exact, as long as they do not wrap: then only their conversion to f32, alpha and beta round.
 ///
@@ -74,8 +76,11 @@ inline double error_gate(const Problem& problem, double exact, double magnitude,
   const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit)) + fp8_share(problem.types, k);
   const bool is_exact = is_integer(sum_type(problem.types.compute));
   const double roundings = is_integer(problem.types.d) ? 0 : 3 * element_type(DType::f32).unit_roundoff;
-  const double of_sum =
-      is_exact ? roundings * magnitude : share * largest + 2 * k * std::abs(alpha) * sum.half_subnormal;
+  const double of_elements =
+      problem.types.compute == ComputeType::tf32 ? 2 * element_type(DType::tf32).unit_roundoff : 0;
+  const double of_sum = is_exact
+                            ? roundings * magnitude
+                            : share * largest + of_elements * magnitude + 2 * k * std::abs(alpha) * sum.half_subnormal;
   const double unit_d = result.unit_roundoff;
   return unit_d * std::abs(exact) + (1 + unit_d) * of_sum + result.half_subnormal;
 }

@@ -41,8 +41,6 @@ struct Family {
   /// True if the family's kernels wait for the preceding work in the stream themselves, so that they may be launched
   /// before that work ends.
   bool waits_for_predecessor = false;
-  /// True if the kernels read only operands whose rows begin at multiples of 16 bytes, so that launches repack others.
-  bool needs_aligned_rows = false;
   std::string_view runs_on;  ///< for the index of pages: the units of a GPU that the family uses, and the architectures
   std::span<const KernelTypes> types;  ///< types that is_legal accepts for some configs
 };
@@ -68,6 +66,8 @@ inline constexpr KernelTypes kEightBitTypes[] = {
     {DType::s8, DType::s32, DType::s8, DType::bf16}, {DType::s8, DType::s32, DType::s8, DType::f16}};
 // clang-format on
 
+inline constexpr KernelTypes kTf32Types[] = {{DType::tf32, DType::f32, DType::tf32, DType::f32}};
+
 /// All types of several lists.
 template <std::size_t... kCounts>
 constexpr auto joined(const KernelTypes (&... lists)[kCounts]) {
@@ -78,8 +78,9 @@ constexpr auto joined(const KernelTypes (&... lists)[kCounts]) {
 }
 inline constexpr KernelTypes kFloatTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
-inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kEightBitTypes);
-inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kEightBitTypes);
+inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kTf32Types, kEightBitTypes);
+inline constexpr auto kMmaTypes = joined(kTensorCoreTypes, kTf32Types, kEightBitTypes);
+inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kTf32Types, kEightBitTypes);
 
 /// The registration of a config's family: `Args`, the struct of its kernels' parameter, and `kFamily`.
 template <class Config>
@@ -109,7 +110,7 @@ struct FamilyOf<MmaConfig> {
                                   .function = "mma_gemm",
                                   .args = "GemmArgs",
                                   .runs_on = "tensor cores by `mma.sync`, sm_80 and later",
-                                  .types = kTensorCoreTypes};
+                                  .types = kMmaTypes};
 };
 
 template <>
@@ -121,7 +122,6 @@ struct FamilyOf<WgmmaConfig> {
                                   .function = "wgmma_gemm",
                                   .args = "WgmmaArgs",
                                   .waits_for_predecessor = true,
-                                  .needs_aligned_rows = true,
                                   .runs_on = "tensor cores and copy engine of Hopper, sm_90a",
                                   .types = kWgmmaTypes};
 };

@@ -1,6 +1,7 @@
 #include "config/kernel_config.hpp"
 
 #include "config/field_list.hpp"
+#include "config/repack.hpp"
 
 #include <array>
 #include <charconv>
@@ -145,6 +146,15 @@ bool loads_by_threads(const KernelConfig& config) {
   return std::visit(loads, config);
 }
 
+OperandForm operand_form(const KernelConfig& config, DType element) {
+  const auto form = [&](const auto& c) -> OperandForm {
+    if constexpr (requires { c.operand_alignment(element); })
+      return {.alignment = c.operand_alignment(element), .is_k_major = reads_k_major_only(element)};
+    return {};
+  };
+  return std::visit(form, config);
+}
+
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits) {
   const auto bytes = [&](const auto& c) {
     if constexpr (requires { c.smem_bytes(traits); }) {
@@ -161,10 +171,10 @@ bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLi
 }
 
 bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
-  const Family& family = family_of(config);
-  if (launch.programmatic && !family.waits_for_predecessor) return false;
+  if (launch.programmatic && !family_of(config).waits_for_predecessor) return false;
   if (launch.splits > 1 && !splits_k(config)) return false;
-  return (family.needs_aligned_rows && !loads_by_threads(config)) || !(launch.repack_a || launch.repack_b);
+  constexpr auto kSomeWord = DType::s8;
+  return operand_form(config, kSomeWord).alignment > 1 || !repacks(launch);
 }
 
 }  // namespace hotgemm

@@ -24,6 +24,14 @@ int blocks_per_sm(const KernelConfig& config);
 bool splits_k(const KernelConfig& config);
 /// True if threads of the kernel load operands whose rows begin at no multiple of 16 bytes.
 bool loads_by_threads(const KernelConfig& config);
+
+/// The form in which kernels of a config read an operand. Launches copy an operand that is stored otherwise.
+struct OperandForm {
+  int alignment = 1;        ///< of its address and rows, in bytes
+  bool is_k_major = false;  ///< k must be contiguous
+};
+/// The form for elements that are multiplied as `element`.
+OperandForm operand_form(const KernelConfig& config, DType element);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

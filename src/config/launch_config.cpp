@@ -23,14 +23,22 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
+std::string copy_text(Repack copy, const char* operand) {
+  if (copy == Repack::none) return {};
+  return std::string(operand) + (copy == Repack::transposed ? "t" : "");
+}
+Repack take_copy(std::string_view& text, std::string_view operand) {
+  if (!take(text, operand)) return Repack::none;
+  return take(text, "t") ? Repack::transposed : Repack::aligned;
+}
+
 }  // namespace
 
 std::string to_string(const LaunchConfig& launch) {
   std::string text = "r" + std::to_string(launch.raster_width) + (launch.raster_along_n ? "n" : "m");
   if (launch.programmatic) text += "p";
-  if (launch.repack_a || launch.repack_b) text += "_x";
-  if (launch.repack_a) text += "a";
-  if (launch.repack_b) text += "b";
+  const std::string copies = copy_text(launch.repack_a, "a") + copy_text(launch.repack_b, "b");
+  if (!copies.empty()) text += "_x" + copies;
   if (launch.splits != 1) text += "_s" + std::to_string(launch.splits);
   return text;
 }
@@ -45,8 +53,8 @@ std::optional<LaunchConfig> parse_launch(std::string_view text) {
   if (!launch.raster_along_n && !take(rest, "m")) return std::nullopt;
   launch.programmatic = take(rest, "p");
   if (take(rest, "_x")) {
-    launch.repack_a = take(rest, "a");
-    launch.repack_b = take(rest, "b");
+    launch.repack_a = take_copy(rest, "a");
+    launch.repack_b = take_copy(rest, "b");
   }
   if (const std::optional<int> splits = take_number(rest, "_s")) launch.splits = *splits;
   if (to_string(launch) != text) return std::nullopt;

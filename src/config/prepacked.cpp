@@ -3,7 +3,8 @@
 namespace hotgemm {
 
 PrepackedSize prepacked_size(const StoredShape& shape) {
-  return {.bytes = repacked_bytes(shape), .ld = repacked_ld(shape.cols)};
+  const OperandCopy copy{.shape = shape};
+  return {.bytes = repacked_bytes(copy), .ld = copy.ld()};
 }
 
 Workload as_aligned(Workload problem) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "config/repack.hpp"
-#include "shared/repack_args.hpp"
 
 #include <hotgemm/prepacked.hpp>
 
@@ -20,7 +19,7 @@ inline constexpr int kPrepackedAlignment = 16;
 constexpr bool is_prepacked(const Problem& p) { return p.prepacked_a || p.prepacked_b; }
 
 /// True for elements that can be packed.
-constexpr bool can_be_prepacked(DType element) { return size_bytes(element) == kRepackElementBytes; }
+constexpr bool can_be_prepacked(DType element) { return size_bytes(element) == OperandCopy{}.element_bytes; }
 
 constexpr StoredShape stored_shape(const Problem& p, Operand operand) {
   return operand == Operand::a ? stored_a(p.m, p.k, p.op_a == Op::n) : stored_b(p.n, p.k, p.op_b == Op::t);

@@ -2,27 +2,31 @@
 
 #include "config/traits.hpp"
 #include "config/workspace.hpp"
-#include "shared/repack_args.hpp"
 
 namespace hotgemm {
 namespace {
 
-constexpr int kRowBytes = 16;  // rows begin at multiples of it
+constexpr int kRowBytes = 16;  // rows of copies begin at multiples of it
 
 }  // namespace
 
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
-  const bool needs = family_of(config).needs_aligned_rows && !loads_by_threads(config) &&
-                     size_bytes(problem.types.a) == kRepackElementBytes;
-  launch.repack_a = needs && problem.hints.align_a < kRowBytes;
-  launch.repack_b = needs && problem.hints.align_b < kRowBytes;
+  const auto way = [&](DType element, bool is_k_major, int align) {
+    const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute));
+    if (form.is_k_major && !is_k_major) return Repack::transposed;
+    return align < form.alignment ? Repack::aligned : Repack::none;
+  };
+  launch.repack_a = way(problem.types.a, problem.op_a == Op::n, problem.hints.align_a);
+  launch.repack_b = way(problem.types.b, problem.op_b == Op::t, problem.hints.align_b);
   return launch;
 }
 
 Workload repacked(const Workload& problem, const LaunchConfig& launch) {
   Workload seen = problem;
-  if (launch.repack_a) seen.hints.align_a = kRowBytes;
-  if (launch.repack_b) seen.hints.align_b = kRowBytes;
+  if (launch.repack_a != Repack::none) seen.hints.align_a = kRowBytes;
+  if (launch.repack_b != Repack::none) seen.hints.align_b = kRowBytes;
+  if (launch.repack_a == Repack::transposed) seen.op_a = Op::n;
+  if (launch.repack_b == Repack::transposed) seen.op_b = Op::t;
   return seen;
 }
 
@@ -34,16 +38,19 @@ GemmTraits traits_of(const Workload& problem, const LaunchConfig& launch) {
   return traits_of(repacked(problem, launch));
 }
 
-std::size_t repacked_bytes(const StoredShape& shape) {
+std::size_t repacked_bytes(const OperandCopy& copy) {
   constexpr std::size_t kUnit = WorkspaceSize::kAlignment;
-  const auto elements = static_cast<std::size_t>(shape.rows) * static_cast<std::size_t>(repacked_ld(shape.cols));
-  return (elements * kRepackElementBytes + kUnit - 1) / kUnit * kUnit;
+  const auto pitch = static_cast<std::size_t>(repacked_pitch(copy.row_bytes()));
+  return (static_cast<std::size_t>(copy.shape.rows) * pitch + kUnit - 1) / kUnit * kUnit;
 }
 
 std::size_t repacked_bytes(const LaunchConfig& launch, const Problem& p) {
   std::size_t bytes = 0;
-  if (launch.repack_a) bytes += repacked_bytes(stored_a(p.m, p.k, p.op_a == Op::n));
-  if (launch.repack_b) bytes += repacked_bytes(stored_b(p.n, p.k, p.op_b == Op::t));
+  const auto add = [&](Repack copy, const StoredShape& shape, DType element) {
+    if (copy != Repack::none) bytes += repacked_bytes({.shape = shape, .element_bytes = size_bytes(element)});
+  };
+  add(launch.repack_a, stored_a(p.m, p.k, p.op_a == Op::n || launch.repack_a == Repack::transposed), p.types.a);
+  add(launch.repack_b, stored_b(p.n, p.k, p.op_b == Op::t || launch.repack_b == Repack::transposed), p.types.b);
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 
 #include "config/kernel_config.hpp"
 #include "config/launch_config.hpp"
+#include "shared/repack_args.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -11,16 +12,19 @@
 namespace hotgemm {
 
 // A family that copies by tensor map reads rows at multiples of 16 bytes only, except by configs whose threads load
-// other rows. A launch can repack an operand that has other rows: a kernel in front copies it into aligned rows of
-// workspace (templates/repack.cuh), and the kernel of the config reads the copy. So config and problem determine which
-// operands are repacked.
+// other rows. Tensor cores read elements of other than 16 bits only if k is contiguous. A launch can repack an operand
+// that is stored otherwise: a kernel in front copies it into aligned rows of workspace (templates/repack.cuh), if need
+// be transposed, and the kernel of the config reads the copy. So config and problem determine which operands are
+// repacked.
 
-constexpr bool repacks(const LaunchConfig& launch) { return launch.repack_a || launch.repack_b; }
+constexpr bool repacks(const LaunchConfig& launch) {
+  return launch.repack_a != Repack::none || launch.repack_b != Repack::none;
+}
 
 /// `launch` with the operands repacked that `config` cannot read as they are.
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem);
 
-/// `problem` as the kernel of `launch` sees it: repacked operands have aligned rows.
+/// `problem` as the kernel of `launch` sees it: repacked operands have aligned rows, and transposed ones are k-major.
 Workload repacked(const Workload& problem, const LaunchConfig& launch);
 /// `problem` as kernels of `config` see it.
 Workload repacked(const Workload& problem, const KernelConfig& config);
@@ -40,8 +44,18 @@ constexpr StoredShape stored_b(std::int64_t n, std::int64_t k, bool is_k_major) 
   return is_k_major ? StoredShape{n, k} : StoredShape{k, n};
 }
 
-/// The workspace of the copy of an operand, in whole WorkspaceSize::kAlignment.
-std::size_t repacked_bytes(const StoredShape& shape);
+/// A copy of an operand, or the copy's place.
+struct OperandCopy {
+  StoredShape shape;  ///< of the copy
+  int element_bytes = 2;
+  bool is_transposed = false;  ///< the operand is stored as the transpose of the copy
+
+  constexpr std::int64_t row_bytes() const { return shape.cols * element_bytes; }
+  constexpr std::int64_t ld() const { return repacked_pitch(row_bytes()) / element_bytes; }  ///< in elements
+};
+
+/// The workspace of a copy, in whole WorkspaceSize::kAlignment.
+std::size_t repacked_bytes(const OperandCopy& copy);
 /// The workspace of all copies of a launch. They lie at its beginning: A, then B.
 std::size_t repacked_bytes(const LaunchConfig& launch, const Problem& problem);
 

@@ -40,8 +40,11 @@ constexpr auto kStated = [] {
 unsigned results_of(DType a, ComputeType compute, DType b) {
   // A caller may have cast any number to an enumeration.
   constexpr auto kEnd = static_cast<DType>(kElementTypes);
-  if (a >= kEnd || b >= kEnd || compute > ComputeType::s32 || compute == ComputeType::tf32) return 0;
-  return kStated[index_of(a, sum_type(compute), b)];
+  if (a >= kEnd || b >= kEnd || compute > ComputeType::s32) return 0;
+  if (a == DType::tf32 || b == DType::tf32) return 0;  // no matrix has it
+  const DType multiplied = multiplied_type(a, compute);
+  if (compute == ComputeType::tf32 && multiplied != DType::tf32) return 0;
+  return kStated[index_of(multiplied, sum_type(compute), multiplied_type(b, compute))];
 }
 
 /// True if kernels multiply matrices of these types, with any sums and any D.

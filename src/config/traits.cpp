@@ -9,9 +9,9 @@ namespace hotgemm {
 GemmTraits traits_of(const Workload& problem) {
   require_supported(problem);
   const Types& types = problem.types;
-  return {.element = types.a,
+  return {.element = multiplied_type(types.a, types.compute),
           .accumulator = sum_type(types.compute),
-          .element_b = types.b,
+          .element_b = multiplied_type(types.b, types.compute),
           .element_d = types.d,
           .op_a = problem.op_a,
           .op_b = problem.op_b,
@@ -23,11 +23,12 @@ GemmTraits traits_of(const Workload& problem) {
 }
 
 Types types_of(const GemmTraits& traits) {
-  const ComputeType compute = traits.accumulator == sum_type(ComputeType::f16)   ? ComputeType::f16
+  const ComputeType compute = traits.element == DType::tf32                      ? ComputeType::tf32
+                              : traits.accumulator == sum_type(ComputeType::f16) ? ComputeType::f16
                               : traits.accumulator == sum_type(ComputeType::s32) ? ComputeType::s32
                                                                                  : ComputeType::f32;
-  return {.a = traits.element,
-          .b = traits.element_b,
+  return {.a = stored_type(traits.element),
+          .b = stored_type(traits.element_b),
           .c = traits.element_d,
           .d = traits.element_d,
           .compute = compute,

@@ -19,6 +19,13 @@ constexpr DType sum_type(ComputeType compute) {
   return DType::f32;
 }
 
+/// The type in which kernels multiply an operand's elements: that of the matrix, but for TF32.
+constexpr DType multiplied_type(DType element, ComputeType compute) {
+  return element == DType::f32 && compute == ComputeType::tf32 ? DType::tf32 : element;
+}
+/// The type of the matrix: the inverse of multiplied_type.
+constexpr DType stored_type(DType multiplied) { return multiplied == DType::tf32 ? DType::f32 : multiplied; }
+
 /// The traits that `problem` fixes for its kernels. Throws Error{not_supported} as `require_supported`.
 GemmTraits traits_of(const Workload& problem);
 

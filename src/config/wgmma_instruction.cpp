@@ -22,8 +22,9 @@ bool exists(const WgmmaInstruction& i) {
       const bool has_width = i.n % 16 == 0 || i.n == 8 || i.n == 24;
       return has_one_type && i.accumulator == DType::s32 && is_k_major && has_width;
     }
+    case DType::tf32: return has_one_type && i.accumulator == DType::f32 && is_k_major;
     case DType::f32:
-    case DType::s32: return false;  // tf32 is not rendered yet
+    case DType::s32: return false;
   }
   return false;
 }
@@ -31,7 +32,7 @@ bool exists(const WgmmaInstruction& i) {
 /// The operands after the descriptors: the predicate, the signs of A and B, and whether each is transposed.
 std::string last_operands(const WgmmaInstruction& i) {
   if (i.element == DType::s8) return "p";
-  if (is_fp8(i.element)) return "p, 1, 1";
+  if (is_fp8(i.element) || i.element == DType::tf32) return "p, 1, 1";
   return fmt::format("p, 1, 1, {}, {}", i.a_is_k_major ? 0 : 1, i.b_is_k_major ? 0 : 1);
 }
 

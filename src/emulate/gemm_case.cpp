@@ -24,7 +24,11 @@ class Values {
 
   double next(DType type) {
     if (type == DType::s8) return static_cast<int>(random_.below(256)) - 128;
-    if (data_ == GemmData::integers || type == DType::s32) return static_cast<int>(random_.below(5)) - 2;
+    if (data_ == GemmData::integers || type == DType::s32) {
+      const int integer = static_cast<int>(random_.below(5)) - 2;
+      constexpr double kBitsThatAreRounded = 0x1p-20;  // truncation would change the integer
+      return type == DType::tf32 ? integer - kBitsThatAreRounded * integer : integer;
+    }
     // The Box-Muller transform.
     const double u = (random_.below(1u << 24) + 0.5) * 0x1p-24, v = random_.below(1u << 24) * 0x1p-24;
     return static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v));
@@ -82,6 +86,7 @@ double load(const std::uint8_t* at, DType dtype) {
     case DType::f16: return widen_f16(read<std::uint16_t>(at));
     case DType::bf16: return widen_bf16(read<std::uint16_t>(at));
     case DType::f32: return read<float>(at);
+    case DType::tf32: return std::bit_cast<float>(rounded_tf32(read<std::uint32_t>(at)));
     case DType::e4m3: return widen_e4m3(*at);
     case DType::e5m2: return widen_e5m2(*at);
     case DType::s8: return read<std::int8_t>(at);
@@ -94,7 +99,8 @@ void store(std::uint8_t* at, DType dtype, double value) {
   switch (dtype) {
     case DType::f16: return write(at, narrow_f16(value));
     case DType::bf16: return write(at, narrow_bf16(value));
-    case DType::f32: return write(at, narrow_f32(value));
+    case DType::f32:
+    case DType::tf32: return write(at, narrow_f32(value));
     case DType::e4m3: return write(at, narrow_e4m3(value));
     case DType::e5m2: return write(at, narrow_e5m2(value));
     case DType::s8: return write(at, static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -128.0, 127.0)));
@@ -128,8 +134,8 @@ GemmMatrices make_matrices(const GemmCase& c) {
                  .c = make_matrix(p.types.c, p.m, p.n, p.hints.align_d, c.packed),
                  .d = make_matrix(p.types.d, p.m, p.n, p.hints.align_d, c.packed)};
   Values values(c.data, c.data_seed);
-  fill(m.a, p.types.a, values);
-  fill(m.b, p.types.b, values);
+  fill(m.a, multiplied_type(p.types.a, p.types.compute), values);
+  fill(m.b, multiplied_type(p.types.b, p.types.compute), values);
   fill(m.c, p.types.c, values);
   if (c.in_place) m.d = m.c;
   return m;
@@ -142,9 +148,11 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
     const auto r = static_cast<std::int64_t>(row), s = static_cast<std::int64_t>(col);
     return op == Op::n ? matrix.get(type, r, s) : matrix.get(type, s, r);
   };
+  const DType type_a = multiplied_type(problem_.types.a, problem_.types.compute);
+  const DType type_b = multiplied_type(problem_.types.b, problem_.types.compute);
   std::vector<double> b(depth * n);
   for (std::size_t l = 0; l < depth; ++l) {
-    for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, problem_.types.b, problem_.op_b, l, j);
+    for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, type_b, problem_.op_b, l, j);
   }
   exact_.assign(m * n, 0);
   magnitude_.assign(m * n, 0);
@@ -152,7 +160,7 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
     double* const exact_row = exact_.data() + i * n;
     double* const magnitude_row = magnitude_.data() + i * n;
     for (std::size_t l = 0; l < depth; ++l) {
-      const double a = static_cast<double>(c.alpha) * element(matrices.a, problem_.types.a, problem_.op_a, i, l);
+      const double a = static_cast<double>(c.alpha) * element(matrices.a, type_a, problem_.op_a, i, l);
       for (std::size_t j = 0; j < n; ++j) {
         exact_row[j] += a * b[l * n + j];
         magnitude_row[j] += std::abs(a * b[l * n + j]);

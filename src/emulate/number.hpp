@@ -25,6 +25,14 @@ inline float widen_f16(std::uint16_t bits) {
 /// Keeps the bits and appends zeros.
 inline float widen_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
+/// The number that tensor cores take for the TF32 with these bits of an f32: they leave out the last 13 bits.
+inline float truncated_tf32(std::uint32_t bits) { return std::bit_cast<float>(bits & 0xffffe000u); }
+/// The bits of an f32 rounded to TF32, to nearest even. Infinity and NaN keep their bits.
+inline std::uint32_t rounded_tf32(std::uint32_t bits) {
+  if ((bits & 0x7f800000u) == 0x7f800000u) return bits;
+  return (bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u;
+}
+
 /// Rounds `magnitude`, a finite number above zero, to nearest even, to a format with `fraction_bits` bits after the
 /// leading one and exponents from `min_exponent` up. Returns the bits, which the format may not have.
 inline std::uint32_t round_magnitude(double magnitude, int fraction_bits, int min_exponent) {

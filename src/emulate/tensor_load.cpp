@@ -2,15 +2,27 @@
 
 #include "emulate/block.hpp"
 #include "emulate/grid_dependency.hpp"
+#include "emulate/number.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace hotgemm::emulate {
 namespace {
 
 constexpr std::uint32_t kBoxAlignment = 128;
+
+/// Rounds the elements of a box to TF32.
+void round_to_tf32(std::vector<std::uint8_t>& box) {
+  for (std::size_t i = 0; i < box.size(); i += sizeof(std::uint32_t)) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &box[i], sizeof bits);
+    bits = rounded_tf32(bits);
+    std::memcpy(&box[i], &bits, sizeof bits);
+  }
+}
 
 /// Reads the box at `at`, row by row. Elements outside of the tensor are zeros.
 std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction, const TensorMapSpec& spec,
@@ -29,6 +41,7 @@ std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction
         box.data() + row * static_cast<std::int64_t>(row_bytes(spec)) + (first - at.x) * element,
         static_cast<int>(element), static_cast<int>((last - first) * element));
   }
+  if (element_type(spec.element).tensor_map == TensorMapType::tfloat32) round_to_tf32(box);
   return box;
 }
 

@@ -167,6 +167,68 @@ void execute_mma_f16(Warp&, const WarpCall& call) {
   });
 }
 
+// ---- mma with 32 bytes of k ----
+
+/// The elements of a word, the lowest first; the rest stays as it is.
+using WordFunction = void (*)(u32 word, double (&elements)[4]);
+
+void s8_elements(u32 word, double (&elements)[4]) {
+  for (int i = 0; i < 4; ++i) elements[i] = static_cast<std::int8_t>(word >> (8 * i));
+}
+template <float (*kWiden)(std::uint8_t)>
+void fp8_elements(u32 word, double (&elements)[4]) {
+  for (int i = 0; i < 4; ++i) elements[i] = static_cast<double>(kWiden(static_cast<std::uint8_t>(word >> (8 * i))));
+}
+void tf32_elements(u32 word, double (&elements)[4]) { elements[0] = static_cast<double>(truncated_tf32(word)); }
+
+/// With lane = 4g + t: A's registers hold the words (g, t), (g+8, t), (g, t+4), (g+8, t+4) of rows of eight words of k.
+/// B's registers hold the words (t, g) and (t+4, g) of such columns.
+struct MmaWords {
+  int elements;  ///< of a word
+  std::array<std::array<double, 32>, 16> a;
+  std::array<std::array<double, 32>, 8> b;
+
+  MmaWords(const WarpCall& call, int elements_of_word, WordFunction of_a, WordFunction of_b)
+      : elements(elements_of_word) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::size_t g = lane / 4, t = lane % 4;
+      const auto& operands = operands_of<MmaOperands>(call, lane);
+      for (std::size_t i = 0; i < 4; ++i) put(a[g + i % 2 * 8], t + i / 2 * 4, operands.a[i], of_a);
+      for (std::size_t i = 0; i < 2; ++i) put(b[g], t + i * 4, operands.b[i], of_b);
+    }
+  }
+  void put(std::array<double, 32>& row, std::size_t place, u32 word, WordFunction of) const {
+    double values[4] = {};
+    of(word, values);
+    for (int i = 0; i < elements; ++i)
+      row[place * static_cast<std::size_t>(elements) + static_cast<std::size_t>(i)] = values[i];
+  }
+  double product(std::size_t row, std::size_t col) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < 8 * static_cast<std::size_t>(elements); ++k) sum += a[row][k] * b[col][k];
+    return sum;
+  }
+};
+
+template <class Register, class Round>
+void execute_mma_words(const WarpCall& call, const MmaWords& words, const Round& round) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    auto* const d = static_cast<Register*>(operands_of<MmaOperands>(call, lane).d);
+    for (std::size_t i = 0; i < 4; ++i) {
+      d[i] = round(static_cast<double>(d[i]) + words.product(lane / 4 + i / 2 * 8, 2 * (lane % 4) + i % 2));
+    }
+  }
+}
+
+void execute_mma_s8(Warp&, const WarpCall& call) {
+  execute_mma_words<int>(call, {call, 4, s8_elements, s8_elements},
+                         [](double sum) { return static_cast<int>(static_cast<std::int64_t>(sum)); });
+}
+template <int kElements, WordFunction kOfA, WordFunction kOfB>
+void execute_mma_f32_words(Warp&, const WarpCall& call) {
+  execute_mma_words<float>(call, {call, kElements, kOfA, kOfB}, [](double sum) { return narrow_f32(sum); });
+}
+
 // ---- shfl, vote, barriers ----
 
 struct ShflOperands {
@@ -290,6 +352,27 @@ void mma_m16n8k16(Instruction instruction, float (&d)[4], const u32 (&a)[4], u32
 void mma_m16n8k16(Instruction instruction, u32 (&d)[2], const u32 (&a)[4], u32 b0, u32 b1) {
   MmaOperands operands{a, {b0, b1}, d};
   meet_all_lanes(instruction, &operands, execute_mma_f16);
+}
+
+void mma_m16n8k32_s8(int (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  MmaOperands operands{a, {b0, b1}, d};
+  meet_all_lanes(Instruction::mma_m16n8k32_s32_s8, &operands, execute_mma_s8);
+}
+
+void mma_m16n8k32_fp8(DType type_a, DType type_b, float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  constexpr auto kE4m3 = fp8_elements<widen_e4m3>, kE5m2 = fp8_elements<widen_e5m2>;
+  const bool is_e4m3 = type_b == DType::e4m3;
+  MmaOperands operands{a, {b0, b1}, d};
+  const Warp::Execute execute =
+      type_a == DType::e4m3
+          ? (is_e4m3 ? execute_mma_f32_words<4, kE4m3, kE4m3> : execute_mma_f32_words<4, kE4m3, kE5m2>)
+          : (is_e4m3 ? execute_mma_f32_words<4, kE5m2, kE4m3> : execute_mma_f32_words<4, kE5m2, kE5m2>);
+  meet_all_lanes(Instruction::mma_m16n8k32_f32_fp8, &operands, execute);
+}
+
+void mma_m16n8k8_tf32(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  MmaOperands operands{a, {b0, b1}, d};
+  meet_all_lanes(Instruction::mma_m16n8k8_f32_tf32, &operands, execute_mma_f32_words<1, tf32_elements, tf32_elements>);
 }
 
 u32 shfl_sync(Instruction instruction, u32 value, u32 b, u32 c, u32 members) {

@@ -2,6 +2,7 @@
 
 #include "emulate/instruction.hpp"
 #include "emulate/warp.hpp"
+#include "shared/gemm_types.hpp"
 
 #include <cstdint>
 
@@ -27,6 +28,13 @@ void mma_m16n8k16(Instruction instruction, float (&d)[4], const std::uint32_t (&
 /// The same with f16 accumulators, rounded to f16 once.
 void mma_m16n8k16(Instruction instruction, std::uint32_t (&d)[2], const std::uint32_t (&a)[4], std::uint32_t b0,
                   std::uint32_t b1);
+
+/// mma.m16n8k32 for s8, whose sums wrap; for two types of FP8; and mma.m16n8k8 for TF32, of which the last 13 bits of
+/// an f32 are left out. The sums of the latter are those of mma.m16n8k16.
+void mma_m16n8k32_s8(int (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
+void mma_m16n8k32_fp8(DType type_a, DType type_b, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                      std::uint32_t b1);
+void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 
 /// shfl.sync: returns `value` of the lane that `b` and `c` select, as in the pseudo-code of the PTX ISA.
 std::uint32_t shfl_sync(Instruction instruction, std::uint32_t value, std::uint32_t b, std::uint32_t c,

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -81,6 +82,11 @@ float element(const std::uint8_t* chunk, u32 i, DType type) {
     case DType::e4m3: return widen_e4m3(chunk[i]);
     case DType::e5m2: return widen_e5m2(chunk[i]);
     case DType::s8: return static_cast<float>(static_cast<std::int8_t>(chunk[i]));
+    case DType::tf32: {
+      std::uint32_t bits;
+      std::memcpy(&bits, chunk + 4 * i, sizeof bits);
+      return truncated_tf32(bits);
+    }
     case DType::f32:
     case DType::s32: break;  // no instruction has them
   }

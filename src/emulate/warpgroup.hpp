@@ -30,6 +30,7 @@ struct WgmmaShape {
     if (n < 8 || n > 256 || n % 8 != 0) return false;
     if (a == DType::s8) return b == a && sum == DType::s32 && are_k_major() && (n % 16 == 0 || n == 8 || n == 24);
     if (is_fp8(a)) return is_fp8(b) && sum == DType::f32 && are_k_major();
+    if (a == DType::tf32) return b == a && sum == DType::f32 && are_k_major();
     if (b != a || (a != DType::f16 && a != DType::bf16)) return false;
     return sum == DType::f32 || (sum == DType::f16 && a == DType::f16);
   }

@@ -90,9 +90,10 @@ cudaDataType data_type(DType type) { return static_cast<cudaDataType>(element_ty
 class Scalars {
  public:
   Scalars(const Types& types, float alpha, float beta)
-      : compute_(types.compute == ComputeType::f16 ? CUBLAS_COMPUTE_16F
-                 : types.d == DType::s32           ? CUBLAS_COMPUTE_32I
-                                                   : CUBLAS_COMPUTE_32F),
+      : compute_(types.compute == ComputeType::f16    ? CUBLAS_COMPUTE_16F
+                 : types.compute == ComputeType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                 : types.d == DType::s32              ? CUBLAS_COMPUTE_32I
+                                                      : CUBLAS_COMPUTE_32F),
         f32_{alpha, beta},
         f16_{__float2half_rn(alpha), __float2half_rn(beta)},
         s32_{whole(alpha), whole(beta)} {}
@@ -232,6 +233,9 @@ struct CublasBaseline::Matmul {
             "describe a problem to cuBLASLt");
     set_operation(CUBLASLT_MATMUL_DESC_TRANSA, operation(p.op_b));
     set_operation(CUBLASLT_MATMUL_DESC_TRANSB, operation(p.op_a));
+    // Sums of FP8 are promoted there too, unless the caller allows fast ones. The scale factors are 1.
+    if (is_fp8(p.types.a))
+      set_operation(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{p.types.mode == ComputeMode::fast});
     const OperandSet& set = sets.front();
     const bool a_is_stored_mk = p.op_a == Op::n;
     const bool b_is_stored_kn = p.op_b == Op::n;
@@ -339,14 +343,17 @@ std::string CublasBaseline::version() const {
 bool CublasBaseline::has_rival(const Problem& problem) {
   const Types& t = problem.types;
   // Sums of s8 become s32 or f32 there.
-  const bool has_result = t.a != DType::s8 || t.d == DType::s32 || t.d == DType::f32;
-  return !is_fp8(t.a) && has_result;
+  if (t.a == DType::s8) return t.d == DType::s32 || t.d == DType::f32;
+  if (!is_fp8(t.a)) return true;
+  const bool has_types = t.a != DType::e5m2 || t.b != DType::e5m2;
+  return has_types && problem.op_a == Op::n && problem.op_b == Op::t && problem.n % 16 == 0 && problem.k % 16 == 0;
 }
 
 Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                        float beta) {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
   require_rival(problem);
+  if (is_fp8(problem.types.a)) return first_heuristic(problem, sets, alpha, beta);
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
@@ -365,6 +372,14 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
     if (status != CUBLAS_STATUS_SUCCESS) impl->functions.check(status, "launch cublasGemmEx");
   };
   return {"cublasGemmEx", std::move(launch)};
+}
+
+Contender CublasBaseline::first_heuristic(const Workload& problem, std::span<const OperandSet> sets, float alpha,
+                                          float beta) const {
+  const std::shared_ptr<const Matmul> matmul = describe(problem, sets, alpha, beta);
+  const std::vector<cublasLtMatmulHeuristicResult_t> results = matmul->heuristics();
+  if (results.empty()) throw Error(ErrorCode::not_supported, "cuBLASLt has no algorithm for " + to_string(problem));
+  return contender_of(matmul, "cublasLtMatmul", results.front().algo).contender;
 }
 
 std::shared_ptr<const CublasBaseline::Matmul> CublasBaseline::describe(const Workload& problem,

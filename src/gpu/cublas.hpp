@@ -37,13 +37,14 @@ class CublasBaseline {
   /// The version, such as "13.1.0"; empty if not available.
   std::string version() const;
 
-  /// True if this class compares `problem` with cuBLAS: if cuBLAS computes it, and A and B are not FP8. Of these
-  /// cublasGemmEx has no default.
+  /// True if cuBLAS computes `problem`. Of FP8 only what cuBLASLt computes without a copy: nt with n and k in multiples
+  /// of 16, not e5m2 times e5m2.
   static bool has_rival(const Problem& problem);
 
-  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT. It accumulates in f32 without TF32, or in f16 if the problem asks for it;
-  /// s8 with D of s32 in s32. Alpha and beta have the type of the sums. cuBLAS computes in place: if beta is not zero,
-  /// D holds C. Throws Error{not_supported} for a problem without rival, Error{internal} if not available.
+  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT, or for FP8, which it does not compute, the first of cuBLASLt's heuristics.
+  /// It accumulates in f32, and by TF32 or in f16 only if the problem asks for it; s8 with D of s32 in s32. Alpha and
+  /// beta have the type of the sums. cuBLAS computes in place: if beta is not zero, D holds C. Throws
+  /// Error{not_supported} for a problem without rival, Error{internal} if not available.
   Contender default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta);
 
   /// All algorithms that cublasLtMatmulAlgoGetHeuristic returns for the problem with this workspace and the alignment
@@ -61,6 +62,7 @@ class CublasBaseline {
   struct Matmul;
 
  private:
+  Contender first_heuristic(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta) const;
   std::shared_ptr<const Matmul> describe(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                          float beta) const;
 

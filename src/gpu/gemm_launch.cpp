@@ -55,19 +55,23 @@ struct Sources {
   std::int64_t ldb;
 };
 
-/// The arguments for the copies that a launch of a kernel with `maps` makes at the beginning of `workspace`. In `from`
-/// the copies take the place of the operands; the kernel's own scratch begins behind them.
-RepackArgs place_copies(const LaunchConfig& launch, const MatrixMaps& maps, std::int64_t m, std::int64_t n,
+/// The arguments for the copies that a launch of a kernel with `traits` makes at the beginning of `workspace`. In
+/// `from` the copies take the place of the operands; the kernel's own scratch begins behind them.
+RepackArgs place_copies(const LaunchConfig& launch, const GemmTraits& traits, std::int64_t m, std::int64_t n,
                         std::int64_t k, Sources& from, WorkspaceArgs& workspace) noexcept {
   RepackArgs args;
-  const auto place = [&](const StoredShape& shape, const void*& operand, std::int64_t& ld, RepackMatrix& matrix) {
-    matrix = repack_matrix(shape, operand, ld, workspace.scratch);
+  const auto place = [&](Repack way, const StoredShape& shape, DType element, const void*& operand, std::int64_t& ld,
+                         RepackMatrix& matrix) {
+    if (way == Repack::none) return;
+    const OperandCopy copy{
+        .shape = shape, .element_bytes = size_bytes(element), .is_transposed = way == Repack::transposed};
+    matrix = repack_matrix(copy, operand, ld, workspace.scratch);
     operand = reinterpret_cast<const void*>(workspace.scratch);
-    ld = repacked_ld(shape.cols);
-    workspace.scratch += repacked_bytes(shape);
+    ld = copy.ld();
+    workspace.scratch += repacked_bytes(copy);
   };
-  if (launch.repack_a) place(stored_a(m, k, maps.a_is_k_major), from.a, from.lda, args.first);
-  if (launch.repack_b) place(stored_b(n, k, maps.b_is_k_major), from.b, from.ldb, args.second);
+  place(launch.repack_a, stored_a(m, k, traits.a_is_k_major()), traits.element, from.a, from.lda, args.first);
+  place(launch.repack_b, stored_b(n, k, traits.b_is_k_major()), traits.element_b, from.b, from.ldb, args.second);
   return args;
 }
 
@@ -83,7 +87,11 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
     validate(maps->b.of(nullptr, 1, 1, kLeastLd));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, kLeastLd));
   }
-  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes), .shape = shape, .maps = maps, .sm_count = sm_count};
+  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes),
+          .shape = shape,
+          .maps = maps,
+          .traits = traits,
+          .sm_count = sm_count};
 }
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
@@ -94,7 +102,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
   const bool copies = repacks(launch) && !is_empty, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
-    const RepackArgs args = place_copies(launch, *kernel.maps, m, n, k, from, workspace);
+    const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, from, workspace);
     const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream, sm_limit);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -115,7 +123,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
-  const bool programmatic = launch.programmatic || (copies && !is_limited);
+  const bool waits = kernel.maps.has_value();  // for the kernel ahead
+  const bool programmatic = launch.programmatic || (copies && waits && !is_limited);
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
   last_args.prefetch = {};

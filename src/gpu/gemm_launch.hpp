@@ -19,6 +19,7 @@ struct GemmKernel {
   LoadedKernel kernel;
   LaunchShape shape;
   std::optional<MatrixMaps> maps;  ///< set for a kernel that copies by tensor map
+  GemmTraits traits;               ///< of the operands as the kernel reads them
   int sm_count;                    ///< number of SMs of the GPU
 };
 

@@ -7,13 +7,14 @@
 
 namespace hotgemm {
 
-RepackMatrix repack_matrix(const StoredShape& shape, const void* from, long long ld, unsigned long long to) noexcept {
+RepackMatrix repack_matrix(const OperandCopy& copy, const void* from, long long ld, unsigned long long to) noexcept {
   return {.from = reinterpret_cast<unsigned long long>(from),
           .to = to,
-          .ld = ld,
-          .rows = static_cast<int>(shape.rows),
-          .cols = static_cast<int>(shape.cols),
-          .row_chunks = static_cast<unsigned>(repacked_ld(shape.cols) / kRepackChunkElements)};
+          .pitch = ld * copy.element_bytes,
+          .row_bytes = copy.row_bytes(),
+          .rows = static_cast<int>(copy.shape.rows),
+          .row_chunks = static_cast<unsigned>(repacked_pitch(copy.row_bytes()) / kRepackChunkBytes),
+          .transposed_bytes = copy.is_transposed ? copy.element_bytes : 0};
 }
 
 CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackArgs args, bool programmatic,

@@ -15,6 +15,7 @@ static_assert(static_cast<int>(TensorMapType::int32) == CU_TENSOR_MAP_DATA_TYPE_
 static_assert(static_cast<int>(TensorMapType::float16) == CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
 static_assert(static_cast<int>(TensorMapType::float32) == CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
 static_assert(static_cast<int>(TensorMapType::bfloat16) == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+static_assert(static_cast<int>(TensorMapType::tfloat32) == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32);
 
 CUtensorMapDataType data_type(DType element) {
   return static_cast<CUtensorMapDataType>(element_type(element).tensor_map);

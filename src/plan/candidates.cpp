@@ -92,7 +92,7 @@ constexpr WmmaConfig kWmmaMenu[] = {
 // clang-format on
 
 /// Appends `tile` with every pipeline to try; the caller removes illegal configs.
-void append_pipelines(const MmaTile& tile, std::vector<KernelConfig>& configs) {
+void append_pipelines(const MmaTile& tile, std::vector<MmaConfig>& configs) {
   for (const int block_k : {32, 64}) {
     for (const int stages : {2, 3, 4, 5}) {
       for (const int fragment_buffers : {2, 1}) {
@@ -133,14 +133,28 @@ void append_menu(std::type_identity<Config>, const GemmTraits&, std::vector<Kern
 template <class Config>
 void append_anchors(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {}
 
-void append_menu(std::type_identity<MmaConfig>, const GemmTraits&, std::vector<KernelConfig>& configs) {
-  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, configs);
+/// `config`, whose k-tile counts elements of 16 bits, for the elements of `traits`: with as many bytes. D of other
+/// types is stored from registers.
+MmaConfig typed(MmaConfig config, const GemmTraits& traits) {
+  if (size_bytes(traits.element) == 2) return config;
+  config.block_k = config.block_k * 2 / size_bytes(traits.element);
+  config.store = kDirectStore;
+  return config;
+}
+
+void append_menu(std::type_identity<MmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
+  std::vector<MmaConfig> all;
+  for (const MmaTile& tile : kMmaTiles) append_pipelines(tile, all);
+  const bool has_all_stores = size_bytes(traits.element) == 2;
+  for (const MmaConfig& config : all) {
+    if (has_all_stores || config.store == kStagedStore) configs.emplace_back(typed(config, traits));
+  }
 }
 void append_anchors(std::type_identity<MmaConfig>, const GemmTraits& traits, std::vector<KernelConfig>& configs) {
   for (MmaConfig config : kMmaAnchors) {
     // A tile that is copied element by element passes through registers: those of the second buffer.
-    if (std::min(traits.vec_a, traits.vec_b) == 1) config.fragment_buffers = 1;
-    configs.push_back(config);
+    if (std::min(traits.vec_a, traits.vec_b) * size_bytes(traits.element) == 2) config.fragment_buffers = 1;
+    configs.emplace_back(typed(config, traits));
   }
 }
 
@@ -176,11 +190,11 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
 
-/// The result of `configs` for `problem`, followed by the configs that need repacked operands.
+/// The result of `configs` for `problem`, followed by the configs that need repacked operands, which are of one family.
 std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimits& arch,
                                         std::vector<KernelConfig> (*configs)(const GemmTraits&, const ArchLimits&)) {
   std::vector<KernelConfig> all = configs(traits_of(problem), arch);
-  const GemmTraits aligned = traits_of(problem, {.repack_a = true, .repack_b = true});
+  const GemmTraits aligned = traits_of(repacked(problem, WgmmaConfig{}));
   if (aligned == traits_of(problem)) return all;
   for (const KernelConfig& config : configs(aligned, arch)) {
     if (repacks(with_repacks({}, config, problem))) all.push_back(config);

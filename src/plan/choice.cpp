@@ -26,13 +26,15 @@ namespace {
 
 constexpr std::size_t kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
-constexpr double kMostDecline = 1.15;  // of a near record's pick, from its own problem to another
+/// Below this time the start of a kernel is a part of it that counts, and power does not bind.
+constexpr double kShortUs = 60;
+/// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
+/// drawn short problems, the seven beyond it ran at 0.84 of their tuned speed in the mean. On long problems power binds,
+/// of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
+constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
-
-/// Below this time the start of a kernel is a part of it that counts.
-constexpr double kShortUs = 60;
 
 /// True if a programmatic launch of `launch` saves time behind a foreign kernel: there is a kernel of ours ahead, which
 /// repacks, or the sum of the parts of k, which the next kernel need not wait for. Other programmatic launches take
@@ -67,7 +69,7 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
   const double here = predict_us(record.config, problem, device) / problem_us;
   const double there =
       predict_us(record.config, record.problem, device) / least_us(predicted_anchors(record.problem, device));
-  return here <= kMostDecline * there;
+  return here <= (problem_us < kShortUs ? kMostDeclineOfShort : kMostDecline) * there;
 }
 
 /// The records nearest to `problem`, those of its 16-bit sibling among them, nearest first.

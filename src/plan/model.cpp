@@ -47,14 +47,25 @@ double narrow_cycles(int elements, int vec) {
   return vec == 1 ? elements * kSingle : elements / (vec * kAccesses);
 }
 
+/// Operations per SM and clock of mma.sync. Half as many bytes are twice as fast, but mma.sync of FP8 on Hopper and on
+/// large Blackwell GPUs consists of instructions for f16.
+double mma_flops(const GemmTraits& t, const ArchRates& rates) {
+  const bool is_fast = t.accumulator == DType::f16 || t.accumulator == DType::s32;
+  const double of_16_bits = is_fast ? rates.tensor_f16_flops : rates.tensor_f32_flops;
+  const bool is_unpacked = is_fp8(t.element) && unpacks_fp8(*find_arch_limits(rates.sm));
+  return is_unpacked ? of_16_bits : of_16_bits * 2 / size_bytes(t.element);
+}
+
 double tile_cycles(const MmaConfig& c, const GemmTraits& t, const ArchRates& rates) {
   const double flops = 2.0 * c.block_m * c.block_n * c.block_k;
-  const double copied = (c.block_m + c.block_n) * c.block_k * 2.0;
-  const double read = c.warps_m * c.warps_n * (c.warp_m() + c.warp_n()) * c.block_k * 2.0;
-  const double rate = t.accumulator == DType::f16 ? rates.tensor_f16_flops : rates.tensor_f32_flops;
-  const double mma = flops / (rate * rates.mma_share);
-  const double narrow =
-      (narrow_cycles(c.block_m, t.vec_a) + narrow_cycles(c.block_n, t.vec_b)) * c.block_k;  // of all elements of a tile
+  const double bytes = size_bytes(t.element);
+  const double copied = (c.block_m + c.block_n) * c.block_k * bytes;
+  const double read = c.warps_m * c.warps_n * (c.warp_m() + c.warp_n()) * c.block_k * bytes;
+  const double mma = flops / (mma_flops(t, rates) * rates.mma_share);
+  // Of all elements of a tile, as if they had 16 bits.
+  const double narrow = (narrow_cycles(c.block_m, static_cast<int>(t.vec_a * bytes / 2)) +
+                         narrow_cycles(c.block_n, static_cast<int>(t.vec_b * bytes / 2))) *
+                        c.block_k * bytes / 2;
   // Warps with few instructions per load cannot keep the tensor cores busy.
   const double balance = std::max(mma, (copied + read) / kSharedBytes);
   const double deep = c.stages >= 3 ? 1.0 : 1.12;

@@ -81,7 +81,8 @@ bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& d
   if (!(us >= kShortUs)) return false;
   const double flops =
       2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  const double nominal = nominal_flops(problem.types.a, arch_rates(device.arch)) * device.sm_count;
+  const double nominal =
+      nominal_flops(multiplied_type(problem.types.a, problem.types.compute), arch_rates(device.arch)) * device.sm_count;
   return flops / us >= kBusyShare * nominal * device.clock_mhz;
 }
 

@@ -14,6 +14,12 @@ HOTGEMM_DEVICE u16 round_bf16_f32(float value) {
   return static_cast<u16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+/// The bits of an f32, rounded to the nearest TF32 and away from zero in a tie, as cvt.rna.tf32.f32 does from sm_80 on.
+/// Infinity and NaN keep their bits.
+HOTGEMM_DEVICE u32 round_tf32(u32 bits) {
+  return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}
+
 /// Exact, by arithmetic, because no instruction before sm_89 converts e4m3. An exponent field of e4m3 is that of f32
 /// minus 120.
 HOTGEMM_DEVICE float widen_e4m3(u32 bits) {

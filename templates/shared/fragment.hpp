@@ -2,7 +2,8 @@
 
 namespace hotgemm {
 
-// The positions of the elements of an mma.sync.m16n8k16, from the figures of the PTX ISA for 16-bit operands.
+// The positions of the elements of an mma.sync.m16n8k16, from the figures of the PTX ISA for 16-bit operands. The
+// instructions for elements of 8 and 32 bits, m16n8k32 and m16n8k8, have the same bytes of k in the same places.
 //
 //   A (16×16)            B (16×8)          C, D (16×8)
 //   lane = 4*g + t       lane = 4*g + t    lane = 4*g + t
@@ -14,6 +15,7 @@ namespace hotgemm {
 inline constexpr int kMmaM = 16;
 inline constexpr int kMmaN = 8;
 inline constexpr int kMmaK = 16;
+inline constexpr int kMmaKBytes = 32;
 inline constexpr int kWarpSize = 32;
 
 struct Element2d {

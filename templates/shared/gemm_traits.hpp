@@ -4,6 +4,9 @@
 
 namespace hotgemm {
 
+/// True if tensor cores read these elements only if k is contiguous: all but those of 16 bits.
+constexpr bool reads_k_major_only(DType element) { return size_bytes(element) != 2; }
+
 /// The properties of a kernel that the problem fixes, not the tuner. Together with a family's config they determine the
 /// cubin.
 ///

@@ -7,14 +7,22 @@
 
 namespace hotgemm {
 
-/// Type of the elements of a matrix, or of a kernel's sums.
-enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32 };
+/// Type of the elements of a matrix, or of a kernel's sums. tf32 is the type of A and B in kernels for
+/// ComputeType::tf32; the matrices of such a problem are f32.
+enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32, tf32 };
 
 /// The operation on a row-major operand before the product: `n` reads it as stored, `t` transposes it.
 enum class Op : unsigned char { n, t };
 
 /// The values of CUtensorMapDataType that are in use. src/gpu/tensor_map.cpp asserts that they are the driver's.
-enum class TensorMapType : unsigned char { uint8 = 0, int32 = 3, float16 = 6, float32 = 7, bfloat16 = 9 };
+enum class TensorMapType : unsigned char {
+  uint8 = 0,
+  int32 = 3,
+  float16 = 6,
+  float32 = 7,
+  bfloat16 = 9,
+  tfloat32 = 11
+};
 
 /// The values of cudaDataType that are in use. src/gpu/cublas.cpp asserts that they are CUDA's.
 enum class CudaType : unsigned char {
@@ -47,6 +55,7 @@ constexpr ElementType element_type(DType type) {
     case DType::e5m2: return {"e5m2", 1, 0x1p-3, 0x1p-17, TensorMapType::uint8, CudaType::r_8f_e5m2};
     case DType::s8: return {"s8", 1, 0, 0.5, TensorMapType::uint8, CudaType::r_8i};
     case DType::s32: return {"s32", 4, 0, 0.5, TensorMapType::int32, CudaType::r_32i};
+    case DType::tf32: return {"tf32", 4, 0x1p-11, 0x1p-137, TensorMapType::tfloat32, CudaType::r_32f};
   }
   return {};
 }

@@ -13,6 +13,9 @@ inline constexpr int kDirectStore = 0;    // each pair directly from registers
 inline constexpr int kStagedStore = 1;    // through shared memory, then in 16-byte stores
 inline constexpr int kShuffledStore = 2;  // lanes exchange pairs until each has 16 bytes of a row, then store
 
+/// The least width, in bytes, of the accesses to operands of other than 16 bits.
+inline constexpr int kLeastWordBytes = 4;
+
 /// A variant of the `mma` family (templates/mma.cuh). visit_fields says what the fields mean.
 struct MmaConfig {
   int block_m = 128;
@@ -65,6 +68,9 @@ struct MmaConfig {
   }
   friend constexpr bool operator==(const MmaConfig&, const MmaConfig&) = default;
 
+  /// The alignment in bytes that operands need: that of the least access by cp.async, but rows of 16-bit elements may
+  /// also pass through registers.
+  constexpr int operand_alignment(DType element) const { return reads_k_major_only(element) ? kLeastWordBytes : 1; }
   constexpr int threads() const { return warps_m * warps_n * kWarpSize; }
   constexpr int warp_m() const { return block_m / warps_m; }
   constexpr int warp_n() const { return block_n / warps_n; }
@@ -76,12 +82,17 @@ struct MmaConfig {
   constexpr int b_warp_step() const { return b_matrices == 4 ? load_n() : warp_n(); }
   constexpr int b_load_step() const { return b_matrices == 4 ? load_n() * warps_n : load_n(); }
 
+  /// The length along k of one instruction.
+  static constexpr int instruction_k(const GemmTraits& t) { return kMmaKBytes / size_bytes(t.element); }
+
   /// The shared-memory tile of an operand: rows along the strided dimension, chunks along the contiguous one.
-  constexpr TileLayout operand_tile(int outer, bool k_major) const {
-    return k_major ? TileLayout{outer, block_k / 8, swizzle, padded} : TileLayout{block_k, outer / 8, swizzle, padded};
+  constexpr TileLayout operand_tile(const GemmTraits& t, int outer, bool k_major) const {
+    const int elements = kChunkBytes / size_bytes(t.element);  // of a chunk
+    return k_major ? TileLayout{outer, block_k / elements, swizzle, padded}
+                   : TileLayout{block_k, outer / elements, swizzle, padded};
   }
-  constexpr TileLayout a_tile(const GemmTraits& t) const { return operand_tile(block_m, t.a_is_k_major()); }
-  constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major()); }
+  constexpr TileLayout a_tile(const GemmTraits& t) const { return operand_tile(t, block_m, t.a_is_k_major()); }
+  constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(t, block_n, t.b_is_k_major()); }
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
   /// The output tile in shared memory before its 16-byte stores: padded rows, in the memory of the pipeline.
@@ -104,11 +115,34 @@ struct MmaConfig {
   }
 };
 
+/// True if mma.sync of FP8 is made of instructions for f16, as precise as these and as slow. Other GPUs keep few bits
+/// of a sum (docs/kernels/mma.md).
+constexpr bool unpacks_fp8(const ArchLimits& arch) { return arch.sm >= 90 && arch.sm < 120; }
+
+/// True if the family computes with these types. Fragments of other than 16 bits are read from k-major tiles, which
+/// cp.async fills, at least four bytes at a time.
+constexpr bool has_mma_types(const GemmTraits& t, const ArchLimits& arch) {
+  if (!reads_k_major_only(t.element)) {
+    // f16 sums of bf16: there is no such instruction.
+    const bool has_sums = t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16);
+    return (t.element == DType::f16 || t.element == DType::bf16) && t.is_uniform() && has_sums;
+  }
+  if (!t.a_is_k_major() || !t.b_is_k_major()) return false;
+  if (min_of(t.vec_a * size_bytes(t.element), t.vec_b * size_bytes(t.element_b)) < kLeastWordBytes) return false;
+  if (t.element == DType::s8) {
+    const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
+    return t.element_b == DType::s8 && t.accumulator == DType::s32 && is_d;
+  }
+  if (t.accumulator != DType::f32) return false;
+  if (t.element == DType::tf32) return t.element_b == DType::tf32 && t.element_d == DType::f32;
+  const bool is_exact_enough = t.fast_sums || unpacks_fp8(arch);
+  return is_fp8(t.element) && is_fp8(t.element_b) && is_wide_float(t.element_d) && arch.sm >= 89 && is_exact_enough;
+}
+
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
-  if (!arch.has_cp_async) return false;
-  if ((t.element != DType::f16 && t.element != DType::bf16) || !t.is_uniform()) return false;
-  // f16 sums of bf16: there is no such instruction.
-  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
+  if (!arch.has_cp_async || !has_mma_types(t, arch)) return false;
+  // The other ways to copy and to store are for 16 bits.
+  if (reads_k_major_only(t.element) && (!c.async_copy || c.store != kDirectStore)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;
   if (c.b_matrices != 2 && c.b_matrices != 4) return false;
   if (c.block_m < 16 || c.block_n < 8 || c.block_m > 512 || c.block_n > 512) return false;
@@ -116,7 +150,8 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.block_n % (c.warps_n * c.load_n()) != 0) return false;  // ldmatrix.x4 reads B for two instructions
   if (c.fragment_buffers < 1 || c.fragment_buffers > 2) return false;
   // The fragments of the next k-step belong to this k-tile, or to the next k-tile behind its barrier.
-  if (c.block_k < c.fragment_buffers * kMmaK || c.block_k > 128 || c.block_k % kMmaK != 0) return false;
+  const int k_bytes = c.block_k * size_bytes(t.element);
+  if (k_bytes < c.fragment_buffers * kMmaKBytes || k_bytes > 256 || k_bytes % kMmaKBytes != 0) return false;
   if (c.stages < c.fragment_buffers || c.stages > 5) return false;
   if (!c.async_copy && c.stages != 1) return false;  // registers are stored at once, so nothing would be in flight
   if (c.swizzle && !c.padded) return false;          // this combination has no meaning
@@ -125,6 +160,8 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
+  // FP8 is unpacked to fragments of f16, for all k-steps at once: kernels with more sums spill.
+  if (is_fp8(t.element) && unpacks_fp8(arch) && c.accumulator_registers(t) > 32) return false;
   // Registers that are live at once: accumulators, fragments, addresses and loop state. With fewer than 28 registers
   // for addresses and loop state, nineteen in twenty configs spill; with more, one in fifteen.
   return c.accumulator_registers(t) + c.fragment_registers() + 28 <=

@@ -4,48 +4,69 @@
 
 namespace hotgemm {
 
-// Repacking copies a matrix of 2-byte elements with rows at any address into rows that tensor copies can read: each
-// begins at a multiple of 16 bytes, and if it is long enough at a whole line.
+// Repacking copies a matrix into rows that tensor copies can read: each begins at a multiple of 16 bytes, and if it is
+// long enough at a whole line. Rows may be anywhere before. The copy may be the transpose, for instructions that read
+// k-major operands only.
 //
 // The chunks of a copy are numbered from row to row, padding included. Lanes of a warp write neighbouring chunks, and
-// kRepackLaneChunks of them each: a unit.
+// kRepackLaneChunks of them each: a unit. A transposed copy is written in tiles.
 
-inline constexpr int kRepackElementBytes = 2;
-inline constexpr int kRepackChunkElements = 8;  // 16 bytes, which one store writes
-inline constexpr int kRepackLineElements = 64;  // 128 bytes
+inline constexpr int kRepackChunkBytes = 16;  // which one store writes
+inline constexpr int kRepackLineBytes = 128;
 inline constexpr int kRepackThreads = 512;
 inline constexpr int kRepackBlocksPerSm = 2;
 inline constexpr int kRepackLanes = 32;
 inline constexpr int kRepackLaneChunks = 4;  // chunks that a lane has in flight at once
 inline constexpr int kRepackUnitChunks = kRepackLanes * kRepackLaneChunks;
 
-// Elements are loaded by whole granules of 16 bytes, except at the ends of the matrix, whose granules may lie partly
+// Rows are loaded by whole granules of 16 bytes, except at the ends of the matrix, whose granules may lie partly
 // outside. These are the granules of a few first and last chunks, since rows that share a granule have one chunk each.
-inline constexpr int kRepackFirstChunks = 8;
+inline constexpr int kRepackFirstChunks = 16;
 inline constexpr int kRepackLastChunks = 16;
 
-/// The number of elements from one row of a copy to the next: whole lines, but for short rows less, so that they do not
-/// become many times as large.
-constexpr long long repacked_ld(long long cols) {
-  if (cols >= kRepackLineElements) return (cols + kRepackLineElements - 1) / kRepackLineElements * kRepackLineElements;
-  long long ld = kRepackChunkElements;
-  while (ld < cols) ld *= 2;
-  return ld;
+// The tile of a transposed copy: a warp reads this part of kRepackTileDepth rows.
+inline constexpr int kRepackTileBytes = 128;
+inline constexpr int kRepackTileDepth = 32;
+
+/// The bytes from one row of a copy to the next: whole lines, but for short rows less, so that they do not become many
+/// times as large.
+constexpr long long repacked_pitch(long long row_bytes) {
+  if (row_bytes >= kRepackLineBytes) return (row_bytes + kRepackLineBytes - 1) / kRepackLineBytes * kRepackLineBytes;
+  long long pitch = kRepackChunkBytes;
+  while (pitch < row_bytes) pitch *= 2;
+  return pitch;
 }
 
 /// A matrix and the place of its copy. `rows` is 0 if there is nothing to copy.
 struct RepackMatrix {
-  unsigned long long from = 0;  ///< address of the first element: any multiple of 2
+  unsigned long long from = 0;  ///< address of the first element, of any alignment that elements have
   unsigned long long to = 0;    ///< a multiple of 16
-  long long ld = 0;             ///< elements from one row of `from` to the next
-  int rows = 0;
-  int cols = 0;
-  unsigned row_chunks = 1;  ///< of the copy: repacked_ld(cols) / kRepackChunkElements
+  long long pitch = 0;          ///< bytes from one row of `from` to the next
+  long long row_bytes = 0;      ///< of the elements of a row of the copy
+  int rows = 0;                 ///< of the copy
+  unsigned row_chunks = 1;      ///< of the copy: repacked_pitch(row_bytes) / kRepackChunkBytes
+  int transposed_bytes = 0;     ///< 1 or 4: the copy is the transpose, with elements of so many bytes; 0: it is not
 
   constexpr unsigned long long chunks() const { return static_cast<unsigned long long>(rows) * row_chunks; }
-  /// The parts that warps take: one with the first and the last chunks, followed by the units.
+
+  /// The number of a transposed copy's elements in a row, which are the rows of `from`.
+  constexpr int depth() const { return static_cast<int>(row_bytes / transposed_bytes); }
+  /// The tiles beside each other in `from`, and those below each other.
+  constexpr unsigned long long row_tiles() const {
+    return (static_cast<unsigned long long>(rows) * static_cast<unsigned>(transposed_bytes) + kRepackTileBytes - 1) /
+           kRepackTileBytes;
+  }
+  constexpr unsigned depth_tiles() const { return (row_chunks + tile_chunks() - 1) / tile_chunks(); }
+  /// The chunks of a row that a tile has.
+  constexpr unsigned tile_chunks() const {
+    return static_cast<unsigned>(kRepackTileDepth * transposed_bytes / kRepackChunkBytes);
+  }
+
+  /// The parts that warps take: one with the first and the last chunks, followed by the units; or the tiles.
   constexpr unsigned long long parts() const {
-    return rows > 0 ? 1 + (chunks() + kRepackUnitChunks - 1) / kRepackUnitChunks : 0;
+    if (rows == 0) return 0;
+    if (transposed_bytes > 0) return row_tiles() * depth_tiles();
+    return 1 + (chunks() + kRepackUnitChunks - 1) / kRepackUnitChunks;
   }
   /// The first address in the matrix that is a multiple of 16.
   constexpr unsigned long long aligned_begin() const { return (from + 15) / 16 * 16; }
@@ -66,10 +87,14 @@ struct RepackMatrix {
 /// large matrix, which L2 may not keep, and none of one with gaps of a chunk or more between its rows.
 constexpr ByteShare prefetch_share(const RepackMatrix& matrix, unsigned blocks, unsigned block) {
   constexpr long long kMost = 8 << 20;
-  const long long elements = (matrix.rows - 1) * matrix.ld + matrix.cols;
-  const bool is_dense = matrix.rows > 0 && matrix.ld - matrix.cols < kRepackChunkElements;
-  if (!is_dense || elements * kRepackElementBytes > kMost) return {0, 0};
-  const unsigned long long end = matrix.from + static_cast<unsigned long long>(elements * kRepackElementBytes);
+  const bool is_transposed = matrix.transposed_bytes > 0;
+  const long long rows = is_transposed && matrix.rows > 0 ? matrix.depth() : matrix.rows;
+  const long long row_bytes =
+      is_transposed ? static_cast<long long>(matrix.rows) * matrix.transposed_bytes : matrix.row_bytes;
+  const long long bytes = (rows - 1) * matrix.pitch + row_bytes;
+  const bool is_dense = matrix.rows > 0 && matrix.pitch - row_bytes < kRepackChunkBytes;
+  if (!is_dense || bytes > kMost) return {0, 0};
+  const unsigned long long end = matrix.from + static_cast<unsigned long long>(bytes);
   const unsigned long long first = matrix.aligned_begin(), last = end / 16 * 16;
   return first < last ? byte_share(static_cast<unsigned>(last - first), blocks, block) : ByteShare{0, 0};
 }

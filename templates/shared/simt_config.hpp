@@ -44,6 +44,7 @@ constexpr bool has_simt_types(const GemmTraits& t) {
   if (t.accumulator != DType::f32) return false;
   if (is_fp8(t.element)) return is_fp8(t.element_b) && is_wide_float(t.element_d);
   const bool is_d = t.element_d == t.element || t.element_d == DType::f32;
+  if (t.element == DType::tf32) return t.element_b == DType::tf32 && t.element_d == DType::f32;
   return is_wide_float(t.element) && t.element_b == t.element && is_d;
 }
 

@@ -104,6 +104,8 @@ struct WgmmaConfig {
   constexpr bool loads_by_threads(const GemmTraits& t, int vec) const {
     return loaders > 0 && vec * size_bytes(t.element) != kChunkBytes;
   }
+  /// The alignment in bytes that operands need, unless threads load them.
+  constexpr int operand_alignment(DType /*element*/) const { return loaders > 0 ? 1 : kChunkBytes; }
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
@@ -229,17 +231,19 @@ constexpr bool has_aligned_rows(const GemmTraits& t) {
 /// The products of FP8 after which tensor cores of Hopper must give up their sum, so that it is precise.
 inline constexpr int kPromotedK = 128;
 
-/// True if the family computes with these types. The instructions for elements of 8 bits read k-major tiles only.
+/// True if the family computes with these types.
 constexpr bool has_wgmma_types(const GemmTraits& t) {
-  const bool is_k_major = t.a_is_k_major() && t.b_is_k_major();
+  if (reads_k_major_only(t.element) && !(t.a_is_k_major() && t.b_is_k_major())) return false;
   if (t.element == DType::s8) {
     const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
-    return t.element_b == DType::s8 && t.accumulator == DType::s32 && is_d && is_k_major;
+    return t.element_b == DType::s8 && t.accumulator == DType::s32 && is_d;
   }
   if (is_fp8(t.element)) {
-    return is_fp8(t.element_b) && t.accumulator == DType::f32 && is_wide_float(t.element_d) && is_k_major;
+    return is_fp8(t.element_b) && t.accumulator == DType::f32 && is_wide_float(t.element_d);
   }
-  if ((t.element != DType::f16 && t.element != DType::bf16) || t.element_b != t.element) return false;
+  if (t.element_b != t.element) return false;
+  if (t.element == DType::tf32) return t.accumulator == DType::f32 && t.element_d == DType::f32;
+  if (t.element != DType::f16 && t.element != DType::bf16) return false;
   if (t.element_d != t.element && t.element_d != DType::f32) return false;
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16 && t.is_uniform());
 }

@@ -22,7 +22,8 @@ constexpr int wmma_operand_registers(DType element, int outer) {
     case DType::e4m3:
     case DType::e5m2:
     case DType::s8:
-    case DType::s32: break;
+    case DType::s32:
+    case DType::tf32: break;
   }
   return 0;  // shapes of other types differ
 }

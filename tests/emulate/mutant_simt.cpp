@@ -12,6 +12,8 @@ constexpr GemmTraits kF32{.element = DType::f32, .op_a = Op::t, .op_b = Op::t, .
 constexpr GemmTraits kFp8{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .reads_c = true};
 constexpr GemmTraits kS8{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::t, .op_b = Op::n, .reads_c = true};
 
+constexpr GemmTraits kTf32{.element = DType::tf32, .element_d = DType::f32, .op_a = Op::t, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -20,6 +22,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kF32, simt_gemm<kF32, kOdd>},
     {kOdd, kFp8, simt_gemm<kFp8, kOdd>},
     {kOdd, kS8, simt_gemm<kS8, kOdd>},
+    {kOdd, kTf32, simt_gemm<kTf32, kOdd>},
 };
 // clang-format on
 

@@ -19,6 +19,7 @@ constexpr GemmTraits kOuterMajor{.element = DType::bf16, .op_a = Op::t, .op_b = 
 constexpr GemmTraits kFp8{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
 constexpr GemmTraits kInteger{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 2};
 constexpr GemmTraits kIntegerInBulk{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 4};
+constexpr GemmTraits kTf32{.element = DType::tf32, .element_d = DType::f32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 4, .vec_b = 4, .vec_d = 1};
 constexpr GemmTraits kWideD{.element_d = DType::f32, .op_a = Op::n, .op_b = Op::n, .vec_d = 1};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
@@ -35,6 +36,7 @@ constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .c
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kOfBytes{.block_m = 64, .block_n = 24, .block_k = 128, .consumers = 1, .stages = 2};
+constexpr WgmmaConfig kOfWords{.block_m = 64, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kWideBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kTransposedBytes{.block_m = 24, .block_n = 64, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true};
 
@@ -47,6 +49,7 @@ GemmKernel kernel() {
 
 const GemmKernel kKernels[] = {
     kernel<kWide, kCooperative>(),
+    kernel<kTf32, kOfWords>(),
     kernel<kKMajor, kPingPong>(),
     kernel<kTransposed, kOneTile>(),
     kernel<kWide, kOneTileBelow>(),

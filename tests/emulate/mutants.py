@@ -84,9 +84,8 @@ MUTANTS = {
         "shared/fragment.hpp", "k_major ? LdmatrixLane{r + 8 * low, high} : LdmatrixLane{r + 8 * high, low}",
         "k_major ? LdmatrixLane{r + 8 * high, low} : LdmatrixLane{r + 8 * low, high}"),
     "mma_halves_of_b_exchanged": (
-        "mma.cuh",
-        "b[j % kLoadColumns * 2],\n                                           b[j % kLoadColumns * 2 + 1]",
-        "b[j % kLoadColumns * 2 + 1],\n                                           b[j % kLoadColumns * 2]"),
+        "mma.cuh", "b[j % kLoadColumns * 2], b[j % kLoadColumns * 2 + 1]",
+        "b[j % kLoadColumns * 2 + 1], b[j % kLoadColumns * 2]"),
     "mma_x2_reads_one_matrix_twice": (
         "shared/fragment.hpp", "ldmatrix_b_lane(lane % 16, k_major)", "ldmatrix_b_lane(lane % 8, k_major)"),
     "mma_accumulators_transposed": (
@@ -96,6 +95,19 @@ MUTANTS = {
         "operand_tile.cuh", "(base_ ^ (low * kChunkBytes))", "(base_ + (low * kChunkBytes))"),
     "mma_swizzle_does_not_spread": (
         "shared/tile_layout.hpp", "static_cast<int>(r / (kBankGroups / span) % span)", "static_cast<int>(r % span)"),
+    # ---- family mma: elements of 8 and 32 bits ----
+    "mma_words_tile_of_16_bits": (
+        "operand_tile.cuh", "static constexpr int kChunkElements = kChunkBytes / kElementBytes;",
+        "static constexpr int kChunkElements = kChunkBytes / 2;"),
+    "mma_words_copied_beyond_the_edge": (
+        "operand_tile.cuh", "clamp(left, 0, kVec) * kElementBytes", "clamp(left, 0, kVec) * 4"),
+    "mma_words_steps_of_16_bits": (
+        "shared/mma_config.hpp", "return kMmaKBytes / size_bytes(t.element);", "return kMmaK;"),
+    "mma_tf32_not_rounded": ("mma.cuh", "bits = ptx::cvt_rna_tf32(bits);", "bits = bits + 0;"),
+    "mma_tf32_a_rounded_alone": (
+        "mma.cuh", "load_fragment(source_b, b[(j + 1) % 2], stage", "source_b.load(b[(j + 1) % 2], stage"),
+    "mma_words_low_result_twice": (
+        "mma.cuh", "{block_m_ + row, block_n_ + col}, low, high);", "{block_m_ + row, block_n_ + col}, low, low);"),
     # ---- family simt ----
     "simt_no_barrier_before_products": (
         "simt.cuh", "      ptx::bar_sync();\n      multiply_tile();\n", "      multiply_tile();\n"),
@@ -111,6 +123,9 @@ MUTANTS = {
         "simt.cuh", "load_tile<kTraits.element_b, kRowB,", "load_tile<kTraits.element, kRowB,"),
     "simt_c_read_as_a": (
         "simt.cuh", "load_element<kTraits.element_d>(args_.c,", "load_element<kTraits.element>(args_.c,"),
+    "simt_tf32_not_rounded": (
+        "element_access.cuh", "ptx::float_of(ptx::round_tf32(ptx::ld_global_b32(address)))",
+        "ptx::float_of(ptx::ld_global_b32(address))"),
     "simt_s8_without_sign": (
         "element_access.cuh", "static_cast<signed char>(ptx::ld_global_u8(address))",
         "static_cast<int>(ptx::ld_global_u8(address))"),
@@ -310,13 +325,16 @@ MUTANTS = {
     "wgmma_split_wide_neighbour_beyond_the_edge": (
         "pair_access.cuh", "  if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);",
         "  store_element<kTraits.element_d>(address, 1, pair.high);"),
+    "wgmma_tf32_not_rounded": (
+        "shared/gemm_types.hpp", "TensorMapType::tfloat32, CudaType", "TensorMapType::float32, CudaType"),
     # ---- the kernel that repacks operands ----
-    "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 2) * 8", "(bytes & 0) * 8"),
+    "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 1) * 8"),
+    "repack_shifts_no_odd_byte": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 2) * 8"),
     "repack_shifts_no_half_granule": ("repack.cuh", "(bytes & 8) != 0 ? w[i + 2] : w[i]", "(bytes & 16) != 0 ? w[i + 2] : w[i]"),
     "repack_second_granule_left_out": ("repack.cuh", "if (reads && spans)", "if (reads && !spans)"),
     "repack_second_granule_where_the_row_has_ended": ("repack.cuh", "if (reads && spans)", "if (reads)"),
     "repack_padding_of_a_chunk_not_zero": (
-        "repack.cuh", "      if (left[i] < kRepackChunkElements) {", "      if (left[i] < 1) {"),
+        "repack.cuh", "      if (left[i] < kRepackChunkBytes) {", "      if (left[i] < 1) {"),
     "repack_ends_left_out": ("repack.cuh", "if (chunk >= chunks_) return;", "if (chunk >= 1) return;"),
     "repack_whole_granules_at_the_beginning": (
         "shared/repack_args.hpp", "return chunk >= kRepackFirstChunks &&", "return chunk + 1 >= 1 &&"),
@@ -334,6 +352,23 @@ MUTANTS = {
         "  if (ptx::thread_index() >= 64) ptx::griddepcontrol_wait();  //"),
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
+    "repack_transposes_no_rows_behind_the_first_chunk": (
+        "repack_transposed.cuh", "{words[w], words[w + 1],", "{words[0], words[w + 1],"),
+    "repack_transposes_rows_beyond_the_end": (
+        "repack_transposed.cuh", "words[i] = i < rows ? load(static_cast<u64>(i)) : 0u;",
+        "words[i] = load(static_cast<u64>(i));"),
+    "repack_transposes_columns_beyond_the_edge": (
+        "repack_transposed.cuh", "if (first_row >= static_cast<u64>(matrix.rows)) return;", ""),
+    "repack_transposes_words_of_unaligned_rows": (
+        "repack_transposed.cuh", "((matrix.from | pitch) & 3) == 0", "(matrix.from & 3) == 0"),
+    "repack_transposes_a_word_beyond_the_edge": (
+        "repack_transposed.cuh", "if (columns >= 4 && ", "if (columns >= 1 && "),
+    "repack_transposes_bytes_in_another_order": (
+        "byte_access.cuh", "ptx::prmt_b32(ab_low, cd_low, 0x7632)", "ptx::prmt_b32(ab_low, cd_low, 0x5410)"),
+    "repack_transposes_rows_beyond_the_copy": (
+        "repack_transposed.cuh", "    if (j >= columns) break;\n", ""),
+    "repack_transposes_chunks_of_the_next_row": (
+        "repack_transposed.cuh", "    if (first_chunk + chunk >= matrix.row_chunks) break;\n", ""),
     # ---- family wgmma: a divided k ----
     "wgmma_split_arrives_before_its_slot_is_full": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all of the slot is written\n", ""),
@@ -375,9 +410,9 @@ MUTANTS = {
     "wgmma_split_parts_overlap": (
         "shared/even_share.hpp", "return {share * least + (share < longer ? share : longer),", "return {share * least,"),
     "wgmma_split_rows_off_by_one": (
-        "wgmma_split.cuh", "if (at.row >= args_.m ||", "if (at.row > args_.m ||"),
+        "pair_access.cuh", "if (at.row >= args.m ||", "if (at.row > args.m ||"),
     "wgmma_split_pair_beyond_the_edge": (
-        "wgmma_split.cuh", "const bool has_both = at.col + 1 < args_.n;", "const bool has_both = true;"),
+        "pair_access.cuh", "const bool has_both = at.col + 1 < args.n;", "const bool has_both = true;"),
     # ---- family wgmma: loads by threads ----
     "wgmma_threads_no_proxy_fence": (
         "wgmma.cuh", "        ptx::fence_proxy_async();  // wgmma reads what this thread has stored\n", ""),

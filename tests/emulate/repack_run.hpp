@@ -5,6 +5,7 @@
 #include "emulate/device.hpp"
 #include "shared/repack_args.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -13,11 +14,14 @@
 
 namespace hotgemm::emulate {
 
+/// A matrix as it is stored.
 struct RepackShape {
   int rows = 0;
   int cols = 0;
   int gap = 0;     ///< elements between the end of a row and the next row
   int offset = 0;  ///< bytes of the first element from a multiple of 256
+  int element_bytes = 2;
+  bool is_transposed = false;  ///< the copy is the transpose
 };
 struct RepackCase {
   RepackShape first;
@@ -28,7 +32,8 @@ struct RepackCase {
 inline std::string to_string(const RepackCase& c) {
   const auto text = [](const RepackShape& s) {
     return std::to_string(s.rows) + "x" + std::to_string(s.cols) + " gap " + std::to_string(s.gap) + " at " +
-           std::to_string(s.offset);
+           std::to_string(s.offset) + " of " + std::to_string(s.element_bytes) + " bytes" +
+           (s.is_transposed ? " transposed" : "");
   };
   return text(c.first) + ", " + text(c.second) + ", " + std::to_string(c.blocks) + " blocks";
 }
@@ -47,16 +52,39 @@ inline std::vector<RepackCase> repack_cases() {
   cases.push_back({{.rows = 40, .cols = 72, .gap = 8}, {.rows = 40, .cols = 8, .gap = 56}});
   cases.push_back({{.rows = 1, .cols = 1, .offset = 6}, {.rows = 1, .cols = 2345, .offset = 14}});
   cases.push_back({{.rows = 30, .cols = 1101, .offset = 10}, {.rows = 24, .cols = 1100, .gap = 1, .offset = 8}, 1});
+  for (int offset = 0; offset < 16; ++offset) {  // single bytes
+    cases.push_back({{.rows = 19, .cols = 67, .offset = offset, .element_bytes = 1},
+                     {.rows = 70, .cols = 1, .offset = 16 - offset, .element_bytes = 1}});
+  }
+  cases.push_back({{.rows = 40, .cols = 33, .gap = 1, .offset = 4, .element_bytes = 4}, {}});
+  // Transposes: less than a tile, whole tiles and parts of tiles, words and single bytes.
+  for (const int offset : {0, 4, 12}) {
+    for (const int gap : {0, 3, 17}) {
+      cases.push_back(
+          {{.rows = 37, .cols = 70, .gap = gap, .offset = offset, .element_bytes = 4, .is_transposed = true},
+           {.rows = 3, .cols = 5, .gap = gap, .element_bytes = 4, .is_transposed = true}});
+      cases.push_back(
+          {{.rows = 50, .cols = 260, .gap = gap, .offset = offset, .element_bytes = 1, .is_transposed = true},
+           {.rows = 33, .cols = 131, .gap = gap, .offset = 1, .element_bytes = 1, .is_transposed = true},
+           1});
+    }
+  }
+  cases.push_back({{.rows = 1, .cols = 1, .element_bytes = 1, .is_transposed = true},
+                   {.rows = 64, .cols = 128, .element_bytes = 1, .is_transposed = true}});
+  cases.push_back({{.rows = 20, .cols = 30, .offset = 2, .element_bytes = 1},
+                   {.rows = 64, .cols = 64, .element_bytes = 4, .is_transposed = true}});
   return cases;
 }
 
-/// Never zero, so that padding differs from elements.
-inline std::uint16_t repack_element(int matrix, std::int64_t row, std::int64_t col) {
-  return static_cast<std::uint16_t>(1 + (matrix * 31 + row * 251 + col * 7) % 65521);
+/// The element at a place of the matrix as it is stored: never zero, so that padding differs from elements.
+inline std::uint32_t repack_element(int matrix, const RepackShape& shape, std::int64_t row, std::int64_t col) {
+  const std::int64_t numbers = shape.element_bytes == 1 ? 251 : 65521;
+  return static_cast<std::uint32_t>(1 + (matrix * 31 + row * 257 + col * 7) % numbers);
 }
 
 /// The memory of one matrix and of its copy.
 struct RepackMemory {
+  RepackShape shape;
   Allocation* from;
   Allocation* to;
   RepackMatrix matrix;
@@ -67,41 +95,54 @@ struct RepackMemory {
 inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape, int index) {
   if (shape.rows == 0) return {};
   const std::int64_t ld = shape.cols + shape.gap, elements = (shape.rows - 1) * ld + shape.cols;
-  const std::int64_t to_ld = repacked_ld(shape.cols), bytes = shape.rows * to_ld * 2;
-  std::vector<std::uint16_t> data(static_cast<std::size_t>(elements));
+  const std::int64_t element = shape.element_bytes;
+  const int rows = shape.is_transposed ? shape.cols : shape.rows, cols = shape.is_transposed ? shape.rows : shape.cols;
+  const std::int64_t to_pitch = repacked_pitch(cols * element), bytes = rows * to_pitch;
+  std::vector<std::uint8_t> data(static_cast<std::size_t>(elements * element));
   for (std::int64_t i = 0; i < elements; ++i) {
-    data[static_cast<std::size_t>(i)] = repack_element(index, i / ld, i % ld);
+    const std::uint32_t value = repack_element(index, shape, i / ld, i % ld);
+    std::memcpy(data.data() + i * element, &value, static_cast<std::size_t>(element));
   }
-  const bool is_apart = shape.gap > 0 && ld % 8 == 0 && shape.cols % 8 == 0 && shape.offset % 16 == 0;
+  const bool has_whole_granules = ld * element % 16 == 0 && shape.cols * element % 16 == 0 && shape.offset % 16 == 0;
+  // Prefetches reach into gaps of less than a chunk.
+  const bool is_apart = shape.gap > 0 && (has_whole_granules || (shape.is_transposed && shape.gap * element >= 16));
   Allocation& from = device.memory().add({.name = "operand",
                                           .rows = is_apart ? shape.rows : 1,
-                                          .row_bytes = is_apart ? shape.cols * 2 : elements * 2,
-                                          .pitch_bytes = is_apart ? ld * 2 : elements * 2,
-                                          .offset_bytes = shape.offset});
+                                          .row_bytes = (is_apart ? shape.cols : elements) * element,
+                                          .pitch_bytes = (is_apart ? ld : elements) * element,
+                                          .offset_bytes = shape.offset,
+                                          .cell_bytes = std::min(shape.element_bytes, 2)});
   for (std::int64_t row = 0; row < (is_apart ? shape.rows : 1); ++row) {
-    from.store(row, 0, data.data() + row * ld, static_cast<std::size_t>(is_apart ? shape.cols : elements) * 2);
+    from.store(row, 0, data.data() + row * ld * element,
+               static_cast<std::size_t>((is_apart ? shape.cols : elements) * element));
   }
   Allocation& to =
       device.memory().add({.name = "copy", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
-  return {&from,
+  return {shape,
+          &from,
           &to,
           {.from = from.address(),
            .to = to.address(),
-           .ld = ld,
-           .rows = shape.rows,
-           .cols = shape.cols,
-           .row_chunks = static_cast<unsigned>(to_ld / kRepackChunkElements)}};
+           .pitch = ld * element,
+           .row_bytes = cols * element,
+           .rows = rows,
+           .row_chunks = static_cast<unsigned>(to_pitch / kRepackChunkBytes),
+           .transposed_bytes = shape.is_transposed ? shape.element_bytes : 0}};
 }
 
 inline std::string check_repacked(const RepackMemory& memory, int index) {
   if (memory.to == nullptr) return {};
-  const std::int64_t ld = repacked_ld(memory.matrix.cols);
-  std::vector<std::uint16_t> copy(static_cast<std::size_t>(memory.matrix.rows * ld));
-  memory.to->load(0, 0, copy.data(), copy.size() * 2);
+  const RepackShape& shape = memory.shape;
+  const std::int64_t element = shape.element_bytes, pitch = memory.matrix.row_chunks * std::int64_t{kRepackChunkBytes};
+  std::vector<std::uint8_t> copy(static_cast<std::size_t>(memory.matrix.rows * pitch));
+  memory.to->load(0, 0, copy.data(), copy.size());
   for (std::int64_t row = 0; row < memory.matrix.rows; ++row) {
-    for (std::int64_t col = 0; col < ld; ++col) {
-      const std::uint16_t expected = col < memory.matrix.cols ? repack_element(index, row, col) : std::uint16_t{0};
-      const std::uint16_t found = copy[static_cast<std::size_t>(row * ld + col)];
+    for (std::int64_t col = 0; col < pitch / element; ++col) {
+      const std::int64_t from_row = shape.is_transposed ? col : row, from_col = shape.is_transposed ? row : col;
+      const bool is_padding = col * element >= memory.matrix.row_bytes;
+      const std::uint32_t expected = is_padding ? 0 : repack_element(index, shape, from_row, from_col);
+      std::uint32_t found = 0;
+      std::memcpy(&found, copy.data() + row * pitch + col * element, static_cast<std::size_t>(element));
       if (found != expected) {
         return "wrong element at (" + std::to_string(row) + ", " + std::to_string(col) + ") of matrix " +
                std::to_string(index);

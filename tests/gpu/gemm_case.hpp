@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/error_gate.hpp"
+#include "emulate/number.hpp"
 #include "gpu/guarded_matrix.hpp"
 
 #include <hotgemm/context.hpp>
@@ -8,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -113,8 +116,11 @@ class CaseRun {
     };
     // Any s8, unless f16 would not hold the sums.
     const bool takes_any = case_.problem.types.a == DType::s8 && case_.problem.types.d != DType::f16;
+    // Integers with bits that TF32 rounds away: truncation would change them.
+    const bool is_rounded = case_.problem.types.compute == ComputeType::tf32 && data == Data::integers;
     const auto factor = [&](auto row, auto col) {
-      return takes_any ? static_cast<float>(static_cast<int>(random() % 256) - 128) : value(row, col);
+      if (takes_any) return static_cast<float>(static_cast<int>(random() % 256) - 128);
+      return is_rounded ? value(row, col) * (1 - 0x1p-20f) : value(row, col);
     };
     a_.fill(factor);
     b_.fill(factor);
@@ -201,11 +207,18 @@ class CaseRun {
     return std::to_string(bad) + " of " + std::to_string(rows() * cols()) + " elements are wrong: " + first;
   }
 
+  /// An element of A or B as kernels multiply it.
+  double as_multiplied(float element) const {
+    if (case_.problem.types.compute != ComputeType::tf32) return static_cast<double>(element);
+    return static_cast<double>(std::bit_cast<float>(emulate::rounded_tf32(std::bit_cast<std::uint32_t>(element))));
+  }
+
   void compute_reference() {
     const std::size_t m = rows(), n = cols(), depth = static_cast<std::size_t>(case_.problem.k);
     std::vector<double> b(depth * n);
     for (std::size_t l = 0; l < depth; ++l) {
-      for (std::size_t j = 0; j < n; ++j) b[l * n + j] = case_.problem.op_b == Op::n ? b_.get(l, j) : b_.get(j, l);
+      for (std::size_t j = 0; j < n; ++j)
+        b[l * n + j] = as_multiplied(case_.problem.op_b == Op::n ? b_.get(l, j) : b_.get(j, l));
     }
     exact_.assign(m * n, 0);
     magnitude_.assign(m * n, 0);
@@ -214,7 +227,7 @@ class CaseRun {
       double* exact_row = exact_.data() + i * n;
       double* magnitude_row = magnitude_.data() + i * n;
       for (std::size_t l = 0; l < depth; ++l) {
-        const double a = alpha * static_cast<double>(case_.problem.op_a == Op::n ? a_.get(i, l) : a_.get(l, i));
+        const double a = alpha * as_multiplied(case_.problem.op_a == Op::n ? a_.get(i, l) : a_.get(l, i));
         const double* b_row = b.data() + l * n;
         for (std::size_t j = 0; j < n; ++j) {
           exact_row[j] += a * b_row[j];

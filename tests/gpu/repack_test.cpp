@@ -1,5 +1,6 @@
-// Launches that repack operands, on exact data with guards around all operands: every misalignment, all layouts, both
-// types, one operand or both, in eager launches that follow each other without a wait, and in a graph.
+// Launches that repack operands, on exact data with guards around all operands: every misalignment, all layouts, types
+// of 16 bits and those that are transposed, one operand or both, in eager launches that follow each other without a
+// wait.
 
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/misaligned_case.hpp"
@@ -9,6 +10,7 @@
 #include "gpu/device_buffer.hpp"
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 namespace hotgemm {
@@ -25,14 +27,14 @@ class RepackOnGpu : public GpuTest {
 
   /// Runs the case three times on one workspace, whose content was not zero, and expects the right D and no write
   /// elsewhere. In place, a second launch would add to the first one's D, so that the case runs once.
-  void expect_right(const GemmCase& c, bool programmatic) {
+  void expect_right(const GemmCase& c, bool programmatic, const KernelConfig& config = kConfig) {
     const Workload problem = c.described();
-    LaunchConfig launch = with_repacks({}, kConfig, problem);
+    LaunchConfig launch = with_repacks({}, config, problem);
     launch.programmatic = programmatic;
     ASSERT_TRUE(repacks(launch)) << c.text();
-    const Gpu::Kernel kernel = gpu().kernel(kConfig, traits_of(problem, launch));
+    const Gpu::Kernel kernel = gpu().kernel(config, traits_of(problem, launch));
     const auto repack = gpu().state().repack_kernel();
-    const WorkspaceSize size = workspace_size(kConfig, launch, problem);
+    const WorkspaceSize size = workspace_size(config, launch, problem);
     const DeviceBuffer memory(driver(), size.total_bytes() + kGuardBytes);
     driver().check(driver().cuMemsetD8Async(memory.get(), 0xff, memory.bytes(), stream()), "poison the workspace");
     CaseRun run(driver(), c, stream());
@@ -79,6 +81,47 @@ TEST_F(RepackOnGpu, IsExactForOneOperand) {
     c.beta = 1;
     c.in_place = true;
     expect_right(c, true);
+  }
+}
+
+/// The config of each family of tensor cores for these types.
+WgmmaConfig wgmma_for(const Types& types) {
+  WgmmaConfig config = kConfig;
+  config.block_k = config.block_k * 2 / size_bytes(types.a);
+  config.promote = is_fp8(types.a);
+  return config;
+}
+MmaConfig mma_for(const Types& types) {
+  return {.block_m = 64,
+          .block_n = 64,
+          .block_k = 64 / size_bytes(types.a),
+          .stages = 3,
+          .fragment_buffers = 1,
+          .store = kDirectStore};
+}
+
+TEST_F(RepackOnGpu, IsExactForElementsOfOtherThan16Bits) {
+  for (const Types& types : {kTf32, kS8, kE4m3, kE5m2}) {
+    for (int layout = 0; layout < 4; ++layout) {
+      for (const int offset : {0, 1, 3, 4}) {
+        for (const std::int64_t k : {13, 64, 193}) {
+          GemmCase c;
+          c.problem = {.m = 137,
+                       .n = 75,
+                       .k = k,
+                       .op_a = layout / 2 == 0 ? Op::n : Op::t,
+                       .op_b = layout % 2 == 0 ? Op::n : Op::t,
+                       .types = types};
+          c.set_tight_ld(offset == 0 ? 16 : 1);
+          c.offset_a = c.offset_b = offset;
+          if (small_run() && (offset == 3 || k == 64)) continue;
+          for (const KernelConfig& config : {KernelConfig(wgmma_for(types)), KernelConfig(mma_for(types))}) {
+            if (repacks(with_repacks({}, config, c.described())))
+              expect_right(c, offset == 1 && std::holds_alternative<WgmmaConfig>(config), config);
+          }
+        }
+      }
+    }
   }
 }
 

@@ -61,8 +61,8 @@ class CopiedOperands {
       OperandSet aligned = set;
       RepackArgs copies;
       CUdeviceptr to = copies_memory_.get();
-      if (repacks.repack_a) copies.first = place(a, aligned.a, aligned.lda, to);
-      if (repacks.repack_b) copies.second = place(b, aligned.b, aligned.ldb, to);
+      if (repacks.repack_a != Repack::none) copies.first = place(a, aligned.a, aligned.lda, to);
+      if (repacks.repack_b != Repack::none) copies.second = place(b, aligned.b, aligned.ldb, to);
       aligned.c = aligned.d = d_.get();
       aligned.ldc = aligned.ldd = problem_.n;
       aligned_.push_back(aligned);
@@ -87,10 +87,11 @@ class CopiedOperands {
 
   /// The arguments for the copy of `operand` to `to`, both of which are advanced: the copy takes the operand's place.
   static RepackMatrix place(const Copied& copied, CUdeviceptr& operand, std::int64_t& ld, CUdeviceptr& to) {
-    const RepackMatrix matrix = repack_matrix(copied.shape, reinterpret_cast<const void*>(operand), ld, to);
+    const OperandCopy copy{.shape = copied.shape};
+    const RepackMatrix matrix = repack_matrix(copy, reinterpret_cast<const void*>(operand), ld, to);
     operand = to;
-    ld = repacked_ld(copied.shape.cols);
-    to += repacked_bytes(copied.rounded);
+    ld = copy.ld();
+    to += repacked_bytes({.shape = copied.rounded});
     return matrix;
   }
 
@@ -142,7 +143,7 @@ std::vector<Contender> finalists(const Driver& driver, CUstream stream, const st
 double measure(const Driver& driver, Context& context, const Workload& problem, CUstream stream,
                CublasBaseline& cublas) {
   DeviceState& state = impl_of(context).current();
-  const LaunchConfig repacks{.repack_a = problem.hints.align_a < 16, .repack_b = problem.hints.align_b < 16};
+  const LaunchConfig repacks = with_repacks({}, WgmmaConfig{}, problem);
   if (!hotgemm::repacks(repacks)) return std::nan("");
   const Plan plan = context.plan(problem);
   const CopiedOperands operands(driver, state, problem, repacks);

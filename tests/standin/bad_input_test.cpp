@@ -145,7 +145,7 @@ std::vector<Bad> bad_types() {
   return {
       {"bf16 in f16", kUnsupported, {"compute type f16 for elements of bf16"}, types(DType::bf16, ComputeType::f16)},
       {"f32 in f16", kUnsupported, {"compute type f16 for elements of f32"}, types(DType::f32, ComputeType::f16)},
-      {"tf32", kUnsupported, {"compute type tf32"}, types(DType::f32, ComputeType::tf32)},
+      {"tf32", kUnsupported, {"compute type tf32"}, types(DType::bf16, ComputeType::tf32)},
       {"s32", kUnsupported, {"compute type s32"}, types(DType::f16, ComputeType::s32)},
       {"element", kInvalid, {"type of A is 9"}, types(garbage, ComputeType::f32)},
       {"D", kInvalid, {"type of D is 9"}, [=](Call& c) { c.problem.types.d = garbage; }},
@@ -168,7 +168,7 @@ std::vector<Bad> unsupported_parts() {
       all_of("D of e4m3", "D of type e4m3 with A of e4m3", [](Problem& p) { p.types = uniform_types(DType::e4m3); }),
       all_of("fast f16", "compute mode fast", [](Problem& p) { p.types = kF16, p.types.mode = ComputeMode::fast; }),
       all_of("s32", "A of type s32", [](Problem& p) { p.types = uniform_types(DType::s32, ComputeType::s32); }),
-      all_of("tf32", "compute type tf32", [](Problem& p) { p.types = kTf32; }),
+      all_of("tf32", "compute type tf32", [](Problem& p) { p.types.compute = ComputeType::tf32; }),
       all_of("B", "B of type bf16 with A of f16", [](Problem& p) { p.types.b = DType::bf16; }),
       all_of("C", "C of type f32 with D of f16", [](Problem& p) { p.types.c = DType::f32; }),
       all_of("D", "D of type bf16 with A of f16", [](Problem& p) { p.types.d = DType::bf16; }),

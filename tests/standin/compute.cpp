@@ -29,6 +29,8 @@ struct Matrix {
   void store(long long row, long long col, float value) const { store_element(at(row, col), dtype, value); }
 };
 
+constexpr DType kBytes = DType::s8;  // of elements as bytes
+
 Outcome examine(const Matrix& matrix, const AddressSpace& space, int vector) {
   if (matrix.rows <= 0 || matrix.cols <= 0) return Outcome::good;
   const auto element_bytes = static_cast<std::uint64_t>(size_bytes(matrix.dtype));
@@ -194,15 +196,26 @@ Outcome run_split(const GemmKernel& kernel, int splits, const GemmArgs& args, co
 Outcome run_repack(const RepackArgs& args, const AddressSpace& space) {
   for (const RepackMatrix& matrix : {args.first, args.second}) {
     if (matrix.rows == 0) continue;
-    const long long to_ld = static_cast<long long>(matrix.row_chunks) * kRepackChunkElements;
-    const Matrix from{matrix.from, matrix.ld, matrix.rows, matrix.cols, DType::f16};
-    const Matrix to{matrix.to, to_ld, matrix.rows, to_ld, DType::f16};
+    const long long to_pitch = static_cast<long long>(matrix.row_chunks) * kRepackChunkBytes;
+    const bool is_transposed = matrix.transposed_bytes > 0;
+    const long long element = std::max(matrix.transposed_bytes, 1);
+    // Bytes as elements.
+    const Matrix from = is_transposed ? Matrix{matrix.from, matrix.pitch, matrix.depth(), matrix.rows * element, kBytes}
+                                      : Matrix{matrix.from, matrix.pitch, matrix.rows, matrix.row_bytes, kBytes};
+    const Matrix to{matrix.to, to_pitch, matrix.rows, to_pitch, kBytes};
     if (const Outcome outcome = examine(from, space, 1); outcome != Outcome::good) return outcome;
-    if (const Outcome outcome = examine(to, space, kRepackChunkElements); outcome != Outcome::good) return outcome;
-    const auto row_bytes = static_cast<std::size_t>(matrix.cols) * kRepackElementBytes;
+    if (const Outcome outcome = examine(to, space, kRepackChunkBytes); outcome != Outcome::good) return outcome;
     for (long long row = 0; row < matrix.rows; ++row) {
-      std::memset(reinterpret_cast<void*>(to.at(row, 0)), 0, static_cast<std::size_t>(to_ld) * kRepackElementBytes);
-      std::memcpy(reinterpret_cast<void*>(to.at(row, 0)), reinterpret_cast<const void*>(from.at(row, 0)), row_bytes);
+      auto* const copy = reinterpret_cast<unsigned char*>(to.at(row, 0));
+      std::memset(copy, 0, static_cast<std::size_t>(to_pitch));
+      if (!is_transposed) {
+        std::memcpy(copy, reinterpret_cast<const void*>(from.at(row, 0)), static_cast<std::size_t>(matrix.row_bytes));
+        continue;
+      }
+      for (long long l = 0; l < matrix.depth(); ++l) {
+        std::memcpy(copy + l * element, reinterpret_cast<const void*>(from.at(l, row * element)),
+                    static_cast<std::size_t>(element));
+      }
     }
   }
   return Outcome::good;

@@ -65,7 +65,8 @@ inline float load_element(std::uint64_t address, DType dtype) {
   switch (dtype) {
     case DType::f16: return widen_f16(load<std::uint16_t>(address));
     case DType::bf16: return widen_bf16(load<std::uint16_t>(address));
-    case DType::f32: return load<float>(address);
+    case DType::f32:
+    case DType::tf32: return load<float>(address);
     case DType::e4m3: return emulate::widen_e4m3(load<std::uint8_t>(address));
     case DType::e5m2: return emulate::widen_e5m2(load<std::uint8_t>(address));
     case DType::s8: return load<std::int8_t>(address);
@@ -82,7 +83,8 @@ inline void store_element(std::uint64_t address, DType dtype, float value) {
   switch (dtype) {
     case DType::f16: return store(address, narrow_f16(value));
     case DType::bf16: return store(address, narrow_bf16(value));
-    case DType::f32: return store(address, value);
+    case DType::f32:
+    case DType::tf32: return store(address, value);
     case DType::e4m3: return store(address, emulate::narrow_e4m3(value));
     case DType::e5m2: return store(address, emulate::narrow_e5m2(value));
     case DType::s8: return store(address, static_cast<std::int8_t>(integer_of(value)));

@@ -38,7 +38,7 @@ void expect(Ledger& ledger, bool good, const Function& function, const std::stri
   if (!good) ledger.violations.push_back(function.name + ": " + text);
 }
 
-void expect_matrix(Ledger& ledger, const Function& function, const char* name, long long ld, int rows, int cols) {
+void expect_matrix(Ledger& ledger, const Function& function, const char* name, long long ld, int rows, long long cols) {
   expect(ledger, rows <= 1 || ld >= cols, function, std::string("rows of ") + name + " overlap");
 }
 
@@ -202,8 +202,10 @@ KernelNode read_repack(Ledger& ledger, CUfunction handle, const Function& functi
   ledger.copies.clear();
   for (const RepackMatrix& matrix : {args.first, args.second}) {
     if (matrix.rows == 0) continue;
-    expect_matrix(ledger, function, "the operand", matrix.ld, matrix.rows, matrix.cols);
-    expect(ledger, matrix.row_chunks * kRepackChunkElements == repacked_ld(matrix.cols), function,
+    const bool is_transposed = matrix.transposed_bytes > 0;
+    expect_matrix(ledger, function, "the operand", matrix.pitch, is_transposed ? matrix.depth() : matrix.rows,
+                  is_transposed ? static_cast<long long>(matrix.rows) * matrix.transposed_bytes : matrix.row_bytes);
+    expect(ledger, matrix.row_chunks * kRepackChunkBytes == repacked_pitch(matrix.row_bytes), function,
            "rows of the copy have another length");
     ledger.copies.push_back(matrix.to);
   }

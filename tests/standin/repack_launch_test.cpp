@@ -68,7 +68,7 @@ TEST_F(RepackLaunchTest, CopiesOnlyWhatNeedsIt) {
   GemmCase c = small_case(40, 48, 24);  // all rows aligned
   c.offset_b = 1;
   const Plan plan = plan_of(c);
-  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes(StoredShape{24, 48}));
+  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes({.shape = {24, 48}}));
   expect_right_by(plan, c);
   EXPECT_EQ(copies(), 1u);
 }
@@ -93,7 +93,8 @@ TEST_F(RepackLaunchTest, SmallerProblemsOfTheClassFitTheWorkspace) {
   const GemmCase largest = ragged(160, 41, 43), smaller = ragged(131, 41, 43);
   const Plan plan = plan_of(smaller);
   EXPECT_EQ(plan.workspace_bytes(),
-            workspace_size(kAlone, {.repack_a = true, .repack_b = true}, largest.problem).total_bytes());
+            workspace_size(kAlone, {.repack_a = Repack::aligned, .repack_b = Repack::aligned}, largest.problem)
+                .total_bytes());
   expect_right(*context_, smaller, stream());
   expect_right(*context_, largest, stream());
   EXPECT_EQ(copies(), 2u);

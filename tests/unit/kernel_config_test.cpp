@@ -288,8 +288,8 @@ TEST(LaunchConfig, RoundTrips) {
     }
   }
   for (const int splits : {1, 2, 132, 4096}) {
-    for (const bool repack_a : {false, true}) {
-      for (const bool repack_b : {false, true}) {
+    for (const Repack repack_a : {Repack::none, Repack::aligned, Repack::transposed}) {
+      for (const Repack repack_b : {Repack::none, Repack::aligned, Repack::transposed}) {
         const LaunchConfig launch{.repack_a = repack_a, .repack_b = repack_b, .splits = splits};
         ASSERT_EQ(parse_launch(to_string(launch)), launch);
       }
@@ -298,17 +298,19 @@ TEST(LaunchConfig, RoundTrips) {
   EXPECT_EQ(to_string(LaunchConfig{8, false}), "r8m");
   EXPECT_EQ(to_string(LaunchConfig{4, true}), "r4n");
   EXPECT_EQ(to_string(LaunchConfig{8, false, true}), "r8mp");
-  EXPECT_EQ(to_string(LaunchConfig{.repack_b = true}), "r8m_xb");
-  EXPECT_EQ(to_string(LaunchConfig{.programmatic = true, .repack_a = true, .repack_b = true, .splits = 4}),
-            "r8mp_xab_s4");
+  EXPECT_EQ(to_string(LaunchConfig{.repack_b = Repack::aligned}), "r8m_xb");
+  EXPECT_EQ(to_string(LaunchConfig{.repack_a = Repack::transposed, .repack_b = Repack::aligned}), "r8m_xatb");
+  const LaunchConfig all{.programmatic = true, .repack_a = Repack::aligned, .repack_b = Repack::aligned, .splits = 4};
+  EXPECT_EQ(to_string(all), "r8mp_xab_s4");
 }
 
 TEST(LaunchConfig, ParseRefusesWhatToStringDoesNotPrint) {
-  for (const char* text : {"",       "r",         "rm",        "r8",      "8m",      "r8x",
-                           "r08m",   "r0m",       "r-1m",      "r+1m",    "r4097m",  "r99999999999m",
-                           "r8mm",   "r8m ",      " r8m",      "R8m",     "p",       "r8p",
-                           "r8pm",   "r8mpp",     "r8mP",      "r8m_x",   "r8m_xba", "r8m_s1",
-                           "r8m_s0", "r8m_s4097", "r8m_s4_xa", "r8m_xa_", "r8m_s4p"}) {
+  for (const char* text : {"",         "r",      "rm",     "r8",        "8m",        "r8x",
+                           "r08m",     "r0m",    "r-1m",   "r+1m",      "r4097m",    "r99999999999m",
+                           "r8mm",     "r8m ",   " r8m",   "R8m",       "p",         "r8p",
+                           "r8pm",     "r8mpp",  "r8mP",   "r8m_x",     "r8m_xba",   "r8m_xta",
+                           "r8m_xatt", "r8m_s1", "r8m_s0", "r8m_s4097", "r8m_s4_xa", "r8m_xa_",
+                           "r8m_s4p"}) {
     EXPECT_EQ(parse_launch(text), std::nullopt) << text;
   }
 }

@@ -31,7 +31,7 @@ constexpr OuterThreads kOuterThreads[] = {{16, 32},   {16, 64},   {16, 128},  {3
                                           {256, 128}, {256, 256}, {256, 512}};
 
 constexpr TileLayout tile_of(int outer, int block_k, bool k_major, bool swizzle) {
-  return MmaConfig{.block_k = block_k, .swizzle = swizzle}.operand_tile(outer, k_major);
+  return MmaConfig{.block_k = block_k, .swizzle = swizzle}.operand_tile(GemmTraits{}, outer, k_major);
 }
 
 std::string name(const TileLayout& tile, bool k_major) {

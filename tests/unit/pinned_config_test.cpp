@@ -47,12 +47,12 @@ TEST(PinnedConfig, RepacksWhatItCannotRead) {
   const Workload ragged = parse_workload("4096 4096 512 nt f16 align=2");
   const PinnedConfig pinned{WgmmaConfig{}, LaunchConfig{}};
   const Choice choice = pinned_on_hopper(ragged, pinned);
-  EXPECT_TRUE(choice.launch.repack_a && choice.launch.repack_b);
+  EXPECT_TRUE(choice.launch.repack_a == Repack::aligned && choice.launch.repack_b == Repack::aligned);
   EXPECT_TRUE(has(refusal_of(ragged, pinned, 0), "the cap is 0"));
   Workload none = ragged;
   none.hints.workspace = WorkspaceClass::none;
   EXPECT_TRUE(has(refusal_of(none, pinned), "the cap is 0"));
-  EXPECT_FALSE(pinned_on_hopper(parse_workload("4096 4096 512 nt f16 align=16"), pinned).launch.repack_a);
+  EXPECT_FALSE(repacks(pinned_on_hopper(parse_workload("4096 4096 512 nt f16 align=16"), pinned).launch));
 }
 
 TEST(PinnedConfig, ObeysTheRulesOfTheProblem) {

@@ -199,7 +199,7 @@ TEST(RecordText, EachFaultIsNamed) {
       {edited(good, "\"schema\":2,", ""), "schema number"},
       {edited(good, "\"schema\":2", "\"schema\":1"), "older than this version"},
       {edited(good, "4096 512 nt", "4096  512 nt"), "spelled"},
-      {edited(good, "nt f16", "nt tf32"), "compute type tf32 for elements of f32 is not supported yet"},
+      {edited(good, "nt f16", "nt f16 acc=tf32"), "compute type tf32 for elements of f16 is not supported yet"},
       {edited(good, "\"m\":4096", "\"m\":1000"), "not in the class"},
       {edited(good, "\"m\":4096", "\"m\":-4096"), "not an integer"},
       {edited(good, "\"m\":4096", "\"m\":18446744073709551615"), "not an integer"},

@@ -26,18 +26,22 @@ bool reads_aligned_rows(const KernelConfig& config) { return is_wgmma(config) &&
 Workload workload(const char* text) { return parse_workload(text); }
 
 TEST(Repack, RowsOfCopiesAreWholeLinesOrShort) {
-  for (long long cols = 1; cols <= 1000; ++cols) {
-    const long long ld = repacked_ld(cols);
-    ASSERT_GE(ld, cols);
-    ASSERT_EQ(ld % kRepackChunkElements, 0);
-    if (cols >= kRepackLineElements) {
-      ASSERT_EQ(ld % kRepackLineElements, 0);
-      ASSERT_LT(ld - cols, kRepackLineElements);
+  for (long long bytes = 1; bytes <= 2000; ++bytes) {
+    const long long pitch = repacked_pitch(bytes);
+    ASSERT_GE(pitch, bytes);
+    ASSERT_EQ(pitch % kRepackChunkBytes, 0);
+    if (bytes >= kRepackLineBytes) {
+      ASSERT_EQ(pitch % kRepackLineBytes, 0);
+      ASSERT_LT(pitch - bytes, kRepackLineBytes);
     } else {
-      ASSERT_TRUE(kRepackLineElements % ld == 0);  // no row begins in one line and ends in another
-      ASSERT_TRUE(ld == kRepackChunkElements || ld < 2 * cols);
+      ASSERT_TRUE(kRepackLineBytes % pitch == 0);  // no row begins in one line and ends in another
+      ASSERT_TRUE(pitch == kRepackChunkBytes || pitch < 2 * bytes);
     }
   }
+}
+
+unsigned chunks_of_row(long long row_bytes) {
+  return static_cast<unsigned>(repacked_pitch(row_bytes) / kRepackChunkBytes);
 }
 
 TEST(Repack, DividerDividesAllNumbersThatUnitsHave) {
@@ -52,9 +56,8 @@ TEST(Repack, DividerDividesAllNumbersThatUnitsHave) {
 /// Each chunk belongs either to the ends or to the inner part, and is copied once.
 TEST(Repack, PartsHaveEachChunkOnce) {
   for (const int rows : {1, 2, 3, 8, 16, 24, 25, 129, 300}) {
-    for (const int cols : {1, 8, 9, 100, 1000}) {
-      const RepackMatrix matrix{
-          .rows = rows, .cols = cols, .row_chunks = static_cast<unsigned>(repacked_ld(cols) / kRepackChunkElements)};
+    for (const int bytes : {1, 2, 16, 17, 18, 200, 2000}) {
+      const RepackMatrix matrix{.row_bytes = bytes, .rows = rows, .row_chunks = chunks_of_row(bytes)};
       std::vector<int> copies(matrix.chunks());
       for (unsigned lane = 0; lane < kRepackLanes; ++lane) {
         const auto chunk = matrix.end_chunk(lane);
@@ -63,33 +66,49 @@ TEST(Repack, PartsHaveEachChunkOnce) {
       for (unsigned long long chunk = 0; chunk < (matrix.parts() - 1) * kRepackUnitChunks; ++chunk) {
         if (matrix.is_inner(chunk)) ++copies.at(chunk);
       }
-      EXPECT_TRUE(std::ranges::all_of(copies, [](int count) { return count == 1; })) << rows << "x" << cols;
+      EXPECT_TRUE(std::ranges::all_of(copies, [](int count) { return count == 1; })) << rows << "x" << bytes;
+    }
+  }
+}
+
+/// Each tile of a transposed copy has other chunks, and all of them together all chunks.
+TEST(Repack, TilesHaveEachChunkOnce) {
+  for (const int element : {1, 4}) {
+    for (const int rows : {1, 31, 32, 33, 127, 128, 129, 300}) {
+      for (const int depth : {1, 4, 16, 31, 33, 64, 200}) {
+        const long long bytes = static_cast<long long>(depth) * element;
+        const RepackMatrix matrix{
+            .row_bytes = bytes, .rows = rows, .row_chunks = chunks_of_row(bytes), .transposed_bytes = element};
+        EXPECT_EQ(matrix.depth(), depth);
+        const unsigned long long row_tiles = matrix.row_tiles();
+        EXPECT_EQ(row_tiles, static_cast<unsigned>((rows * element + 127) / 128));
+        EXPECT_EQ(matrix.parts(), row_tiles * matrix.depth_tiles());
+        EXPECT_GE(matrix.depth_tiles() * matrix.tile_chunks(), matrix.row_chunks);
+        EXPECT_LT((matrix.depth_tiles() - 1) * matrix.tile_chunks(), matrix.row_chunks);
+      }
     }
   }
 }
 
 /// Whole granules of inner chunks lie within the matrix.
 TEST(Repack, InnerChunksReadNothingOutside) {
-  for (const int cols : {1, 2, 3, 5, 7, 8, 9, 15, 33, 63, 64, 65, 200}) {
-    for (const int gap : {0, 1, 6}) {
-      for (unsigned long long from = 4096; from < 4112; from += 2) {
-        const RepackMatrix matrix{.from = from,
-                                  .ld = cols + gap,
-                                  .rows = 60,
-                                  .cols = cols,
-                                  .row_chunks = static_cast<unsigned>(repacked_ld(cols) / kRepackChunkElements)};
+  for (const int bytes : {1, 2, 3, 4, 6, 10, 14, 15, 16, 17, 18, 30, 31, 66, 126, 127, 128, 130, 400}) {
+    for (const int gap : {0, 1, 2, 12}) {
+      for (unsigned long long from = 4096; from < 4112; ++from) {
+        const RepackMatrix matrix{
+            .from = from, .pitch = bytes + gap, .row_bytes = bytes, .rows = 60, .row_chunks = chunks_of_row(bytes)};
+        const unsigned long long end = from + static_cast<unsigned long long>((matrix.rows - 1) * matrix.pitch + bytes);
         for (unsigned long long chunk = 0; chunk < matrix.chunks(); ++chunk) {
           if (!matrix.is_inner(chunk)) continue;
           const auto row = static_cast<long long>(chunk / matrix.row_chunks);
-          const auto col = static_cast<long long>(chunk % matrix.row_chunks) * kRepackChunkElements;
-          if (col >= cols) continue;
-          const long long last = std::min<long long>(col + kRepackChunkElements, cols) - 1;
-          const auto address = [&](long long c) {
-            return from + static_cast<unsigned long long>(row * matrix.ld + c) * kRepackElementBytes;
+          const auto first = static_cast<long long>(chunk % matrix.row_chunks) * kRepackChunkBytes;
+          if (first >= bytes) continue;
+          const long long last = std::min<long long>(first + kRepackChunkBytes, bytes) - 1;
+          const auto address = [&](long long byte) {
+            return from + static_cast<unsigned long long>(row * matrix.pitch + byte);
           };
-          ASSERT_GE(address(col) / 16 * 16, from);
-          ASSERT_LE(address(last) / 16 * 16 + 16, address((matrix.rows - 1) * matrix.ld + cols - row * matrix.ld))
-              << cols << "+" << gap << " at " << from << ": " << chunk;
+          ASSERT_GE(address(first) / 16 * 16, from);
+          ASSERT_LE(address(last) / 16 * 16 + 16, end) << bytes << "+" << gap << " at " << from << ": " << chunk;
         }
       }
     }
@@ -97,30 +116,36 @@ TEST(Repack, InnerChunksReadNothingOutside) {
 }
 
 TEST(Repack, BlocksPrefetchTheChunksInsideAMatrixOnce) {
-  for (const auto& [rows, cols, gap] : {std::tuple(1, 1, 0), {1, 7, 3}, {3, 5, 0}, {1023, 1023, 0}, {100, 1001, 7}}) {
-    for (unsigned long long from = 4096; from < 4112; from += 2) {
-      const RepackMatrix matrix{.from = from, .ld = cols + gap, .rows = rows, .cols = cols};
-      const unsigned long long end = from + 2ull * static_cast<unsigned>((rows - 1) * (cols + gap) + cols);
-      constexpr unsigned kBlocks = 264;
-      unsigned next = 0;
-      for (unsigned block = 0; block < kBlocks; ++block) {
-        const ByteShare share = prefetch_share(matrix, kBlocks, block);
-        if (share.count == 0) continue;
-        ASSERT_EQ(share.first, next);
-        ASSERT_EQ(share.count % 16, 0u);
-        next += share.count;
-      }
-      const unsigned long long begin = matrix.aligned_begin();
-      ASSERT_EQ(begin % 16, 0u);
-      ASSERT_LT(begin - from, 16u);
-      ASSERT_EQ(next, end / 16 * 16 > begin ? end / 16 * 16 - begin : 0) << rows << "x" << cols << " at " << from;
+  const auto expect_once = [](const RepackMatrix& matrix, unsigned long long end) {
+    constexpr unsigned kBlocks = 264;
+    unsigned next = 0;
+    for (unsigned block = 0; block < kBlocks; ++block) {
+      const ByteShare share = prefetch_share(matrix, kBlocks, block);
+      if (share.count == 0) continue;
+      ASSERT_EQ(share.first, next);
+      ASSERT_EQ(share.count % 16, 0u);
+      next += share.count;
+    }
+    const unsigned long long begin = matrix.aligned_begin();
+    ASSERT_EQ(begin % 16, 0u);
+    ASSERT_LT(begin - matrix.from, 16u);
+    ASSERT_EQ(next, end / 16 * 16 > begin ? end / 16 * 16 - begin : 0)
+        << matrix.rows << "x" << matrix.row_bytes << " at " << matrix.from;
+  };
+  for (const auto& [rows, bytes, gap] :
+       {std::tuple(1, 2, 0), {1, 14, 6}, {3, 5, 0}, {1023, 2046, 0}, {100, 2002, 14}}) {
+    for (unsigned long long from = 4096; from < 4112; ++from) {
+      const auto end = from + static_cast<unsigned>((rows - 1) * (bytes + gap) + bytes);
+      expect_once({.from = from, .pitch = bytes + gap, .row_bytes = bytes, .rows = rows}, end);
+      // The same memory as the source of a transpose.
+      expect_once({.from = from, .pitch = bytes + gap, .row_bytes = rows, .rows = bytes, .transposed_bytes = 1}, end);
     }
   }
 }
 
 TEST(Repack, NothingOfLargeMatricesOrGapsIsPrefetched) {
-  const RepackMatrix large{.from = 4096, .ld = 4095, .rows = 4095, .cols = 4095};
-  const RepackMatrix gaps{.from = 4096, .ld = 1031, .rows = 8, .cols = 1023};
+  const RepackMatrix large{.from = 4096, .pitch = 8190, .row_bytes = 8190, .rows = 4095};
+  const RepackMatrix gaps{.from = 4096, .pitch = 2062, .row_bytes = 2046, .rows = 8};
   for (const RepackMatrix& matrix : {large, gaps, RepackMatrix{}}) EXPECT_EQ(prefetch_share(matrix, 1, 0).count, 0u);
 }
 
@@ -140,23 +165,49 @@ TEST(Repack, LaunchRepacksWhatItsKernelCannotRead) {
     EXPECT_EQ(seen.vec_a, 8) << problem;
     EXPECT_EQ(seen.vec_b, 8) << problem;
   }
-  EXPECT_EQ(with_repacks({.repack_a = true}, config, workload("64 64 64 nn f16")), LaunchConfig{});
+  EXPECT_EQ(with_repacks({.repack_a = Repack::aligned}, config, workload("64 64 64 nn f16")), LaunchConfig{});
+}
+
+/// Instructions read elements that have not 16 bits only if k is contiguous.
+TEST(Repack, LaunchTransposesWhatInstructionsCannotRead) {
+  struct Case {
+    const char* problem;
+    const char* launch;
+  };
+  for (const auto& [problem, launch] :
+       {Case{"64 64 64 nt s8 align=16", "r8m"}, Case{"64 64 64 nn s8 align=16", "r8m_xbt"},
+        Case{"64 64 64 tt tf32 align=16", "r8m_xat"}, Case{"64 64 64 tn e4m3 align=16", "r8m_xatbt"},
+        Case{"64 64 64 nn s8 align=1,16,16", "r8m_xabt"}, Case{"64 64 64 nt tf32 align=4,16,4", "r8m_xa"},
+        Case{"64 64 64 tn f16 align=16", "r8m"}}) {
+    EXPECT_EQ(to_string(with_repacks({}, WgmmaConfig{}, workload(problem))), launch) << problem;
+    EXPECT_EQ(to_string(with_repacks({}, SimtConfig{}, workload(problem))), "r8m") << problem;
+    const GemmTraits seen = traits_of(workload(problem), with_repacks({}, WgmmaConfig{}, workload(problem)));
+    EXPECT_EQ(seen.vec_a * size_bytes(seen.element), 16) << problem;
+    EXPECT_TRUE(size_bytes(seen.element) == 2 || (seen.a_is_k_major() && seen.b_is_k_major())) << problem;
+    const auto configs = candidates(workload(problem), arch_limits(kRepackArch));
+    EXPECT_TRUE(std::ranges::any_of(configs, is_wgmma)) << problem;
+  }
+  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tt s8 align=8"))), "r8m_xat");
+  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 nt s8 align=1,4,4"))), "r8m_xa");
+  const Problem p = workload("100 200 300 tn s8");  // A is stored 300x100, and copied as 100x300
+  const LaunchConfig launch = with_repacks({}, WgmmaConfig{}, Workload(p));
+  EXPECT_EQ(repacked_bytes(launch, p), 100u * 384 + 200u * 384);
 }
 
 TEST(Repack, OnlyKernelsThatNeedAlignedRowsHaveSuchLaunches) {
-  EXPECT_TRUE(is_legal(LaunchConfig{.repack_a = true}, WgmmaConfig{}));
-  EXPECT_FALSE(is_legal(LaunchConfig{.repack_b = true}, MmaConfig{}));
-  EXPECT_FALSE(is_legal(LaunchConfig{.repack_a = true}, SimtConfig{}));
+  EXPECT_TRUE(is_legal(LaunchConfig{.repack_a = Repack::aligned}, WgmmaConfig{}));
+  EXPECT_TRUE(is_legal(LaunchConfig{.repack_b = Repack::transposed}, MmaConfig{}));
+  EXPECT_FALSE(is_legal(LaunchConfig{.repack_a = Repack::aligned}, SimtConfig{}));
 }
 
 TEST(Repack, WorkspaceHoldsTheCopies) {
   const Problem p = workload("100 200 300 tn f16 align=2");  // A is stored 300x100, B 300x200
   const auto bytes = [&](const LaunchConfig& launch) { return workspace_size(WgmmaConfig{}, launch, p).scratch_bytes; };
   EXPECT_EQ(bytes({}), 0u);
-  EXPECT_EQ(bytes({.repack_a = true}), 300u * 128 * 2);
-  EXPECT_EQ(bytes({.repack_b = true}), 300u * 256 * 2);
-  EXPECT_EQ(bytes({.repack_a = true, .repack_b = true}), 300u * 384 * 2);
-  EXPECT_EQ(repacked_bytes(StoredShape{.rows = 3, .cols = 13}), 256u);  // 96, in whole alignments
+  EXPECT_EQ(bytes({.repack_a = Repack::aligned}), 300u * 128 * 2);
+  EXPECT_EQ(bytes({.repack_b = Repack::aligned}), 300u * 256 * 2);
+  EXPECT_EQ(bytes({.repack_a = Repack::aligned, .repack_b = Repack::aligned}), 300u * 384 * 2);
+  EXPECT_EQ(repacked_bytes({.shape = {.rows = 3, .cols = 13}}), 256u);  // 96, in whole alignments
 }
 
 TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {
@@ -207,12 +258,15 @@ TEST(Repack, RastersAndChoicesRepack) {
   EXPECT_TRUE(to_string(default_launch(config, problem, device)).ends_with("m_xb"));
   const auto launches = rasters(config, problem, 132, 10);
   EXPECT_GT(launches.size(), 10u);
-  for (const LaunchConfig& launch : launches) EXPECT_TRUE(launch.repack_b && !launch.repack_a) << to_string(launch);
+  for (const LaunchConfig& launch : launches) {
+    EXPECT_EQ(launch.repack_a, Repack::none) << to_string(launch);
+    EXPECT_EQ(launch.repack_b, Repack::aligned) << to_string(launch);
+  }
   const auto one_tile = rasters(config, workload("8 8 64 nn f16 align=2"), 132, 10);
   ASSERT_EQ(one_tile.size(), 1u);
   EXPECT_EQ(to_string(one_tile.front()), "r1mp_xab");
   for (const Candidate& candidate : pick_candidates(problem, device, 40)) {
-    EXPECT_EQ(candidate.launch.repack_b, reads_aligned_rows(candidate.config)) << to_string(candidate.config);
+    EXPECT_EQ(repacks(candidate.launch), reads_aligned_rows(candidate.config)) << to_string(candidate.config);
   }
 }
 

@@ -197,7 +197,7 @@ TEST(SumOrder, RecordsOfAnyOrderAnswerIfTheirPickIsOfTheRightOne) {
 
 TEST(SumOrder, WithoutWorkspaceTheOrderStays) {
   const Choice split{.config = WgmmaConfig{.split_k = true}, .launch = {.splits = 4}};
-  const Choice copies{.config = WgmmaConfig{}, .launch = {.repack_a = true}};
+  const Choice copies{.config = WgmmaConfig{}, .launch = {.repack_a = Repack::aligned}};
   const Choice mma{.config = MmaConfig{}}, loads{.config = WgmmaConfig{.loaders = 2}};
   const std::vector<Choice> choices{split, copies, mma, loads};
   const WorkspaceOf workspace_of([](const KernelConfig& config, const LaunchConfig& launch, const Problem&) {

@@ -90,8 +90,10 @@ TEST(Traits, AreMadeForTheTypesThatSomeFamilyStates) {
   std::size_t supported = 0;
   for_all_problem_types([&](const Types& types) {
     const Problem problem{.m = 8, .n = 8, .k = 8, .types = types};
-    const bool is_stated = types.compute != ComputeType::tf32 &&
-                           is_stated_by_a_family({types.a, sum_type(types.compute), types.b, types.d});
+    const DType a = multiplied_type(types.a, types.compute), b = multiplied_type(types.b, types.compute);
+    const bool is_tf32 = types.compute == ComputeType::tf32, has_it = types.a == DType::tf32 || types.b == DType::tf32;
+    const bool is_stated =
+        !has_it && (a == DType::tf32) == is_tf32 && is_stated_by_a_family({a, sum_type(types.compute), b, types.d});
     ASSERT_EQ(is_supported(problem), is_stated) << to_string(problem);
     if (!is_stated) {
       EXPECT_THROW(require_supported(problem), Error) << to_string(problem);
@@ -100,7 +102,14 @@ TEST(Traits, AreMadeForTheTypesThatSomeFamilyStates) {
     ++supported;
     EXPECT_EQ(types_of(traits_of(Workload(problem))), types) << to_string(problem);
   });
-  EXPECT_EQ(supported, 22U);  // those of family simt, and f16 in f16
+  EXPECT_EQ(supported, 23U);  // those of family simt, and f16 in f16
+}
+
+TEST(Traits, ElementsOfF32AreMultipliedAsTf32IfTheCallerAsksForIt) {
+  const Workload problem = parse_workload("64 64 64 nt tf32");
+  EXPECT_EQ(to_string(traits_of(problem)), "tf32_f32tof32_nt_a4b4d4_c0");
+  EXPECT_EQ(types_of(traits_of(problem)), kTf32);
+  EXPECT_EQ(traits_of(parse_workload("64 64 64 nt f32")).element, DType::f32);
 }
 
 TEST(Traits, SumsOfFp8AreFastIfTheCallerAllowsIt) {
@@ -113,7 +122,8 @@ TEST(Traits, SumsOfFp8AreFastIfTheCallerAllowsIt) {
 }
 
 TEST(Traits, NoKernelTakesWhatIsNotSupported) {
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn tf32")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn tf32*tf32>f32")), Error);  // no matrix has it
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=tf32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=f32,fast")), Error);  // only FP8 has fast sums
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*f16>f32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);

@@ -121,7 +121,7 @@ TEST(WgmmaMenu, HasKernelsForEveryMixtureOfTypes) {
     }
     EXPECT_GE(anchors, 40);
   });
-  EXPECT_EQ(mixtures.size(), 2U * 4 + 4 + 12 * 2);  // f32 D in four layouts, s8, FP8 with both sums
+  EXPECT_EQ(mixtures.size(), 2U * 4 + 4 + 12 * 2 + 1);  // f32 D in four layouts, s8, FP8 with both sums, tf32
 }
 
 TEST(WgmmaMenu, SumsOfEightBitsNeedKMajorOperandsAndPreciseOnesOfFp8Promotion) {

@@ -42,7 +42,8 @@ bool has_ceiling(DType element) {
     case DType::e4m3:
     case DType::e5m2:
     case DType::s8:
-    case DType::s32: return false;
+    case DType::s32:
+    case DType::tf32: return false;
   }
   return false;
 }

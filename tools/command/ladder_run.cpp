@@ -35,7 +35,8 @@ double number_at(const std::byte* bytes, std::size_t index, DType type) {
     case DType::s8: return number_at<std::int8_t>(bytes, index);
     case DType::s32: return number_at<std::int32_t>(bytes, index);
     case DType::e4m3:
-    case DType::e5m2: break;
+    case DType::e5m2:
+    case DType::tf32: break;
   }
   throw Error(ErrorCode::not_supported, "no rung has results of " + std::string(to_string(type)));
 }

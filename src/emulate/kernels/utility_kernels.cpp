@@ -38,7 +38,8 @@ void run_ceiling(const CeilingKind& kind, const CeilingArgs& args) {
     case DType::e4m3:
     case DType::e5m2:
     case DType::s8:
-    case DType::s32: break;
+    case DType::s32:
+    case DType::tf32: break;
   }
   throw Error(ErrorCode::not_supported, "no ceiling kernel multiplies " + std::string(to_string(kind.element)));
 }

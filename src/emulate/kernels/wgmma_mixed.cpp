@@ -21,7 +21,7 @@ constexpr WgmmaConfig kMixedConfigs[] = {
 
 /// The config for elements of `kElement`: a k-tile has as many bytes, and precise sums of FP8 are promoted.
 constexpr WgmmaConfig config_for(DType element, WgmmaConfig config, bool fast_sums) {
-  config.block_k *= 2 / size_bytes(element);
+  config.block_k = config.block_k * 2 / size_bytes(element);
   config.promote = is_fp8(element) && !fast_sums;
   if (config.promote) config.block_k = kPromotedK;
   // There is no instruction for 72 columns of s8.
@@ -89,6 +89,7 @@ std::span<const GemmKernel> mixed_kernels() {
   }
 HOTGEMM_EMULATED_MIXED(f16, f32, f16, f32, 0, 6)
 HOTGEMM_EMULATED_MIXED(bf16, f32, bf16, f32, 1, 2)
+HOTGEMM_EMULATED_MIXED(tf32, f32, tf32, f32, 0, 6)
 HOTGEMM_EMULATED_MIXED(s8, s32, s8, s32, 0, 6)
 HOTGEMM_EMULATED_MIXED(s8, s32, s8, f32, 1, 1)
 HOTGEMM_EMULATED_MIXED(s8, s32, s8, bf16, 1, 2)

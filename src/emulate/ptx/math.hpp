@@ -18,5 +18,13 @@ HOTGEMM_DEVICE u32 fma_rn_f16x2(u32 a, u32 b, u32 c) {
   const auto half = [](u32 pair, int i) { return static_cast<u16>(pair >> (16 * i)); };
   return fma_rn_f16(half(a, 0), half(b, 0), half(c, 0)) | u32{fma_rn_f16(half(a, 1), half(b, 1), half(c, 1))} << 16;
 }
+HOTGEMM_DEVICE u32 prmt_b32(u32 a, u32 b, u32 bytes) {
+  u32 d = 0;
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 number = bytes >> (4 * i) & 7u;
+    d |= ((number < 4 ? a : b) >> (8 * (number % 4)) & 0xffu) << (8 * i);
+  }
+  return d;
+}
 
 }  // namespace hotgemm::ptx

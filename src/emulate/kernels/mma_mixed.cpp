@@ -1,0 +1,82 @@
+#include "emulate/kernels/mma_table.hpp"
+
+#include <iterator>
+
+namespace hotgemm::emulate {
+namespace {
+
+// clang-format off
+/// Configs for elements of 16 bits: both numbers of fragment buffers, both ways against bank conflicts, one stage.
+constexpr MmaConfig kWordConfigs[] = {
+    {.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore},
+    {.block_m = 32, .block_n = 48, .block_k = 48, .warps_m = 1, .warps_n = 3, .stages = 5, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore},
+    {.block_m = 48, .block_n = 64, .block_k = 32, .warps_m = 3, .warps_n = 2, .stages = 4, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore},
+    {.block_m = 32, .block_n = 16, .block_k = 32, .warps_m = 2, .warps_n = 1, .stages = 1, .swizzle = true,  .fragment_buffers = 1, .store = kDirectStore, .b_matrices = 2, .serpentine = false},
+};
+/// Access widths for A, B and D in bytes, at least an element, and whether C is read.
+struct WordAccess {
+  int a_bytes, b_bytes, d_bytes;
+  bool reads_c;
+};
+constexpr WordAccess kWordAccesses[] = {{4, 4, 1, true}, {16, 16, 16, false}, {8, 16, 16, true}, {16, 4, 8, false}};
+// clang-format on
+
+template <KernelTypes kTypes, WordAccess kAccess, MmaConfig kConfig>
+GemmKernel word_kernel() {
+  constexpr GemmTraits kTraits{.element = kTypes.element,
+                               .accumulator = kTypes.accumulator,
+                               .element_b = kTypes.element_b,
+                               .element_d = kTypes.element_d,
+                               .op_b = Op::t,
+                               .reads_c = kAccess.reads_c,
+                               .vec_a = kAccess.a_bytes / size_bytes(kTypes.element),
+                               .vec_b = kAccess.b_bytes / size_bytes(kTypes.element_b),
+                               .vec_d = max_of(kAccess.d_bytes / size_bytes(kTypes.element_d), 1)};
+  constexpr MmaConfig kTyped = [] {
+    MmaConfig config = kConfig;
+    config.block_k = config.block_k * 2 / size_bytes(kTypes.element);  // as many bytes
+    return config;
+  }();
+  static_assert(is_legal(kTyped, kTraits, *find_arch_limits(90)));
+  return {kTyped, kTraits, mma_gemm<kTraits, kTyped>};
+}
+
+/// The first `kCount` configs.
+template <KernelTypes kTypes, std::size_t kCount>
+std::span<const GemmKernel> word_kernels() {
+  static const std::vector<GemmKernel> kernels = [] {
+    return [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
+      return std::vector<GemmKernel>{word_kernel<kTypes, kWordAccesses[kIndices], kWordConfigs[kIndices]>()...};
+    }
+    (std::make_index_sequence<kCount>{});
+  }();
+  return kernels;
+}
+
+}  // namespace
+
+#define HOTGEMM_EMULATED_WORDS(a, sum, b, d, count)                                                     \
+  template <>                                                                                           \
+  std::span<const GemmKernel> emulated_kernels<MmaConfig, DType::a, DType::sum, DType::b, DType::d>() { \
+    return word_kernels<KernelTypes{DType::a, DType::sum, DType::b, DType::d}, count>();                \
+  }
+HOTGEMM_EMULATED_WORDS(tf32, f32, tf32, f32, 4)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, s32, 4)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, f32, 1)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, bf16, 2)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, f16, 1)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, bf16, 4)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, f16, 1)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, f32, 2)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, bf16, 1)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, f16, 1)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, f32, 1)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, bf16, 2)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, f16, 1)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, f32, 1)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, bf16, 1)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, f16, 1)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, f32, 1)
+#undef HOTGEMM_EMULATED_WORDS
+
+}  // namespace hotgemm::emulate
