@@ -20,12 +20,11 @@ HOTGEMM_DEVICE u32 load_bytes(u64 address, int bytes) {
   return word;
 }
 
-/// Four words as rows of bytes, transposed: byte j of each becomes word j.
-HOTGEMM_DEVICE ptx::Vec4 transposed_bytes(u32 a, u32 b, u32 c, u32 d) {
-  const u32 ab_low = ptx::prmt_b32(a, b, 0x5140), ab_high = ptx::prmt_b32(a, b, 0x7362);
-  const u32 cd_low = ptx::prmt_b32(c, d, 0x5140), cd_high = ptx::prmt_b32(c, d, 0x7362);
-  return {ptx::prmt_b32(ab_low, cd_low, 0x5410), ptx::prmt_b32(ab_low, cd_low, 0x7632),
-          ptx::prmt_b32(ab_high, cd_high, 0x5410), ptx::prmt_b32(ab_high, cd_high, 0x7632)};
+/// Two of the four columns of bytes that four words have as rows, each as a word: the first two, or the last two.
+HOTGEMM_DEVICE ptx::Vec2 byte_columns(u32 a, u32 b, u32 c, u32 d, bool are_last) {
+  const u32 bytes = are_last ? 0x7362 : 0x5140;
+  const u32 ab = ptx::prmt_b32(a, b, bytes), cd = ptx::prmt_b32(c, d, bytes);
+  return {ptx::prmt_b32(ab, cd, 0x5410), ptx::prmt_b32(ab, cd, 0x7632)};
 }
 
 }  // namespace hotgemm

@@ -5,7 +5,7 @@
 //
 // A lane loads whole granules of 16 bytes, two for each chunk that it writes, and shifts. Neighbours ask for the same
 // granules, which L1 holds. All loads of a unit are issued before its first store. Chunks at the ends of a matrix are
-// loaded byte by byte. A copy that is the transpose has a loop of its own (repack_transposed.cuh).
+// loaded byte by byte. Transposes go through shared memory (repack_transposed.cuh).
 
 #include "byte_access.cuh"
 #include "funnel.cuh"
@@ -39,9 +39,7 @@ class Repack {
   HOTGEMM_DEVICE u64 copy(u64 part, u64 step) const {
     const u64 parts = matrix_.parts();
     for (; part < parts; part += step) {
-      if (matrix_.transposed_bytes > 0) {
-        copy_tile(matrix_, part, lane_);
-      } else if (part == 0) {
+      if (part == 0) {
         copy_ends();
       } else {
         copy_unit((part - 1) * kRepackUnitChunks);
@@ -129,6 +127,7 @@ HOTGEMM_DEVICE void repack(const RepackArgs& args) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // older architectures have no such launches
   await_preceding(args);
 #endif
+  copy_transposes(args.first, args.second);
   constexpr int kWarps = kRepackThreads / kRepackLanes;
   const auto warp = static_cast<u64>(ptx::thread_index() / kRepackLanes);
   const u64 part = warp * ptx::grid_size() + ptx::block_index();  // few parts use all SMs

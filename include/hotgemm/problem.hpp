@@ -20,7 +20,7 @@ enum class ComputeType : unsigned char {
 
 /// The accuracy that a compute type may give up for speed. It differs for FP8 elements only.
 enum class ComputeMode : unsigned char {
-  precise,  ///< FP8: partial sums are promoted to f32 often
+  precise,  ///< FP8: sums lose no more than if they were promoted to f32 after every 128 products
   fast,     ///< FP8: the tensor core sums all of k
 };
 

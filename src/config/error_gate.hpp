@@ -41,7 +41,7 @@ inline double fp8_share(const Types& types, double k) {
 ///
 /// Each of the K additions rounds a partial sum s, so the error is a sum of terms of at most u|s|; u is the unit
 /// roundoff of the accumulator. The gate is
-/// u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta + 2 u_E magnitude) + eta_D:
+/// u_D |exact| + (1 + u_D) (share * largest + 2 K |alpha| eta + 2 u_E magnitude min(1, 16 / K)) + eta_D:
 /// - largest: the size of the largest partial sum, at most `magnitude`. In random order a partial sum is its share of
 ///   the whole sum plus a random walk that ends at 0. For data of zero mean, the walk has a size of about
 ///   magnitude / sqrt(K). Twice this is more than the root mean square of the walk, except with a probability of 10^-4;
@@ -57,7 +57,9 @@ inline double fp8_share(const Types& types, double k) {
 /// - FP8: tensor cores of Hopper align 32 products and the sum to the largest of them, and truncate each after 13 bits.
 ///   Until the sum is promoted to f32, after p products, truncations of one sign drift by p/2 2^-14 and others by
 ///   4 sqrt(p) 2^-14, which is added to the share. p is 128 in precise sums and K in fast ones.
-/// - TF32: both elements of a product are rounded, each by at most u_E = 2^-11 of itself. u_E is 0 for other types.
+/// - TF32: `exact` is the sum of elements that have been rounded to TF32. In a tie a kernel may round the other way, by
+///   2 u_E of the element, where u_E is 2^-11, and 0 for other types. One element in 2^13 is a tie, so that ties move a
+///   sum by less than 16 products of mean size do.
 ///
 /// Sums of integers are exact, as long as they do not wrap: then only their conversion to f32, alpha and beta round.
 ///
@@ -76,8 +78,9 @@ inline double error_gate(const Problem& problem, double exact, double magnitude,
   const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit)) + fp8_share(problem.types, k);
   const bool is_exact = is_integer(sum_type(problem.types.compute));
   const double roundings = is_integer(problem.types.d) ? 0 : 3 * element_type(DType::f32).unit_roundoff;
-  const double of_elements =
-      problem.types.compute == ComputeType::tf32 ? 2 * element_type(DType::tf32).unit_roundoff : 0;
+  const double of_elements = problem.types.compute == ComputeType::tf32
+                                 ? 2 * element_type(DType::tf32).unit_roundoff * std::min(1.0, 16 / k)
+                                 : 0;
   const double of_sum = is_exact
                             ? roundings * magnitude
                             : share * largest + of_elements * magnitude + 2 * k * std::abs(alpha) * sum.half_subnormal;

@@ -3,7 +3,7 @@
 namespace hotgemm {
 
 PrepackedSize prepacked_size(const StoredShape& shape) {
-  const OperandCopy copy{.shape = shape};
+  const OperandCopy copy{.shape = shape, .element_bytes = kPrepackedElementBytes};
   return {.bytes = repacked_bytes(copy), .ld = copy.ld()};
 }
 

@@ -16,10 +16,14 @@ namespace hotgemm {
 /// The alignment of the rows and the address of a prepacked operand, in bytes.
 inline constexpr int kPrepackedAlignment = 16;
 
+/// Only operands of 16-bit elements are prepacked: kernels read others with k contiguous, which a copy as stored need
+/// not be.
+inline constexpr int kPrepackedElementBytes = 2;
+
 constexpr bool is_prepacked(const Problem& p) { return p.prepacked_a || p.prepacked_b; }
 
 /// True for elements that can be packed.
-constexpr bool can_be_prepacked(DType element) { return size_bytes(element) == OperandCopy{}.element_bytes; }
+constexpr bool can_be_prepacked(DType element) { return size_bytes(element) == kPrepackedElementBytes; }
 
 constexpr StoredShape stored_shape(const Problem& p, Operand operand) {
   return operand == Operand::a ? stored_a(p.m, p.k, p.op_a == Op::n) : stored_b(p.n, p.k, p.op_b == Op::t);

@@ -44,10 +44,10 @@ constexpr StoredShape stored_b(std::int64_t n, std::int64_t k, bool is_k_major) 
   return is_k_major ? StoredShape{n, k} : StoredShape{k, n};
 }
 
-/// A copy of an operand, or the copy's place.
+/// The shape of an operand's copy.
 struct OperandCopy {
   StoredShape shape;  ///< of the copy
-  int element_bytes = 2;
+  int element_bytes = 0;
   bool is_transposed = false;  ///< the operand is stored as the transpose of the copy
 
   constexpr std::int64_t row_bytes() const { return shape.cols * element_bytes; }

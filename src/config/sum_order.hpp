@@ -12,8 +12,8 @@ namespace hotgemm {
 enum class SumUnit : unsigned char {
   cuda_cores,  ///< one product after another
   wmma,        ///< 16 products at a time, by the instruction of this name
-  mma,         ///< the same by `mma`
-  wgmma,       ///< the same by `wgmma`; of 8-bit elements 32 products
+  mma,         ///< the products of 32 bytes of k at a time, by `mma`
+  wgmma,       ///< the same by `wgmma`
 };
 
 /// The order in which a launch adds the products of an element of D. Launches with equal orders give the same bits:

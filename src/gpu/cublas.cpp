@@ -119,7 +119,7 @@ class Scalars {
   int s32_[2];
 };
 
-void require_rival(const Problem& problem) {
+void require_rival(const Workload& problem) {
   require_supported(problem);
   if (!CublasBaseline::has_rival(problem))
     throw Error(ErrorCode::not_supported, "no product of cuBLAS to compare with: " + to_string(problem));
@@ -340,12 +340,14 @@ std::string CublasBaseline::version() const {
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
 }
 
-bool CublasBaseline::has_rival(const Problem& problem) {
+bool CublasBaseline::has_rival(const Workload& problem) {
   const Types& t = problem.types;
   // Sums of s8 become s32 or f32 there.
   if (t.a == DType::s8) return t.d == DType::s32 || t.d == DType::f32;
   if (!is_fp8(t.a)) return true;
   const bool has_types = t.a != DType::e5m2 || t.b != DType::e5m2;
+  const Hints& hints = problem.hints;
+  if (std::min({hints.align_a, hints.align_b, hints.align_d}) < 16) return false;
   return has_types && problem.op_a == Op::n && problem.op_b == Op::t && problem.n % 16 == 0 && problem.k % 16 == 0;
 }
 

@@ -38,12 +38,12 @@ class CublasBaseline {
   std::string version() const;
 
   /// True if cuBLAS computes `problem`. Of FP8 only what cuBLASLt computes without a copy: nt with n and k in multiples
-  /// of 16, not e5m2 times e5m2.
-  static bool has_rival(const Problem& problem);
+  /// of 16, rows at multiples of 16 bytes, not e5m2 times e5m2; it may still have no algorithm on a GPU.
+  static bool has_rival(const Workload& problem);
 
   /// cublasGemmEx with CUBLAS_GEMM_DEFAULT, or for FP8, which it does not compute, the first of cuBLASLt's heuristics.
   /// It accumulates in f32, and by TF32 or in f16 only if the problem asks for it; s8 with D of s32 in s32. Alpha and
-  /// beta have the type of the sums. cuBLAS computes in place: if beta is not zero, D holds C. Throws
+  /// beta have the type of the sums. cublasGemmEx computes in place: if beta is not zero, D holds C. Throws
   /// Error{not_supported} for a problem without rival, Error{internal} if not available.
   Contender default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta);
 

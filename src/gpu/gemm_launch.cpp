@@ -91,6 +91,7 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
           .shape = shape,
           .maps = maps,
           .traits = traits,
+          .waits_for_predecessor = family_of(config).waits_for_predecessor,
           .sm_count = sm_count};
 }
 
@@ -123,8 +124,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                 .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
-  const bool waits = kernel.maps.has_value();  // for the kernel ahead
-  const bool programmatic = launch.programmatic || (copies && waits && !is_limited);
+  const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
   last_args.prefetch = {};

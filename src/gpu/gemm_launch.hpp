@@ -20,6 +20,7 @@ struct GemmKernel {
   LaunchShape shape;
   std::optional<MatrixMaps> maps;  ///< set for a kernel that copies by tensor map
   GemmTraits traits;               ///< of the operands as the kernel reads them
+  bool waits_for_predecessor;      ///< Family::waits_for_predecessor
   int sm_count;                    ///< number of SMs of the GPU
 };
 

@@ -137,7 +137,7 @@ void append_anchors(std::type_identity<Config>, const GemmTraits&, std::vector<K
 /// types is stored from registers.
 MmaConfig typed(MmaConfig config, const GemmTraits& traits) {
   if (size_bytes(traits.element) == 2) return config;
-  config.block_k = config.block_k * 2 / size_bytes(traits.element);
+  config.block_k = typed_block_k(config.block_k, traits.element);
   config.store = kDirectStore;
   return config;
 }
@@ -190,14 +190,16 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
 
-/// The result of `configs` for `problem`, followed by the configs that need repacked operands, which are of one family.
+/// The result of `configs` for `problem`, followed by the configs that need repacked operands. The menu of these sees
+/// all operands as copies; each config is then judged by the operands of its own launch.
 std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimits& arch,
                                         std::vector<KernelConfig> (*configs)(const GemmTraits&, const ArchLimits&)) {
   std::vector<KernelConfig> all = configs(traits_of(problem), arch);
-  const GemmTraits aligned = traits_of(repacked(problem, WgmmaConfig{}));
-  if (aligned == traits_of(problem)) return all;
-  for (const KernelConfig& config : configs(aligned, arch)) {
-    if (repacks(with_repacks({}, config, problem))) all.push_back(config);
+  const GemmTraits copied = traits_of(repacked(problem, WgmmaConfig{}));
+  if (copied == traits_of(problem)) return all;
+  for (const KernelConfig& config : configs(copied, arch)) {
+    const LaunchConfig launch = with_repacks({}, config, problem);
+    if (repacks(launch) && is_legal(config, traits_of(problem, launch), arch)) all.push_back(config);
   }
   return all;
 }

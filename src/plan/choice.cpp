@@ -26,11 +26,11 @@ namespace {
 
 constexpr std::size_t kNeighbours = 8;
 constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
-/// Below this time the start of a kernel is a part of it that counts, and power does not bind.
+/// Below this time the start of a kernel is a part of it that counts, and power seldom binds.
 constexpr double kShortUs = 60;
 /// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
-/// drawn short problems, the seven beyond it ran at 0.84 of their tuned speed in the mean. On long problems power binds,
-/// of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
+/// drawn short problems, the seven with a decline beyond 1.1 ran at 0.84 of their tuned speed in the mean. On long
+/// problems power binds, of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
 constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
 /// The name of a GPU that no record names.

@@ -195,7 +195,7 @@ int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1;
 /// `config`, whose k-tile counts elements of 16 bits, for the elements of `traits`: with as many bytes, and with sums
 /// as exact as the traits want them.
 WgmmaConfig typed(WgmmaConfig config, const GemmTraits& traits) {
-  config.block_k = config.block_k * 2 / size_bytes(traits.element);
+  config.block_k = typed_block_k(config.block_k, traits.element);
   config.promote = is_fp8(traits.element) && !traits.fast_sums;
   if (config.promote) config.block_k = kPromotedK;
   return config;

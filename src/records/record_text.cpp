@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "config/permitted.hpp"
+#include "config/repack.hpp"
 #include "config/problem_text.hpp"
 #include "config/repack.hpp"
 #include "records/problem_fields.hpp"
@@ -73,6 +74,9 @@ void config_fields(const Json& json, TuningRecord& record) {
   }
   record.launch = *parsed_launch;
   try {
+    if (with_repacks(record.launch, record.config, record.problem) != record.launch)
+      throw Reject{"launch " + in_quotes(launch) + " does not copy the operands of this class that " + config +
+                   " needs"};
     const ArchLimits& limits = arch_limits(record.environment.arch);
     if (!is_legal(record.config, traits_of(record.problem, record.launch), limits)) {
       throw Reject{"config " + in_quotes(config) + " is not legal for this class on " + record.environment.arch};

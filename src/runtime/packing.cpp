@@ -12,7 +12,8 @@ void enqueue_packing(DeviceState& device, const Packing& p, bool may_compile, St
   if (shape.rows == 0 || shape.cols == 0) return;
   const std::shared_ptr<const RepackKernel> kernel = device.repack_kernel(may_compile);
   RepackArgs args;
-  args.first = repack_matrix({.shape = shape}, p.from, p.ld, reinterpret_cast<unsigned long long>(p.to));
+  args.first = repack_matrix({.shape = shape, .element_bytes = kPrepackedElementBytes}, p.from, p.ld,
+                             reinterpret_cast<unsigned long long>(p.to));
   const Driver& driver = device.driver();
   const CUresult result = launch_repack(driver, *kernel, args, false, stream, p.problem.sm_limit);
   if (result == CUDA_SUCCESS) return;

@@ -73,14 +73,20 @@ std::vector<KernelConfig> permitted(std::vector<KernelConfig> configs, const Wor
   return configs;
 }
 
-/// The configs by the way in which they read operands: as they are, by threads of family wgmma, and repacked. Ways that
-/// no config takes are left out. For rows that are not aligned the model errs by more between the ways than within one.
-std::vector<std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& configs, const Workload& problem) {
+/// The configs, best predicted first, by the way in which they read operands: as they are, by threads of family wgmma,
+/// and repacked. For rows that are not aligned the model errs by more between the ways than within one. Left out are
+/// ways that no config takes, and those that are beyond any such error: CUDA cores, where tensor cores need a copy.
+std::vector<std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& configs, const Workload& problem,
+                                              const DeviceInfo& device) {
+  constexpr double kHopeless = 4;  // times the best
   std::vector<std::vector<KernelConfig>> ways(3);
   for (const KernelConfig& config : configs) {
     ways[repacks(with_repacks({}, config, problem)) ? 2 : loads_by_threads(config) ? 1 : 0].push_back(config);
   }
-  std::erase_if(ways, [](const std::vector<KernelConfig>& way) { return way.empty(); });
+  const double best_us = configs.empty() ? 0 : predict_us(configs.front(), problem, device);
+  std::erase_if(ways, [&](const std::vector<KernelConfig>& way) {
+    return way.empty() || predict_us(way.front(), problem, device) > kHopeless * best_us;
+  });
   return ways;
 }
 
@@ -163,7 +169,7 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong. A sixth goes to kernels that save energy, where the power cap may set the clock.
   if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
-  const auto ways = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem);
+  const auto ways = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem, device);
   for (const std::vector<KernelConfig>& way : ways) {
     add(way, static_cast<int>(std::ssize(chosen)) + count / (ways.size() == 1 ? 4 : 8));
   }

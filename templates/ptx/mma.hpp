@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ptx/convert.hpp"
 #include "ptx/device.hpp"
 #include "shared/gemm_types.hpp"
 

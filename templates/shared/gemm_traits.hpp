@@ -7,6 +7,9 @@ namespace hotgemm {
 /// True if tensor cores read these elements only if k is contiguous: all but those of 16 bits.
 constexpr bool reads_k_major_only(DType element) { return size_bytes(element) != 2; }
 
+/// The length of a k-tile with as many bytes as one of `block_k` elements of 16 bits.
+constexpr int typed_block_k(int block_k, DType element) { return block_k * 2 / size_bytes(element); }
+
 /// The properties of a kernel that the problem fixes, not the tuner. Together with a family's config they determine the
 /// cubin.
 ///
@@ -34,5 +37,16 @@ struct GemmTraits {
   /// True if B is stored with k contiguous (row-major n×k, transposed).
   constexpr bool b_is_k_major() const { return op_b == Op::t; }
 };
+
+/// True if elements of these types, of other than 16 bits, have products by tensor cores, with such sums and such a D.
+constexpr bool has_word_types(const GemmTraits& t) {
+  if (t.element == DType::s8) {
+    return t.element_b == DType::s8 && t.accumulator == DType::s32 &&
+           (is_wide_float(t.element_d) || t.element_d == DType::s32);
+  }
+  if (t.accumulator != DType::f32) return false;
+  if (t.element == DType::tf32) return t.element_b == DType::tf32 && t.element_d == DType::f32;
+  return is_fp8(t.element) && is_fp8(t.element_b) && is_wide_float(t.element_d);
+}
 
 }  // namespace hotgemm

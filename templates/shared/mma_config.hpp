@@ -127,16 +127,9 @@ constexpr bool has_mma_types(const GemmTraits& t, const ArchLimits& arch) {
     const bool has_sums = t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16);
     return (t.element == DType::f16 || t.element == DType::bf16) && t.is_uniform() && has_sums;
   }
-  if (!t.a_is_k_major() || !t.b_is_k_major()) return false;
+  if (!has_word_types(t) || !t.a_is_k_major() || !t.b_is_k_major()) return false;
   if (min_of(t.vec_a * size_bytes(t.element), t.vec_b * size_bytes(t.element_b)) < kLeastWordBytes) return false;
-  if (t.element == DType::s8) {
-    const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
-    return t.element_b == DType::s8 && t.accumulator == DType::s32 && is_d;
-  }
-  if (t.accumulator != DType::f32) return false;
-  if (t.element == DType::tf32) return t.element_b == DType::tf32 && t.element_d == DType::f32;
-  const bool is_exact_enough = t.fast_sums || unpacks_fp8(arch);
-  return is_fp8(t.element) && is_fp8(t.element_b) && is_wide_float(t.element_d) && arch.sm >= 89 && is_exact_enough;
+  return !is_fp8(t.element) || (arch.sm >= 89 && (t.fast_sums || unpacks_fp8(arch)));
 }
 
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {

@@ -9,7 +9,7 @@ namespace hotgemm {
 // k-major operands only.
 //
 // The chunks of a copy are numbered from row to row, padding included. Lanes of a warp write neighbouring chunks, and
-// kRepackLaneChunks of them each: a unit. A transposed copy is written in tiles.
+// kRepackLaneChunks of them each: a unit. Blocks write a transposed copy in tiles.
 
 inline constexpr int kRepackChunkBytes = 16;  // which one store writes
 inline constexpr int kRepackLineBytes = 128;
@@ -24,9 +24,21 @@ inline constexpr int kRepackUnitChunks = kRepackLanes * kRepackLaneChunks;
 inline constexpr int kRepackFirstChunks = 16;
 inline constexpr int kRepackLastChunks = 16;
 
-// The tile of a transposed copy: a warp reads this part of kRepackTileDepth rows.
-inline constexpr int kRepackTileBytes = 128;
-inline constexpr int kRepackTileDepth = 32;
+// The tile of a transposed copy, which a block takes through shared memory: a line of kRepackTileRows rows. As it is
+// stored in `from`, it has 128 bytes of 128 rows for elements of 1 byte, and 512 bytes of 32 rows for those of 4.
+inline constexpr int kRepackTileRows = 128;
+inline constexpr int kRepackTileChunks = kRepackLineBytes / kRepackChunkBytes;
+inline constexpr int kRepackTileWords = kRepackTileRows * kRepackLineBytes / 4;
+inline constexpr int kRepackThreadWords = kRepackTileWords / kRepackThreads;
+
+/// The place in shared memory of a word that is loaded from row `depth` of the tile in `from`. The lanes of a warp
+/// store neighbouring words of one row. They load words of four neighbouring columns, and of eight rows that are 16
+/// apart for elements of 1 byte, and 4 apart for those of 4. In neither do two words of different places meet in a
+/// bank.
+constexpr int repack_tile_word(int element_bytes, int depth, int word) {
+  return element_bytes == 1 ? depth * 32 + depth / 16 * 4 + word : depth * 129 + word;
+}
+inline constexpr int kRepackSharedBytes = (kRepackTileWords + 32) * 4;
 
 /// The bytes from one row of a copy to the next: whole lines, but for short rows less, so that they do not become many
 /// times as large.
@@ -51,21 +63,18 @@ struct RepackMatrix {
 
   /// The number of a transposed copy's elements in a row, which are the rows of `from`.
   constexpr int depth() const { return static_cast<int>(row_bytes / transposed_bytes); }
-  /// The tiles beside each other in `from`, and those below each other.
-  constexpr unsigned long long row_tiles() const {
-    return (static_cast<unsigned long long>(rows) * static_cast<unsigned>(transposed_bytes) + kRepackTileBytes - 1) /
-           kRepackTileBytes;
+  constexpr unsigned row_tiles() const {
+    return static_cast<unsigned>(rows / kRepackTileRows + (rows % kRepackTileRows != 0));
   }
-  constexpr unsigned depth_tiles() const { return (row_chunks + tile_chunks() - 1) / tile_chunks(); }
-  /// The chunks of a row that a tile has.
-  constexpr unsigned tile_chunks() const {
-    return static_cast<unsigned>(kRepackTileDepth * transposed_bytes / kRepackChunkBytes);
+  /// The tiles of a transposed copy.
+  constexpr unsigned long long tiles() const {
+    if (transposed_bytes == 0) return 0;
+    return static_cast<unsigned long long>(row_tiles()) * ((row_chunks + kRepackTileChunks - 1) / kRepackTileChunks);
   }
 
-  /// The parts that warps take: one with the first and the last chunks, followed by the units; or the tiles.
+  /// The parts that warps take of a copy as stored: one with the first and the last chunks, followed by the units.
   constexpr unsigned long long parts() const {
-    if (rows == 0) return 0;
-    if (transposed_bytes > 0) return row_tiles() * depth_tiles();
+    if (rows == 0 || transposed_bytes > 0) return 0;
     return 1 + (chunks() + kRepackUnitChunks - 1) / kRepackUnitChunks;
   }
   /// The first address in the matrix that is a multiple of 16.

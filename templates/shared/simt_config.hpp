@@ -37,15 +37,9 @@ struct SimtConfig {
 /// True if the family computes with these types. Sums of s8 are s32. D has the type of A,
 /// or a wider one.
 constexpr bool has_simt_types(const GemmTraits& t) {
-  if (t.accumulator == DType::s32) {
-    const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
-    return t.element == DType::s8 && t.element_b == DType::s8 && is_d;
-  }
-  if (t.accumulator != DType::f32) return false;
-  if (is_fp8(t.element)) return is_fp8(t.element_b) && is_wide_float(t.element_d);
+  if (!is_wide_float(t.element)) return has_word_types(t);
   const bool is_d = t.element_d == t.element || t.element_d == DType::f32;
-  if (t.element == DType::tf32) return t.element_b == DType::tf32 && t.element_d == DType::f32;
-  return is_wide_float(t.element) && t.element_b == t.element && is_d;
+  return t.accumulator == DType::f32 && t.element_b == t.element && is_d;
 }
 
 constexpr bool is_legal(const SimtConfig& c, const GemmTraits& t, const ArchLimits& arch) {

@@ -233,17 +233,8 @@ inline constexpr int kPromotedK = 128;
 
 /// True if the family computes with these types.
 constexpr bool has_wgmma_types(const GemmTraits& t) {
-  if (reads_k_major_only(t.element) && !(t.a_is_k_major() && t.b_is_k_major())) return false;
-  if (t.element == DType::s8) {
-    const bool is_d = is_wide_float(t.element_d) || t.element_d == DType::s32;
-    return t.element_b == DType::s8 && t.accumulator == DType::s32 && is_d;
-  }
-  if (is_fp8(t.element)) {
-    return is_fp8(t.element_b) && t.accumulator == DType::f32 && is_wide_float(t.element_d);
-  }
-  if (t.element_b != t.element) return false;
-  if (t.element == DType::tf32) return t.accumulator == DType::f32 && t.element_d == DType::f32;
-  if (t.element != DType::f16 && t.element != DType::bf16) return false;
+  if (reads_k_major_only(t.element)) return has_word_types(t) && t.a_is_k_major() && t.b_is_k_major();
+  if ((t.element != DType::f16 && t.element != DType::bf16) || t.element_b != t.element) return false;
   if (t.element_d != t.element && t.element_d != DType::f32) return false;
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16 && t.is_uniform());
 }

@@ -102,10 +102,10 @@ MUTANTS = {
     "mma_words_copied_beyond_the_edge": (
         "operand_tile.cuh", "clamp(left, 0, kVec) * kElementBytes", "clamp(left, 0, kVec) * 4"),
     "mma_words_steps_of_16_bits": (
-        "shared/mma_config.hpp", "return kMmaKBytes / size_bytes(t.element);", "return kMmaK;"),
+        "shared/mma_config.hpp", "return kMmaKBytes / size_bytes(t.element);", "return kMmaK / size_bytes(t.element);"),
     "mma_tf32_not_rounded": ("mma.cuh", "bits = ptx::cvt_rna_tf32(bits);", "bits = bits + 0;"),
     "mma_tf32_a_rounded_alone": (
-        "mma.cuh", "load_fragment(source_b, b[(j + 1) % 2], stage", "source_b.load(b[(j + 1) % 2], stage"),
+        "mma.cuh", "load_fragment(source_b, b[0], stage", "source_b.load(b[0], stage"),
     "mma_words_low_result_twice": (
         "mma.cuh", "{block_m_ + row, block_n_ + col}, low, high);", "{block_m_ + row, block_n_ + col}, low, low);"),
     # ---- family simt ----
@@ -325,8 +325,6 @@ MUTANTS = {
     "wgmma_split_wide_neighbour_beyond_the_edge": (
         "pair_access.cuh", "  if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);",
         "  store_element<kTraits.element_d>(address, 1, pair.high);"),
-    "wgmma_tf32_not_rounded": (
-        "shared/gemm_types.hpp", "TensorMapType::tfloat32, CudaType", "TensorMapType::float32, CudaType"),
     # ---- the kernel that repacks operands ----
     "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 1) * 8"),
     "repack_shifts_no_odd_byte": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 2) * 8"),
@@ -352,23 +350,31 @@ MUTANTS = {
         "  if (ptx::thread_index() >= 64) ptx::griddepcontrol_wait();  //"),
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
-    "repack_transposes_no_rows_behind_the_first_chunk": (
-        "repack_transposed.cuh", "{words[w], words[w + 1],", "{words[0], words[w + 1],"),
     "repack_transposes_rows_beyond_the_end": (
-        "repack_transposed.cuh", "words[i] = i < rows ? load(static_cast<u64>(i)) : 0u;",
-        "words[i] = load(static_cast<u64>(i));"),
+        "repack_transposed.cuh", "if (depth >= depth_left) continue;", "if (depth > depth_left) continue;"),
     "repack_transposes_columns_beyond_the_edge": (
-        "repack_transposed.cuh", "if (first_row >= static_cast<u64>(matrix.rows)) return;", ""),
+        "repack_transposed.cuh", "kElementBytes == 4 ? columns_left > 0 :", "kElementBytes == 4 ? columns_left >= 0 :"),
     "repack_transposes_words_of_unaligned_rows": (
-        "repack_transposed.cuh", "((matrix.from | pitch) & 3) == 0", "(matrix.from & 3) == 0"),
+        "repack_transposed.cuh", "((matrix_.from | pitch) & 3) == 0", "(matrix_.from & 3) == 0"),
     "repack_transposes_a_word_beyond_the_edge": (
-        "repack_transposed.cuh", "if (columns >= 4 && ", "if (columns >= 1 && "),
+        "repack_transposed.cuh", "columns_left >= 4 && ", "columns_left >= 1 && "),
+    "repack_transposes_no_last_bytes": (
+        "repack_transposed.cuh", "} else if (kElementBytes == 1 && columns_left > 0) {",
+        "} else if (kElementBytes == 1 && columns_left > 3) {"),
     "repack_transposes_bytes_in_another_order": (
-        "byte_access.cuh", "ptx::prmt_b32(ab_low, cd_low, 0x7632)", "ptx::prmt_b32(ab_low, cd_low, 0x5410)"),
+        "byte_access.cuh", "ptx::prmt_b32(ab, cd, 0x7632)", "ptx::prmt_b32(ab, cd, 0x5410)"),
+    "repack_transposes_columns_twice": (
+        "byte_access.cuh", "are_last ? 0x7362 : 0x5140", "are_last ? 0x5140 : 0x5140"),
     "repack_transposes_rows_beyond_the_copy": (
-        "repack_transposed.cuh", "    if (j >= columns) break;\n", ""),
+        "repack_transposed.cuh", "first_row_ + row >= matrix_.rows || ", ""),
     "repack_transposes_chunks_of_the_next_row": (
-        "repack_transposed.cuh", "    if (first_chunk + chunk >= matrix.row_chunks) break;\n", ""),
+        "repack_transposed.cuh", " || of_row >= matrix_.row_chunks", ""),
+    "repack_transposes_before_the_tile_is_there": (
+        "repack_transposed.cuh", "      ptx::bar_sync();  // the tile is there\n", ""),
+    "repack_transposes_into_a_tile_that_is_read": (
+        "repack_transposed.cuh", "    ptx::bar_sync();  // and no longer read\n", ""),
+    "repack_transposes_the_first_matrix_twice": (
+        "repack_transposed.cuh", "TransposedTile(second, tile - tiles_of_first)", "TransposedTile(first, tile - tiles_of_first)"),
     # ---- family wgmma: a divided k ----
     "wgmma_split_arrives_before_its_slot_is_full": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all of the slot is written\n", ""),

@@ -71,6 +71,8 @@ inline std::vector<RepackCase> repack_cases() {
   }
   cases.push_back({{.rows = 1, .cols = 1, .element_bytes = 1, .is_transposed = true},
                    {.rows = 64, .cols = 128, .element_bytes = 1, .is_transposed = true}});
+  // Words of four single bytes, of which the last of a row has two.
+  cases.push_back({{.rows = 33, .cols = 130, .gap = 18, .element_bytes = 1, .is_transposed = true}, {}});
   cases.push_back({{.rows = 20, .cols = 30, .offset = 2, .element_bytes = 1},
                    {.rows = 64, .cols = 64, .element_bytes = 4, .is_transposed = true}});
   return cases;
@@ -160,7 +162,7 @@ inline std::string repack_complaint(const RepackCase& c, std::uint64_t seed,
   const RepackArgs args{.first = first.matrix, .second = second.matrix, .prefetches = 1};
   const LaunchReport report = device.launch({.blocks = c.blocks,
                                              .threads_per_block = kRepackThreads,
-                                             .shared_bytes = 0,
+                                             .shared_bytes = kRepackSharedBytes,
                                              .blocks_per_cluster = 1,
                                              .seed = seed},
                                             [&] { kernel(args); });

@@ -22,24 +22,25 @@ constexpr MmaConfig kWordConfigs[] = {
 class MmaTypesOnGpu : public GpuTest {
  protected:
   /// All configs on ragged shapes, with rows at 16, 8 and 4 bytes.
-  void expect_right(const KernelTypes& types, bool reads_c, int bytes) {
+  void expect_right(const KernelTypes& types, bool reads_c, int bytes, bool fast_sums) {
     constexpr std::int64_t kShapes[][3] = {{1, 8, 16}, {64, 64, 128}, {129, 257, 84}, {300, 500, 404}, {65, 72, 1040}};
     std::vector<Gpu::KernelRequest> requests;
     std::vector<GemmCase> cases;
     for (MmaConfig config : kWordConfigs) {
-      config.block_k = config.block_k * 2 / size_bytes(types.element);
+      config.block_k = typed_block_k(config.block_k, types.element);
       for (const auto& [m, n, k] : kShapes) {
         GemmTraits traits{.element = types.element,
                           .accumulator = types.accumulator,
                           .element_b = types.element_b,
                           .element_d = types.element_d,
-                          .op_b = Op::t};
+                          .op_b = Op::t,
+                          .fast_sums = fast_sums};
         GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_b = Op::t, .types = types_of(traits)},
                    .alpha = -2,
                    .beta = reads_c ? 3.f : 0.f,
                    .in_place = reads_c && m != 64};
         c.set_tight_ld(bytes / size_bytes(types.element));
-        if (!is_legal(config, traits_of(c.described()), *find_arch_limits(90))) continue;
+        if (!is_legal(config, traits_of(c.described()), arch_limits(gpu().arch()))) continue;
         requests.push_back({config, traits_of(c.described())});
         cases.push_back(c);
       }
@@ -70,8 +71,13 @@ TEST_F(MmaTypesOnGpu, AreRightInEveryMixture) {
   int turn = 0;
   for (const KernelTypes& types : kMmaTypes) {
     if (!reads_k_major_only(types.element)) continue;
-    if (is_fp8(types.element) && arch_limits(gpu().arch()).sm < 89) continue;
-    if (!small_run() || turn % 4 == 0) expect_right(types, turn % 2 == 1, 16 >> turn % 3);
+    const ArchLimits& arch = arch_limits(gpu().arch());
+    const bool runs = !small_run() || turn % 4 == 0;
+    for (const bool fast_sums : {false, true}) {
+      const bool is_there =
+          is_fp8(types.element) ? arch.sm >= 89 && (fast_sums || unpacks_fp8(arch)) : arch.has_cp_async && !fast_sums;
+      if (runs && is_there) expect_right(types, turn % 2 == 1, 16 >> turn % 3, fast_sums);
+    }
     ++turn;
   }
 }

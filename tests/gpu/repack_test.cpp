@@ -87,14 +87,14 @@ TEST_F(RepackOnGpu, IsExactForOneOperand) {
 /// The config of each family of tensor cores for these types.
 WgmmaConfig wgmma_for(const Types& types) {
   WgmmaConfig config = kConfig;
-  config.block_k = config.block_k * 2 / size_bytes(types.a);
+  config.block_k = typed_block_k(config.block_k, types.a);
   config.promote = is_fp8(types.a);
   return config;
 }
 MmaConfig mma_for(const Types& types) {
   return {.block_m = 64,
           .block_n = 64,
-          .block_k = 64 / size_bytes(types.a),
+          .block_k = typed_block_k(32, types.a),
           .stages = 3,
           .fragment_buffers = 1,
           .store = kDirectStore};

@@ -87,11 +87,11 @@ class CopiedOperands {
 
   /// The arguments for the copy of `operand` to `to`, both of which are advanced: the copy takes the operand's place.
   static RepackMatrix place(const Copied& copied, CUdeviceptr& operand, std::int64_t& ld, CUdeviceptr& to) {
-    const OperandCopy copy{.shape = copied.shape};
+    const OperandCopy copy{.shape = copied.shape, .element_bytes = 2};
     const RepackMatrix matrix = repack_matrix(copy, reinterpret_cast<const void*>(operand), ld, to);
     operand = to;
     ld = copy.ld();
-    to += repacked_bytes({.shape = copied.rounded});
+    to += repacked_bytes({.shape = copied.rounded, .element_bytes = 2});
     return matrix;
   }
 

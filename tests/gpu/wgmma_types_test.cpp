@@ -29,7 +29,7 @@ constexpr WgmmaConfig kMixedConfigs[] = {
 std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
   std::vector<WgmmaConfig> configs;
   for (WgmmaConfig config : kMixedConfigs) {
-    config.block_k = config.block_k * 2 / size_bytes(traits.element);
+    config.block_k = typed_block_k(config.block_k, traits.element);
     config.promote = is_fp8(traits.element) && !traits.fast_sums;
     if (config.promote) config.block_k = kPromotedK;
     if (is_legal(config, traits, *find_arch_limits(90))) configs.push_back(config);

@@ -65,8 +65,8 @@ inline float load_element(std::uint64_t address, DType dtype) {
   switch (dtype) {
     case DType::f16: return widen_f16(load<std::uint16_t>(address));
     case DType::bf16: return widen_bf16(load<std::uint16_t>(address));
-    case DType::f32:
-    case DType::tf32: return load<float>(address);
+    case DType::f32: return load<float>(address);
+    case DType::tf32: return std::bit_cast<float>(emulate::rounded_tf32(load<std::uint32_t>(address)));
     case DType::e4m3: return emulate::widen_e4m3(load<std::uint8_t>(address));
     case DType::e5m2: return emulate::widen_e5m2(load<std::uint8_t>(address));
     case DType::s8: return load<std::int8_t>(address);

@@ -125,7 +125,8 @@ TEST_F(PackTest, TheOtherOperandIsRepacked) {
   add_record(context(Policy::estimate), b, kAlone);
   const Plan plan = context().plan(b);
   EXPECT_EQ(plan.config(), to_string(KernelConfig(kAlone)));
-  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes({.shape = {48, 43}})) << "A of the largest m of the class, and no B";
+  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes({.shape = {48, 43}, .element_bytes = 2}))
+      << "A of the largest m of the class, and no B";
   const PackedMemory memory(driver_, b, stream());
   expect_right(c, stream(), [&](Operands operands) {
     memory.pack(context(), b, operands);

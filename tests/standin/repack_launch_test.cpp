@@ -68,7 +68,7 @@ TEST_F(RepackLaunchTest, CopiesOnlyWhatNeedsIt) {
   GemmCase c = small_case(40, 48, 24);  // all rows aligned
   c.offset_b = 1;
   const Plan plan = plan_of(c);
-  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes({.shape = {24, 48}}));
+  EXPECT_EQ(plan.workspace_bytes(), repacked_bytes({.shape = {24, 48}, .element_bytes = 2}));
   expect_right_by(plan, c);
   EXPECT_EQ(copies(), 1u);
 }

@@ -32,10 +32,11 @@ TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
     ++mixtures;
     for (const float beta : {0.0f, -2.0f}) expect_right(context(), case_of(types, beta), stream());
     const Plan plan = context().plan(case_of(types, 0).described());
-    EXPECT_EQ(plan.config().substr(0, 5), "simt_");  // the problem is small, and its rows would have to be repacked
+    // The problem is small, and rows of less than 4 bytes would have to be repacked.
+    EXPECT_TRUE(plan.config().starts_with(types.element == DType::tf32 ? "mma_" : "simt_")) << plan.config();
     EXPECT_EQ(plan.origin(), Origin::estimated);
   }
-  EXPECT_EQ(mixtures, 18U);
+  EXPECT_EQ(mixtures, 19U);
 }
 
 /// Rows at multiples of 16 bytes, and a k that no k-tile divides.
@@ -55,15 +56,38 @@ TEST_F(TypesTest, AlignedRowsRunOnTensorCoresInEveryMixture) {
       if (mode == ComputeMode::fast && !is_fp8(types.element)) continue;
       for (const float beta : {0.0f, -2.0f}) expect_right(context(), aligned_case_of(types, mode, beta), stream());
       const Plan plan = context().plan(aligned_case_of(types, mode, 0).described());
-      EXPECT_EQ(plan.config().substr(0, 6), "wgmma_") << plan.config();
+      const bool is_wgmma = plan.config().starts_with("wgmma_");
+      EXPECT_TRUE(is_wgmma || plan.config().starts_with("mma_")) << plan.config();
       const bool is_promoted = plan.config().find("_pr1") != std::string::npos;
-      EXPECT_EQ(is_promoted, is_fp8(types.element) && mode == ComputeMode::precise) << plan.config();
+      EXPECT_EQ(is_promoted, is_wgmma && is_fp8(types.element) && mode == ComputeMode::precise) << plan.config();
+    }
+  }
+}
+
+/// Tensor cores read these elements with k contiguous, and rows of some alignment: launches copy what is stored
+/// otherwise.
+TEST_F(TypesTest, RunOnTensorCoresInEveryLayoutAndAlignment) {
+  context(Policy::estimate);
+  for (const Types& types : {kTf32, kS8, kE4m3}) {
+    for (const Op op_a : {Op::n, Op::t}) {
+      for (const Op op_b : {Op::n, Op::t}) {
+        for (const int ld_unit : {16, 1}) {
+          GemmCase c = small_case(300, 250, 211, -2.0f);
+          c.problem.types = types;
+          c.problem.op_a = op_a, c.problem.op_b = op_b;
+          c.set_tight_ld(ld_unit);
+          const Plan plan = context().plan(c.described());
+          EXPECT_THAT(plan.config(), testing::AnyOf(testing::StartsWith("wgmma_"), testing::StartsWith("mma_")));
+          expect_right(context(), c, stream());
+        }
+      }
     }
   }
 }
 
 TEST_F(TypesTest, AreTunedAndRecordedLikeOthers) {
-  for (const char* text : {"13 21 35 nt s8", "13 21 35 tn e4m3*e5m2>f32", "13 21 35 nn bf16*bf16>f32"}) {
+  for (const char* text : {"13 21 35 nt s8", "13 21 35 tn e4m3*e5m2>f32", "13 21 35 nn bf16*bf16>f32",
+                           "130 210 350 tn s8", "130 210 350 tt tf32"}) {
     const Workload problem = parse_workload(text);
     const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
     ASSERT_EQ(results.size(), 1U);
@@ -77,7 +101,7 @@ TEST_F(TypesTest, AreTunedAndRecordedLikeOthers) {
 
 TEST_F(TypesTest, AWrongKernelOfIntegersIsRejected) {
   const Workload problem = parse_workload("40 24 60 nt s8");
-  standin().corrupt("hotgemm_simt", Corruption::wrong);
+  standin().corrupt("_s8_s32tos32_", Corruption::wrong);
   const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
   ASSERT_EQ(results.size(), 1U);
   EXPECT_THAT(results[0].failure, testing::HasSubstr("wrong")) << "all kernels of the problem are";
@@ -105,7 +129,7 @@ TEST_F(TypesTest, IntegersAreScaledByWholeNumbers) {
 TEST_F(TypesTest, AnUnwrittenElementIsNoResult) {
   // The check's data may have any small integer as its result, so D is filled with another number before.
   const Workload problem = parse_workload("40 24 60 nt s8");
-  standin().corrupt("hotgemm_simt", Corruption::nothing);
+  standin().corrupt("_s8_s32tos32_", Corruption::nothing);
   const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
   ASSERT_EQ(results.size(), 1U);
   EXPECT_THAT(results[0].failure, testing::HasSubstr("1152 of 1152 elements are wrong"));

@@ -28,6 +28,19 @@ TEST(MatrixMap, IsOfTheMatrixAsStored) {
   EXPECT_EQ(b.box[1], 32u) << "the other block of the cluster copies the other half";
 }
 
+/// Tensor cores would truncate what the copy engine does not round.
+TEST(MatrixMap, OfTf32RoundsOnTheWay) {
+  const GemmTraits traits{
+      .element = DType::tf32, .element_d = DType::f32, .op_b = Op::t, .vec_a = 4, .vec_b = 4, .vec_d = 4};
+  const MatrixMaps maps = matrix_maps(WgmmaConfig{.block_k = 32}, traits).value();
+  for (const MatrixMap& map : {maps.a, maps.b}) {
+    EXPECT_EQ(element_type(map.fixed.element).tensor_map, TensorMapType::tfloat32);
+    EXPECT_EQ(map.fixed.box[0], 32u) << "of 128 bytes";
+    EXPECT_EQ(map.fixed.strides[0], 4u);
+  }
+  EXPECT_EQ(element_type(maps.d.value().fixed.element).tensor_map, TensorMapType::float32);
+}
+
 TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
   const WgmmaConfig config{.block_m = 128, .block_n = 64, .cluster_m = 2};  // the slabs of B are copied in two halves
   const auto rows = [](const BoxMaps& boxes) {

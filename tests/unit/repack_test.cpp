@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <algorithm>
 #include <tuple>
 #include <vector>
@@ -71,20 +73,46 @@ TEST(Repack, PartsHaveEachChunkOnce) {
   }
 }
 
-/// Each tile of a transposed copy has other chunks, and all of them together all chunks.
-TEST(Repack, TilesHaveEachChunkOnce) {
+/// The tiles of a transposed copy cover its rows and chunks, and no more tiles than that.
+TEST(Repack, TilesCoverATransposedCopy) {
   for (const int element : {1, 4}) {
-    for (const int rows : {1, 31, 32, 33, 127, 128, 129, 300}) {
-      for (const int depth : {1, 4, 16, 31, 33, 64, 200}) {
+    for (const int rows : {1, 127, 128, 129, 300}) {
+      for (const int depth : {1, 4, 16, 31, 33, 64, 128, 129, 200}) {
         const long long bytes = static_cast<long long>(depth) * element;
         const RepackMatrix matrix{
             .row_bytes = bytes, .rows = rows, .row_chunks = chunks_of_row(bytes), .transposed_bytes = element};
         EXPECT_EQ(matrix.depth(), depth);
-        const unsigned long long row_tiles = matrix.row_tiles();
-        EXPECT_EQ(row_tiles, static_cast<unsigned>((rows * element + 127) / 128));
-        EXPECT_EQ(matrix.parts(), row_tiles * matrix.depth_tiles());
-        EXPECT_GE(matrix.depth_tiles() * matrix.tile_chunks(), matrix.row_chunks);
-        EXPECT_LT((matrix.depth_tiles() - 1) * matrix.tile_chunks(), matrix.row_chunks);
+        EXPECT_EQ(matrix.parts(), 0u);
+        EXPECT_EQ(matrix.row_tiles(), static_cast<unsigned>((rows + 127) / 128));
+        EXPECT_EQ(matrix.tiles(), matrix.row_tiles() * ((matrix.row_chunks + 7) / 8));
+      }
+    }
+  }
+  EXPECT_EQ((RepackMatrix{.transposed_bytes = 1}).tiles(), 0u) << "nothing to copy";
+}
+
+/// Every word of a tile has a place of its own, and neither stores nor loads of a warp meet in a bank.
+TEST(Repack, TilesHaveNoBankConflicts) {
+  for (const int element : {1, 4}) {
+    const int row_words = element == 1 ? 32 : 128, depth = kRepackTileWords / row_words;
+    std::set<int> places;
+    for (int d = 0; d < depth; ++d) {
+      for (int w = 0; w < row_words; ++w) places.insert(repack_tile_word(element, d, w));
+    }
+    EXPECT_EQ(places.size(), static_cast<std::size_t>(kRepackTileWords));
+    EXPECT_LT(*places.rbegin(), kRepackSharedBytes / 4);
+    for (int first = 0; first < kRepackTileWords; first += 32) {  // a warp stores words of one row
+      std::set<int> banks;
+      for (int lane = 0; lane < 32; ++lane)
+        banks.insert(repack_tile_word(element, (first + lane) / row_words, (first + lane) % row_words) % 32);
+      EXPECT_EQ(banks.size(), 32u);
+    }
+    for (int word = 0; word < row_words; word += 4) {  // eight lanes load a chunk each of a row, or of a word of rows
+      for (int e = 0; e < 16 / element; ++e) {
+        std::set<int> banks;
+        for (int lane = 0; lane < 32; ++lane)
+          banks.insert(repack_tile_word(element, 16 / element * (lane % 8) + e, word + lane / 8) % 32);
+        EXPECT_EQ(banks.size(), 32u) << element << " " << word << " " << e;
       }
     }
   }
@@ -207,7 +235,7 @@ TEST(Repack, WorkspaceHoldsTheCopies) {
   EXPECT_EQ(bytes({.repack_a = Repack::aligned}), 300u * 128 * 2);
   EXPECT_EQ(bytes({.repack_b = Repack::aligned}), 300u * 256 * 2);
   EXPECT_EQ(bytes({.repack_a = Repack::aligned, .repack_b = Repack::aligned}), 300u * 384 * 2);
-  EXPECT_EQ(repacked_bytes({.shape = {.rows = 3, .cols = 13}}), 256u);  // 96, in whole alignments
+  EXPECT_EQ(repacked_bytes({.shape = {.rows = 3, .cols = 13}, .element_bytes = 2}), 256u);  // 96, in whole alignments
 }
 
 TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {

@@ -84,10 +84,13 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
     foreign.emplace(driver_, device_.check_kernels(), stream_.get());
     options.ahead = foreign->launch();
   }
+  // Of some problems the rival is only what cuBLASLt's heuristics return, which may be nothing on this GPU.
+  const bool has_rival = cublas_ && CublasBaseline::has_rival(problem) &&
+                         !(is_fp8(problem.types.a) && cublas_->available() &&
+                           cublas_->lt_heuristics(problem, sets, options.alpha, beta).empty());
   std::vector<BenchResult> results =
-      cublas_ && CublasBaseline::has_rival(problem)
-          ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
-          : race_ours(ours, sets, problem, options);
+      has_rival ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
+                : race_ours(ours, sets, problem, options);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
     const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;

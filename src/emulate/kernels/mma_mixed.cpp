@@ -34,7 +34,7 @@ GemmKernel word_kernel() {
                                .vec_d = max_of(kAccess.d_bytes / size_bytes(kTypes.element_d), 1)};
   constexpr MmaConfig kTyped = [] {
     MmaConfig config = kConfig;
-    config.block_k = config.block_k * 2 / size_bytes(kTypes.element);  // as many bytes
+    config.block_k = typed_block_k(config.block_k, kTypes.element);
     return config;
   }();
   static_assert(is_legal(kTyped, kTraits, *find_arch_limits(90)));

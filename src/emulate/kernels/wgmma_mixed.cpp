@@ -21,7 +21,7 @@ constexpr WgmmaConfig kMixedConfigs[] = {
 
 /// The config for elements of `kElement`: a k-tile has as many bytes, and precise sums of FP8 are promoted.
 constexpr WgmmaConfig config_for(DType element, WgmmaConfig config, bool fast_sums) {
-  config.block_k = config.block_k * 2 / size_bytes(element);
+  config.block_k = typed_block_k(config.block_k, element);
   config.promote = is_fp8(element) && !fast_sums;
   if (config.promote) config.block_k = kPromotedK;
   // There is no instruction for 72 columns of s8.
