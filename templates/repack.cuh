@@ -1,7 +1,8 @@
 #pragma once
 
-// The kernel that copies operands with rows at any address into aligned rows of workspace (docs/kernels/repack.md). The
-// GEMM behind it is launched programmatically: it prepares while this kernel copies, and waits before it reads.
+// The kernel that copies operands with rows at any address into aligned rows of workspace (docs/kernels/repack.md). A
+// `wgmma` kernel behind it is launched programmatically: it prepares while this kernel copies, and waits before it
+// reads.
 //
 // A lane loads whole granules of 16 bytes, two for each chunk that it writes, and shifts. Neighbours ask for the same
 // granules, which L1 holds. All loads of a unit are issued before its first store. Chunks at the ends of a matrix are
@@ -17,6 +18,13 @@
 #include "shared/repack_args.hpp"
 
 namespace hotgemm {
+
+/// The blocks whose registers an SM must hold at once. With two, the kernel spills on sm_120 and sm_121.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+inline constexpr int kRepackResidentBlocks = 1;
+#else
+inline constexpr int kRepackResidentBlocks = kRepackBlocksPerSm;
+#endif
 
 /// The 16 bytes that begin `bytes` after the beginning of `low`; `high` follows `low`. `bytes` is below 16.
 HOTGEMM_DEVICE ptx::Vec4 shift_chunk(const ptx::Vec4& low, const ptx::Vec4& high, u32 bytes) {

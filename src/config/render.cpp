@@ -139,7 +139,7 @@ KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {
 
 KernelSource render_repack(std::string_view arch, const TemplateBundle& bundle) {
   std::string text = "#include \"repack.cuh\"\n";
-  text += utility_kernel("hotgemm_repack", "repack", "RepackArgs", "kRepackThreads, hotgemm::kRepackBlocksPerSm");
+  text += utility_kernel("hotgemm_repack", "repack", "RepackArgs", "kRepackThreads, hotgemm::kRepackResidentBlocks");
   return finish("hotgemm_repack", std::move(text), "repack.cuh", arch, bundle);
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "config/permitted.hpp"
-#include "config/repack.hpp"
 #include "config/problem_text.hpp"
 #include "config/repack.hpp"
 #include "records/problem_fields.hpp"

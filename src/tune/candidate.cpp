@@ -78,7 +78,7 @@ std::vector<KernelConfig> permitted(std::vector<KernelConfig> configs, const Wor
 /// ways that no config takes, and those that are beyond any such error: CUDA cores, where tensor cores need a copy.
 std::vector<std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& configs, const Workload& problem,
                                               const DeviceInfo& device) {
-  constexpr double kHopeless = 4;  // times the best
+  constexpr double kHopeless = 16;  // times the best
   std::vector<std::vector<KernelConfig>> ways(3);
   for (const KernelConfig& config : configs) {
     ways[repacks(with_repacks({}, config, problem)) ? 2 : loads_by_threads(config) ? 1 : 0].push_back(config);

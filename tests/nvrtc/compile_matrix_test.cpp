@@ -2,6 +2,7 @@
 
 #include "config/traits.hpp"
 #include "gpu/build_id.hpp"
+#include "shared/repack_args.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -188,7 +189,10 @@ TEST_F(CompileMatrix, ChecksOnEveryArch) {
 /// Older architectures have no launches that repack, but Context::pack.
 TEST_F(CompileMatrix, RepackOnEveryArch) {
   std::vector<MatrixCase> cases;
-  for (const std::string& arch : known_archs()) cases.push_back({render_repack(arch, bundle_), arch, 512, 2});
+  for (const std::string& arch : known_archs()) {
+    const int blocks = arch_limits(arch).sm >= 120 ? 1 : kRepackBlocksPerSm;
+    cases.push_back({render_repack(arch, bundle_), arch, kRepackThreads, blocks});
+  }
   compile(cases);
 }
 

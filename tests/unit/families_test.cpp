@@ -263,7 +263,8 @@ std::string families_text(const KernelTypes& types) {
 std::string types_table() {
   std::string text =
       "\n## Types\n\n"
-      "C has the type of D. Scalars alpha and beta are f32; for D of s32 they are whole numbers. Matrices of tf32 are f32, of\n"
+      "C has the type of D. Scalars alpha and beta are f32; for D of s32 they are whole numbers. Matrices of tf32 are "
+      "f32, of\n"
       "a problem with compute type tf32.\n\n"
       "| A | B | sums | D | families |\n|---|---|---|---|---|\n";
   for_all_types([&](const KernelTypes& types) {

@@ -310,6 +310,13 @@ TEST(Repack, SearchTriesEveryWay) {
   }
 }
 
+TEST(Repack, SearchLeavesOutCudaCoresWhereTensorCoresNeedACopy) {
+  for (const char* text : {"4096 4096 4096 nn s8", "4096 4096 4096 tt e4m3"}) {
+    for (const Candidate& row : pick_candidates(workload(text), nominal_device(kRepackArch), 24))
+      EXPECT_TRUE(repacks(row.launch)) << text << " " << to_string(row.config);
+  }
+}
+
 TEST(Repack, SearchTriesNothingThatIsNotAffordable) {
   const auto none = [](const KernelConfig&, const LaunchConfig& launch) { return !repacks(launch); };
   const Workload problem = workload("4095 4095 4095 nn f16 align=2");
