@@ -65,19 +65,21 @@ TEST_F(TypesTest, AlignedRowsRunOnTensorCoresInEveryMixture) {
 }
 
 /// Tensor cores read these elements with k contiguous, and rows of some alignment: launches copy what is stored
-/// otherwise.
+/// otherwise. CTest runs this test for other architectures too (HOTGEMM_STANDIN_ARCH).
 TEST_F(TypesTest, RunOnTensorCoresInEveryLayoutAndAlignment) {
   context(Policy::estimate);
+  const bool is_hopper = arch_limits(impl_of(context()).current().info().arch).has_wgmma;
   for (const Types& types : {kTf32, kS8, kE4m3}) {
+    if (is_fp8(types.a) && !is_hopper) continue;  // no tensor core before Hopper sums FP8 precisely
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         for (const int ld_unit : {16, 1}) {
-          GemmCase c = small_case(300, 250, 211, -2.0f);
+          GemmCase c = small_case(600, 500, 211, -2.0f);
           c.problem.types = types;
           c.problem.op_a = op_a, c.problem.op_b = op_b;
           c.set_tight_ld(ld_unit);
           const Plan plan = context().plan(c.described());
-          EXPECT_THAT(plan.config(), testing::AnyOf(testing::StartsWith("wgmma_"), testing::StartsWith("mma_")));
+          EXPECT_THAT(plan.config(), testing::StartsWith(is_hopper ? "wgmma_" : "mma_"));
           expect_right(context(), c, stream());
         }
       }
