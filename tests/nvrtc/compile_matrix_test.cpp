@@ -134,8 +134,7 @@ TEST_F(CompileMatrix, EveryFamilyOnEveryArch) {
       // Some types have kernels in one layout only.
       for (std::size_t way = 0; way < std::size(kLayouts); ++way) {
         const KernelTypes& types = family.types[turn % family.types.size()];
-        const GemmTraits traits =
-            make_traits(types, kLayouts[turn % std::size(kLayouts)], turn % 3 == 0, 16 / size_bytes(types.element));
+        const GemmTraits traits = aligned_traits(types, kLayouts[turn % std::size(kLayouts)], turn % 3 == 0);
         ++turn;
         std::vector<KernelConfig> configs = anchors(traits, arch_limits(arch));
         for (const KernelConfig& config : candidates(traits, arch_limits(arch))) configs.push_back(config);

@@ -142,7 +142,7 @@ TEST(Families, HaveNoTileThatIsLegalNowhere) {
   std::set<std::string> tiles, legal;
   for (const TypePair& types : kAllTypes) {
     for (const Layout& layout : kLayouts) {
-      const GemmTraits traits = make_traits(types, layout, false, 16 / size_bytes(types.element));
+      const GemmTraits traits = aligned_traits(types, layout);
       for (const KernelConfig& config : menus(traits)) {
         const std::string tile = tile_of(config);
         tiles.insert(tile);
