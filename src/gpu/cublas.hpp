@@ -37,7 +37,7 @@ class CublasBaseline {
   /// The version, such as "13.1.0"; empty if not available.
   std::string version() const;
 
-  /// True if cuBLAS computes `problem`. Of FP8 only what cuBLASLt computes without a copy: nt with n and k in multiples
+  /// True if cuBLAS computes `problem`. It computes FP8 only without a copy: nt with n and k in multiples
   /// of 16, rows at multiples of 16 bytes, not e5m2 times e5m2; it may still have no algorithm on a GPU.
   static bool has_rival(const Workload& problem);
 

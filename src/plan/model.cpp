@@ -62,7 +62,7 @@ double tile_cycles(const MmaConfig& c, const GemmTraits& t, const ArchRates& rat
   const double copied = (c.block_m + c.block_n) * c.block_k * bytes;
   const double read = c.warps_m * c.warps_n * (c.warp_m() + c.warp_n()) * c.block_k * bytes;
   const double mma = flops / (mma_flops(t, rates) * rates.mma_share);
-  // Of all elements of a tile, as if they had 16 bits.
+  // narrow_cycles counts elements of 16 bits, so widths and k-tiles are converted to those.
   const double narrow = (narrow_cycles(c.block_m, static_cast<int>(t.vec_a * bytes / 2)) +
                          narrow_cycles(c.block_n, static_cast<int>(t.vec_b * bytes / 2))) *
                         c.block_k * bytes / 2;

@@ -84,7 +84,7 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
     foreign.emplace(driver_, device_.check_kernels(), stream_.get());
     options.ahead = foreign->launch();
   }
-  // Of some problems the rival is only what cuBLASLt's heuristics return, which may be nothing on this GPU.
+  // FP8 has cuBLASLt as its only rival, whose heuristics may return no algorithm on this GPU.
   const bool has_rival = cublas_ && CublasBaseline::has_rival(problem) &&
                          !(is_fp8(problem.types.a) && cublas_->available() &&
                            cublas_->lt_heuristics(problem, sets, options.alpha, beta).empty());

@@ -6,7 +6,7 @@ namespace hotgemm::emulate {
 namespace {
 
 // clang-format off
-/// Configs for elements of 16 bits: both numbers of fragment buffers, both ways against bank conflicts, one stage.
+/// Configs, whose k-tiles count elements of 16 bits: both numbers of fragment buffers, both ways against bank conflicts, one stage.
 constexpr MmaConfig kWordConfigs[] = {
     {.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore},
     {.block_m = 32, .block_n = 48, .block_k = 48, .warps_m = 1, .warps_n = 3, .stages = 5, .swizzle = true,  .fragment_buffers = 2, .store = kDirectStore},
