@@ -324,6 +324,17 @@ class InterruptTest(TuneCase):
         last = self.tune("--shape", self.LIST, "--resume", "--retune")
         self.assertEqual({result["origin"] for result in last["results"]}, {"recorded"})
 
+    def test_two_signals_at_once_are_one_request(self):
+        # So ends `timeout 60 hotgemm ...`, which signals the process and its group.
+        with self.start("--shape", self.LIST, "--json") as process:
+            self.wait_for_done(process, 1)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            output = json.loads(process.communicate(timeout=60)[0])
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(output["ended"], "cancelled")
+
     def test_a_second_ctrl_c_ends_at_once(self):
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=hang"
         with self.start("--shape", self.LIST, "--hang-timeout", "600") as process:
