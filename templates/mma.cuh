@@ -310,7 +310,7 @@ class MmaGemm {
 
   HOTGEMM_DEVICE void store_direct() const {
     for_each_pair([&](int row, int col, auto low, auto high) {
-      if constexpr (kTraits.is_uniform()) {
+      if constexpr (kElementBytes == 2) {
         Result::store_pair(args_, result_pair(row, col, low, high), block_m_ + row, block_n_ + col);
       } else {
         store_result_pair<kTraits, ScaledSum<kTraits>>(args_, {block_m_ + row, block_n_ + col}, low, high);

@@ -26,28 +26,47 @@ HOTGEMM_DEVICE void store_pair_bits(u64 address, u32 pair, bool has_both) {
   if (has_both) ptx::st_global_b16(address + 2, static_cast<u16>(pair >> 16));
 }
 
-// ---- elements of 32 bits ----
+// ---- elements of 8 and 32 bits ----
 
 template <DType kType>
 struct NumberPair {
-  typename NumberOf<kType>::type low;
-  typename NumberOf<kType>::type high;
+  typename ResultOf<kType>::type low;
+  typename ResultOf<kType>::type high;
 };
 
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE NumberPair<kTraits.element_d> load_number_pair(u64 address, bool has_both) {
-  if (kTraits.vec_d > 1 && has_both) {
+  using Result = typename ResultOf<kTraits.element_d>::type;
+  if constexpr (size_bytes(kTraits.element_d) == 1) {
+    if (kTraits.vec_d > 1 && has_both) {
+      const u32 codes = ptx::ld_global_b16(address);
+      return {static_cast<Result>(number_of_byte<kTraits.element_d>(codes & 0xff)),
+              static_cast<Result>(number_of_byte<kTraits.element_d>(codes >> 8))};
+    }
+  } else if (kTraits.vec_d > 1 && has_both) {
     const ptx::Vec2 bits = ptx::ld_global_v2_b32(address);
     return {number_of<kTraits.element_d>(bits.x), number_of<kTraits.element_d>(bits.y)};
   }
-  return {load_element<kTraits.element_d>(address, 0), has_both ? load_element<kTraits.element_d>(address, 1) : 0};
+  return {static_cast<Result>(load_element<kTraits.element_d>(address, 0)),
+          has_both ? static_cast<Result>(load_element<kTraits.element_d>(address, 1)) : 0};
+}
+/// Stores two elements of 8 bits, the first in the low byte of `codes`.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE void store_byte_pair(u64 address, u32 codes, bool has_both) {
+  if (kTraits.vec_d > 1 && has_both) return ptx::st_global_b16(address, static_cast<u16>(codes));
+  ptx::st_global_u8(address, codes & 0xff);
+  if (has_both) ptx::st_global_u8(address + 1, codes >> 8);
 }
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE void store_number_pair(u64 address, const NumberPair<kTraits.element_d>& pair, bool has_both) {
-  if (kTraits.vec_d > 1 && has_both)
-    return ptx::st_global_v2_b32(address, bits_of_number(pair.low), bits_of_number(pair.high));
-  store_element<kTraits.element_d>(address, 0, pair.low);
-  if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);
+  if constexpr (size_bytes(kTraits.element_d) == 1) {
+    store_byte_pair<kTraits>(address, byte_pair_of<kTraits.element_d>(pair.low, pair.high), has_both);
+  } else {
+    if (kTraits.vec_d > 1 && has_both)
+      return ptx::st_global_v2_b32(address, bits_of_number(pair.low), bits_of_number(pair.high));
+    store_element<kTraits.element_d>(address, 0, pair.low);
+    if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);
+  }
 }
 
 // ---- results ----

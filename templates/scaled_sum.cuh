@@ -16,7 +16,7 @@ template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
   using Sum = typename NumberOf<kTraits.accumulator>::type;
-  using Result = typename NumberOf<kTraits.element_d>::type;
+  using Result = typename ResultOf<kTraits.element_d>::type;
 
   /// The element of D at row and column `at`, not yet rounded to its type, from a sum and the element of C.
   static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, Element2d at) {

@@ -96,10 +96,11 @@ class SimtGemm {
       for (int j = 0; j < kConfig.thread_n; ++j) {
         const int col = block_n_ + thread_n_ + j * kThreadCols;
         if (row >= args_.m || col >= args_.n) continue;
-        using Result = typename NumberOf<kTraits.element_d>::type;
+        using Result = typename ResultOf<kTraits.element_d>::type;
         Result value = scaled<kTraits>(args_, accumulators_[i][j]);
         if constexpr (kTraits.reads_c) {
-          value = plus_c<kTraits>(args_, value, load_element<kTraits.element_d>(args_.c, row * args_.ldc + col));
+          const auto c = load_element<kTraits.element_d>(args_.c, row * args_.ldc + col);
+          value = plus_c<kTraits>(args_, value, static_cast<Result>(c));
         }
         store_element<kTraits.element_d>(args_.d, row * args_.ldd + col, value);
       }

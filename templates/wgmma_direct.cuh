@@ -1,12 +1,15 @@
 #pragma once
 
-// The epilogue of family `wgmma` for a D of 32-bit elements. Lanes store pairs of results right from their registers:
-// the four lanes that have eight neighbouring columns of a row store a whole sector of 32 bytes. Of a transposed config
-// a lane has pairs below each other, and eight lanes store a sector.
+// The epilogue of family `wgmma` for a D of elements of 8 or 32 bits. Lanes store results right from their registers:
+// the four lanes that have eight neighbouring columns of a row store a whole sector of 32 bytes. Of elements of 8 bits,
+// the four exchange their pairs of 32 columns first, so that each has eight neighbours. Of a transposed config a lane
+// has pairs below each other, and eight lanes store neighbours.
 
 #include "element_access.cuh"
 #include "pair_access.cuh"
 #include "ptx/index.hpp"
+#include "ptx/memory.hpp"
+#include "ptx/warp.hpp"
 #include "shared/fragment.hpp"
 #include "wgmma_epilogue.cuh"
 
@@ -20,6 +23,9 @@ class DirectEpilogue {
   static constexpr int kPairs = kColumns / 4;  // of a lane, of one instruction
   /// Loads of C in flight of a lane. D may be C, so that no load of C may follow the store of its pair.
   static constexpr int kBatch = min_of(kPairs, 8);
+  /// True if the four lanes of a quad exchange bytes, of which each then stores eight.
+  static constexpr bool kExchanges = kConfig.has_byte_d(kTraits) && !kConfig.transposed && kTraits.vec_d >= 8;
+  static constexpr int kExchangedColumns = 32;
 
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kColumns>;
@@ -38,8 +44,13 @@ class DirectEpilogue {
     const Element2d origin = {row - warp * WgmmaConfig::kStoreRows, col + warp * WgmmaConfig::kStoreRows};
 #pragma unroll
     for (int i = 0; i < kInstructions; ++i) {
+      constexpr int kExchanged = kExchanges ? kColumns / kExchangedColumns : 0;
+      if constexpr (kExchanges) {
 #pragma unroll
-      for (int first = 0; first < kPairs; first += kBatch) {
+        for (int part = 0; part < kExchanged; ++part) store_bytes(accumulators[i], origin, i, part);
+      }
+#pragma unroll
+      for (int first = kExchanged * kExchangedColumns / 4; first < kPairs; first += kBatch) {
         NumberPair<kTraits.element_d> c[kBatch] = {};
         if constexpr (Op::kReadsC) {
 #pragma unroll
@@ -58,6 +69,61 @@ class DirectEpilogue {
   }
 
  private:
+  /// Stores 32 columns of 16 rows. Lane q of a quad has a pair in each eight columns; it gets all of the eight columns
+  /// with number q.
+  HOTGEMM_DEVICE void store_bytes(const Accumulator& accumulator, Element2d origin, int i, int part) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      NumberPair<kTraits.element_d> c[4] = {};
+      if constexpr (Op::kReadsC) {
+#pragma unroll
+        for (int q = 0; q < 4; ++q) c[q] = load_c(place(origin, i, (part * 4 + q) * 2 + half));
+      }
+      u32 pairs[4];
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        const int pair = (part * 4 + q) * 2 + half;
+        const Element2d at = place(origin, i, pair);
+        pairs[q] = byte_pair_of<kTraits.element_d>(
+            Op::value(args_, accumulator.get(pair * 2), c[q].low, at),
+            Op::value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
+      }
+      const Element2d first = place(origin, i, part * 8 + half);
+      store_eight({first.row, first.col - lane_ % 4 * 2 + lane_ % 4 * 8}, transposed_pairs(pairs));
+    }
+  }
+
+  /// From the pairs of a lane, which number q gets: the pairs of number q of all lanes of the quad, in their order.
+  HOTGEMM_DEVICE ptx::Vec2 transposed_pairs(const u32 (&pairs)[4]) const {
+    // First lanes that are two apart exchange two pairs each, then neighbours exchange pairs of what they have.
+    const bool is_upper = (lane_ & 2) != 0, is_odd = (lane_ & 1) != 0;
+    const u32 low = pairs[0] | pairs[1] << 16, high = pairs[2] | pairs[3] << 16;
+    const u32 own = is_upper ? high : low;
+    const u32 other = ptx::shfl_sync_bfly_b32(is_upper ? low : high, 2, 0x1f, ~0u);
+    const u32 first = is_upper ? other : own, second = is_upper ? own : other;  // of lanes 0 or 1, and of 2 or 3
+    const u32 given = is_odd ? halves(first, second, 0) : halves(first, second, 16);
+    const u32 taken = ptx::shfl_sync_bfly_b32(given, 1, 0x1f, ~0u);
+    const u32 kept = is_odd ? halves(first, second, 16) : halves(first, second, 0);
+    const u32 even = is_odd ? taken : kept, odd = is_odd ? kept : taken;
+    return {halves(even, odd, 0), halves(even, odd, 16)};
+  }
+  /// The lower halves of two words, or the upper ones with a `shift` of 16.
+  static HOTGEMM_DEVICE u32 halves(u32 first, u32 second, int shift) {
+    return (first >> shift & 0xffffu) | second >> shift << 16;
+  }
+
+  /// Stores eight neighbouring elements of 8 bits.
+  HOTGEMM_DEVICE void store_eight(Element2d at, const ptx::Vec2& codes) const {
+    if (at.row >= args_.m) return;
+    const u64 address = this->address(args_.d, args_.ldd, at);
+    if (at.col + 8 <= args_.n) return ptx::st_global_v2_b32(address, codes.x, codes.y);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const u32 word = e < 4 ? codes.x : codes.y;
+      if (at.col + e < args_.n) ptx::st_global_u8(address + static_cast<u64>(e), word >> (e % 4 * 8) & 0xff);
+    }
+  }
+
   /// The place in D of the lane's pair number `pair` of instruction `i`.
   HOTGEMM_DEVICE Element2d place(Element2d origin, int i, int pair) const {
     const Element2d in_block = accumulator_element(lane_, pair % 2 * 2);
@@ -73,8 +139,9 @@ class DirectEpilogue {
     }
     const i64 index = at.row * args_.ldc + at.col;
     const bool has_both = at.row + 1 < args_.m;
-    return {load_element<kTraits.element_d>(args_.c, index),
-            has_both ? load_element<kTraits.element_d>(args_.c, index + args_.ldc) : 0};
+    using Result = typename ResultOf<kTraits.element_d>::type;
+    return {static_cast<Result>(load_element<kTraits.element_d>(args_.c, index)),
+            has_both ? static_cast<Result>(load_element<kTraits.element_d>(args_.c, index + args_.ldc)) : 0};
   }
   static HOTGEMM_DEVICE u64 address(u64 matrix, i64 ld, Element2d at) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);

@@ -29,6 +29,9 @@ struct KernelTypes {
   DType element_b = element;
   DType element_d = element;
   friend constexpr bool operator==(const KernelTypes&, const KernelTypes&) = default;
+
+  /// True if A, B and D are of different types, or of 8 bits, so that sums have a type of their own.
+  constexpr bool is_mixed() const { return element_b != element || element_d != element || size_bytes(element) == 1; }
 };
 
 /// A family of kernels, as its registration describes it.
@@ -54,6 +57,11 @@ inline constexpr KernelTypes kWideResultTypes[] = {{DType::f16, DType::f32, DTyp
                                                    {DType::bf16, DType::f32, DType::bf16, DType::f32}};
 // clang-format off
 inline constexpr KernelTypes kEightBitTypes[] = {
+    {DType::e4m3, DType::f32, DType::e4m3, DType::e4m3},
+    {DType::e4m3, DType::f32, DType::e5m2, DType::e4m3}, {DType::e4m3, DType::f32, DType::e5m2, DType::e5m2},
+    {DType::e5m2, DType::f32, DType::e4m3, DType::e4m3}, {DType::e5m2, DType::f32, DType::e4m3, DType::e5m2},
+    {DType::e5m2, DType::f32, DType::e5m2, DType::e4m3}, {DType::e5m2, DType::f32, DType::e5m2, DType::e5m2},
+    {DType::s8, DType::s32, DType::s8, DType::s8},
     {DType::e4m3, DType::f32, DType::e4m3, DType::bf16}, {DType::e4m3, DType::f32, DType::e4m3, DType::f16},
     {DType::e4m3, DType::f32, DType::e4m3, DType::f32},
     {DType::e4m3, DType::f32, DType::e5m2, DType::bf16}, {DType::e4m3, DType::f32, DType::e5m2, DType::f16},

@@ -92,8 +92,9 @@ class Scalars {
   Scalars(const Types& types, float alpha, float beta)
       : compute_(types.compute == ComputeType::f16    ? CUBLAS_COMPUTE_16F
                  : types.compute == ComputeType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                 : types.d == DType::s32              ? CUBLAS_COMPUTE_32I
+                 : is_integer(types.d)                ? CUBLAS_COMPUTE_32I
                                                       : CUBLAS_COMPUTE_32F),
+        are_whole_(types.d == DType::s32),
         f32_{alpha, beta},
         f16_{__float2half_rn(alpha), __float2half_rn(beta)},
         s32_{whole(alpha), whole(beta)} {}
@@ -102,18 +103,19 @@ class Scalars {
   const void* beta() const { return at(1); }
   cublasComputeType_t compute() const { return compute_; }
   cudaDataType scale() const {
-    return compute_ == CUBLAS_COMPUTE_16F ? CUDA_R_16F : compute_ == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F;
+    return compute_ == CUBLAS_COMPUTE_16F ? CUDA_R_16F : are_whole_ ? CUDA_R_32I : CUDA_R_32F;
   }
 
  private:
   /// Zero unless the scalars are integers: other floats may be beyond them.
-  int whole(float scalar) const { return compute_ == CUBLAS_COMPUTE_32I ? static_cast<int>(scalar) : 0; }
+  int whole(float scalar) const { return are_whole_ ? static_cast<int>(scalar) : 0; }
   const void* at(int i) const {
     if (compute_ == CUBLAS_COMPUTE_16F) return &f16_[i];
-    return compute_ == CUBLAS_COMPUTE_32I ? static_cast<const void*>(&s32_[i]) : &f32_[i];
+    return are_whole_ ? static_cast<const void*>(&s32_[i]) : &f32_[i];
   }
 
   cublasComputeType_t compute_;
+  bool are_whole_;
   float f32_[2];
   __half f16_[2];
   int s32_[2];
@@ -241,7 +243,7 @@ struct CublasBaseline::Matmul {
     const bool b_is_stored_kn = p.op_b == Op::n;
     set_layout(first, p.types.b, b_is_stored_kn ? p.k : p.n, b_is_stored_kn ? p.n : p.k, set.ldb);
     set_layout(second, p.types.a, a_is_stored_mk ? p.m : p.k, a_is_stored_mk ? p.k : p.m, set.lda);
-    set_layout(c, p.types.c, p.m, p.n, reads_c ? set.ldc : set.ldd);
+    set_layout(c, is_fp8(p.types.d) ? DType::bf16 : p.types.c, p.m, p.n, reads_c ? set.ldc : set.ldd);
     set_layout(d, p.types.d, p.m, p.n, set.ldd);
     f.check(f.cublasLtMatmulPreferenceCreate(&preference), "create a preference of cuBLASLt");
     set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
@@ -342,9 +344,10 @@ std::string CublasBaseline::version() const {
 
 bool CublasBaseline::has_rival(const Workload& problem) {
   const Types& t = problem.types;
-  // Sums of s8 become s32 or f32 there.
-  if (t.a == DType::s8) return t.d == DType::s32 || t.d == DType::f32;
+  // Sums of s8 become s32, f32 or s8 there.
+  if (t.a == DType::s8) return is_integer(t.d) || t.d == DType::f32;
   if (!is_fp8(t.a)) return true;
+  if (is_fp8(t.d) && !problem.hints.beta_is_zero) return false;  // C has 16 bits there
   const bool has_types = t.a != DType::e5m2 || t.b != DType::e5m2;
   const Hints& hints = problem.hints;
   if (std::min({hints.align_a, hints.align_b, hints.align_d}) < 16) return false;

@@ -253,7 +253,9 @@ void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vect
 }
 
 /// The traits whose buffers decide the stages of an anchor. All traits of one type of 16 bits share the anchors.
-GemmTraits staged_traits(const GemmTraits& traits) { return traits.is_uniform() ? GemmTraits{} : traits; }
+GemmTraits staged_traits(const GemmTraits& traits) {
+  return traits.is_uniform() && size_bytes(traits.element) == 2 ? GemmTraits{} : traits;
+}
 
 /// The config for the elements of `traits`, with as many stages as fit.
 WgmmaConfig with_stages(WgmmaConfig config, const GemmTraits& traits) {

@@ -34,6 +34,25 @@ HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
   HOTGEMM_PTX_PURE("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   return bits;
 }
+/// Rounds to the nearest integer, and to the nearest that an s8 holds. NaN becomes 0.
+HOTGEMM_DEVICE u32 cvt_rni_sat_s8_f32(float value) {
+  u32 bits = 0;
+  HOTGEMM_PTX_PURE("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+/// {low, high} rounded to two e4m3, or two e5m2; a larger number becomes the largest. sm_89 and later.
+HOTGEMM_DEVICE u32 cvt_rn_satfinite_e4m3x2_f32(float low, float high) {
+  u16 bits = 0;
+  HOTGEMM_PTX_PURE("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+HOTGEMM_DEVICE u32 cvt_rn_satfinite_e5m2x2_f32(float low, float high) {
+  u16 bits = 0;
+  HOTGEMM_PTX_PURE("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+#endif
 /// Packs {low, high}, 16 bits each, into 32 bits.
 HOTGEMM_DEVICE u32 mov_b32_b16(u16 low, u16 high) {
   u32 bits = 0;

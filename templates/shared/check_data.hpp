@@ -107,7 +107,7 @@ struct DigestArgs {
   unsigned long long sum;    ///< 8 bytes to which the digest is added; zeroed before
   unsigned long long matrix;
   unsigned long long pitch_bytes;  ///< distance of two rows of the matrix; not 0
-  unsigned long long row_bytes;    ///< length of the elements of a row; an even number
+  unsigned long long row_bytes;    ///< length of the elements of a row
   unsigned long long rows;
 };
 
@@ -132,12 +132,13 @@ constexpr bool is_in_row(const DigestArgs& args, unsigned long long address, uns
   return row < args.rows && offset - row * args.pitch_bytes + bytes <= args.row_bytes;
 }
 
-/// The four bytes at `address`, with bytes of elements replaced by zero. Elements of D have at least two bytes and are
-/// aligned to two.
+/// The four bytes at `address`, with bytes of elements replaced by zero.
 constexpr unsigned without_elements(const DigestArgs& args, unsigned long long address, unsigned word) {
-  const unsigned low = is_in_row(args, address, 2) ? 0u : 0xffffu;
-  const unsigned high = is_in_row(args, address + 2, 2) ? 0u : 0xffff0000u;
-  return word & (low | high);
+  unsigned kept = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    if (!is_in_row(args, address + i, 1)) kept |= 0xffu << i * 8;
+  }
+  return word & kept;
 }
 
 /// The term that word `place` of eight bytes adds to the digest: a bijection of its value, so that one change is always

@@ -42,11 +42,14 @@ struct GemmTraits {
 constexpr bool has_word_types(const GemmTraits& t) {
   if (t.element == DType::s8) {
     return t.element_b == DType::s8 && t.accumulator == DType::s32 &&
-           (is_wide_float(t.element_d) || t.element_d == DType::s32);
+           (is_wide_float(t.element_d) || is_integer(t.element_d));
   }
   if (t.accumulator != DType::f32) return false;
   if (t.element == DType::tf32) return t.element_b == DType::tf32 && t.element_d == DType::f32;
-  return is_fp8(t.element) && is_fp8(t.element_b) && is_wide_float(t.element_d);
+  if (!is_fp8(t.element) || !is_fp8(t.element_b)) return false;
+  // As for cuBLAS, D has the range of e5m2 only if A or B has.
+  const bool has_range = t.element_d == DType::e4m3 || t.element == DType::e5m2 || t.element_b == DType::e5m2;
+  return is_wide_float(t.element_d) || (is_fp8(t.element_d) && has_range);
 }
 
 }  // namespace hotgemm

@@ -156,12 +156,15 @@ struct WgmmaConfig {
   /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes. Of a narrow
   /// part the lanes store D, which takes less time from the first element to the last.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
-    return !split_k && !(transposed && has_wide_d(t)) && t.vec_d * size_bytes(t.element_d) == kChunkBytes &&
-           instruction_n() >= store_cols(t);
+    return !split_k && !(transposed && has_wide_d(t)) && !has_byte_d(t) &&
+           t.vec_d * size_bytes(t.element_d) == kChunkBytes && instruction_n() >= store_cols(t);
   }
   static constexpr bool has_wide_d(const GemmTraits& t) { return size_bytes(t.element_d) == 4; }
+  static constexpr bool has_byte_d(const GemmTraits& t) { return size_bytes(t.element_d) == 1; }
   /// True if lanes store D right from their registers, without buffers: four of them have 32 bytes of a row.
-  constexpr bool stores_directly(const GemmTraits& t) const { return has_wide_d(t) && !stores_in_bulk(t); }
+  constexpr bool stores_directly(const GemmTraits& t) const {
+    return has_byte_d(t) || (has_wide_d(t) && !stores_in_bulk(t));
+  }
   constexpr BoxExtent d_box(const GemmTraits& t) const {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};
   }

@@ -54,9 +54,11 @@ void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t see
   EXPECT_LE(reference.worst_error(run.d), 1.0);
 }
 
-/// A scale for sums of products of any s8, so that f16 holds them; a power of two, which keeps sums exact.
+/// A scale for sums of products of any s8, so that f16 holds them, or s8 most of them; a power of two, which keeps sums
+/// exact.
 float scale_of(const GemmTraits& traits) {
-  return traits.element == DType::s8 && traits.element_d != DType::s32 ? 0x1p-6f : 1.0f;
+  if (traits.element != DType::s8 || traits.element_d == DType::s32) return 1;
+  return traits.element_d == DType::s8 ? 0x1p-10f : 0x1p-6f;
 }
 
 /// True if this run tests the `index`-th kernel of a sweep over all. Under AddressSanitizer, where a sweep takes

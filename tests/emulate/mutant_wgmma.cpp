@@ -19,6 +19,8 @@ constexpr GemmTraits kOuterMajor{.element = DType::bf16, .op_a = Op::t, .op_b = 
 constexpr GemmTraits kFp8{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
 constexpr GemmTraits kInteger{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 2};
 constexpr GemmTraits kIntegerInBulk{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 4};
+constexpr GemmTraits kByteD{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 8};
+constexpr GemmTraits kByteDAnywhere{.element = DType::e5m2, .element_d = DType::e4m3, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 1, .fast_sums = true};
 constexpr GemmTraits kTf32{.element = DType::tf32, .element_d = DType::f32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 4, .vec_b = 4, .vec_d = 1};
 constexpr GemmTraits kWideD{.element_d = DType::f32, .op_a = Op::n, .op_b = Op::n, .vec_d = 1};
 
@@ -69,6 +71,8 @@ const GemmKernel kKernels[] = {
     kernel<kInteger, kTransposedBytes>(),
     kernel<kWideD, kSplit>(),
     kernel<kIntegerInBulk, kWideBytes>(),
+    kernel<kByteD, kWideBytes>(),
+    kernel<kByteDAnywhere, kOfBytes>(),
 };
 // clang-format on
 

@@ -127,8 +127,7 @@ MUTANTS = {
         "element_access.cuh", "ptx::float_of(ptx::round_tf32(ptx::ld_global_b32(address)))",
         "ptx::float_of(ptx::ld_global_b32(address))"),
     "simt_s8_without_sign": (
-        "element_access.cuh", "static_cast<signed char>(ptx::ld_global_u8(address))",
-        "static_cast<int>(ptx::ld_global_u8(address))"),
+        "element_access.cuh", "return static_cast<signed char>(code);", "return static_cast<int>(code);"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
     # ---- family fma ----
@@ -323,8 +322,24 @@ MUTANTS = {
     "wgmma_direct_columns_of_another_warp": (
         "wgmma_direct.cuh", "col + warp * WgmmaConfig::kStoreRows};", "col};"),
     "wgmma_split_wide_neighbour_beyond_the_edge": (
-        "pair_access.cuh", "  if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);",
-        "  store_element<kTraits.element_d>(address, 1, pair.high);"),
+        "pair_access.cuh", "    if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);",
+        "    store_element<kTraits.element_d>(address, 1, pair.high);"),
+    "wgmma_bytes_of_a_quad_in_another_order": (
+        "wgmma_direct.cuh", "return {halves(even, odd, 0), halves(even, odd, 16)};",
+        "return {halves(even, odd, 16), halves(even, odd, 0)};"),
+    "wgmma_bytes_exchanged_with_another_lane": (
+        "wgmma_direct.cuh", "is_upper ? low : high, 2, 0x1f", "is_upper ? low : high, 3, 0x1f"),
+    "wgmma_bytes_c_of_another_row": (
+        "wgmma_direct.cuh", "c[q] = load_c(place(origin, i, (part * 4 + q) * 2 + half));",
+        "c[q] = load_c(place(origin, i, (part * 4 + q) * 2));"),
+    "wgmma_eight_bytes_beyond_the_right_edge": (
+        "wgmma_direct.cuh", "if (at.col + 8 <= args_.n) return", "if (at.col + 7 <= args_.n) return"),
+    "wgmma_eight_bytes_below_the_edge": (
+        "wgmma_direct.cuh", "    if (at.row >= args_.m) return;\n    const u64 address", "    const u64 address"),
+    "wgmma_byte_beyond_the_edge": (
+        "pair_access.cuh", "if (has_both) ptx::st_global_u8(address + 1,", "ptx::st_global_u8(address + 1,"),
+    "wgmma_pair_of_bytes_of_one_result": (
+        "element_access.cuh", "byte_of<kType>(low) | byte_of<kType>(high) << 8", "byte_of<kType>(low) | byte_of<kType>(low) << 8"),
     # ---- the kernel that repacks operands ----
     "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 1) * 8"),
     "repack_shifts_no_odd_byte": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 2) * 8"),

@@ -94,18 +94,20 @@ TEST_F(UtilityKernels, FillDrawsNormalVariables) {
   EXPECT_NEAR(squares / (kRows * kCols), 1, 0.1);
 }
 
-TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
+class CheckOfType : public UtilityKernels, public testing::WithParamInterface<DType> {};
+
+TEST_P(CheckOfType, FindsTheOneElementThatIsWrong) {
   constexpr int kAlpha = 2, kBeta = -1;
   for (const int wrong : {0, 1}) {
-    HostMatrix right = host_matrix(DType::f16);
+    HostMatrix right = host_matrix(GetParam());
     for (int row = 0; row < kRows; ++row) {
       for (int col = 0; col < kCols; ++col) {
         const int product = check_product(kSeed, row, col, kDepth, check_stride(kDepth));
-        right.set(DType::f16, row, col, static_cast<float>(kAlpha * product + kBeta * check_value_c(kSeed, row, col)));
+        right.set(GetParam(), row, col, static_cast<float>(kAlpha * product + kBeta * check_value_c(kSeed, row, col)));
       }
     }
-    if (wrong != 0) right.set(DType::f16, 20, 69, right.get(DType::f16, 20, 69) + 1);
-    Allocation& d = result_matrix(DType::f16);
+    if (wrong != 0) right.set(GetParam(), 20, 69, right.get(GetParam(), 20, 69) + 8);
+    Allocation& d = result_matrix(GetParam());
     for (std::int64_t row = 0; row < kRows; ++row) {
       d.store(row, 0, right.bytes.data() + row * right.pitch_bytes(), static_cast<std::size_t>(right.row_bytes()));
     }
@@ -125,7 +127,7 @@ TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
                          .alpha = kAlpha,
                          .beta = kBeta,
                          .seed = kSeed,
-                         .dtype = DType::f16};
+                         .dtype = GetParam()};
     const LaunchReport launch = run([&] { run_check(args); }, {.threads = 256, .blocks = 2, .shared_bytes = 0});
     EXPECT_TRUE(launch.findings.empty()) << text(launch.findings);
     memory.load(0, 0, &report, sizeof report);
@@ -134,6 +136,10 @@ TEST_F(UtilityKernels, CheckFindsTheOneElementThatIsWrong) {
     EXPECT_EQ(report.col, wrong * 69);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(UtilityKernels, CheckOfType,
+                         testing::Values(DType::f16, DType::s32, DType::s8, DType::e4m3, DType::e5m2),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
 
 /// The number of instructions of one iteration of a launch, counted per warp.
 double executions(CeilingInstruction instruction) {

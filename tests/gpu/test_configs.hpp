@@ -55,7 +55,7 @@ inline TestFamily mixed_types_family() {
   TestFamily family = simt_family();
   family.types.clear();
   for (const KernelTypes& types : kSimtTypes) {
-    if (types.element_d != types.element) family.types.push_back(types);
+    if (types.is_mixed()) family.types.push_back(types);
   }
   return family;
 }

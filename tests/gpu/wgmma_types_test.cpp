@@ -97,7 +97,7 @@ class WgmmaTypesOnGpu : public GpuTest {
 TEST_F(WgmmaTypesOnGpu, AreRightInEveryMixture) {
   int turn = 0;
   for (const KernelTypes& types : kWgmmaTypes) {
-    if (types.element_d == types.element) continue;  // WgmmaOnGpu
+    if (!types.is_mixed()) continue;  // WgmmaOnGpu
     const int d_bytes = std::max(16 >> turn % 3, size_bytes(types.element_d));
     expect_right(types, Op::n, Op::t, turn % 2 == 1, false, d_bytes);
     if (is_fp8(types.element)) expect_right(types, Op::n, Op::t, turn % 4 == 1, true, 16);

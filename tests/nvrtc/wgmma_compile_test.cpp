@@ -124,7 +124,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
 std::vector<GemmTraits> mixed_traits() {
   std::vector<GemmTraits> all;
   for (const KernelTypes& types : kWgmmaTypes) {
-    if (types.element_d == types.element) continue;
+    if (!types.is_mixed()) continue;
     for (const bool reads_c : {false, true}) {
       all.push_back(aligned_traits(types, {Op::n, Op::t}, reads_c));
       if (!is_fp8(types.element) || reads_c) continue;

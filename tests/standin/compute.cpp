@@ -244,7 +244,10 @@ Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
     for (int col = 0; col < args.n; ++col) {
       const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
       const int c = args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0;
-      if (d.load(row, col) == static_cast<float>(args.alpha * product + c)) continue;  // NaN is not equal to anything
+      float expected = 0;  // as an element of D, of which one of 8 bits cannot have every integer
+      const auto place = reinterpret_cast<std::uint64_t>(&expected);
+      store_element(place, args.dtype, static_cast<float>(args.alpha * product + c));
+      if (d.load(row, col) == load_element(place, args.dtype)) continue;  // NaN is not equal to anything
       ++report->mismatches;
       report->row = row;
       report->col = col;

@@ -3,7 +3,9 @@
 #include "emulate/number.hpp"
 #include "shared/gemm_types.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -75,8 +77,10 @@ inline float load_element(std::uint64_t address, DType dtype) {
   std::abort();
 }
 
-/// The least integer for NaN, which integers do not have.
-inline std::int32_t integer_of(float value) { return value != value ? INT32_MIN : static_cast<std::int32_t>(value); }
+/// The nearest integer, even in a tie; the least one for NaN, which integers do not have.
+inline std::int32_t integer_of(float value) {
+  return value != value ? INT32_MIN : static_cast<std::int32_t>(std::nearbyint(value));
+}
 
 /// Integers are truncated.
 inline void store_element(std::uint64_t address, DType dtype, float value) {
@@ -87,7 +91,7 @@ inline void store_element(std::uint64_t address, DType dtype, float value) {
     case DType::tf32: return store(address, value);
     case DType::e4m3: return store(address, emulate::narrow_e4m3(value));
     case DType::e5m2: return store(address, emulate::narrow_e5m2(value));
-    case DType::s8: return store(address, static_cast<std::int8_t>(integer_of(value)));
+    case DType::s8: return store(address, static_cast<std::int8_t>(std::clamp(integer_of(value), -128, 127)));
     case DType::s32: return store(address, integer_of(value));
   }
   std::abort();

@@ -28,7 +28,7 @@ TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
   context(Policy::estimate);
   std::size_t mixtures = 0;
   for (const KernelTypes& types : kSimtTypes) {
-    if (types.element_d == types.element) continue;
+    if (!types.is_mixed()) continue;
     ++mixtures;
     for (const float beta : {0.0f, -2.0f}) expect_right(context(), case_of(types, beta), stream());
     const Plan plan = context().plan(case_of(types, 0).described());
@@ -36,7 +36,7 @@ TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
     EXPECT_TRUE(plan.config().starts_with(types.element == DType::tf32 ? "mma_" : "simt_")) << plan.config();
     EXPECT_EQ(plan.origin(), Origin::estimated);
   }
-  EXPECT_EQ(mixtures, 19U);
+  EXPECT_EQ(mixtures, 27U);
 }
 
 /// Rows at multiples of 16 bytes, and a k that no k-tile divides.
@@ -51,7 +51,7 @@ GemmCase aligned_case_of(const KernelTypes& types, ComputeMode mode, float beta)
 TEST_F(TypesTest, AlignedRowsRunOnTensorCoresInEveryMixture) {
   context(Policy::estimate);
   for (const KernelTypes& types : kWgmmaTypes) {
-    if (types.element_d == types.element) continue;
+    if (!types.is_mixed()) continue;
     for (const ComputeMode mode : {ComputeMode::precise, ComputeMode::fast}) {
       if (mode == ComputeMode::fast && !is_fp8(types.element)) continue;
       for (const float beta : {0.0f, -2.0f}) expect_right(context(), aligned_case_of(types, mode, beta), stream());

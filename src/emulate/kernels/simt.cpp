@@ -56,10 +56,10 @@ std::span<const GemmKernel> kernels_of() {
   static const std::vector<GemmKernel> kernels = [] {
     std::vector<GemmKernel> all;
     const auto append_layout = [&]<Op kOpA, Op kOpB>() {
-      if constexpr (kTypes.element_d == kTypes.element) {
-        append<kTypes, kOpA, kOpB>(all);
-      } else {
+      if constexpr (kTypes.is_mixed()) {
         append_one<kTypes, kOpA, kOpB>(all);
+      } else {
+        append<kTypes, kOpA, kOpB>(all);
       }
     };
     append_layout.template operator()<Op::n, Op::n>();
@@ -100,6 +100,14 @@ HOTGEMM_EMULATED(s8, s32, s8, s32)
 HOTGEMM_EMULATED(s8, s32, s8, f32)
 HOTGEMM_EMULATED(s8, s32, s8, bf16)
 HOTGEMM_EMULATED(s8, s32, s8, f16)
+HOTGEMM_EMULATED(e4m3, f32, e4m3, e4m3)
+HOTGEMM_EMULATED(e4m3, f32, e5m2, e4m3)
+HOTGEMM_EMULATED(e4m3, f32, e5m2, e5m2)
+HOTGEMM_EMULATED(e5m2, f32, e4m3, e4m3)
+HOTGEMM_EMULATED(e5m2, f32, e4m3, e5m2)
+HOTGEMM_EMULATED(e5m2, f32, e5m2, e4m3)
+HOTGEMM_EMULATED(e5m2, f32, e5m2, e5m2)
+HOTGEMM_EMULATED(s8, s32, s8, s8)
 #undef HOTGEMM_EMULATED
 
 }  // namespace hotgemm::emulate

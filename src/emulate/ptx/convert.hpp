@@ -3,7 +3,9 @@
 #include "emulate/number.hpp"
 #include "ptx/device.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace hotgemm::ptx {
 
@@ -15,6 +17,10 @@ HOTGEMM_DEVICE u32 cvt_rn_f16x2_f32(float low, float high) {
 }
 HOTGEMM_DEVICE u32 cvt_rn_bf16x2_f32(float low, float high) {
   return emulate::narrow_bf16(low) | u32{emulate::narrow_bf16(high)} << 16;
+}
+HOTGEMM_DEVICE u32 cvt_rni_sat_s8_f32(float value) {
+  if (std::isnan(value)) return 0;
+  return static_cast<u32>(static_cast<int>(std::clamp(std::nearbyint(value), -128.0f, 127.0f)));
 }
 HOTGEMM_DEVICE u32 mov_b32_b16(u16 low, u16 high) { return low | u32{high} << 16; }
 HOTGEMM_DEVICE u16 mov_b16_b32_high(u32 bits) { return static_cast<u16>(bits >> 16); }
