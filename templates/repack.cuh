@@ -6,7 +6,7 @@
 //
 // A lane loads whole granules of 16 bytes, two for each chunk that it writes, and shifts. Neighbours ask for the same
 // granules, which L1 holds. All loads of a unit are issued before its first store. Chunks at the ends of a matrix are
-// loaded byte by byte. Transposes go through shared memory (repack_transposed.cuh).
+// loaded byte by byte. Transposes are in repack_transposed.cuh.
 
 #include "byte_access.cuh"
 #include "funnel.cuh"

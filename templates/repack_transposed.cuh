@@ -1,138 +1,128 @@
 #pragma once
 
-// The part of the repack kernel whose copies are transposes: of elements of 4 bytes, and of 1 byte. A block takes tiles
-// through shared memory, so that both its loads and its stores are of whole lines.
+// The part of the repack kernel whose copies are transposes: of elements of 4 bytes, and of 1 byte. A warp takes tiles
+// through its registers, so that no thread waits for another.
 //
-//   from    rows of a tile ──32 lanes, a word each──▶ shared ──8 lanes for a row of the copy, 16 bytes each──▶ copy
+//   from    64 bytes of 64 rows ──a lane: a word of 32 rows──▶ registers ──16 bytes of a row of the copy──▶ copy
 
 #include "byte_access.cuh"
-#include "ptx/barrier.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
 #include "shared/repack_args.hpp"
 
 namespace hotgemm {
 
-/// Tile number `tile` of a copy. Tiles that lie beside each other in `from` follow one another.
+/// A lane's part of tile number `tile` of a copy. Tiles that lie beside each other in `from` follow one another.
+template <int kElementBytes>
 class TransposedTile {
  public:
-  HOTGEMM_DEVICE TransposedTile(const RepackMatrix& matrix, u64 tile)
-      : matrix_(matrix), thread_(ptx::thread_index()), shared_(ptx::dynamic_shared_base()) {
+  HOTGEMM_DEVICE TransposedTile(const RepackMatrix& matrix, u32 tile) : pitch_(static_cast<u64>(matrix.pitch)) {
+    const int lane = ptx::thread_index() % kRepackLanes;
     const u32 row_tiles = matrix.row_tiles();
-    const u64 line = tile / row_tiles;
-    first_row_ = static_cast<int>(static_cast<u32>(tile - line * row_tiles) * kRepackTileRows);
-    first_chunk_ = static_cast<u32>(line) * kRepackTileChunks;
+    const u32 line = tile / row_tiles;
+    const u32 row = (tile - line * row_tiles) * kColumns + static_cast<u32>(repack_tile_word(lane) * kWordElements);
+    const u32 chunk = line * matrix.tile_chunks() + static_cast<u32>(repack_tile_chunk(lane, 0));
+    const u32 depth = chunk * kDepth;
+    rows_left_ = matrix.rows - static_cast<int>(row);
+    chunks_left_ = static_cast<int>(matrix.row_chunks - chunk);
+    depth_left_ = rows_left_ > 0 ? static_cast<int>(matrix.row_bytes / kElementBytes) - static_cast<int>(depth) : 0;
+    from_ = matrix.from + depth * pitch_ + static_cast<u64>(row) * kElementBytes;
+    to_ = matrix.to + (static_cast<u64>(row) * matrix.row_chunks + chunk) * kRepackChunkBytes;
+    row_chunks_ = matrix.row_chunks;
   }
 
-  /// Called by all threads of the block.
+  /// All loads are issued before the first store.
   HOTGEMM_DEVICE void copy() const {
-    if (matrix_.transposed_bytes == 4) {
-      load<4>();
-      ptx::bar_sync();  // the tile is there
-      store_words();
-    } else {
-      load<1>();
-      ptx::bar_sync();
-      store_bytes();
-    }
-    ptx::bar_sync();  // and no longer read
+    u32 words[kSets][kDepth];
+    load(words);
+#pragma unroll
+    for (int set = 0; set < kSets; ++set) store(set, words[set]);
   }
 
  private:
-  /// Words beyond the matrix are zeros. All loads are issued before the first store.
-  template <int kElementBytes>
-  HOTGEMM_DEVICE void load() const {
-    constexpr int kRowWords = kElementBytes == 1 ? kRepackTileRows / 4 : kRepackTileRows;
-    const int depth_left = matrix_.depth() - static_cast<int>(first_chunk_ * (kRepackChunkBytes / kElementBytes));
-    const int column = thread_ % kRowWords * (4 / kElementBytes);  // of the thread's words
-    const int columns_left = matrix_.rows - first_row_ - column;
-    const u64 pitch = static_cast<u64>(matrix_.pitch);
-    const u64 from = matrix_.from + static_cast<u64>(first_chunk_ * (kRepackChunkBytes / kElementBytes)) * pitch +
-                     static_cast<u64>(first_row_ + column) * kElementBytes;
-    const bool has_whole_words =
-        kElementBytes == 4 ? columns_left > 0 : columns_left >= 4 && ((matrix_.from | pitch) & 3) == 0;
-    u32 words[kRepackThreadWords];
+  static constexpr int kColumns = kRepackTileBytes / kElementBytes;  // of the tile
+  static constexpr int kWordElements = 4 / kElementBytes;            // rows of the copy that a lane has
+  static constexpr int kDepth = kRepackChunkBytes / kElementBytes;   // rows of `from` that become a chunk
+  static constexpr int kSetDepth = kRepackChunkLanes * kDepth;       // rows that become neighbouring lanes' chunks
+  static constexpr int kSets = kRepackTileDepth / kSetDepth;
+
+  /// Words and bytes beyond the matrix are zeros.
+  HOTGEMM_DEVICE void load(u32 (&words)[kSets][kDepth]) const {
+    if (kElementBytes == 4 || (rows_left_ >= 4 && ((from_ | pitch_) & 3) == 0)) {
+      for_each_word([&](u64 address, int set, int e) {
+        words[set][e] = ptx::ld_global_b32_if(address, set * kSetDepth + e < depth_left_);
+      });
+    } else {
+      for_each_word([&](u64 address, int set, int e) {
+        words[set][e] = load_bytes(address, set * kSetDepth + e < depth_left_ ? rows_left_ : 0);
+      });
+    }
+  }
+
+  /// Calls use(address, set, e) for each of the lane's words: row e of those that become the `set`th chunk.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_word(Use&& use) const {
+    u64 address = from_;
 #pragma unroll
-    for (int i = 0; i < kRepackThreadWords; ++i) {
-      const int depth = (thread_ + i * kRepackThreads) / kRowWords;
-      const u64 address = from + static_cast<u64>(depth) * pitch;
-      words[i] = 0;
-      if (depth >= depth_left) continue;
-      if (has_whole_words) {
-        words[i] = ptx::ld_global_b32(address);
-      } else if (kElementBytes == 1 && columns_left > 0) {
-        words[i] = load_bytes(address, columns_left);
+    for (int set = 0; set < kSets; ++set) {
+#pragma unroll
+      for (int e = 0; e < kDepth; ++e) {
+        use(address, set, e);
+        address += pitch_;
       }
-    }
-#pragma unroll
-    for (int i = 0; i < kRepackThreadWords; ++i) {
-      const int depth = (thread_ + i * kRepackThreads) / kRowWords;
-      ptx::st_shared_b32(word<kElementBytes>(depth, thread_ % kRowWords), words[i]);
+      address += (kSetDepth - kDepth) * pitch_;
     }
   }
 
-  /// The address in shared memory.
-  template <int kElementBytes>
-  HOTGEMM_DEVICE u32 word(int depth, int word) const {
-    return shared_ + static_cast<u32>(repack_tile_word(kElementBytes, depth, word)) * 4;
-  }
-
-  /// A thread has the same chunk of two rows.
-  HOTGEMM_DEVICE void store_words() const {
-    const int chunk = thread_ % kRepackTileChunks;
-#pragma unroll
-    for (int i = 0; i < kRepackTileRows * kRepackTileChunks / kRepackThreads; ++i) {
-      const int row = thread_ / kRepackTileChunks + i * (kRepackThreads / kRepackTileChunks);
-      u32 words[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) words[e] = ptx::ld_shared_b32(word<4>(4 * chunk + e, row));
-      store_chunk(row, chunk, {words[0], words[1], words[2], words[3]});
+  HOTGEMM_DEVICE void store(int set, const u32 (&words)[kDepth]) const {
+    if (set * kRepackChunkLanes >= chunks_left_) return;
+    const u64 to = to_ + static_cast<u64>(set * kRepackChunkLanes * kRepackChunkBytes);
+    if constexpr (kElementBytes == 4) {
+      if (rows_left_ > 0) ptx::st_global_v4_b32(to, {words[0], words[1], words[2], words[3]});
+    } else {
+      store_bytes(to, words);
     }
   }
 
-  /// A thread has the same chunk of two neighbouring rows: two of the four columns that its words have.
-  HOTGEMM_DEVICE void store_bytes() const {
-    constexpr int kColumns = kRepackTileRows / 4;  // of words
-    const int chunk = thread_ % kRepackTileChunks, column = thread_ / kRepackTileChunks % kColumns;
-    const bool are_last = thread_ / (kRepackTileChunks * kColumns) != 0;
-    u32 low[4], high[4];
+  /// Stores a chunk of each of four rows.
+  HOTGEMM_DEVICE void store_bytes(u64 to, const u32 (&words)[kDepth]) const {
+    u32 rows[4][4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      u32 words[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) words[e] = ptx::ld_shared_b32(word<1>(16 * chunk + 4 * i + e, column));
-      const ptx::Vec2 pair = byte_columns(words[0], words[1], words[2], words[3], are_last);
-      low[i] = pair.x;
-      high[i] = pair.y;
+      const u32 a = words[4 * i], b = words[4 * i + 1], c = words[4 * i + 2], d = words[4 * i + 3];
+      const ptx::Vec2 first = byte_columns(a, b, c, d, false), last = byte_columns(a, b, c, d, true);
+      rows[0][i] = first.x;
+      rows[1][i] = first.y;
+      rows[2][i] = last.x;
+      rows[3][i] = last.y;
     }
-    const int row = 4 * column + (are_last ? 2 : 0);
-    store_chunk(row, chunk, {low[0], low[1], low[2], low[3]});
-    store_chunk(row + 1, chunk, {high[0], high[1], high[2], high[3]});
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      if (r < rows_left_) ptx::st_global_v4_b32(to, {rows[r][0], rows[r][1], rows[r][2], rows[r][3]});
+      to += static_cast<u64>(row_chunks_) * kRepackChunkBytes;
+    }
   }
 
-  /// Stores a chunk of a row of the tile, unless it lies beyond the copy.
-  HOTGEMM_DEVICE void store_chunk(int row, int chunk, const ptx::Vec4& words) const {
-    const u32 of_row = first_chunk_ + static_cast<u32>(chunk);
-    if (first_row_ + row >= matrix_.rows || of_row >= matrix_.row_chunks) return;
-    const u64 number = static_cast<u64>(first_row_ + row) * matrix_.row_chunks + of_row;
-    ptx::st_global_v4_b32(matrix_.to + number * kRepackChunkBytes, words);
-  }
-
-  const RepackMatrix& matrix_;
-  int thread_;
-  u32 shared_;
-  int first_row_;
-  u32 first_chunk_;
+  // From the lane's first word: its address, and the rows of `from` and of the copy, and chunks, that are left.
+  u64 from_, pitch_;
+  int depth_left_, rows_left_, chunks_left_;
+  u64 to_;  // of the lane's first chunk
+  u32 row_chunks_;
 };
 
-/// Copies all transposes of both matrices. Called by all threads of the grid.
-HOTGEMM_DEVICE void copy_transposes(const RepackMatrix& first, const RepackMatrix& second) {
-  const u64 tiles_of_first = first.tiles(), tiles = tiles_of_first + second.tiles();
-  for (u64 tile = ptx::block_index(); tile < tiles; tile += ptx::grid_size()) {
-    if (tile < tiles_of_first) {
-      TransposedTile(first, tile).copy();
+/// Copies all transposes of both matrices. Warps take tiles in turn, so that few tiles use all SMs. Inlined, it and the
+/// copies of rows as stored would spill.
+HOTGEMM_DEVICE_NOINLINE void copy_transposes(const RepackMatrix& first, const RepackMatrix& second) {
+  const u32 tiles_of_first = first.tiles(), tiles = tiles_of_first + second.tiles();
+  const u32 warp = static_cast<u32>(ptx::thread_index() / kRepackLanes), blocks = ptx::grid_size();
+  for (u32 tile = warp * blocks + ptx::block_index(); tile < tiles; tile += kRepackThreads / kRepackLanes * blocks) {
+    const bool is_first = tile < tiles_of_first;
+    const RepackMatrix matrix = is_first ? first : second;
+    const u32 number = is_first ? tile : tile - tiles_of_first;
+    if (matrix.transposed_bytes == 4) {
+      TransposedTile<4>(matrix, number).copy();
     } else {
-      TransposedTile(second, tile - tiles_of_first).copy();
+      TransposedTile<1>(matrix, number).copy();
     }
   }
 }

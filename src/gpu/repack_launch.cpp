@@ -21,14 +21,13 @@ CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackA
                        CUstream stream, int sm_limit) noexcept {
   const bool is_limited = leaves_out_sms(sm_limit, repack.sm_count);
   const unsigned long long most = static_cast<unsigned>(is_limited ? sm_limit : repack.sm_count * kRepackBlocksPerSm);
-  const unsigned long long tiles = args.first.tiles() + args.second.tiles();
-  const unsigned long long parts = args.first.parts() + args.second.parts() + tiles;
+  const unsigned long long parts = args.first.parts() + args.second.parts() + args.first.tiles() + args.second.tiles();
   args.prefetches = programmatic ? 1 : 0;
   void* parameters[] = {&args};
   return enqueue(driver, repack.kernel.function(),
                  {.blocks = static_cast<unsigned>(std::min(parts, most)),
                   .threads = kRepackThreads,
-                  .smem_bytes = tiles > 0 ? static_cast<unsigned>(kRepackSharedBytes) : 0,
+                  .smem_bytes = 0,
                   .programmatic = programmatic},
                  parameters, stream);
 }

@@ -24,6 +24,7 @@ constexpr double kIterationCycles = 70;  // barrier of a k-tile, once per reside
 constexpr double kStoreBytes = 24;       // stores of D, per SM and clock
 constexpr double kRepackUs = 2.0;        // start and end of the kernel that repacks operands
 constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads and writes
+constexpr double kTransposeShare = 0.8;  // the same if it transposes
 
 /// CUDA cores of an SM, which is also the number of f32 products per clock.
 double cores(const ArchRates& rates) { return rates.cuda_f32_flops / 2; }
@@ -185,7 +186,8 @@ double repack_us(const KernelConfig& config, const Workload& problem, const Devi
   if (!repacks(launch)) return 0;
   const auto written = static_cast<double>(repacked_bytes(launch, problem));
   const double moved = 2 * written < static_cast<double>(device.l2_bytes) ? written : 2 * written;
-  return kRepackUs + moved / (device.dram_gbps * 1e3 * kRepackShare);
+  const bool transposes = launch.repack_a == Repack::transposed || launch.repack_b == Repack::transposed;
+  return kRepackUs + moved / (device.dram_gbps * 1e3 * (transposes ? kTransposeShare : kRepackShare));
 }
 
 /// The share of the shorter of two times, that of the SMs and that of DRAM, that the longer one does not hide. `sum_us`

@@ -108,7 +108,7 @@ std::shared_ptr<const RepackKernel> DeviceState::repack_kernel(bool may_compile)
     return load_or_rebuild(
         *cubin, may_compile, [&] { return source; },
         [&](const Cubin& image) {
-          return RepackKernel{LoadedKernel(driver_, image, kRepackSharedBytes), info_.sm_count};
+          return RepackKernel{LoadedKernel(driver_, image, 0), info_.sm_count};
         });
   });
 }

@@ -9,7 +9,7 @@ namespace hotgemm {
 // k-major operands only.
 //
 // The chunks of a copy are numbered from row to row, padding included. Lanes of a warp write neighbouring chunks, and
-// kRepackLaneChunks of them each: a unit. Blocks write a transposed copy in tiles.
+// kRepackLaneChunks of them each: a unit. A transposed copy is written in tiles.
 
 inline constexpr int kRepackChunkBytes = 16;  // which one store writes
 inline constexpr int kRepackLineBytes = 128;
@@ -24,21 +24,18 @@ inline constexpr int kRepackUnitChunks = kRepackLanes * kRepackLaneChunks;
 inline constexpr int kRepackFirstChunks = 16;
 inline constexpr int kRepackLastChunks = 16;
 
-// The tile of a transposed copy, which a block takes through shared memory: a line of kRepackTileRows rows. As it is
-// stored in `from`, it has 128 bytes of 128 rows for elements of 1 byte, and 512 bytes of 32 rows for those of 4.
-inline constexpr int kRepackTileRows = 128;
-inline constexpr int kRepackTileChunks = kRepackLineBytes / kRepackChunkBytes;
-inline constexpr int kRepackTileWords = kRepackTileRows * kRepackLineBytes / 4;
-inline constexpr int kRepackThreadWords = kRepackTileWords / kRepackThreads;
+// The tile of a transposed copy, which a warp takes through its registers: kRepackTileBytes of each of kRepackTileDepth
+// rows of `from`. A lane has one word of 32 of these rows. kRepackChunkLanes neighbours have the same word of different
+// rows, which become neighbouring chunks of a row of the copy. So a load of the warp is 64 bytes of each of two rows,
+// and a store is 32 bytes of each of 16 rows: whole sectors in both.
+inline constexpr int kRepackChunkLanes = 2;
+inline constexpr int kRepackTileBytes = kRepackLanes / kRepackChunkLanes * 4;
+inline constexpr int kRepackTileDepth = 32 * kRepackChunkLanes;
 
-/// The place in shared memory of a word that is loaded from row `depth` of the tile in `from`. The lanes of a warp
-/// store neighbouring words of one row. They load words of four neighbouring columns, and of eight rows that are 16
-/// apart for elements of 1 byte, and 4 apart for those of 4. In neither do two words of different places meet in a
-/// bank.
-constexpr int repack_tile_word(int element_bytes, int depth, int word) {
-  return element_bytes == 1 ? depth * 32 + depth / 16 * 4 + word : depth * 129 + word;
-}
-inline constexpr int kRepackSharedBytes = (kRepackTileWords + 32) * 4;
+/// The word of the tile's rows that a lane has.
+constexpr int repack_tile_word(int lane) { return lane / kRepackChunkLanes; }
+/// The lane's `set`th chunk, of those that the tile has of a row of the copy.
+constexpr int repack_tile_chunk(int lane, int set) { return kRepackChunkLanes * set + lane % kRepackChunkLanes; }
 
 /// The bytes from one row of a copy to the next: whole lines, but for short rows less, so that they do not become many
 /// times as large.
@@ -63,13 +60,18 @@ struct RepackMatrix {
 
   /// The number of a transposed copy's elements in a row, which are the rows of `from`.
   constexpr int depth() const { return static_cast<int>(row_bytes / transposed_bytes); }
+  /// The tiles beside each other in `from`.
   constexpr unsigned row_tiles() const {
-    return static_cast<unsigned>(rows / kRepackTileRows + (rows % kRepackTileRows != 0));
+    const long long bytes = static_cast<long long>(rows) * transposed_bytes;
+    return static_cast<unsigned>((bytes + kRepackTileBytes - 1) / kRepackTileBytes);
   }
-  /// The tiles of a transposed copy.
-  constexpr unsigned long long tiles() const {
-    if (transposed_bytes == 0) return 0;
-    return static_cast<unsigned long long>(row_tiles()) * ((row_chunks + kRepackTileChunks - 1) / kRepackTileChunks);
+  /// The chunks that a tile has of a row of the copy.
+  constexpr unsigned tile_chunks() const {
+    return static_cast<unsigned>(kRepackTileDepth * transposed_bytes / kRepackChunkBytes);
+  }
+  /// The tiles of a transposed copy. 2^32 of them would be 16 TiB.
+  constexpr unsigned tiles() const {
+    return transposed_bytes == 0 ? 0 : row_tiles() * ((row_chunks + tile_chunks() - 1) / tile_chunks());
   }
 
   /// The parts that warps take of a copy as stored: one with the first and the last chunks, followed by the units.

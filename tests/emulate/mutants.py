@@ -366,16 +366,18 @@ MUTANTS = {
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
     "repack_transposes_rows_beyond_the_end": (
-        "repack_transposed.cuh", "if (depth >= depth_left) continue;", "if (depth > depth_left) continue;"),
+        "repack_transposed.cuh", "ptx::ld_global_b32_if(address, depth < depth_left)",
+        "ptx::ld_global_b32_if(address, depth <= depth_left)"),
+    "repack_transposes_bytes_of_rows_beyond_the_end": (
+        "repack_transposed.cuh", "depth < depth_left ? columns_left : 0", "columns_left"),
     "repack_transposes_columns_beyond_the_edge": (
-        "repack_transposed.cuh", "kElementBytes == 4 ? columns_left > 0 :", "kElementBytes == 4 ? columns_left >= 0 :"),
+        "repack_transposed.cuh", "columns_left > 0 ? matrix_.depth()", "columns_left >= 0 ? matrix_.depth()"),
     "repack_transposes_words_of_unaligned_rows": (
         "repack_transposed.cuh", "((matrix_.from | pitch) & 3) == 0", "(matrix_.from & 3) == 0"),
     "repack_transposes_a_word_beyond_the_edge": (
         "repack_transposed.cuh", "columns_left >= 4 && ", "columns_left >= 1 && "),
-    "repack_transposes_no_last_bytes": (
-        "repack_transposed.cuh", "} else if (kElementBytes == 1 && columns_left > 0) {",
-        "} else if (kElementBytes == 1 && columns_left > 3) {"),
+    "repack_transposes_neighbours_rows_twice": (
+        "repack_transposed.cuh", "address += (kSetDepth - kDepth) * pitch;", ""),
     "repack_transposes_bytes_in_another_order": (
         "byte_access.cuh", "ptx::prmt_b32(ab, cd, 0x7632)", "ptx::prmt_b32(ab, cd, 0x5410)"),
     "repack_transposes_columns_twice": (
@@ -384,12 +386,10 @@ MUTANTS = {
         "repack_transposed.cuh", "first_row_ + row >= matrix_.rows || ", ""),
     "repack_transposes_chunks_of_the_next_row": (
         "repack_transposed.cuh", " || of_row >= matrix_.row_chunks", ""),
-    "repack_transposes_before_the_tile_is_there": (
-        "repack_transposed.cuh", "      ptx::bar_sync();  // the tile is there\n", ""),
-    "repack_transposes_into_a_tile_that_is_read": (
-        "repack_transposed.cuh", "    ptx::bar_sync();  // and no longer read\n", ""),
     "repack_transposes_the_first_matrix_twice": (
-        "repack_transposed.cuh", "TransposedTile(second, tile - tiles_of_first)", "TransposedTile(first, tile - tiles_of_first)"),
+        "repack_transposed.cuh", "is_first ? first : second;", "first;"),
+    "repack_transposes_the_second_matrix_from_its_middle": (
+        "repack_transposed.cuh", "is_first ? tile : tile - tiles_of_first", "tile"),
     # ---- family wgmma: a divided k ----
     "wgmma_split_arrives_before_its_slot_is_full": (
         "wgmma_split.cuh", "    ptx::bar_sync(kBarrier, kThreads);  // all of the slot is written\n", ""),

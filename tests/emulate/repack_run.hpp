@@ -162,7 +162,7 @@ inline std::string repack_complaint(const RepackCase& c, std::uint64_t seed,
   const RepackArgs args{.first = first.matrix, .second = second.matrix, .prefetches = 1};
   const LaunchReport report = device.launch({.blocks = c.blocks,
                                              .threads_per_block = kRepackThreads,
-                                             .shared_bytes = kRepackSharedBytes,
+                                             .shared_bytes = 0,
                                              .blocks_per_cluster = 1,
                                              .seed = seed},
                                             [&] { kernel(args); });

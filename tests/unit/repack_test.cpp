@@ -11,10 +11,11 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -76,45 +77,54 @@ TEST(Repack, PartsHaveEachChunkOnce) {
 /// The tiles of a transposed copy cover its rows and chunks, and no more tiles than that.
 TEST(Repack, TilesCoverATransposedCopy) {
   for (const int element : {1, 4}) {
-    for (const int rows : {1, 127, 128, 129, 300}) {
+    for (const int rows : {1, 15, 16, 17, 64, 65, 300}) {
       for (const int depth : {1, 4, 16, 31, 33, 64, 128, 129, 200}) {
         const long long bytes = static_cast<long long>(depth) * element;
         const RepackMatrix matrix{
             .row_bytes = bytes, .rows = rows, .row_chunks = chunks_of_row(bytes), .transposed_bytes = element};
         EXPECT_EQ(matrix.depth(), depth);
         EXPECT_EQ(matrix.parts(), 0u);
-        EXPECT_EQ(matrix.row_tiles(), static_cast<unsigned>((rows + 127) / 128));
-        EXPECT_EQ(matrix.tiles(), matrix.row_tiles() * ((matrix.row_chunks + 7) / 8));
+        const auto times = [](unsigned number, int unit) { return (number + unit - 1) / static_cast<unsigned>(unit); };
+        const unsigned row_tiles = times(static_cast<unsigned>(rows * element), kRepackTileBytes);
+        EXPECT_EQ(matrix.row_tiles(), row_tiles);
+        EXPECT_EQ(matrix.tiles(),
+                  row_tiles * times(matrix.row_chunks * 16 / static_cast<unsigned>(element), kRepackTileDepth));
       }
     }
   }
   EXPECT_EQ((RepackMatrix{.transposed_bytes = 1}).tiles(), 0u) << "nothing to copy";
+  const RepackMatrix small{.row_bytes = 1024, .rows = 1024, .row_chunks = 64, .transposed_bytes = 1};
+  EXPECT_GE(small.tiles(), 132u) << "tiles for all SMs of an H100";
 }
 
-/// Every word of a tile has a place of its own, and neither stores nor loads of a warp meet in a bank.
-TEST(Repack, TilesHaveNoBankConflicts) {
+/// The lanes of a warp have every word of a tile once, load whole sectors of its rows, and store whole sectors of rows
+/// of the copy.
+TEST(Repack, LanesHaveWholeSectorsOfATile) {
+  constexpr int kSector = 32;
   for (const int element : {1, 4}) {
-    const int row_words = element == 1 ? 32 : 128, depth = kRepackTileWords / row_words;
-    std::set<int> places;
-    for (int d = 0; d < depth; ++d) {
-      for (int w = 0; w < row_words; ++w) places.insert(repack_tile_word(element, d, w));
-    }
-    EXPECT_EQ(places.size(), static_cast<std::size_t>(kRepackTileWords));
-    EXPECT_LT(*places.rbegin(), kRepackSharedBytes / 4);
-    for (int first = 0; first < kRepackTileWords; first += 32) {  // a warp stores words of one row
-      std::set<int> banks;
-      for (int lane = 0; lane < 32; ++lane)
-        banks.insert(repack_tile_word(element, (first + lane) / row_words, (first + lane) % row_words) % 32);
-      EXPECT_EQ(banks.size(), 32u);
-    }
-    for (int word = 0; word < row_words; word += 4) {  // eight lanes load a chunk each of a row, or of a word of rows
-      for (int e = 0; e < 16 / element; ++e) {
-        std::set<int> banks;
-        for (int lane = 0; lane < 32; ++lane)
-          banks.insert(repack_tile_word(element, 16 / element * (lane % 8) + e, word + lane / 8) % 32);
-        EXPECT_EQ(banks.size(), 32u) << element << " " << word << " " << e;
+    const int chunk_depth = kRepackChunkBytes / element, sets = kRepackTileDepth / chunk_depth / kRepackChunkLanes;
+    std::set<std::pair<int, int>> words;
+    for (int set = 0; set < sets; ++set) {
+      std::map<int, std::set<int>> stored;  // the chunks of a row of words
+      for (int lane = 0; lane < kRepackLanes; ++lane)
+        stored[repack_tile_word(lane)].insert(repack_tile_chunk(lane, set));
+      for (const auto& [word, chunks] : stored) {
+        EXPECT_EQ(*chunks.begin() * kRepackChunkBytes % kSector, 0);
+        EXPECT_EQ(*chunks.rbegin() + 1 - *chunks.begin(), std::ssize(chunks)) << "neighbours";
+        EXPECT_EQ(std::ssize(chunks) * kRepackChunkBytes % kSector, 0);
+      }
+      for (int e = 0; e < chunk_depth; ++e) {
+        std::map<int, std::set<int>> loaded;  // the words of a row of the tile
+        for (int lane = 0; lane < kRepackLanes; ++lane)
+          loaded[repack_tile_chunk(lane, set) * chunk_depth + e].insert(repack_tile_word(lane));
+        for (const auto& [depth, row] : loaded) {
+          EXPECT_EQ(std::ssize(row) * 4, kRepackTileBytes);
+          for (const int word : row) EXPECT_TRUE(words.emplace(depth, word).second) << depth << " " << word;
+        }
       }
     }
+    EXPECT_EQ(std::ssize(words) * 4, kRepackTileBytes * kRepackTileDepth);
+    EXPECT_EQ(kRepackTileBytes % kSector, 0);
   }
 }
 

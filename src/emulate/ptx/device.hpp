@@ -3,6 +3,7 @@
 // The twin of templates/ptx/device.hpp for kernels that run on the emulated device.
 
 #define HOTGEMM_DEVICE inline
+#define HOTGEMM_DEVICE_NOINLINE inline
 
 namespace hotgemm {
 
