@@ -102,7 +102,7 @@ TEST(Traits, AreMadeForTheTypesThatSomeFamilyStates) {
     ++supported;
     EXPECT_EQ(types_of(traits_of(Workload(problem))), types) << to_string(problem);
   });
-  EXPECT_EQ(supported, 23U);  // those of family simt, and f16 in f16
+  EXPECT_EQ(supported, 31U);  // those of family simt, and f16 in f16
 }
 
 TEST(Traits, ElementsOfF32AreMultipliedAsTf32IfTheCallerAsksForIt) {

@@ -86,7 +86,7 @@ TEST(WgmmaMenu, IsEmptyForOtherTypes) {
 template <class Visit>  // void(const GemmTraits&)
 void for_each_mixed_traits(Visit&& visit) {
   for (const KernelTypes& types : kWgmmaTypes) {
-    if (types.element_d == types.element) continue;
+    if (!types.is_mixed()) continue;
     for (const Layout& layout : kLayouts) {
       for (const bool fast_sums : {false, true}) {
         GemmTraits traits = aligned_traits(types, layout);
@@ -121,7 +121,7 @@ TEST(WgmmaMenu, HasKernelsForEveryMixtureOfTypes) {
     }
     EXPECT_GE(anchors, 40);
   });
-  EXPECT_EQ(mixtures.size(), 2U * 4 + 4 + 12 * 2 + 1);  // f32 D in four layouts, s8, FP8 with both sums, tf32
+  EXPECT_EQ(mixtures.size(), 2U * 4 + 5 + 19 * 2 + 1);  // f32 D in four layouts, s8, FP8 with both sums, tf32
 }
 
 TEST(WgmmaMenu, SumsOfEightBitsNeedKMajorOperandsAndPreciseOnesOfFp8Promotion) {
