@@ -132,6 +132,17 @@ class CaseRun {
     compute_reference();
   }
 
+  /// Fills op(A) with a(i, k) and op(B) with b(k, j), of a case that reads no C.
+  template <class A, class B>
+  void fill_factors(A&& a, B&& b) {
+    const bool a_is_stored_mk = case_.problem.op_a == Op::n, b_is_stored_kn = case_.problem.op_b == Op::n;
+    a_.fill([&](std::size_t row, std::size_t col) { return a_is_stored_mk ? a(row, col) : a(col, row); });
+    b_.fill([&](std::size_t row, std::size_t col) { return b_is_stored_kn ? b(row, col) : b(col, row); });
+    c_.fill_nan();
+    d_.fill_nan();
+    compute_reference();
+  }
+
   /// Uploads everything, launches, and downloads everything.
   void run(const Launch& launch) {
     for (const GuardedMatrix* matrix : {&a_, &b_, &c_, &d_}) matrix->upload(stream_);
@@ -169,6 +180,19 @@ class CaseRun {
       }
     }
     return worst;
+  }
+
+  /// The norm of the errors of all elements, divided by that of the exact result.
+  double relative_error() const {
+    double errors = 0, squares = 0;
+    for (std::size_t i = 0; i < rows(); ++i) {
+      for (std::size_t j = 0; j < cols(); ++j) {
+        const double error = static_cast<double>(result(i, j)) - exact(i, j);
+        errors += error * error;
+        squares += exact(i, j) * exact(i, j);
+      }
+    }
+    return std::sqrt(errors / squares);
   }
 
   /// Checks that elements with is_nan(i, j) are NaN and that all others have the bits of `clean`. Empty if they do.
