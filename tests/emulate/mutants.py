@@ -351,26 +351,26 @@ MUTANTS = {
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
     "repack_transposes_rows_beyond_the_end": (
-        "repack_transposed.cuh", "ptx::ld_global_b32_if(address, depth < depth_left)",
-        "ptx::ld_global_b32_if(address, depth <= depth_left)"),
+        "repack_transposed.cuh", "(address, set * kSetDepth + e < depth_left_)", "(address, set * kSetDepth + e <= depth_left_)"),
     "repack_transposes_bytes_of_rows_beyond_the_end": (
-        "repack_transposed.cuh", "depth < depth_left ? columns_left : 0", "columns_left"),
+        "repack_transposed.cuh", "set * kSetDepth + e < depth_left_ ? rows_left_ : 0", "rows_left_"),
     "repack_transposes_columns_beyond_the_edge": (
-        "repack_transposed.cuh", "columns_left > 0 ? matrix_.depth()", "columns_left >= 0 ? matrix_.depth()"),
+        "repack_transposed.cuh", "depth_left_ = rows_left_ > 0 ?", "depth_left_ = rows_left_ >= 0 ?"),
     "repack_transposes_words_of_unaligned_rows": (
-        "repack_transposed.cuh", "((matrix_.from | pitch) & 3) == 0", "(matrix_.from & 3) == 0"),
-    "repack_transposes_a_word_beyond_the_edge": (
-        "repack_transposed.cuh", "columns_left >= 4 && ", "columns_left >= 1 && "),
+        "repack_transposed.cuh", "((from_ | pitch_) & 3) == 0", "(from_ & 3) == 0"),
+    "repack_transposes_a_word_beyond_the_edge": ("repack_transposed.cuh", "rows_left_ >= 4 && ", "rows_left_ >= 1 && "),
     "repack_transposes_neighbours_rows_twice": (
-        "repack_transposed.cuh", "address += (kSetDepth - kDepth) * pitch;", ""),
+        "repack_transposed.cuh", "      address += (kSetDepth - kDepth) * pitch_;\n", ""),
     "repack_transposes_bytes_in_another_order": (
         "byte_access.cuh", "ptx::prmt_b32(ab, cd, 0x7632)", "ptx::prmt_b32(ab, cd, 0x5410)"),
     "repack_transposes_columns_twice": (
         "byte_access.cuh", "are_last ? 0x7362 : 0x5140", "are_last ? 0x5140 : 0x5140"),
     "repack_transposes_rows_beyond_the_copy": (
-        "repack_transposed.cuh", "first_row_ + row >= matrix_.rows || ", ""),
+        "repack_transposed.cuh", "if (rows_left_ > 0) ptx::st_global", "ptx::st_global"),
+    "repack_transposes_rows_of_bytes_beyond_the_copy": (
+        "repack_transposed.cuh", "if (r < rows_left_) ptx::st_global", "ptx::st_global"),
     "repack_transposes_chunks_of_the_next_row": (
-        "repack_transposed.cuh", " || of_row >= matrix_.row_chunks", ""),
+        "repack_transposed.cuh", "    if (set * kRepackChunkLanes >= chunks_left_) return;\n", ""),
     "repack_transposes_the_first_matrix_twice": (
         "repack_transposed.cuh", "is_first ? first : second;", "first;"),
     "repack_transposes_the_second_matrix_from_its_middle": (
