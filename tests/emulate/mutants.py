@@ -106,6 +106,26 @@ MUTANTS = {
     "mma_tf32_not_rounded": ("mma.cuh", "bits = ptx::cvt_rna_tf32(bits);", "bits = bits + 0;"),
     "mma_tf32_a_rounded_alone": (
         "mma.cuh", "load_fragment(source_b, b[0], stage", "source_b.load(b[0], stage"),
+    "mma_bytes_of_the_second_row_first": (
+        "operand_tile.cuh", "ptx::prmt_b32(low, high, 0x6420)", "ptx::prmt_b32(low, high, 0x4620)"),
+    "mma_bytes_even_columns_twice": (
+        "operand_tile.cuh", "ptx::prmt_b32(low, high, 0x7531)", "ptx::prmt_b32(low, high, 0x6420)"),
+    "mma_bytes_of_consecutive_rows": (
+        "shared/fragment.hpp", "r % 2 + r / 2 * 4 + 2 * high + 16 * k_half", "r + 8 * high + 16 * k_half"),
+    "mma_bytes_rows_in_natural_order": (
+        "mma.cuh", "kOddRows ? half + 2 * first.row : half * 8 + first.row", "half * 8 + first.row"),
+    "mma_bytes_columns_in_natural_order": (
+        "mma.cuh", "accumulator_col(even) + 2 * first.col + j % 2 * 2", "accumulator_col(even) + first.col + j % 2 * 8"),
+    "mma_bytes_sums_of_one_column_twice": (
+        "mma.cuh", "accumulators_[i][even + 1].get(sum)", "accumulators_[i][even].get(sum)"),
+    "mma_bytes_steps_of_words": (
+        "operand_tile.cuh", "kMmaKBytes / kElementBytes * k_step", "16 * k_step"),
+    "mma_words_halves_of_a_as_of_b": (
+        "shared/fragment.hpp", "is_a ? half + 2 * k_half : 2 * half + k_half", "2 * half + k_half"),
+    "mma_words_at_the_chunk": (
+        "shared/fragment.hpp", "{lane % 4, lane / 16, lane / 4 % 4 * 4}", "{lane % 4, lane / 16, 0}"),
+    "mma_words_of_the_next_k_step": (
+        "operand_tile.cuh", "k_half * 4 * kTile.row_stride_bytes()", "k_half * 8 * kTile.row_stride_bytes()"),
     "mma_words_low_result_twice": (
         "mma.cuh", "{block_m_ + row, block_n_ + col}, low, high);", "{block_m_ + row, block_n_ + col}, low, low);"),
     # ---- family simt ----
