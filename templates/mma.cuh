@@ -56,9 +56,9 @@ class MmaGemm {
 
   using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads, kConfig.async_copy, kElementBytes>;
   using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads, kConfig.async_copy, kElementBytes>;
-  using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m>;
-  using SourceB =
-      FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.b_warp_step(), kConfig.b_load_step(), kConfig.b_matrices>;
+  using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m, 4, kElementBytes, true>;
+  using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.b_warp_step(), kConfig.b_load_step(),
+                                 kConfig.b_matrices, kElementBytes>;
 
   using Result = MmaResult<kTraits>;
   using Accumulator = MmaAccumulator<kTraits.accumulator>;
@@ -96,9 +96,10 @@ class MmaGemm {
   HOTGEMM_DEVICE void accumulate() {
     CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
     CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
-    const SourceA source_a(ldmatrix_a_lane(lane_, kTraits.a_is_k_major()), warp_m_);
-    const SourceB source_b(kConfig.b_matrices == 4 ? ldmatrix_b_lane(lane_, kTraits.b_is_k_major())
-                                                   : ldmatrix_x2_b_lane(lane_, kTraits.b_is_k_major()),
+    const SourceA source_a(source_lane(kTileA.read, lane_, ldmatrix_a_lane(lane_, kTraits.a_is_k_major())), warp_m_);
+    const SourceB source_b(source_lane(kTileB.read, lane_,
+                                       kConfig.b_matrices == 4 ? ldmatrix_b_lane(lane_, kTraits.b_is_k_major())
+                                                               : ldmatrix_x2_b_lane(lane_, kTraits.b_is_k_major())),
                            warp_n_);
     const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
     const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
@@ -285,20 +286,27 @@ class MmaGemm {
   }
 
   /// Calls use(row, col, low, high) for each pair of neighbouring sums of this thread; row and col are relative to the
-  /// tile.
+  /// tile. Operands of which a block's halves are its even and its odd rows, or columns, give results in this order.
   template <class Use>
   HOTGEMM_DEVICE void for_each_pair(Use&& use) const {
+    constexpr bool kOddRows = kTileA.read == TileRead::byte_pairs, kOddColumns = kTileB.read == TileRead::byte_pairs;
     const Element2d first = accumulator_element(lane_, 0);
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = accumulator_row(i) + half * 8 + first.row;
+        const int row = accumulator_row(i) + (kOddRows ? half + 2 * first.row : half * 8 + first.row);
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
-          const int col = accumulator_col(j) + first.col;
-          const Accumulator& acc = accumulators_[i][j];
-          use(row, col, acc.get(half * 2), acc.get(half * 2 + 1));
+          if constexpr (kOddColumns) {
+            const int even = j / 2 * 2, sum = half * 2 + j % 2;
+            const int col = accumulator_col(even) + 2 * first.col + j % 2 * 2;
+            use(row, col, accumulators_[i][even].get(sum), accumulators_[i][even + 1].get(sum));
+          } else {
+            const int col = accumulator_col(j) + first.col;
+            const Accumulator& acc = accumulators_[i][j];
+            use(row, col, acc.get(half * 2), acc.get(half * 2 + 1));
+          }
         }
       }
     }

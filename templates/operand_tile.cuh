@@ -3,6 +3,7 @@
 // The copies of an operand's tiles from global to shared memory, and the loads from there to the registers of a warp.
 // For families whose threads copy the tiles.
 
+#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "shared/fragment.hpp"
@@ -157,37 +158,81 @@ class TileCopy {
   i64 pass_stride_, tile_stride_;  // bytes
 };
 
-/// The addresses that a warp's ldmatrix uses to load an operand's fragments from its tile. Four matrices are a 16×16
-/// block; two are a block 8 wide and 16 along k.
+/// The place in a tile at which `lane` reads: `matrices`, if whole elements are read by ldmatrix.
+HOTGEMM_DEVICE LdmatrixLane source_lane(TileRead read, int lane, LdmatrixLane matrices) {
+  if (read == TileRead::byte_pairs) return ldmatrix_bytes_lane(lane);
+  return read == TileRead::words ? word_lane(lane) : matrices;
+}
+
+/// The addresses that a warp uses to load an operand's fragments from its tile. Four registers are a block 16 wide and
+/// 32 bytes along k; two are a block 8 wide.
 ///
 /// A warp's blocks begin kWarpStep elements after those of the warp before, and are kBlockStep elements apart. The
 /// larger step is a multiple of the range that the smaller steps cover, because warps either take blocks in turn or
 /// have their blocks side by side. Then the chunk index of a thread's first block and the steps to its other blocks
 /// share no bits (for powers of two), the XOR of the swizzle distributes over them, and one register addresses all
 /// blocks.
-template <TileLayout kTile, bool kKMajor, int kWarpStep, int kBlockStep, int kMatrices = 4>
+template <TileLayout kTile, bool kKMajor, int kWarpStep, int kBlockStep, int kMatrices = 4, int kElementBytes = 2,
+          bool kIsA = false>
 class FragmentSource {
+  static constexpr int kChunkElements = kChunkBytes / kElementBytes;
+
  public:
   HOTGEMM_DEVICE FragmentSource(LdmatrixLane lane, int warp)
-      : row_(lane.row + (kKMajor ? kWarpStep * warp : 0)), chunk_(lane.chunk + (kKMajor ? 0 : kWarpStep / 8 * warp)) {
-    base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_));
+      : row_(lane.row + (kKMajor ? kWarpStep * warp : 0)),
+        chunk_(lane.chunk + (kKMajor ? 0 : kWarpStep / kChunkElements * warp)),
+        byte_(lane.byte) {
+    base_ = static_cast<u32>(kTile.offset_bytes(row_, chunk_) + byte_);
   }
 
   /// Loads the warp's `block`-th block at a k offset of 32 * `k_step` bytes of the tile at `shared`.
   HOTGEMM_DEVICE void load(u32 (&registers)[kMatrices], u32 shared, int block, int k_step) const {
-    const int row_step = kKMajor ? kBlockStep * block : 16 * k_step;  // row_xor has period 8
-    const int chunk_step = kKMajor ? 2 * k_step : kBlockStep / 8 * block;
-    const u32 address = shared + row_step * kTile.row_stride_bytes() + column(chunk_step);
-    if constexpr (kMatrices == 4) {
+    // place_of and row_xor have a period of 16, 8, or for words 4, rows.
+    const int row_step = kKMajor ? kBlockStep * block : kMmaKBytes / kElementBytes * k_step;
+    const int chunk_step = kKMajor ? 2 * k_step : kBlockStep / kChunkElements * block;
+    const u32 first_row = shared + row_step * kTile.row_stride_bytes();
+    if constexpr (kTile.read == TileRead::words) {
+      load_words(registers, first_row, chunk_step);
+    } else if constexpr (kTile.read == TileRead::byte_pairs) {
+      load_bytes(registers, first_row + column(chunk_step));
+    } else if constexpr (kMatrices == 4) {
+      const u32 address = first_row + column(chunk_step);
       kKMajor ? ptx::ldmatrix_x4(registers, address) : ptx::ldmatrix_x4_trans(registers, address);
     } else {
+      const u32 address = first_row + column(chunk_step);
       kKMajor ? ptx::ldmatrix_x2(registers, address) : ptx::ldmatrix_x2_trans(registers, address);
     }
   }
 
  private:
-  static constexpr int kLargerStep = kKMajor ? 2 : max_of(kWarpStep, kBlockStep) / 8;  // in chunks
+  static constexpr int kLargerStep = kKMajor ? 2 : max_of(kWarpStep, kBlockStep) / kChunkElements;  // in chunks
   static constexpr bool kXorDistributes = (kLargerStep & (kLargerStep - 1)) == 0;
+
+  /// Words of rows that run along m or n, one at a time.
+  HOTGEMM_DEVICE void load_words(u32 (&registers)[kMatrices], u32 first_row, int chunk_step) const {
+#pragma unroll
+    for (int half = 0; half < kMatrices / 2; ++half) {
+      const u32 address = first_row + column(chunk_step + 2 * half);
+#pragma unroll
+      for (int k_half = 0; k_half < 2; ++k_half) {  // row_xor has a period of 4 rows
+        registers[fragment_register(kIsA, half, k_half)] =
+            ptx::ld_shared_b32(address + k_half * 4 * kTile.row_stride_bytes());
+      }
+    }
+  }
+
+  /// Bytes of such rows: pairs, of which each half of the block takes one (shared/fragment.hpp).
+  HOTGEMM_DEVICE void load_bytes(u32 (&registers)[kMatrices], u32 address) const {
+    static_assert(kMatrices == 4);
+    u32 pairs[4];
+    ptx::ldmatrix_x4_trans(pairs, address);
+#pragma unroll
+    for (int k_half = 0; k_half < 2; ++k_half) {
+      const u32 low = pairs[2 * k_half], high = pairs[2 * k_half + 1];
+      registers[fragment_register(kIsA, 0, k_half)] = ptx::prmt_b32(low, high, 0x6420);
+      registers[fragment_register(kIsA, 1, k_half)] = ptx::prmt_b32(low, high, 0x7531);
+    }
+  }
 
   HOTGEMM_DEVICE u32 column(int chunk_step) const {
     if constexpr (!kTile.swizzle) {
@@ -196,11 +241,11 @@ class FragmentSource {
       const int low = chunk_step % kTile.swizzle_span();
       return (base_ ^ (low * kChunkBytes)) + (chunk_step - low) * kChunkBytes;
     } else {
-      return static_cast<u32>(kTile.offset_bytes(row_, chunk_ + chunk_step));
+      return static_cast<u32>(kTile.offset_bytes(row_, chunk_ + chunk_step) + byte_);
     }
   }
 
-  int row_, chunk_;
+  int row_, chunk_, byte_;
   u32 base_;
 };
 

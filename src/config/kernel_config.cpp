@@ -148,9 +148,10 @@ bool loads_by_threads(const KernelConfig& config) {
 
 OperandForm operand_form(const KernelConfig& config, DType element) {
   const auto form = [&](const auto& c) -> OperandForm {
-    if constexpr (requires { c.operand_alignment(element); })
-      return {.alignment = c.operand_alignment(element), .is_k_major = reads_k_major_only(element)};
-    return {};
+    OperandForm needed;
+    if constexpr (requires { c.operand_alignment(element); }) needed.alignment = c.operand_alignment(element);
+    if constexpr (requires { c.needs_k_major(element); }) needed.is_k_major = c.needs_k_major(element);
+    return needed;
   };
   return std::visit(form, config);
 }

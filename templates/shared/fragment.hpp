@@ -26,10 +26,12 @@ struct Element2d {
 /// Position in the 16×8 accumulator of element `i` (0..3) of `lane`.
 constexpr Element2d accumulator_element(int lane, int i) { return {lane / 4 + (i / 2) * 8, (lane % 4) * 2 + i % 2}; }
 
-/// The row and chunk whose address `lane` passes to ldmatrix.x4, relative to a 16×16 block of a tile.
+/// The row and chunk whose address `lane` passes to ldmatrix.x4, relative to a 16×16 block of a tile; or those of a
+/// word that it loads.
 struct LdmatrixLane {
   int row;
   int chunk;
+  int byte = 0;  ///< of the chunk
 };
 
 /// A 16 (rows of A) × 16 (k) block: registers in the order a0a1, a2a3, a4a5, a6a7.
@@ -49,6 +51,30 @@ constexpr LdmatrixLane ldmatrix_b_lane(int lane, bool k_major) {
 /// The same for ldmatrix.x2, which loads only the first fragment. It uses the addresses of the first 16 lanes; the
 /// other lanes repeat them.
 constexpr LdmatrixLane ldmatrix_x2_b_lane(int lane, bool k_major) { return ldmatrix_b_lane(lane % 16, k_major); }
+
+// Tiles of single bytes and of words whose rows run along m or n, not along k, have 16×(32 bytes of k) blocks too. A
+// block's two halves are each 8 rows of A, or columns of B, of an instruction.
+//
+// Bytes: ldmatrix.trans moves pairs of bytes, which lie beside each other along m or n. With the rows below, a lane has
+// two pairs at k = 4*t and 4*t+1 in one register, and at 4*t+2 and 4*t+3 in the next. prmt takes the first bytes of
+// both for one fragment register, and the second bytes for another. So one half has the even rows (columns), the other
+// the odd ones.
+
+/// The row of a tile of bytes whose address `lane` passes to ldmatrix.x4.trans: two registers with the pairs of each 16
+/// bytes of k.
+constexpr LdmatrixLane ldmatrix_bytes_lane(int lane) {
+  const int r = lane % 8, high = lane / 8 % 2, k_half = lane / 16;
+  return {r % 2 + r / 2 * 4 + 2 * high + 16 * k_half, 0};
+}
+
+/// The word that `lane` loads of the first half of a block in a tile of words, at the first half of its k.
+constexpr LdmatrixLane word_lane(int lane) { return {lane % 4, lane / 16, lane / 4 % 4 * 4}; }
+
+/// The place in a fragment of the register with half `half` of a block's rows (columns), and the first or second half
+/// of its k.
+constexpr int fragment_register(bool is_a, int half, int k_half) {
+  return is_a ? half + 2 * k_half : 2 * half + k_half;
+}
 
 // A quad is four lanes 4*g .. 4*g+3. Each of its lanes holds one pair of each row of 8 results in their accumulators.
 // Four such rows are transposed in two steps, so that lane t of the quad ends up with row t. In each step a lane

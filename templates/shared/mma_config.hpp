@@ -70,7 +70,7 @@ struct MmaConfig {
 
   /// The alignment in bytes that operands need: that of the least access by cp.async, but rows of 16-bit elements may
   /// also pass through registers.
-  constexpr int operand_alignment(DType element) const { return reads_k_major_only(element) ? kLeastWordBytes : 1; }
+  constexpr int operand_alignment(DType element) const { return size_bytes(element) == 2 ? 1 : kLeastWordBytes; }
   constexpr int threads() const { return warps_m * warps_n * kWarpSize; }
   constexpr int warp_m() const { return block_m / warps_m; }
   constexpr int warp_n() const { return block_n / warps_n; }
@@ -89,7 +89,12 @@ struct MmaConfig {
   constexpr TileLayout operand_tile(const GemmTraits& t, int outer, bool k_major) const {
     const int elements = kChunkBytes / size_bytes(t.element);  // of a chunk
     return k_major ? TileLayout{outer, block_k / elements, swizzle, padded}
-                   : TileLayout{block_k, outer / elements, swizzle, padded};
+                   : TileLayout{block_k, outer / elements, swizzle, padded, read_along_rows(t.element)};
+  }
+  /// The way of reading a tile whose rows do not run along k.
+  static constexpr TileRead read_along_rows(DType element) {
+    const int bytes = size_bytes(element);
+    return bytes == 1 ? TileRead::byte_pairs : bytes == 4 ? TileRead::words : TileRead::rows;
   }
   constexpr TileLayout a_tile(const GemmTraits& t) const { return operand_tile(t, block_m, t.a_is_k_major()); }
   constexpr TileLayout b_tile(const GemmTraits& t) const { return operand_tile(t, block_n, t.b_is_k_major()); }
@@ -119,15 +124,15 @@ struct MmaConfig {
 /// of a sum (docs/kernels/mma.md).
 constexpr bool unpacks_fp8(const ArchLimits& arch) { return arch.sm >= 90 && arch.sm < 120; }
 
-/// True if the family computes with these types. Fragments of other than 16 bits are read from k-major tiles, which
-/// cp.async fills, at least four bytes at a time.
+/// True if the family computes with these types. Tiles of other than 16 bits are filled by cp.async, at least four
+/// bytes at a time.
 constexpr bool has_mma_types(const GemmTraits& t, const ArchLimits& arch) {
-  if (!reads_k_major_only(t.element)) {
+  if (size_bytes(t.element) == 2) {
     // f16 sums of bf16: there is no such instruction.
     const bool has_sums = t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16);
     return (t.element == DType::f16 || t.element == DType::bf16) && t.is_uniform() && has_sums;
   }
-  if (!has_word_types(t) || !t.a_is_k_major() || !t.b_is_k_major()) return false;
+  if (!has_word_types(t)) return false;
   if (min_of(t.vec_a * size_bytes(t.element), t.vec_b * size_bytes(t.element_b)) < kLeastWordBytes) return false;
   return !is_fp8(t.element) || (arch.sm >= 89 && (t.fast_sums || unpacks_fp8(arch)));
 }
@@ -135,9 +140,11 @@ constexpr bool has_mma_types(const GemmTraits& t, const ArchLimits& arch) {
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async || !has_mma_types(t, arch)) return false;
   // The other ways to copy and to store are for 16 bits.
-  if (reads_k_major_only(t.element) && (!c.async_copy || c.store != kDirectStore)) return false;
+  if (size_bytes(t.element) != 2 && (!c.async_copy || c.store != kDirectStore)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;
   if (c.b_matrices != 2 && c.b_matrices != 4) return false;
+  // A chunk of bytes along n has the columns of two instructions.
+  if (c.b_matrices == 2 && size_bytes(t.element) == 1 && !t.b_is_k_major()) return false;
   if (c.block_m < 16 || c.block_n < 8 || c.block_m > 512 || c.block_n > 512) return false;
   if (c.block_m % (c.warps_m * kMmaM) != 0) return false;
   if (c.block_n % (c.warps_n * c.load_n()) != 0) return false;  // ldmatrix.x4 reads B for two instructions

@@ -106,6 +106,7 @@ struct WgmmaConfig {
   }
   /// The alignment in bytes that operands need, unless threads load them.
   constexpr int operand_alignment(DType /*element*/) const { return loaders > 0 ? 1 : kChunkBytes; }
+  constexpr bool needs_k_major(DType element) const { return reads_k_major_only(element); }
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }

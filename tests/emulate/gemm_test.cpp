@@ -372,7 +372,7 @@ TEST_P(EmulatedGemm, ComputesEveryLayoutAndTypeThatItsFamilyTakes) {
                                     .vec_a = needs_wide_operands ? 16 / size_bytes(types.element) : vec,
                                     .vec_b = needs_wide_operands ? 16 / size_bytes(types.element_b) : vec,
                                     .vec_d = vec};
-            // Tensor cores read operands of other than 16 bits with k contiguous.
+            // wgmma reads operands of other than 16 bits with k contiguous.
             if (needs_wide_operands && !has_wgmma_types(traits)) continue;
             if (family.name == "mma" && !has_mma_types(traits, *find_arch_limits(90))) continue;
             EXPECT_NE(find_gemm_kernel(family.name, traits), nullptr)

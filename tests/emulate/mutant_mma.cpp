@@ -15,7 +15,12 @@ constexpr GemmTraits kS8{.element = DType::s8, .accumulator = DType::s32, .eleme
 constexpr GemmTraits kFp8{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 8, .vec_d = 8};
 constexpr GemmTraits kTf32{.element = DType::tf32, .element_b = DType::tf32, .element_d = DType::f32, .op_b = Op::t, .vec_a = 1, .vec_b = 4, .vec_d = 4};
 
+constexpr GemmTraits kS8Rows{.element = DType::s8, .accumulator = DType::s32, .element_b = DType::s8, .element_d = DType::s32, .op_a = Op::t, .op_b = Op::n, .vec_a = 4, .vec_b = 16, .vec_d = 2};
+constexpr GemmTraits kFp8Rows{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::n, .vec_a = 8, .vec_b = 4, .vec_d = 8};
+constexpr GemmTraits kTf32Rows{.element = DType::tf32, .element_b = DType::tf32, .element_d = DType::f32, .op_a = Op::t, .op_b = Op::n, .vec_a = 2, .vec_b = 1, .vec_d = 1};
+
 constexpr MmaConfig kBytes{.block_m = 32, .block_n = 32, .block_k = 64, .warps_m = 2, .warps_n = 1, .stages = 3, .fragment_buffers = 2, .store = kDirectStore};
+constexpr MmaConfig kWideBytes{.block_m = 32, .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
 constexpr MmaConfig kWords{.block_m = 32, .block_n = 48, .block_k = 16, .warps_m = 1, .warps_n = 3, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
 constexpr MmaConfig kStaged{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .fragment_buffers = 2, .store = kStagedStore};
 constexpr MmaConfig kDirect{.block_m = 32, .block_n = 64, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
@@ -34,6 +39,9 @@ const GemmKernel kKernels[] = {
     {kBytes, kS8, mma_gemm<kS8, kBytes>},
     {kBytes, kFp8, mma_gemm<kFp8, kBytes>},
     {kWords, kTf32, mma_gemm<kTf32, kWords>},
+    {kWideBytes, kS8Rows, mma_gemm<kS8Rows, kWideBytes>},
+    {kBytes, kFp8Rows, mma_gemm<kFp8Rows, kBytes>},
+    {kWords, kTf32Rows, mma_gemm<kTf32Rows, kWords>},
 };
 // clang-format on
 

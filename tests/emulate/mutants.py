@@ -106,6 +106,26 @@ MUTANTS = {
     "mma_tf32_not_rounded": ("mma.cuh", "bits = ptx::cvt_rna_tf32(bits);", "bits = bits + 0;"),
     "mma_tf32_a_rounded_alone": (
         "mma.cuh", "load_fragment(source_b, b[0], stage", "source_b.load(b[0], stage"),
+    "mma_bytes_of_the_second_row_first": (
+        "operand_tile.cuh", "ptx::prmt_b32(low, high, 0x6420)", "ptx::prmt_b32(low, high, 0x4620)"),
+    "mma_bytes_even_columns_twice": (
+        "operand_tile.cuh", "ptx::prmt_b32(low, high, 0x7531)", "ptx::prmt_b32(low, high, 0x6420)"),
+    "mma_bytes_of_consecutive_rows": (
+        "shared/fragment.hpp", "r % 2 + r / 2 * 4 + 2 * high + 16 * k_half", "r + 8 * high + 16 * k_half"),
+    "mma_bytes_rows_in_natural_order": (
+        "mma.cuh", "kOddRows ? half + 2 * first.row : half * 8 + first.row", "half * 8 + first.row"),
+    "mma_bytes_columns_in_natural_order": (
+        "mma.cuh", "accumulator_col(even) + 2 * first.col + j % 2 * 2", "accumulator_col(even) + first.col + j % 2 * 8"),
+    "mma_bytes_sums_of_one_column_twice": (
+        "mma.cuh", "accumulators_[i][even + 1].get(sum)", "accumulators_[i][even].get(sum)"),
+    "mma_bytes_steps_of_words": (
+        "operand_tile.cuh", "kMmaKBytes / kElementBytes * k_step", "16 * k_step"),
+    "mma_words_halves_of_a_as_of_b": (
+        "shared/fragment.hpp", "is_a ? half + 2 * k_half : 2 * half + k_half", "2 * half + k_half"),
+    "mma_words_at_the_chunk": (
+        "shared/fragment.hpp", "{lane % 4, lane / 16, lane / 4 % 4 * 4}", "{lane % 4, lane / 16, 0}"),
+    "mma_words_of_the_next_k_step": (
+        "operand_tile.cuh", "k_half * 4 * kTile.row_stride_bytes()", "k_half * 8 * kTile.row_stride_bytes()"),
     "mma_words_low_result_twice": (
         "mma.cuh", "{block_m_ + row, block_n_ + col}, low, high);", "{block_m_ + row, block_n_ + col}, low, low);"),
     # ---- family simt ----
@@ -366,26 +386,26 @@ MUTANTS = {
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
     "repack_transposes_rows_beyond_the_end": (
-        "repack_transposed.cuh", "ptx::ld_global_b32_if(address, depth < depth_left)",
-        "ptx::ld_global_b32_if(address, depth <= depth_left)"),
+        "repack_transposed.cuh", "(address, set * kSetDepth + e < depth_left_)", "(address, set * kSetDepth + e <= depth_left_)"),
     "repack_transposes_bytes_of_rows_beyond_the_end": (
-        "repack_transposed.cuh", "depth < depth_left ? columns_left : 0", "columns_left"),
+        "repack_transposed.cuh", "set * kSetDepth + e < depth_left_ ? rows_left_ : 0", "rows_left_"),
     "repack_transposes_columns_beyond_the_edge": (
-        "repack_transposed.cuh", "columns_left > 0 ? matrix_.depth()", "columns_left >= 0 ? matrix_.depth()"),
+        "repack_transposed.cuh", "depth_left_ = rows_left_ > 0 ?", "depth_left_ = rows_left_ >= 0 ?"),
     "repack_transposes_words_of_unaligned_rows": (
-        "repack_transposed.cuh", "((matrix_.from | pitch) & 3) == 0", "(matrix_.from & 3) == 0"),
-    "repack_transposes_a_word_beyond_the_edge": (
-        "repack_transposed.cuh", "columns_left >= 4 && ", "columns_left >= 1 && "),
+        "repack_transposed.cuh", "((from_ | pitch_) & 3) == 0", "(from_ & 3) == 0"),
+    "repack_transposes_a_word_beyond_the_edge": ("repack_transposed.cuh", "rows_left_ >= 4 && ", "rows_left_ >= 1 && "),
     "repack_transposes_neighbours_rows_twice": (
-        "repack_transposed.cuh", "address += (kSetDepth - kDepth) * pitch;", ""),
+        "repack_transposed.cuh", "      address += (kSetDepth - kDepth) * pitch_;\n", ""),
     "repack_transposes_bytes_in_another_order": (
         "byte_access.cuh", "ptx::prmt_b32(ab, cd, 0x7632)", "ptx::prmt_b32(ab, cd, 0x5410)"),
     "repack_transposes_columns_twice": (
         "byte_access.cuh", "are_last ? 0x7362 : 0x5140", "are_last ? 0x5140 : 0x5140"),
     "repack_transposes_rows_beyond_the_copy": (
-        "repack_transposed.cuh", "first_row_ + row >= matrix_.rows || ", ""),
+        "repack_transposed.cuh", "if (rows_left_ > 0) ptx::st_global", "ptx::st_global"),
+    "repack_transposes_rows_of_bytes_beyond_the_copy": (
+        "repack_transposed.cuh", "if (r < rows_left_) ptx::st_global", "ptx::st_global"),
     "repack_transposes_chunks_of_the_next_row": (
-        "repack_transposed.cuh", " || of_row >= matrix_.row_chunks", ""),
+        "repack_transposed.cuh", "    if (set * kRepackChunkLanes >= chunks_left_) return;\n", ""),
     "repack_transposes_the_first_matrix_twice": (
         "repack_transposed.cuh", "is_first ? first : second;", "first;"),
     "repack_transposes_the_second_matrix_from_its_middle": (

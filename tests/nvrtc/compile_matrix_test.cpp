@@ -81,6 +81,29 @@ TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
   RecordProperty("median_ms", static_cast<int>(median_ms()));
 }
 
+/// The same for elements of 8 and 32 bits, in the layouts in which lanes put fragments together.
+TEST_F(CompileMatrix, EveryAnchorForWordsAndBytesOnEveryArch) {
+  constexpr KernelTypes kTypes[] = {{DType::tf32, DType::f32, DType::tf32, DType::f32},
+                                    {DType::s8, DType::s32, DType::s8, DType::s32},
+                                    {DType::e4m3, DType::f32, DType::e5m2, DType::bf16}};
+  std::vector<MatrixCase> cases;
+  for (std::size_t a = 0; a < std::size(kTensorArchs); ++a) {
+    for (std::size_t t = 0; t < std::size(kTypes); ++t) {
+      for (std::size_t l = 0; l < std::size(kLayouts); ++l) {
+        GemmTraits traits = aligned_traits(kTypes[t], kLayouts[l], a % 2 == 0);
+        traits.fast_sums = is_fp8(traits.element);
+        for (const Anchor& anchor : mma_anchors(traits, kTensorArchs[a])) {
+          if ((anchor.index + a + t) % std::size(kLayouts) != l) continue;
+          cases.push_back(gemm_case(anchor.config, traits, kTensorArchs[a], bundle_));
+          cases.back().kind = to_string(traits.element);
+        }
+      }
+    }
+  }
+  ASSERT_GE(cases.size(), 120U);
+  compile(cases);
+}
+
 TEST_F(CompileMatrix, NarrowOperandsAndC) {
   // The paths that 16-byte alignment and a zero beta do not use, for a small, a medium and a large anchor.
   std::vector<MatrixCase> cases;

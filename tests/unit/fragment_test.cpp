@@ -134,6 +134,43 @@ TEST(Fragment, LdmatrixX2LoadsTheFirstOfTwoFragments) {
   }
 }
 
+/// A tile of single bytes whose rows run along m or n: prmt takes one byte of each pair, and the fragments of both
+/// halves of a block have natural k.
+TEST(Fragment, PairsOfBytesGiveEachLaneItsElements) {
+  for (const bool is_a : {false, true}) {
+    std::set<std::pair<int, int>> seen;
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      for (int half = 0; half < 2; ++half) {
+        for (int k_half = 0; k_half < 2; ++k_half) {
+          for (int byte = 0; byte < 4; ++byte) {
+            // Of pairs number lane / 4 of a chunk, ldmatrix.trans gives rows 2 * t and 2 * t + 1 of its matrix.
+            const int matrix = 2 * k_half + byte / 2, row = 2 * thread_in_group(lane) + byte % 2;
+            const LdmatrixLane at = ldmatrix_bytes_lane(matrix * 8 + row);
+            EXPECT_EQ(at.chunk, 0);
+            EXPECT_EQ(at.row, 16 * k_half + 4 * thread_in_group(lane) + byte) << "k of the PTX ISA";
+            seen.insert({at.row, 2 * group_of(lane) + half});
+          }
+        }
+      }
+    }
+    EXPECT_EQ(seen.size(), 32U * 16U);
+    std::set<int> registers;
+    for (const int half : {0, 1}) {
+      for (const int k_half : {0, 1}) registers.insert(fragment_register(is_a, half, k_half));
+    }
+    EXPECT_EQ(registers.size(), 4U);
+    EXPECT_EQ(fragment_register(is_a, 1, 0), is_a ? 1 : 2) << "a1 is of rows g + 8; b0 of the second instruction";
+  }
+}
+
+TEST(Fragment, WordsGiveEachLaneItsElements) {
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const LdmatrixLane at = word_lane(lane);
+    EXPECT_EQ(at.row, thread_in_group(lane)) << "k";
+    EXPECT_EQ(at.chunk * 16 + at.byte, group_of(lane) * 4) << "row of A, or column of B";
+  }
+}
+
 /// The place of each word of a warp's lanes after one step of the exchange.
 using Words = std::vector<std::vector<std::pair<int, int>>>;  // by lane and word: an element's row and column
 void exchange_words(Words& words, int distance) {

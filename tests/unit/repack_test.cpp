@@ -206,7 +206,7 @@ TEST(Repack, LaunchRepacksWhatItsKernelCannotRead) {
   EXPECT_EQ(with_repacks({.repack_a = Repack::aligned}, config, workload("64 64 64 nn f16")), LaunchConfig{});
 }
 
-/// Instructions read elements that have not 16 bits only if k is contiguous.
+/// wgmma reads elements that have not 16 bits only if k is contiguous.
 TEST(Repack, LaunchTransposesWhatInstructionsCannotRead) {
   struct Case {
     const char* problem;
@@ -225,8 +225,8 @@ TEST(Repack, LaunchTransposesWhatInstructionsCannotRead) {
     const auto configs = candidates(workload(problem), arch_limits(kRepackArch));
     EXPECT_TRUE(std::ranges::any_of(configs, is_wgmma)) << problem;
   }
-  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tt s8 align=8"))), "r8m_xat");
-  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 nt s8 align=1,4,4"))), "r8m_xa");
+  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=4"))), "r8m");
+  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=1,4,4"))), "r8m_xa");
   const Problem p = workload("100 200 300 tn s8");  // A is stored 300x100, and copied as 100x300
   const LaunchConfig launch = with_repacks({}, WgmmaConfig{}, Workload(p));
   EXPECT_EQ(repacked_bytes(launch, p), 100u * 384 + 200u * 384);
@@ -234,7 +234,8 @@ TEST(Repack, LaunchTransposesWhatInstructionsCannotRead) {
 
 TEST(Repack, OnlyKernelsThatNeedAlignedRowsHaveSuchLaunches) {
   EXPECT_TRUE(is_legal(LaunchConfig{.repack_a = Repack::aligned}, WgmmaConfig{}));
-  EXPECT_TRUE(is_legal(LaunchConfig{.repack_b = Repack::transposed}, MmaConfig{}));
+  EXPECT_TRUE(is_legal(LaunchConfig{.repack_b = Repack::transposed}, WgmmaConfig{}));
+  EXPECT_TRUE(is_legal(LaunchConfig{.repack_b = Repack::aligned}, MmaConfig{}));
   EXPECT_FALSE(is_legal(LaunchConfig{.repack_a = Repack::aligned}, SimtConfig{}));
 }
 
@@ -321,9 +322,22 @@ TEST(Repack, SearchTriesEveryWay) {
 }
 
 TEST(Repack, SearchLeavesOutCudaCoresWhereTensorCoresNeedACopy) {
-  for (const char* text : {"4096 4096 4096 nn s8", "4096 4096 4096 tt e4m3"}) {
+  for (const char* text : {"4096 4096 4096 nn s8 align=2,2,16", "4096 4096 4096 tt e4m3 align=2,2,16"}) {
     for (const Candidate& row : pick_candidates(workload(text), nominal_device(kRepackArch), 24))
       EXPECT_TRUE(repacks(row.launch)) << text << " " << to_string(row.config);
+  }
+}
+
+TEST(Repack, SearchTriesMmaBesideCopiesForWgmma) {
+  for (const char* text : {"64 8192 8192 nn s8", "64 8192 8192 tn tf32", "4096 4096 4096 tt e4m3"}) {
+    const std::vector<Candidate> rows = pick_candidates(workload(text), nominal_device(kRepackArch), 24);
+    const auto copies = std::ranges::count_if(rows, [](const Candidate& row) { return repacks(row.launch); });
+    EXPECT_GE(copies, 3) << text;
+    EXPECT_GE(std::ssize(rows) - copies, 3) << text;
+    for (const Candidate& row : rows) {
+      const std::string_view family = family_of(row.config).name;
+      EXPECT_EQ(family, repacks(row.launch) ? "wgmma" : "mma") << text << " " << to_string(row.config);
+    }
   }
 }
 

@@ -91,6 +91,49 @@ TEST(TileLayout, LdmatrixPhasesHitEightBankGroups) {
   }
 }
 
+unsigned bank_group(const TileLayout& tile, int row, int chunk) {
+  return 1U << static_cast<unsigned>(tile.offset_bytes(row, chunk) / kChunkBytes % kBankGroups);
+}
+
+TEST(TileLayout, PairsOfBytesHitEightBankGroups) {
+  for (const bool swizzle : {true, false}) {
+    for (int chunks = 1; chunks <= 32; ++chunks) {
+      const TileLayout tile{64, chunks, swizzle, true, TileRead::byte_pairs};
+      std::set<int> offsets;
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        for (int row = 0; row < tile.rows; ++row) offsets.insert(tile.offset_bytes(row, chunk));
+        for (int first_lane = 0; first_lane < kWarpSize; first_lane += 8) {  // a phase of ldmatrix
+          unsigned groups = 0;
+          for (int lane = first_lane; lane < first_lane + 8; ++lane)
+            groups |= bank_group(tile, ldmatrix_bytes_lane(lane).row, chunk);
+          ASSERT_EQ(groups, 0xffU) << name(tile) << " at chunk " << chunk << ", lane " << first_lane;
+        }
+        for (int row = 0; row < 48; ++row)
+          ASSERT_EQ(tile.offset_bytes(row + 16, chunk), tile.offset_bytes(row, chunk) + 16 * tile.row_stride_bytes());
+      }
+      ASSERT_EQ(offsets.size(), static_cast<std::size_t>(tile.rows * chunks));
+      ASSERT_LT(*offsets.rbegin(), tile.bytes());
+    }
+  }
+}
+
+TEST(TileLayout, WordsHitEightBankGroups) {
+  for (const bool swizzle : {true, false}) {
+    for (int chunks = 2; chunks <= 64; chunks += 2) {
+      const TileLayout tile{64, chunks, swizzle, true, TileRead::words};
+      for (int first = 0; first < tile.rows; first += 4) {
+        for (int chunk = 0; chunk < chunks; chunk += 2) {
+          unsigned groups = 0;
+          for (int lane = 0; lane < kWarpSize; ++lane)
+            groups |= bank_group(tile, first + word_lane(lane).row, chunk + word_lane(lane).chunk);
+          ASSERT_EQ(groups, 0xffU) << name(tile) << " at row " << first << ", chunk " << chunk;
+          ASSERT_EQ(tile.row_xor(first), tile.row_xor(first + 4));
+        }
+      }
+    }
+  }
+}
+
 TEST(TileLayout, PaddingMakesStridesOdd) {
   for (int chunks = 1; chunks <= 40; ++chunks) {
     const TileLayout padded{16, chunks, false}, plain{16, chunks, false, false}, swizzled{16, chunks, true};

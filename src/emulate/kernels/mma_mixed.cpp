@@ -21,32 +21,39 @@ struct WordAccess {
 constexpr WordAccess kWordAccesses[] = {{4, 4, 1, true}, {16, 16, 16, false}, {8, 16, 16, true}, {16, 4, 8, false}};
 // clang-format on
 
-template <KernelTypes kTypes, WordAccess kAccess, MmaConfig kConfig>
+/// Kernel number `kIndex`: with `kAll` of all configs in all layouts, with accesses that take turns; otherwise of each
+/// config in one layout, with the narrowest accesses. Layouts are nt, nn, tn and tt.
+template <KernelTypes kTypes, bool kAll, std::size_t kIndex>
 GemmKernel word_kernel() {
+  constexpr std::size_t kLayout = kAll ? kIndex / std::size(kWordConfigs) : kIndex;
+  constexpr WordAccess kAccess = kWordAccesses[kAll ? (kIndex + kLayout) % std::size(kWordAccesses) : 0];
   constexpr GemmTraits kTraits{.element = kTypes.element,
                                .accumulator = kTypes.accumulator,
                                .element_b = kTypes.element_b,
                                .element_d = kTypes.element_d,
-                               .op_b = Op::t,
+                               .op_a = kLayout < 2 ? Op::n : Op::t,
+                               .op_b = kLayout % 3 == 0 ? Op::t : Op::n,
                                .reads_c = kAccess.reads_c,
                                .vec_a = kAccess.a_bytes / size_bytes(kTypes.element),
                                .vec_b = kAccess.b_bytes / size_bytes(kTypes.element_b),
                                .vec_d = max_of(kAccess.d_bytes / size_bytes(kTypes.element_d), 1)};
-  constexpr MmaConfig kTyped = [] {
-    MmaConfig config = kConfig;
+  constexpr MmaConfig kConfig = [] {
+    MmaConfig config = kWordConfigs[kIndex % std::size(kWordConfigs)];
     config.block_k = typed_block_k(config.block_k, kTypes.element);
+    if (size_bytes(kTypes.element) == 1 && kLayout % 3 != 0) config.b_matrices = 4;  // op_b is n
     return config;
   }();
-  static_assert(is_legal(kTyped, kTraits, *find_arch_limits(90)));
-  return {kTyped, kTraits, mma_gemm<kTraits, kTyped>};
+  static_assert(is_legal(kConfig, kTraits, *find_arch_limits(90)));
+  return {kConfig, kTraits, mma_gemm<kTraits, kConfig>};
 }
 
-/// The first `kCount` configs.
-template <KernelTypes kTypes, std::size_t kCount>
+template <KernelTypes kTypes, bool kAll>
 std::span<const GemmKernel> word_kernels() {
+  constexpr std::size_t kLayouts = 4;
+  constexpr std::size_t kCount = kAll ? kLayouts * std::size(kWordConfigs) : kLayouts;
   static const std::vector<GemmKernel> kernels = [] {
     return [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
-      return std::vector<GemmKernel>{word_kernel<kTypes, kWordAccesses[kIndices], kWordConfigs[kIndices]>()...};
+      return std::vector<GemmKernel>{word_kernel<kTypes, kAll, kIndices>()...};
     }
     (std::make_index_sequence<kCount>{});
   }();
@@ -55,36 +62,36 @@ std::span<const GemmKernel> word_kernels() {
 
 }  // namespace
 
-#define HOTGEMM_EMULATED_WORDS(a, sum, b, d, count)                                                     \
+#define HOTGEMM_EMULATED_WORDS(a, sum, b, d, all)                                                       \
   template <>                                                                                           \
   std::span<const GemmKernel> emulated_kernels<MmaConfig, DType::a, DType::sum, DType::b, DType::d>() { \
-    return word_kernels<KernelTypes{DType::a, DType::sum, DType::b, DType::d}, count>();                \
+    return word_kernels<KernelTypes{DType::a, DType::sum, DType::b, DType::d}, all>();                  \
   }
-HOTGEMM_EMULATED_WORDS(tf32, f32, tf32, f32, 4)
-HOTGEMM_EMULATED_WORDS(s8, s32, s8, s32, 4)
-HOTGEMM_EMULATED_WORDS(s8, s32, s8, f32, 1)
-HOTGEMM_EMULATED_WORDS(s8, s32, s8, bf16, 2)
-HOTGEMM_EMULATED_WORDS(s8, s32, s8, f16, 1)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, bf16, 4)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, f16, 1)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, f32, 2)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, bf16, 1)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, f16, 1)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, f32, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, bf16, 2)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, f16, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, f32, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, bf16, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, f16, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, f32, 1)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, e4m3, 3)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, e4m3, 1)
-HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, e5m2, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, e4m3, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, e5m2, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, e4m3, 1)
-HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, e5m2, 2)
-HOTGEMM_EMULATED_WORDS(s8, s32, s8, s8, 4)
+HOTGEMM_EMULATED_WORDS(tf32, f32, tf32, f32, true)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, s32, true)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, f32, false)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, bf16, false)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, f16, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, bf16, true)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, f16, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, f32, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, bf16, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, f16, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, f32, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, bf16, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, f16, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, f32, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, bf16, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, f16, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, f32, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e4m3, e4m3, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, e4m3, false)
+HOTGEMM_EMULATED_WORDS(e4m3, f32, e5m2, e5m2, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, e4m3, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e4m3, e5m2, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, e4m3, false)
+HOTGEMM_EMULATED_WORDS(e5m2, f32, e5m2, e5m2, false)
+HOTGEMM_EMULATED_WORDS(s8, s32, s8, s8, true)
 #undef HOTGEMM_EMULATED_WORDS
 
 }  // namespace hotgemm::emulate
