@@ -53,7 +53,7 @@ inline constexpr KernelTypes kCudaCoreTypes[] = {
 inline constexpr KernelTypes kWideResultTypes[] = {{DType::f16, DType::f32, DType::f16, DType::f32},
                                                    {DType::bf16, DType::f32, DType::bf16, DType::f32}};
 // clang-format off
-inline constexpr KernelTypes kEightBitTypes[] = {
+inline constexpr KernelTypes kFp8Types[] = {
     {DType::e4m3, DType::f32, DType::e4m3, DType::bf16}, {DType::e4m3, DType::f32, DType::e4m3, DType::f16},
     {DType::e4m3, DType::f32, DType::e4m3, DType::f32},
     {DType::e4m3, DType::f32, DType::e5m2, DType::bf16}, {DType::e4m3, DType::f32, DType::e5m2, DType::f16},
@@ -61,7 +61,8 @@ inline constexpr KernelTypes kEightBitTypes[] = {
     {DType::e5m2, DType::f32, DType::e4m3, DType::bf16}, {DType::e5m2, DType::f32, DType::e4m3, DType::f16},
     {DType::e5m2, DType::f32, DType::e4m3, DType::f32},
     {DType::e5m2, DType::f32, DType::e5m2, DType::bf16}, {DType::e5m2, DType::f32, DType::e5m2, DType::f16},
-    {DType::e5m2, DType::f32, DType::e5m2, DType::f32},
+    {DType::e5m2, DType::f32, DType::e5m2, DType::f32}};
+inline constexpr KernelTypes kIntegerTypes[] = {
     {DType::s8, DType::s32, DType::s8, DType::s32}, {DType::s8, DType::s32, DType::s8, DType::f32},
     {DType::s8, DType::s32, DType::s8, DType::bf16}, {DType::s8, DType::s32, DType::s8, DType::f16}};
 // clang-format on
@@ -78,9 +79,10 @@ constexpr auto joined(const KernelTypes (&... lists)[kCounts]) {
 }
 inline constexpr KernelTypes kFloatTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
-inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kTf32Types, kEightBitTypes);
-inline constexpr auto kMmaTypes = joined(kTensorCoreTypes, kTf32Types, kEightBitTypes);
-inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kTf32Types, kEightBitTypes);
+inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kTf32Types, kFp8Types, kIntegerTypes);
+inline constexpr auto kFmaTypes = joined(kCudaCoreTypes, kIntegerTypes);
+inline constexpr auto kMmaTypes = joined(kTensorCoreTypes, kTf32Types, kFp8Types, kIntegerTypes);
+inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kTf32Types, kFp8Types, kIntegerTypes);
 
 /// The registration of a config's family: `Args`, the struct of its kernels' parameter, and `kFamily`.
 template <class Config>
@@ -135,7 +137,7 @@ struct FamilyOf<FmaConfig> {
                                   .function = "fma_gemm",
                                   .args = "GemmArgs",
                                   .runs_on = "CUDA cores, sm_75 and later",
-                                  .types = kCudaCoreTypes};
+                                  .types = kFmaTypes};
 };
 
 template <>

@@ -148,8 +148,10 @@ bool loads_by_threads(const KernelConfig& config) {
 
 OperandForm operand_form(const KernelConfig& config, DType element) {
   const auto form = [&](const auto& c) -> OperandForm {
-    if constexpr (requires { c.operand_alignment(element); })
-      return {.alignment = c.operand_alignment(element), .is_k_major = reads_k_major_only(element)};
+    if constexpr (requires { c.operand_alignment(element); }) {
+      const int alignment = c.operand_alignment(element);
+      return {.alignment = alignment, .is_k_major = alignment > 1 && reads_k_major_only(element)};
+    }
     return {};
   };
   return std::visit(form, config);

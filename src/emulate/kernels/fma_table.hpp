@@ -27,10 +27,12 @@ struct FmaAccess {
   bool reads_c;
 };
 
-template <DType kElement, DType kAccumulator, int kLayout, FmaAccess kAccess, FmaConfig kConfig>
+template <KernelTypes kTypes, int kLayout, FmaAccess kAccess, FmaConfig kConfig>
 GemmKernel fma_kernel() {
-  constexpr GemmTraits kTraits{.element = kElement,
-                               .accumulator = kAccumulator,
+  constexpr GemmTraits kTraits{.element = kTypes.element,
+                               .accumulator = kTypes.accumulator,
+                               .element_b = kTypes.element_b,
+                               .element_d = kTypes.element_d,
                                .op_a = kLayout / 2 == 0 ? Op::n : Op::t,
                                .op_b = kLayout % 2 == 0 ? Op::n : Op::t,
                                .reads_c = kAccess.reads_c,
@@ -45,10 +47,11 @@ GemmKernel fma_kernel() {
 /// all traits that it needs for any problem.
 template <DType kElement, DType kAccumulator>
 std::vector<GemmKernel> make_fma_kernels() {
+  constexpr KernelTypes kTypes{kElement, kAccumulator};
   std::vector<GemmKernel> kernels;
   const auto add_layout = [&]<int kLayout>() {
     const auto add = [&]<FmaAccess kAccess, FmaConfig kConfig>() {
-      kernels.push_back(fma_kernel<kElement, kAccumulator, kLayout, kAccess, kConfig>());
+      kernels.push_back(fma_kernel<kTypes, kLayout, kAccess, kConfig>());
     };
     constexpr bool kOdd = kLayout == 1 || kLayout == 2;
     if constexpr (kElement != DType::f32) add.template operator()<FmaAccess{8, 8, 8, kOdd}, kFmaConfigs[0]>();
