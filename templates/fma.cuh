@@ -256,7 +256,7 @@ class FmaGemm {
   static HOTGEMM_DEVICE u32 load_factor(u64 matrix, i64 index) {
     u32 words[1];
     load_global<size_bytes(kElement)>(words, element_address<size_bytes(kElement)>(matrix, index));
-    return words[0];
+    return multiplied_bits<kElement>(words[0]);
   }
 
   const GemmArgs& args_;

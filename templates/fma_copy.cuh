@@ -3,11 +3,18 @@
 // The copies of an operand's k-tiles from global to shared memory in family `fma`: by cp.async, or through registers.
 
 #include "byte_access.cuh"
+#include "ptx/element.hpp"
 #include "ptx/memory.hpp"
 #include "shared/fma_layout.hpp"
 #include "vector_access.cuh"
 
 namespace hotgemm {
+
+/// The bits with which an element, or a word of several, is multiplied: TF32 is rounded.
+template <DType kElement>
+HOTGEMM_DEVICE u32 multiplied_bits(u32 bits) {
+  return kElement == DType::tf32 ? ptx::round_tf32(bits) : bits;
+}
 
 /// One thread's share of copying an operand's tiles, k-tile after k-tile. Elements beyond the matrix become zero. An
 /// element of a tile holds one element of the matrix, or four s8 that are neighbours along k.
@@ -139,7 +146,10 @@ class FmaCopy {
     }
   }
 
-  static HOTGEMM_DEVICE void store(u32 shared, const u32 (&words)[kWords]) {
+  static HOTGEMM_DEVICE void store(u32 shared, const u32 (&loaded)[kWords]) {
+    u32 words[kWords];
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) words[w] = multiplied_bits<kElement>(loaded[w]);
     if constexpr (!kTile.k_major) {
       store_shared<kAccessBytes>(shared, words);
     } else {

@@ -80,7 +80,7 @@ constexpr auto joined(const KernelTypes (&... lists)[kCounts]) {
 inline constexpr KernelTypes kFloatTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
 inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kTf32Types, kFp8Types, kIntegerTypes);
-inline constexpr auto kFmaTypes = joined(kCudaCoreTypes, kIntegerTypes);
+inline constexpr auto kFmaTypes = joined(kCudaCoreTypes, kTf32Types, kIntegerTypes);
 inline constexpr auto kMmaTypes = joined(kTensorCoreTypes, kTf32Types, kFp8Types, kIntegerTypes);
 inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kTf32Types, kFp8Types, kIntegerTypes);
 

@@ -62,9 +62,9 @@ struct FmaConfig {
   constexpr int step_k(DType element) const { return element == DType::s8 && stages > 0 ? 4 : 1; }
   /// Steps of k in a k-tile.
   constexpr int steps(DType element) const { return block_k / step_k(element); }
-  /// The type of what is multiplied, in shared memory and in fragments: a word with s8 in it.
+  /// The type of what is multiplied, in shared memory and in fragments: a word with s8 in it, and a rounded TF32.
   static constexpr DType factor_type(DType element) {
-    return element == DType::s8 ? DType::s32 : element;
+    return element == DType::s8 ? DType::s32 : element == DType::tf32 ? DType::f32 : element;
   }
   /// The alignment in bytes that operands need: that of a word of four s8.
   constexpr int operand_alignment(DType element) const { return step_k(element); }
@@ -125,6 +125,8 @@ constexpr bool has_fma_types(const FmaConfig& c, const GemmTraits& t) {
     const bool has_words = c.step_k(t.element) == 1 || (t.a_is_k_major() && t.b_is_k_major());
     return has_word_types(t) && size_bytes(t.element_d) > 1 && has_words;
   }
+  // cp.async rounds nothing.
+  if (t.element == DType::tf32) return has_word_types(t) && !c.async_copy;
   if (!is_wide_float(t.element) || !t.is_uniform()) return false;
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16);
 }

@@ -73,6 +73,18 @@ TEST_F(FmaCompile, AnchorsAndMenuOfS8) {
   compile(cases);
 }
 
+TEST_F(FmaCompile, MenuOfTf32OnTuring) {
+  std::vector<MatrixCase> cases;
+  for (std::size_t i = 0; i < fma_menu(f32_in_turn(0)).size(); ++i) {
+    GemmTraits traits = f32_in_turn(i);
+    traits.element = traits.element_b = DType::tf32;
+    const FmaConfig config = fma_menu(traits)[i];
+    if (is_legal(config, traits, arch_limits("sm_75"))) cases.push_back(gemm_case(config, traits, "sm_75", bundle_));
+  }
+  ASSERT_GE(cases.size(), 8U);
+  compile(cases);
+}
+
 TEST_F(FmaCompile, TheMenuOnHopper) {
   std::vector<MatrixCase> cases;
   for (std::size_t i = 0; i < fma_menu(f32_in_turn(0)).size(); ++i) {

@@ -227,7 +227,7 @@ TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
   }
 }
 
-TEST(FmaMenu, HasTheTilesOfF32ForS8) {
+TEST(FmaMenu, HasTheTilesOfF32ForS8AndTf32) {
   const auto f32 = fma_menu(make_traits(kF32Pair, kLayouts[0], false, 4));
   for (const int vec : {16, 8, 4, 1}) {
     const GemmTraits s8 = make_traits(kS8Words, {Op::n, Op::t}, true, vec);
@@ -241,12 +241,17 @@ TEST(FmaMenu, HasTheTilesOfF32ForS8) {
                                     [&](const FmaConfig& c) { return is_legal(c, s8, arch_limits("sm_75")); }),
               vec >= 4 ? 3 : 0);
   }
+  const GemmTraits tf32 = make_traits({DType::tf32, DType::f32, DType::tf32, DType::f32}, kLayouts[2], false, 4);
+  EXPECT_EQ(fma_menu(tf32).size(), f32.size());
+  for (const FmaConfig& config : fma_menu(tf32)) {
+    EXPECT_EQ(is_legal(config, tf32, arch_limits("sm_90a")), !config.async_copy) << to_string(KernelConfig(config));
+  }
 }
 
 /// Where no tensor core multiplies the type. Other layouts and alignments of s8 are copied first.
-TEST(FmaModel, PrefersTheFamilyOnTuringForS8) {
+TEST(FmaModel, PrefersTheFamilyOnTuringForS8AndTf32) {
   for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1",
-                           "512 512 512 nt s8*s8>f16"}) {
+                           "512 512 512 nt s8*s8>f16", "4096 4096 4096 nn tf32", "512 512 512 tn tf32"}) {
     const Workload problem = parse_workload(text);
     const auto ranked = rank(candidates(problem, arch_limits("sm_75")), problem, nominal_device("sm_75"));
     ASSERT_FALSE(ranked.empty());
@@ -254,9 +259,9 @@ TEST(FmaModel, PrefersTheFamilyOnTuringForS8) {
   }
 }
 
-TEST(FmaModel, LeavesS8ToTensorCores) {
+TEST(FmaModel, LeavesS8AndTf32ToTensorCores) {
   for (const char* arch : kTensorArchs) {
-    for (const char* text : {"4096 4096 4096 nt s8", "64 4096 4096 nt s8"}) {
+    for (const char* text : {"4096 4096 4096 nt s8", "64 4096 4096 nt s8", "512 512 512 nt tf32"}) {
       const Workload problem = parse_workload(text);
       const auto ranked = rank(candidates(problem, arch_limits(arch)), problem, nominal_device(arch));
       EXPECT_NE(family_of(ranked.front()).name, "fma") << arch << " " << text << ": " << to_string(ranked.front());
