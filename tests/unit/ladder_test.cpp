@@ -14,12 +14,6 @@
 namespace hotgemm {
 namespace {
 
-GemmTraits traits_of(const Rung& rung, DType accumulator) {
-  const int vec = 16 / size_bytes(rung.element);
-  return {
-      .element = rung.element, .accumulator = accumulator, .op_b = rung.op_b, .vec_a = vec, .vec_b = vec, .vec_d = vec};
-}
-
 /// The lines of docs/ladder-names.txt: a name in the material and the command that runs it.
 std::vector<std::pair<std::string, std::string>> listed_names() {
   std::ifstream file(HOTGEMM_SOURCE_DIR "/docs/ladder-names.txt");
@@ -61,7 +55,7 @@ TEST(Ladder, LabelsAreRowsOfATable) {
 TEST(Ladder, EveryRungIsLegalOnHopperInItsOwnTypes) {
   for (const Rung& rung : rungs()) {
     if (!rung.config) continue;
-    EXPECT_TRUE(is_legal(*rung.config, traits_of(rung, rung.element), arch_limits("sm_90a"))) << rung.label;
+    EXPECT_TRUE(is_legal(*rung.config, rung.traits(), arch_limits("sm_90a"))) << rung.label;
     EXPECT_TRUE(is_legal(ladder_launch(rung, 4096), *rung.config)) << rung.label;
   }
 }
@@ -70,8 +64,7 @@ TEST(Ladder, WhatIsARungOnlyIsNoCandidate) {
   std::size_t candidates_too = 0, rungs_only = 0;
   for (const Rung& rung : rungs()) {
     if (!rung.config) continue;
-    const GemmTraits traits = traits_of(rung, rung.element);
-    const auto menu = candidates(traits, arch_limits("sm_90a"));
+    const auto menu = candidates(rung.traits(), arch_limits("sm_90a"));
     ++(std::ranges::find(menu, *rung.config) != menu.end() ? candidates_too : rungs_only);
   }
   EXPECT_GE(candidates_too, 3U) << "good rungs are ordinary candidates";
