@@ -1,6 +1,6 @@
 #pragma once
 
-// Bytes of words, for the repack kernel.
+// Bytes of words.
 
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"

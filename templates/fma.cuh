@@ -9,8 +9,8 @@
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
-#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
+#include "scaled_number.cuh"
 #include "shared/fma_config.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/tile_order.hpp"
@@ -20,8 +20,9 @@ namespace hotgemm {
 
 template <GemmTraits kTraits, FmaConfig kConfig>
 class FmaGemm {
-  static constexpr DType kElement = kTraits.element;
-  static constexpr int kElementBytes = size_bytes(kElement);
+  static constexpr DType kElement = kTraits.element, kResult = kTraits.element_d;
+  static constexpr DType kFactor = FmaConfig::factor_type(kElement);
+  using Result = typename NumberOf<kResult>::type;
   static constexpr int kRows = kConfig.thread_m, kCols = kConfig.thread_n;
   static constexpr ThreadTile kThreadTile = kConfig.thread_tile(kElement);
   static constexpr FmaTile kTileA = kConfig.a_tile(kTraits);
@@ -33,14 +34,14 @@ class FmaGemm {
   static constexpr int kAhead = kStages > 1 ? kStages - 1 : 1;  // k-tiles copied before the first product
   // The number of steps of k that are unrolled: a body of about a thousand products compiles within a second.
   static constexpr int kSteps = kConfig.unrolled_steps(kTraits);
-  static constexpr int kChunks = kConfig.block_k / kSteps;
+  static constexpr int kChunks = kConfig.steps(kElement) / kSteps;
 
-  using CopyA = FmaCopy<kTileA, kAsyncA>;
-  using CopyB = FmaCopy<kTileB, kAsyncB>;
+  using CopyA = FmaCopy<kTileA, kElement, kAsyncA>;
+  using CopyB = FmaCopy<kTileB, kElement, kAsyncB>;
 
   struct Fragments {
-    FmaFragment<kElement, kConfig.packed, kRows, kThreadTile.group_m, kThreadTile.lanes_m * kThreadTile.group_m> a;
-    FmaFragment<kElement, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n> b;
+    FmaFragment<kFactor, kConfig.packed, kRows, kThreadTile.group_m, kThreadTile.lanes_m * kThreadTile.group_m> a;
+    FmaFragment<kFactor, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n> b;
   };
   /// The start of this thread's elements in the current rows of shared memory.
   struct Rows {
@@ -171,11 +172,11 @@ class FmaGemm {
     for (int k = 0; k < args_.k; ++k) {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
-        f.a.set(i, row(i) < args_.m ? load_element(args_.a, row(i) * row_stride + k * step_a) : 0);
+        f.a.set(i, row(i) < args_.m ? load_factor(args_.a, row(i) * row_stride + k * step_a) : 0);
       }
 #pragma unroll
       for (int j = 0; j < kCols; ++j) {
-        f.b.set(j, col(j) < args_.n ? load_element(args_.b, col(j) * col_stride + k * step_b) : 0);
+        f.b.set(j, col(j) < args_.n ? load_factor(args_.b, col(j) * col_stride + k * step_b) : 0);
       }
       accumulators_.add(f.a, f.b);
     }
@@ -208,51 +209,54 @@ class FmaGemm {
   /// Stores alpha * acc + beta * C, rounded, for kWidth neighbouring elements.
   template <int kWidth>
   HOTGEMM_DEVICE void store_results(int i, int j) const {
-    constexpr int kBytes = kWidth * kElementBytes;
+    constexpr int kResultBytes = size_bytes(kResult), kBytes = kWidth * kResultBytes;
     u32 words[kWordsOf<kBytes>];
-    if constexpr (kTraits.reads_c) load_global<kBytes>(words, element_address(args_.c, row(i) * args_.ldc + col(j)));
-    float values[kWidth];
+    if constexpr (kTraits.reads_c) {
+      load_global<kBytes>(words, element_address<kResultBytes>(args_.c, row(i) * args_.ldc + col(j)));
+    }
+    Result values[kWidth];
 #pragma unroll
     for (int e = 0; e < kWidth; ++e) {
-      values[e] = args_.alpha * accumulators_.get(i, j + e);
+      values[e] = scaled<kTraits>(args_, accumulators_.get(i, j + e));
       if constexpr (kTraits.reads_c) {
-        values[e] = ptx::fma_rn(args_.beta, as_f32(element_bits<kElementBytes>(words, e)), values[e]);
+        values[e] = plus_c<kTraits>(args_, values[e], as_number(element_bits<kResultBytes>(words, e)));
       }
     }
     pack(words, values);
-    store_global<kBytes>(element_address(args_.d, row(i) * args_.ldd + col(j)), words);
+    store_global<kBytes>(element_address<kResultBytes>(args_.d, row(i) * args_.ldd + col(j)), words);
   }
 
   template <int kWords, int kWidth>
-  static HOTGEMM_DEVICE void pack(u32 (&words)[kWords], const float (&values)[kWidth]) {
-    if constexpr (kElement == DType::f32) {
+  static HOTGEMM_DEVICE void pack(u32 (&words)[kWords], const Result (&values)[kWidth]) {
+    if constexpr (size_bytes(kResult) == 4) {
 #pragma unroll
-      for (int e = 0; e < kWidth; ++e) words[e] = ptx::bits_of(values[e]);
+      for (int e = 0; e < kWidth; ++e) words[e] = bits_of_number(values[e]);
     } else if constexpr (kWidth == 1) {
-      words[0] = ptx::narrow<kElement>(values[0]);
+      words[0] = ptx::narrow<kResult>(values[0]);
     } else {
 #pragma unroll
       for (int e = 0; e < kWidth; e += 2) {
         // Packs halves instead of using narrow_pair, which sm_75 lacks for bf16.
-        words[e / 2] = ptx::mov_b32_b16(ptx::narrow<kElement>(values[e]), ptx::narrow<kElement>(values[e + 1]));
+        words[e / 2] = ptx::mov_b32_b16(ptx::narrow<kResult>(values[e]), ptx::narrow<kResult>(values[e + 1]));
       }
     }
   }
 
-  static HOTGEMM_DEVICE float as_f32(u32 bits) {
-    if constexpr (kElement == DType::f32) {
-      return ptx::float_of(bits);
+  static HOTGEMM_DEVICE Result as_number(u32 bits) {
+    if constexpr (size_bytes(kResult) == 4) {
+      return number_of<kResult>(bits);
     } else {
-      return ptx::widen<kElement>(static_cast<u16>(bits));
+      return ptx::widen<kResult>(static_cast<u16>(bits));
     }
   }
+  template <int kBytes>
   static HOTGEMM_DEVICE u64 element_address(u64 matrix, i64 index) {
-    return matrix + static_cast<u64>(index) * kElementBytes;
+    return matrix + static_cast<u64>(index) * kBytes;
   }
-  static HOTGEMM_DEVICE u32 load_element(u64 matrix, i64 index) {
+  static HOTGEMM_DEVICE u32 load_factor(u64 matrix, i64 index) {
     u32 words[1];
-    load_global<kElementBytes>(words, element_address(matrix, index));
-    return words[0];
+    load_global<size_bytes(kElement)>(words, element_address<size_bytes(kElement)>(matrix, index));
+    return multiplied_bits<kElement>(words[0]);
   }
 
   const GemmArgs& args_;

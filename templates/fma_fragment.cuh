@@ -45,6 +45,8 @@ class FmaFragment {
   }
   /// Elements 2 * i and 2 * i + 1, for types of 16 bits.
   HOTGEMM_DEVICE u32 pair(int i) const { return words_[i]; }
+  /// Element i, for types of 32 bits.
+  HOTGEMM_DEVICE u32 word(int i) const { return words_[i]; }
 
  private:
   static HOTGEMM_DEVICE u32 load_element(u32 address) {
@@ -84,6 +86,27 @@ class FmaAccumulators {
 
  private:
   float sums_[kRows][kCols] = {};
+};
+
+/// Sums in s32 of the products of words with four s8 each, modulo 2^32.
+template <bool kPacked, int kRows, int kCols>
+class FmaAccumulators<DType::s32, kPacked, kRows, kCols> {
+ public:
+  template <class A, class B>
+  HOTGEMM_DEVICE void add(const A& a, const B& b) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int s = 0; s < kCols; ++s) {
+        const int j = i % 2 == 0 ? s : kCols - 1 - s;
+        sums_[i][j] = ptx::dp4a_s32_s32(a.word(i), b.word(j), sums_[i][j]);
+      }
+    }
+  }
+  HOTGEMM_DEVICE int get(int i, int j) const { return static_cast<int>(sums_[i][j]); }
+
+ private:
+  u32 sums_[kRows][kCols] = {};
 };
 
 /// Sums in f16, in pairs of columns.

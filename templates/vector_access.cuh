@@ -1,7 +1,7 @@
 #pragma once
 
-// Accesses of 2, 4, 8 or 16 bytes, under one name. A value is held in 32-bit words; a value of 2 bytes fills half a
-// word.
+// Accesses of 2, 4, 8 or 16 bytes, and loads of single bytes, under one name. A value is held in 32-bit words; a value
+// of 1 or 2 bytes fills the lower part of a word.
 
 #include "ptx/memory.hpp"
 
@@ -12,8 +12,10 @@ inline constexpr int kWordsOf = kBytes < 4 ? 1 : kBytes / 4;
 
 template <int kBytes>
 HOTGEMM_DEVICE void load_global(u32 (&words)[kWordsOf<kBytes>], u64 address) {
-  static_assert(kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16);
-  if constexpr (kBytes == 2) {
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16);
+  if constexpr (kBytes == 1) {
+    words[0] = ptx::ld_global_u8(address);
+  } else if constexpr (kBytes == 2) {
     words[0] = ptx::ld_global_b16(address);
   } else if constexpr (kBytes == 4) {
     words[0] = ptx::ld_global_b32(address);

@@ -12,6 +12,7 @@ struct ArchRates {
   int sm;                 ///< as in ArchLimits
   double cuda_f32_flops;  ///< on CUDA cores, by fused multiply-adds that count twice
   double cuda_f16_flops;
+  double cuda_s8_flops;     ///< by dp4a, whose four products and four sums count as eight
   double tensor_f32_flops;  ///< dense, on tensor cores: 16-bit elements, sums in f32
   double tensor_f16_flops;  ///< the same, sums in f16
   double mma_share;         ///< of the two rates above that `mma.sync` reaches

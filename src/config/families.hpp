@@ -56,12 +56,7 @@ inline constexpr KernelTypes kCudaCoreTypes[] = {
 inline constexpr KernelTypes kWideResultTypes[] = {{DType::f16, DType::f32, DType::f16, DType::f32},
                                                    {DType::bf16, DType::f32, DType::bf16, DType::f32}};
 // clang-format off
-inline constexpr KernelTypes kEightBitTypes[] = {
-    {DType::e4m3, DType::f32, DType::e4m3, DType::e4m3},
-    {DType::e4m3, DType::f32, DType::e5m2, DType::e4m3}, {DType::e4m3, DType::f32, DType::e5m2, DType::e5m2},
-    {DType::e5m2, DType::f32, DType::e4m3, DType::e4m3}, {DType::e5m2, DType::f32, DType::e4m3, DType::e5m2},
-    {DType::e5m2, DType::f32, DType::e5m2, DType::e4m3}, {DType::e5m2, DType::f32, DType::e5m2, DType::e5m2},
-    {DType::s8, DType::s32, DType::s8, DType::s8},
+inline constexpr KernelTypes kFp8Types[] = {
     {DType::e4m3, DType::f32, DType::e4m3, DType::bf16}, {DType::e4m3, DType::f32, DType::e4m3, DType::f16},
     {DType::e4m3, DType::f32, DType::e4m3, DType::f32},
     {DType::e4m3, DType::f32, DType::e5m2, DType::bf16}, {DType::e4m3, DType::f32, DType::e5m2, DType::f16},
@@ -69,9 +64,17 @@ inline constexpr KernelTypes kEightBitTypes[] = {
     {DType::e5m2, DType::f32, DType::e4m3, DType::bf16}, {DType::e5m2, DType::f32, DType::e4m3, DType::f16},
     {DType::e5m2, DType::f32, DType::e4m3, DType::f32},
     {DType::e5m2, DType::f32, DType::e5m2, DType::bf16}, {DType::e5m2, DType::f32, DType::e5m2, DType::f16},
-    {DType::e5m2, DType::f32, DType::e5m2, DType::f32},
+    {DType::e5m2, DType::f32, DType::e5m2, DType::f32}};
+inline constexpr KernelTypes kIntegerTypes[] = {
     {DType::s8, DType::s32, DType::s8, DType::s32}, {DType::s8, DType::s32, DType::s8, DType::f32},
     {DType::s8, DType::s32, DType::s8, DType::bf16}, {DType::s8, DType::s32, DType::s8, DType::f16}};
+/// Sums that are rounded to a D of 8 bits.
+inline constexpr KernelTypes kByteResultTypes[] = {
+    {DType::e4m3, DType::f32, DType::e4m3, DType::e4m3},
+    {DType::e4m3, DType::f32, DType::e5m2, DType::e4m3}, {DType::e4m3, DType::f32, DType::e5m2, DType::e5m2},
+    {DType::e5m2, DType::f32, DType::e4m3, DType::e4m3}, {DType::e5m2, DType::f32, DType::e4m3, DType::e5m2},
+    {DType::e5m2, DType::f32, DType::e5m2, DType::e4m3}, {DType::e5m2, DType::f32, DType::e5m2, DType::e5m2},
+    {DType::s8, DType::s32, DType::s8, DType::s8}};
 // clang-format on
 
 inline constexpr KernelTypes kTf32Types[] = {{DType::tf32, DType::f32, DType::tf32, DType::f32}};
@@ -86,9 +89,12 @@ constexpr auto joined(const KernelTypes (&... lists)[kCounts]) {
 }
 inline constexpr KernelTypes kFloatTypes[] = {
     {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};
-inline constexpr auto kSimtTypes = joined(kFloatTypes, kWideResultTypes, kTf32Types, kEightBitTypes);
-inline constexpr auto kMmaTypes = joined(kTensorCoreTypes, kTf32Types, kEightBitTypes);
-inline constexpr auto kWgmmaTypes = joined(kTensorCoreTypes, kWideResultTypes, kTf32Types, kEightBitTypes);
+inline constexpr auto kSimtTypes =
+    joined(kFloatTypes, kWideResultTypes, kTf32Types, kFp8Types, kIntegerTypes, kByteResultTypes);
+inline constexpr auto kFmaTypes = joined(kCudaCoreTypes, kTf32Types, kIntegerTypes);
+inline constexpr auto kMmaTypes = joined(kTensorCoreTypes, kTf32Types, kFp8Types, kIntegerTypes, kByteResultTypes);
+inline constexpr auto kWgmmaTypes =
+    joined(kTensorCoreTypes, kWideResultTypes, kTf32Types, kFp8Types, kIntegerTypes, kByteResultTypes);
 
 /// The registration of a config's family: `Args`, the struct of its kernels' parameter, and `kFamily`.
 template <class Config>
@@ -143,7 +149,7 @@ struct FamilyOf<FmaConfig> {
                                   .function = "fma_gemm",
                                   .args = "GemmArgs",
                                   .runs_on = "CUDA cores, sm_75 and later",
-                                  .types = kCudaCoreTypes};
+                                  .types = kFmaTypes};
 };
 
 template <>

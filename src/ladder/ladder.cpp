@@ -24,7 +24,7 @@ std::int64_t swizzle_stride(std::int64_t n) {
 
 LaunchConfig ladder_launch(const Rung& rung, std::int64_t n) {
   const std::int64_t stride = rung.block_swizzle ? swizzle_stride(n) : n;
-  const std::int64_t tile = rung.config ? launch_shape(*rung.config, {.element = rung.element}).tile_n : 1;
+  const std::int64_t tile = rung.config ? launch_shape(*rung.config, rung.traits()).tile_n : 1;
   return {.raster_width = static_cast<int>(std::clamp<std::int64_t>((stride + tile - 1) / tile, 1, 4096)),
           .raster_along_n = true};
 }

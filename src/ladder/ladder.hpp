@@ -10,6 +10,14 @@
 
 namespace hotgemm {
 
+/// The type of D and, unless a rung is asked for other sums, of sums: the material sums f16 in f16.
+constexpr DType ladder_sums(DType element) {
+  return element == DType::s8 ? DType::s32 : element == DType::tf32 ? DType::f32 : element;
+}
+
+/// The op of B in problems for rungs that state none: k is contiguous where tensor cores read no other layout.
+constexpr Op ladder_op_b(DType element) { return element == DType::s8 || element == DType::tf32 ? Op::t : Op::n; }
+
 /// A rung of the ladder: cuBLAS, or a kernel of the learning material that hotgemm started from, as a config of a
 /// template. The last rungs are kernels that hotgemm developed from them. A is not transposed.
 struct Rung {
@@ -19,6 +27,19 @@ struct Rung {
   DType element = DType::f16;
   Op op_b = Op::n;
   bool block_swizzle = false;  ///< true if blocks run over the columns in strips (swizzle_stride)
+
+  /// The traits of the rung's kernel for operands with the widest accesses.
+  constexpr GemmTraits traits(DType accumulator) const {
+    const DType element_d = ladder_sums(element);
+    return {.element = element,
+            .accumulator = accumulator,
+            .element_d = element_d,
+            .op_b = op_b,
+            .vec_a = 16 / size_bytes(element),
+            .vec_b = 16 / size_bytes(element),
+            .vec_d = 16 / size_bytes(element_d)};
+  }
+  constexpr GemmTraits traits() const { return traits(ladder_sums(element)); }
 
   /// True for a kernel that is not in the material.
   constexpr bool is_ours() const { return name.starts_with("hotgemm_"); }

@@ -11,16 +11,20 @@
 namespace hotgemm {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPipeWords = {"CUDA cores f32", "CUDA cores f16", "tensor cores f32",
-                                                        "tensor cores f16"};
+constexpr std::array<std::string_view, 7> kPipeWords = {"CUDA cores f32",   "CUDA cores f16",   "CUDA cores s32",
+                                                        "tensor cores f32", "tensor cores f16", "tensor cores s32",
+                                                        "tensor cores tf32"};
 
 /// FLOP per SM and clock.
 double flops_of(Pipe pipe, const ArchRates& rates) {
   switch (pipe) {
     case Pipe::cuda_f32: return rates.cuda_f32_flops;
     case Pipe::cuda_f16: return rates.cuda_f16_flops;
+    case Pipe::cuda_s32: return rates.cuda_s8_flops;
     case Pipe::tensor_f32: return rates.tensor_f32_flops;
     case Pipe::tensor_f16: return rates.tensor_f16_flops;
+    case Pipe::tensor_s32: return rates.tensor_f16_flops * 2;  // half as many bytes of an operand
+    case Pipe::tensor_tf32: return rates.tensor_f32_flops / 2;
   }
   return 0;
 }
@@ -42,9 +46,10 @@ Pipe pipe_of(const std::optional<KernelConfig>& config, const GemmTraits& traits
   const bool uses_cuda_cores =
       config ? std::visit([](const auto& c) { return kUsesCudaCores<std::decay_t<decltype(c)>>; }, *config)
              : traits.element == DType::f32;
-  const bool sums_f16 = traits.accumulator == DType::f16;
-  if (uses_cuda_cores) return sums_f16 ? Pipe::cuda_f16 : Pipe::cuda_f32;
-  return sums_f16 ? Pipe::tensor_f16 : Pipe::tensor_f32;
+  if (traits.accumulator == DType::s32) return uses_cuda_cores ? Pipe::cuda_s32 : Pipe::tensor_s32;
+  if (traits.accumulator == DType::f16) return uses_cuda_cores ? Pipe::cuda_f16 : Pipe::tensor_f16;
+  if (uses_cuda_cores) return Pipe::cuda_f32;
+  return traits.element == DType::tf32 ? Pipe::tensor_tf32 : Pipe::tensor_f32;
 }
 
 double peak_tflops(Pipe pipe, const DeviceInfo& device) {

@@ -16,8 +16,8 @@
 namespace hotgemm {
 
 /// The arithmetic units that multiply.
-enum class Pipe { cuda_f32, cuda_f16, tensor_f32, tensor_f16 };
-/// "CUDA cores f32", "tensor cores f16", ...: the type is that of the sums.
+enum class Pipe { cuda_f32, cuda_f16, cuda_s32, tensor_f32, tensor_f16, tensor_s32, tensor_tf32 };
+/// "CUDA cores f32", "tensor cores f16", ...: the type is that of the sums, but for TF32.
 std::string_view to_string(Pipe pipe);
 /// The pipe of a kernel with `config`. Without a config: the pipe of cuBLAS, which uses tensor cores for every type but
 /// f32.

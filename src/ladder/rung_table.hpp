@@ -16,6 +16,19 @@ constexpr FmaConfig hfma(int block_m, int block_k, int thread_m, int stages, int
           .access = access, .packed = packed, .padded = padded, .async_copy = async_copy};
 }
 
+/// A thread for each element of D, which reads its rows of A and columns of B itself; a thread for each, with tiles in
+/// shared memory.
+inline constexpr FmaConfig kNaive{.block_m = 32, .block_n = 32, .block_k = 8, .thread_m = 1, .thread_n = 1, .stages = 0, .access = 1, .packed = false, .padded = false};
+inline constexpr FmaConfig kBlockTile{.block_m = 32, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 1, .access = 1, .packed = false, .padded = false};
+inline constexpr FmaConfig kThreadTile{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4, .access = 1, .packed = false, .padded = false};
+inline constexpr FmaConfig kFloatTile{.block_m = 96, .block_n = 32, .block_k = 64, .thread_m = 6, .thread_n = 4, .access = 4, .packed = false, .padded = true};
+
+/// The tiles of the log of INT8 kernels, whose block_k is always 128.
+constexpr FmaConfig int8_tile(int block_m, int block_n, int thread_m, int thread_n) {
+  return {.block_m = block_m, .block_n = block_n, .block_k = 128, .thread_m = thread_m, .thread_n = thread_n, .access = 16,
+          .packed = false, .padded = true};
+}
+
 /// 16×16 fragments. In the name, `mma` is m×n warps, and `warp` is the m×n fragments of each warp.
 constexpr WmmaConfig wmma(int warps_m, int warps_n, int fragments_m, int fragments_n, int stages, bool async_copy = true, bool padded = true) {
   return {.block_m = warps_m * fragments_m * 16, .block_n = warps_n * fragments_n * 16, .block_k = 16, .warps_m = warps_m,
@@ -46,8 +59,8 @@ constexpr MmaConfig cute(int stages) {
 // clang-format off
 inline constexpr auto kRungs = std::to_array<Rung>({
     // HGEMM on CUDA cores
-    {"hgemm_naive_f16", "naive", FmaConfig{.block_m = 32, .block_n = 32, .block_k = 8, .thread_m = 1, .thread_n = 1, .stages = 0, .access = 1, .packed = false, .padded = false}},
-    {"hgemm_sliced_k_f16", "sliced_k", FmaConfig{.block_m = 32, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 1, .access = 1, .packed = false, .padded = false}},
+    {"hgemm_naive_f16", "naive", rung::kNaive},
+    {"hgemm_sliced_k_f16", "sliced_k", rung::kBlockTile},
     {"hgemm_t_8x8_sliced_k_f16x4", "f16x4+t8x8", rung::hfma(128, 8, 8, 1, 4, false, false)},
     {"hgemm_t_8x8_sliced_k_f16x4_pack", "f16x4pack+t8x8", rung::hfma(128, 8, 8, 1, 4, true, false)},
     {"hgemm_t_8x8_sliced_k_f16x4_bcf", "f16x4+t8x8+bcf", rung::hfma(128, 8, 8, 1, 4, false, true)},
@@ -106,10 +119,20 @@ inline constexpr auto kRungs = std::to_array<Rung>({
     {"hgemm_mma_stages_block_swizzle_tn_cute", "tn+cute+stage3+smem swizzle", rung::cute(3), DType::f16, Op::t},
     {"hgemm_mma_stages_block_swizzle_tn_cute", "tn+cute+stage2+smem swizzle+swizzle", rung::cute(2), DType::f16, Op::t, true},
     // SGEMM on CUDA cores
-    {"sgemm_naive", "f32+naive", FmaConfig{.block_m = 32, .block_n = 32, .block_k = 8, .thread_m = 1, .thread_n = 1, .stages = 0, .access = 1, .packed = false, .padded = false}, DType::f32},
-    {"sgemm_block_tiling", "f32+block", FmaConfig{.block_m = 32, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 1, .access = 1, .packed = false, .padded = false}, DType::f32},
-    {"sgemm_thread_tiling", "f32+t4x4", FmaConfig{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4, .access = 1, .packed = false, .padded = false}, DType::f32},
-    {"mm_mma_float", "f32+t6x4", FmaConfig{.block_m = 96, .block_n = 32, .block_k = 64, .thread_m = 6, .thread_n = 4, .access = 4, .packed = false, .padded = true}, DType::f32},
+    {"sgemm_naive", "f32+naive", rung::kNaive, DType::f32},
+    {"sgemm_block_tiling", "f32+block", rung::kBlockTile, DType::f32},
+    {"sgemm_thread_tiling", "f32+t4x4", rung::kThreadTile, DType::f32},
+    {"mm_mma_float", "f32+t6x4", rung::kFloatTile, DType::f32},
+    // INT8 on CUDA cores, with dp4a, which the first feeds with one element; from the smallest tile to the largest
+    {"matrixMulOnGPU", "s8+naive", rung::kNaive, DType::s8, Op::t},
+    {"mm_mma_int8", "s8+16x16+t1x1", rung::int8_tile(16, 16, 1, 1), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+32x32+t2x2", rung::int8_tile(32, 32, 2, 2), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+64x32+t4x2", rung::int8_tile(64, 32, 4, 2), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+64x64+t4x4", rung::int8_tile(64, 64, 4, 4), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+128x128+t8x16", rung::int8_tile(128, 128, 8, 16), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+128x128+t16x8", rung::int8_tile(128, 128, 16, 8), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+128x256+t8x16", rung::int8_tile(128, 256, 8, 16), DType::s8, Op::t},
+    {"mm_mma_int8", "s8+256x128+t16x8", rung::int8_tile(256, 128, 16, 8), DType::s8, Op::t},
     // Kernels that hotgemm developed from these: the fastest known of each family
     {"hotgemm_wmma", "ours: wmma256x128", WmmaConfig{.block_m = 256, .block_n = 128, .block_k = 64, .warps_m = 4, .warps_n = 2, .stages = 3}, DType::f16, Op::n, true},
     {"hotgemm_wmma", "ours: wmma256x256", WmmaConfig{.block_m = 256, .block_n = 256, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4}, DType::f16, Op::n, true},
@@ -119,10 +142,23 @@ inline constexpr auto kRungs = std::to_array<Rung>({
     {"hotgemm_wgmma", "ours: wgmma128x128", WgmmaConfig{.block_m = 128, .block_n = 128, .ping_pong = true, .stages = 6, .cluster_n = 2}, DType::f16, Op::n, true},
     {"hotgemm_sgemm", "ours: f32+t8x8", FmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true, .blocks_per_sm = 2}, DType::f32, Op::n, true},
     {"hotgemm_sgemm", "ours: f32+t16x8", FmaConfig{.block_m = 256, .block_n = 128, .block_k = 16, .thread_m = 16, .thread_n = 8, .stages = 3, .access = 4, .async_copy = true}, DType::f32, Op::n, true},
+    {"hotgemm_igemm", "ours: s8+t8x8", FmaConfig{.block_m = 128, .block_n = 128, .block_k = 64, .thread_m = 8, .thread_n = 8, .stages = 3, .access = 16, .async_copy = true, .blocks_per_sm = 2}, DType::s8, Op::t, true},
+    {"hotgemm_igemm", "ours: s8+t16x8", FmaConfig{.block_m = 256, .block_n = 128, .block_k = 64, .thread_m = 16, .thread_n = 8, .stages = 3, .access = 16, .async_copy = true}, DType::s8, Op::t, true},
+    {"hotgemm_igemm_mma", "ours: s8+mma256x128", MmaConfig{.block_m = 256, .block_n = 128, .block_k = 128, .warps_m = 4, .warps_n = 2, .stages = 3, .store = kDirectStore}, DType::s8, Op::t, true},
+    {"hotgemm_igemm_wgmma", "ours: s8+wgmma128x128", WgmmaConfig{.block_m = 128, .block_n = 128, .block_k = 128, .ping_pong = true, .stages = 6}, DType::s8, Op::t, true},
+    // TF32: the tiles of SGEMM, whose copies round, then tensor cores
+    {"hotgemm_tf32_naive", "ours: tf32+naive", rung::kNaive, DType::tf32, Op::t},
+    {"hotgemm_tf32", "ours: tf32+block", rung::kBlockTile, DType::tf32, Op::t},
+    {"hotgemm_tf32", "ours: tf32+t4x4", rung::kThreadTile, DType::tf32, Op::t},
+    {"hotgemm_tf32", "ours: tf32+t6x4", rung::kFloatTile, DType::tf32, Op::t},
+    {"hotgemm_tf32_mma", "ours: tf32+mma256x128", MmaConfig{.block_m = 256, .block_n = 128, .block_k = 32, .warps_m = 4, .warps_n = 2, .stages = 3, .store = kDirectStore}, DType::tf32, Op::t, true},
+    {"hotgemm_tf32_wgmma", "ours: tf32+wgmma128x256", WgmmaConfig{.block_m = 128, .block_n = 256, .block_k = 32}, DType::tf32, Op::t, true},
     // cuBLAS, last
     {"hgemm_cublas_tensor_op_nn", "cublas", std::nullopt},
     {"hgemm_cublas_tensor_op_tn", "tn+cublas", std::nullopt, DType::f16, Op::t},
     {"sgemm_cublas", "f32+cublas", std::nullopt, DType::f32},
+    {"igemm_cublas", "s8+cublas", std::nullopt, DType::s8, Op::t},
+    {"tf32_cublas", "tf32+cublas", std::nullopt, DType::tf32, Op::t},
 });
 // clang-format on
 

@@ -8,8 +8,8 @@ namespace hotgemm {
 namespace {
 
 // clang-format off
-/// The menu for f32. The first kAnchors rows are anchors: they spill on no architecture, for no layout and no access
-/// width.
+/// The menu for f32. For TF32 its rows without cp.async are legal. For s8 k-tiles have as many bytes, and rows that spill
+/// are left out. The first kAnchors rows are anchors: they spill on no architecture, for no layout and no access width.
 constexpr FmaConfig kMenu[] = {
     {.block_m = 32,  .block_n = 32,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 2},
     {.block_m = 64,  .block_n = 64,  .block_k = 16, .thread_m = 4,  .thread_n = 4,  .stages = 2},
@@ -55,9 +55,19 @@ constexpr std::size_t kAnchors = 7;
 // clang-format on
 
 std::vector<FmaConfig> with_access(const FmaConfig* begin, const FmaConfig* end, const GemmTraits& traits) {
-  if (traits.element != DType::f32) return {};
+  const bool has_menu = traits.element == DType::f32 || traits.element == DType::tf32 || traits.element == DType::s8;
+  if (!has_menu) return {};
+  const int bytes = size_bytes(traits.element);
   std::vector<FmaConfig> configs(begin, end);
-  for (FmaConfig& config : configs) config.access = std::min({traits.vec_a, traits.vec_b, 4});
+  for (FmaConfig& config : configs) {
+    config.block_k = config.block_k * 4 / bytes;
+    config.access = std::min({traits.vec_a, traits.vec_b, 16 / bytes});
+  }
+  // Copies of s8 that cross the edge within a word need more registers.
+  const auto spills = [&](const FmaConfig& c) {
+    return c.thread_m * c.thread_n > 64 && c.staging_registers(traits) > 16;
+  };
+  if (traits.element == DType::s8) std::erase_if(configs, spills);
   return configs;
 }
 

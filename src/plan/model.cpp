@@ -101,20 +101,21 @@ double tile_cycles(const SimtConfig& c, const GemmTraits& t, const ArchRates& ra
 /// Loads from shared memory and products of a thread share the issue slots. Loads of single elements, and f16 that is
 /// widened, take more slots.
 double tile_cycles(const FmaConfig& c, const GemmTraits& t, const ArchRates& rates) {
-  const double products = static_cast<double>(c.block_m) * c.block_n * c.block_k;
-  const int bytes = size_bytes(t.element);
+  const int steps = c.steps(t.element), bytes = size_bytes(FmaConfig::factor_type(t.element));
+  const double products = static_cast<double>(c.block_m) * c.block_n * steps;  // of words, if these hold four s8
   const bool pairs = c.packed && t.accumulator == DType::f16;
   const double elements = 1.0 / c.thread_m + 1.0 / c.thread_n;  // loaded elements of a fragment per product
   const double loads = c.packed ? elements * bytes / 16 : elements;
-  const double widened = t.element != DType::f32 && !pairs ? elements : 0;
-  const double copied = (c.block_m + c.block_n) * c.block_k * static_cast<double>(bytes);
-  const double copies = copied / bytes * (c.async_copy && c.access > 1 ? 0.6 : 1.0) / c.access;
+  const double widened = bytes == 2 && !pairs ? elements : 0;
+  const double copied = (c.block_m + c.block_n) * steps * static_cast<double>(bytes);
+  const double copies = copied / bytes * (c.async_copy && c.access > 1 ? 0.6 : 1.0) / c.access * c.step_k(t.element);
   const double single = c.stages < 2 ? 1.35 : 1.0;  // nothing hides the copies
   const double issue = products * ((pairs ? 0.5 : 1.0) + loads + widened) + copies;
   // A 16-byte load of shared memory takes half the time, because lanes read the same addresses.
   const double shared = products * elements * bytes / kSharedBytes / (c.packed ? 2 : 1);
   const double memory = c.stages == 0 ? products * elements * bytes / rates.l2_bytes : copied / rates.l2_bytes;
-  return std::max({issue / (cores(rates) * kFmaShare) * single, shared, memory});
+  const double integers = t.element == DType::s8 ? products * 8 / rates.cuda_s8_flops : 0;
+  return std::max({std::max(issue / (cores(rates) * kFmaShare), integers) * single, shared, memory});
 }
 
 /// Factor for the parallelism that hides latency: an SM with fewer than eight warps is slower.

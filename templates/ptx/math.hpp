@@ -37,6 +37,12 @@ HOTGEMM_DEVICE u32 fma_rn_f16x2(u32 a, u32 b, u32 c) {
   HOTGEMM_PTX_PURE("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
   return d;
 }
+/// c plus the products of the four signed bytes of `a` with those of `b`, modulo 2^32. sm_61 and later.
+HOTGEMM_DEVICE u32 dp4a_s32_s32(u32 a, u32 b, u32 c) {
+  u32 d = 0;
+  HOTGEMM_PTX_PURE("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
 /// Four bytes of `a` and `b`: each of the four last hexadecimal digits of `bytes` numbers one, from 0, the lowest of
 /// `a`, to 7, the highest of `b`. The last digit is for the lowest byte of the result.
 HOTGEMM_DEVICE u32 prmt_b32(u32 a, u32 b, u32 bytes) {

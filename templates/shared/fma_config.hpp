@@ -50,35 +50,50 @@ struct FmaConfig {
     visit(
         ConfigField{
             "async_copy", "a", FieldKind::tile,
-            "1: cp.async copies what needs no transposition, and f32 word by word, 0: all goes through registers"},
+            "1: cp.async copies what needs no transposition, and words one by one, 0: all goes through registers"},
         config.async_copy);
     visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
           config.blocks_per_sm);
   }
   friend constexpr bool operator==(const FmaConfig&, const FmaConfig&) = default;
 
+  /// The elements that one step of k multiplies: dp4a multiplies four s8, which lie in a word of shared memory. Without
+  /// shared memory a word has one s8, and zeros.
+  constexpr int step_k(DType element) const { return element == DType::s8 && stages > 0 ? 4 : 1; }
+  /// Steps of k in a k-tile.
+  constexpr int steps(DType element) const { return block_k / step_k(element); }
+  /// The type of what is multiplied, in shared memory and in fragments: a word with s8 in it, and a rounded TF32.
+  static constexpr DType factor_type(DType element) {
+    return element == DType::s8 ? DType::s32 : element == DType::tf32 ? DType::f32 : element;
+  }
+  /// The alignment in bytes that operands need: that of a word of four s8.
+  constexpr int operand_alignment(DType element) const { return step_k(element); }
+  constexpr bool needs_k_major(DType element) const { return step_k(element) > 1; }
+
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
   constexpr ThreadTile thread_tile(DType element) const {
-    return make_thread_tile(block_m, block_n, thread_m, thread_n, element, !packed);
+    return make_thread_tile(block_m, block_n, thread_m, thread_n, factor_type(element), !packed);
   }
 
   /// Steps of k in the body of the main loop. The body has at most a thousand products, which compile in less than a
   /// second. With f16 sums it has half as many, because each product of pairs also names their halves.
   constexpr int unrolled_steps(const GemmTraits& t) const {
     const int most = 256 * size_bytes(t.accumulator);
-    int steps = block_k;
-    while (steps > 1 && (block_k % steps != 0 || steps * accumulator_registers(t) > most)) --steps;
-    return steps;
+    const int all = steps(t.element);
+    int unrolled = all;
+    while (unrolled > 1 && (all % unrolled != 0 || unrolled * accumulator_registers(t) > most)) --unrolled;
+    return unrolled;
   }
 
-  /// True if an operand is copied by cp.async. cp.async cannot transpose, so a k-major operand must have 4-byte
-  /// elements, which are copied one by one.
+  /// True if an operand is copied by cp.async. cp.async cannot transpose, so a k-major operand must have factors of 4
+  /// bytes, which are copied one by one.
   constexpr bool copies_async(bool k_major, DType element) const {
-    return async_copy && (!k_major || size_bytes(element) == 4);
+    return async_copy && (!k_major || size_bytes(factor_type(element)) == 4);
   }
   constexpr FmaTile operand_tile(int outer, bool k_major, DType element) const {
     const bool single = k_major && copies_async(k_major, element);
-    return {outer, block_k, size_bytes(element), k_major, single ? 1 : access, threads(), padded};
+    const int tile_access = single ? 1 : max_of(access / step_k(element), 1);
+    return {outer, steps(element), size_bytes(factor_type(element)), k_major, tile_access, threads(), padded};
   }
   constexpr FmaTile a_tile(const GemmTraits& t) const { return operand_tile(block_m, t.a_is_k_major(), t.element); }
   constexpr FmaTile b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major(), t.element); }
@@ -91,30 +106,45 @@ struct FmaConfig {
   }
   /// Registers of the fragments of two steps of k.
   constexpr int fragment_registers(const GemmTraits& t) const {
-    return 2 * (thread_m + thread_n) / (packed ? 4 / size_bytes(t.element) : 1);
+    return 2 * (thread_m + thread_n) / (packed ? 4 / size_bytes(factor_type(t.element)) : 1);
   }
   /// Registers for values that a copy has loaded and not yet stored.
   static constexpr int staging_registers(const FmaTile& tile) {
     return tile.accesses() * div_up(tile.access * tile.element_bytes, 4);
   }
+  /// With one stage, values are stored before the fragments of the next step are loaded, and have their registers.
   constexpr int staging_registers(const GemmTraits& t) const {
-    return (copies_async(t.a_is_k_major(), t.element) ? 0 : staging_registers(a_tile(t))) +
-           (copies_async(t.b_is_k_major(), t.element) ? 0 : staging_registers(b_tile(t)));
+    const int all = (copies_async(t.a_is_k_major(), t.element) ? 0 : staging_registers(a_tile(t))) +
+                    (copies_async(t.b_is_k_major(), t.element) ? 0 : staging_registers(b_tile(t)));
+    return stages == 1 ? max_of(all - fragment_registers(t) / 2, 0) : all;
   }
 };
 
+/// True if the family computes with these types. Four s8 are read as a word, so k must be contiguous.
+constexpr bool has_fma_types(const FmaConfig& c, const GemmTraits& t) {
+  if (t.element == DType::s8) {
+    const bool has_words = c.step_k(t.element) == 1 || (t.a_is_k_major() && t.b_is_k_major());
+    return has_word_types(t) && size_bytes(t.element_d) > 1 && has_words;
+  }
+  // cp.async rounds nothing.
+  if (t.element == DType::tf32) return has_word_types(t) && !c.async_copy;
+  if (!is_wide_float(t.element) || !t.is_uniform()) return false;
+  return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16);
+}
+
 constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (c.block_m < 1 || c.block_n < 1 || c.block_k < 2 || c.thread_m < 1 || c.thread_n < 1) return false;
-  if (c.block_m > 512 || c.block_n > 512 || c.block_k > 64 || c.thread_m > 16 || c.thread_n > 16) return false;
+  if (c.block_m > 512 || c.block_n > 512 || c.thread_m > 16 || c.thread_n > 16) return false;
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0 || c.thread_m * c.thread_n > 128) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
-  if (!is_wide_float(t.element) || !t.is_uniform()) return false;
-  if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;
+  if (!has_fma_types(c, t)) return false;
+  const int step_k = c.step_k(t.element);
+  if (c.block_k % step_k != 0 || c.steps(t.element) < 2 || c.steps(t.element) > 64) return false;
 
-  const int bytes = size_bytes(t.element);
-  if (c.access != 1 && c.access != 2 && c.access != 4 && c.access != 8) return false;
-  if (c.access * bytes > 16 || c.access > t.vec_a || c.access > t.vec_b) return false;
-  if (c.packed && (c.thread_m * bytes % 16 != 0 || c.thread_n * bytes % 16 != 0)) return false;
+  const int bytes = size_bytes(t.element), factor_bytes = size_bytes(FmaConfig::factor_type(t.element));
+  if (c.access != 1 && c.access != 2 && c.access != 4 && c.access != 8 && c.access != 16) return false;
+  if (c.access * bytes > 16 || c.access > t.vec_a || c.access > t.vec_b || c.access % step_k != 0) return false;
+  if (c.packed && (c.thread_m * factor_bytes % 16 != 0 || c.thread_n * factor_bytes % 16 != 0)) return false;
   if (c.async_copy && (!arch.has_cp_async || c.access * bytes < 4)) return false;
   if (c.stages < 0 || c.stages > (c.async_copy ? 4 : 2)) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 8) return false;

@@ -41,10 +41,11 @@ struct ThreadTile {
   constexpr int col_step(int j) const { return j / group_n * lanes_n * group_n + j % group_n; }
 };
 
-/// Makes warps as square as possible, because that reads the fewest bytes per product. With `wide`, warps have as many
+/// Makes warps as square as possible, because that reads the fewest bytes per product. `factor` is the type of what is
+/// multiplied. With `wide`, warps have as many
 /// columns as possible instead, so that threads that access single elements access neighbours.
-constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, int thread_n, DType element, bool wide) {
-  const int rows = block_m / thread_m, cols = block_n / thread_n, group = 16 / size_bytes(element);
+constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, int thread_n, DType factor, bool wide) {
+  const int rows = block_m / thread_m, cols = block_n / thread_n, group = 16 / size_bytes(factor);
   int lanes_n = 0, least = 0;
   for (int lanes = 32; lanes >= 1; lanes /= 2) {
     if (cols % lanes != 0 || rows % (32 / lanes) != 0) continue;
@@ -59,7 +60,8 @@ constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, in
 }
 
 /// An operand's k-tile in shared memory, as rows along k: shared[k][outer], with outer along m or n. Also the division
-/// of its copy among the threads of a block: each makes `accesses` accesses of `access` elements.
+/// of its copy among the threads of a block: each makes `accesses` accesses of `access` elements. Four s8 that are
+/// neighbours along k count as one element of four bytes.
 struct FmaTile {
   int outer;
   int block_k;

@@ -24,7 +24,9 @@ class LadderUsageTest(CliTest):
         for words, named in ((["--rung", "hgemm_of_nobody"], "hgemm_of_nobody"), (["--config", "mma_m1"], "mma_m1"),
                              (["--family", "tensor"], "tensor"), (["--shape", "64x64"], "64x64"),
                              (["--shape", "0x64x64"], "0x64x64"), (["--layout", "tt"], "--layout"),
-                             (["--dtype", "f32", "--acc", "f16"], "--acc f16"), (["--arch", "sm_80"], "--no-run"),
+                             (["--dtype", "f32", "--acc", "f16"], "--acc f16"),
+                             (["--dtype", "s8", "--acc", "f32"], "--acc f32"), (["--dtype", "e4m3"], "--dtype"),
+                             (["--arch", "sm_80"], "--no-run"),
                              (["--csv", "--json"], "--csv"), (["--no-run", "--arch", "sm_42"], "sm_42")):
             with self.subTest(words=words):
                 done = self.run_command("ladder", *words, expect=1)
@@ -69,6 +71,33 @@ class LadderNoRunTest(CliTest):
                              "nt")["results"]
         self.assertEqual([row["config"] for row in both], [SIMT, None])
         self.assertEqual({row["layout"] for row in both}, {"nt"})
+
+    def test_types_that_tensor_cores_read_along_k_are_in_layout_nt(self):
+        self.need_nvrtc()
+        for dtype, types, naive in (("s8", ("s8", "s32"), "s8+naive"), ("tf32", ("f32", "tf32"), "ours: tf32+naive")):
+            with self.subTest(dtype=dtype):
+                words = [*self.WORDS, "--dtype", dtype, "--shape", "512x512x512"]
+                rows = self.run_json(*words, "--rung", f"{naive},{dtype}+cublas", "--family", "mma,wgmma")["results"]
+                self.assertEqual(rows[0]["label"], naive)
+                self.assertEqual((rows[-1]["label"], rows[-1]["config"]), (f"{dtype}+cublas", None))
+                self.assertEqual({(row["layout"], row["dtype"], row["acc"]) for row in rows}, {("nt", *types)})
+                self.assertEqual({row["config"].split("_")[0] for row in rows[:-1]}, {"fma", "mma", "wgmma"})
+                self.assertEqual({row["spill_bytes"] for row in rows[:-1]}, {0})
+                row = self.run_json(*words, "--config", SIMT, "--roofline")["results"][0]
+                self.assertEqual(row["layout"], "nt")
+                self.assertEqual(row["roofline"]["pipe"], "CUDA cores s32" if dtype == "s8" else "CUDA cores f32")
+
+    def test_tiles_of_int8_have_the_resources_of_the_material(self):
+        self.need_nvrtc()
+        rows = self.run_json(*self.WORDS, "--rung", "mm_mma_int8", "--shape", "2048x2048x2048")["results"]
+        self.assertEqual(len(rows), 8)
+        of = {row["label"]: row for row in rows}
+        for label, threads, blocks in (("s8+256x128+t16x8", 256, 128), ("s8+128x256+t8x16", 256, 128),
+                                       ("s8+128x128+t16x8", 128, 256), ("s8+16x16+t1x1", 256, 16384)):
+            self.assertEqual((of[label]["threads"], of[label]["blocks"]), (threads, blocks))
+        for row in rows:
+            self.assertEqual((row["dtype"], row["acc"], row["outcome"]), ("s8", "s32", "sound"))
+            self.assertLessEqual(row["registers"], 255)
 
     def test_without_nvrtc(self):
         self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
@@ -135,6 +164,17 @@ class LadderRunTest(CliTest):
             self.assertNotIn(None, row)
             self.assertGreater(float(row["us_median"]), 0)
             self.assertEqual(row["of_best_cublas"], "")
+
+    def test_s8_and_tf32_are_checked_and_timed(self):
+        for dtype in ("s8", "tf32"):
+            with self.subTest(dtype=dtype):
+                words = self.use_standin(types=("--dtype", dtype))
+                naive, simt = self.run_json(*words, "--rung", "s8+naive" if dtype == "s8" else "ours: tf32+naive",
+                                            "--config", SIMT)["results"]
+                self.assertEqual((naive["outcome"], simt["outcome"]), ("sound", "sound"))
+                self.assertEqual(naive["samples"], simt["samples"])
+                self.assertEqual(len(naive["samples"]), 2)
+                self.assertGreater(naive["tflops"], 0)
 
     def test_a_library_that_is_missing_is_a_row_that_says_so(self):
         output = self.run_json(*self.use_standin(types=("--acc", "f32")), "--config", SIMT, "--family", "cublas",

@@ -179,6 +179,18 @@ MUTANTS = {
         "constexpr int bytes() const { return block_k * (row_bytes() - 16); }"),
     "fma_lanes_exchanged": ("shared/fma_layout.hpp", "lane / pair % lanes_n", "lane / pair % lanes_m"),
     "fma_halves_exchanged": ("fma_fragment.cuh", "return i % 2 == 0 ? static_cast<u16>", "return i % 2 != 0 ? static_cast<u16>"),
+    # ---- family fma: words of four s8, and TF32 ----
+    "fma_words_loaded_beyond_the_edge": (
+        "fma_copy.cuh", "left < kAccessBytes ? left - whole * 4 : 0", "left < kAccessBytes ? 4 : 0"),
+    "fma_last_word_left_out": ("fma_copy.cuh", "      if (w == whole) words[w] = last;\n", ""),
+    "fma_words_copied_beyond_the_edge": (
+        "fma_copy.cuh", "clamp(left, 0, kAccess * kPack) * kMatrixBytes", "(clamp(left, 0, kAccess * kPack) + 3) / 4 * 4"),
+    "fma_k_tiles_counted_in_words": (
+        "fma_copy.cuh", "-= kTile.block_k * kPack;", "-= kTile.block_k;"),
+    "fma_words_multiplied_by_themselves": (
+        "fma_fragment.cuh", "dp4a_s32_s32(a.word(i), b.word(j),", "dp4a_s32_s32(a.word(i), a.word(i),"),
+    "fma_tf32_not_rounded": (
+        "fma_copy.cuh", "words[w] = multiplied_bits<kElement>(loaded[w]);", "words[w] = loaded[w];"),
     # ---- family wgmma: stages and their barriers ----
     "wgmma_producer_awaits_wrong_parity": (
         "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),

@@ -15,12 +15,8 @@ class LadderOnGpu : public GpuTest {
  protected:
   void expect_exact(const Rung& rung, const Gpu::Kernel& kernel, DType accumulator, std::int64_t m, std::int64_t n,
                     std::int64_t k) {
-    GemmCase c{.problem = {.m = m,
-                           .n = n,
-                           .k = k,
-                           .op_b = rung.op_b,
-                           .types = types_of({.element = rung.element, .accumulator = accumulator})}};
-    c.set_tight_ld(8);
+    GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_b = rung.op_b, .types = types_of(rung.traits(accumulator))}};
+    c.set_tight_ld(16);  // rows of s8 too begin at multiples of 16 bytes
     SCOPED_TRACE(c.text());
     CaseRun run(driver(), c, stream());
     run.fill(CaseRun::Data::integers, 5);
@@ -36,15 +32,8 @@ TEST_F(LadderOnGpu, EveryRungIsExact) {
   std::vector<const Rung*> rung_of;
   for (const Rung& rung : rungs()) {
     if (!rung.config) continue;
-    for (const DType accumulator : {DType::f16, DType::f32}) {
-      if (rung.element == DType::f32 && accumulator == DType::f16) continue;
-      const int vec = 16 / size_bytes(rung.element);
-      const GemmTraits traits{.element = rung.element,
-                              .accumulator = accumulator,
-                              .op_b = rung.op_b,
-                              .vec_a = vec,
-                              .vec_b = vec,
-                              .vec_d = vec};
+    for (const DType accumulator : std::set{ladder_sums(rung.element), DType::f32}) {
+      const GemmTraits traits = rung.traits(accumulator);
       if (!is_legal(*rung.config, traits, arch)) continue;
       requests.push_back({*rung.config, traits});
       rung_of.push_back(&rung);

@@ -69,7 +69,8 @@ inline TestFamily fma_family() {
       FmaConfig{.block_m = 128, .block_n = 128, .block_k = 8,  .thread_m = 8, .thread_n = 8, .stages = 1, .access = 1},
       FmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 2, .access = 1},
       FmaConfig{.block_m = 256, .block_n = 128, .block_k = 8,  .thread_m = 16, .thread_n = 8, .stages = 2, .access = 1},
-  }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16}}};
+  }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16},
+      {DType::tf32, DType::f32, DType::tf32, DType::f32}}};
 }
 /// Configs with cp.async of words.
 inline TestFamily fma_words_family() {

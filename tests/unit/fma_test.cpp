@@ -18,6 +18,7 @@ namespace hotgemm {
 namespace {
 
 constexpr TypePair kF32Pair{DType::f32, DType::f32};
+constexpr TypePair kS8Words{DType::s8, DType::s32, DType::s8, DType::s32};
 
 // The shapes of the ladder's rungs, and unusual ones.
 std::vector<FmaConfig> more_configs() {
@@ -92,6 +93,21 @@ TEST(ThreadTile, GroupsAreNeighboursOfAtMost16Bytes) {
       EXPECT_EQ(tile.col_step(j) - tile.col_step(j / tile.group_n * tile.group_n), j % tile.group_n);
     }
   });
+}
+
+/// What is multiplied of s8 is a word of four.
+TEST(ThreadTile, S8HasTheTilesOfF32) {
+  for (const FmaConfig& config : more_configs()) {
+    const ThreadTile words = config.thread_tile(DType::s8), f32 = config.thread_tile(DType::f32);
+    EXPECT_EQ(words.group_n, f32.group_n);
+    EXPECT_EQ(words.lanes_n, f32.lanes_n);
+    FmaConfig longer = config;
+    longer.block_k *= 4;
+    longer.access *= 4;
+    const FmaTile tile = longer.operand_tile(longer.block_m, true, DType::s8);
+    EXPECT_EQ(tile.bytes(), config.operand_tile(config.block_m, true, DType::f32).bytes());
+    EXPECT_EQ(tile.accesses(), config.operand_tile(config.block_m, true, DType::f32).accesses());
+  }
 }
 
 TEST(ThreadTile, WarpsOfPackedTilesAreSquare) {
@@ -183,7 +199,7 @@ TEST(FmaTile, TransposingStoresToPaddedRowsMeetInNoBank) {
   EXPECT_GT(conflicts_without, 20);
 }
 
-TEST(FmaMenu, IsOfSomeDozensForF32Alone) {
+TEST(FmaMenu, IsOfSomeDozensForF32) {
   for (const int vec : {4, 2, 1}) {
     const auto menu = fma_menu(make_traits(kF32Pair, kLayouts[0], false, vec));
     EXPECT_GE(menu.size(), 20U);
@@ -211,6 +227,48 @@ TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
   }
 }
 
+TEST(FmaMenu, HasTheTilesOfF32ForS8AndTf32) {
+  const auto f32 = fma_menu(make_traits(kF32Pair, kLayouts[0], false, 4));
+  for (const int vec : {16, 8, 4, 1}) {
+    const GemmTraits s8 = make_traits(kS8Words, {Op::n, Op::t}, true, vec);
+    const auto menu = fma_menu(s8);
+    EXPECT_GE(menu.size() + 4, f32.size());
+    for (const FmaConfig& config : menu) {
+      EXPECT_EQ(is_legal(config, s8, arch_limits("sm_90a")), vec >= 4) << to_string(KernelConfig(config));
+      EXPECT_EQ(config.smem_bytes(s8), config.stages * config.stage_bytes(s8));
+    }
+    EXPECT_GE(std::ranges::count_if(fma_anchors(s8),
+                                    [&](const FmaConfig& c) { return is_legal(c, s8, arch_limits("sm_75")); }),
+              vec >= 4 ? 3 : 0);
+  }
+  const GemmTraits tf32 = make_traits({DType::tf32, DType::f32, DType::tf32, DType::f32}, kLayouts[2], false, 4);
+  EXPECT_EQ(fma_menu(tf32).size(), f32.size());
+  for (const FmaConfig& config : fma_menu(tf32)) {
+    EXPECT_EQ(is_legal(config, tf32, arch_limits("sm_90a")), !config.async_copy) << to_string(KernelConfig(config));
+  }
+}
+
+/// Where no tensor core multiplies the type. Other layouts and alignments of s8 are copied first.
+TEST(FmaModel, PrefersTheFamilyOnTuringForS8AndTf32) {
+  for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1",
+                           "512 512 512 nt s8*s8>f16", "4096 4096 4096 nn tf32", "512 512 512 tn tf32"}) {
+    const Workload problem = parse_workload(text);
+    const auto ranked = rank(candidates(problem, arch_limits("sm_75")), problem, nominal_device("sm_75"));
+    ASSERT_FALSE(ranked.empty());
+    EXPECT_EQ(family_of(ranked.front()).name, "fma") << text << ": " << to_string(ranked.front());
+  }
+}
+
+TEST(FmaModel, LeavesS8AndTf32ToTensorCores) {
+  for (const char* arch : kTensorArchs) {
+    for (const char* text : {"4096 4096 4096 nt s8", "64 4096 4096 nt s8", "512 512 512 nt tf32"}) {
+      const Workload problem = parse_workload(text);
+      const auto ranked = rank(candidates(problem, arch_limits(arch)), problem, nominal_device(arch));
+      EXPECT_NE(family_of(ranked.front()).name, "fma") << arch << " " << text << ": " << to_string(ranked.front());
+    }
+  }
+}
+
 TEST(FmaModel, PrefersTheFamilyToSimtForF32) {
   for (const std::string& arch : known_archs()) {
     for (const char* text : {"4096 4096 4096 nn f32", "512 512 512 tn f32", "16 4096 1024 nt f32",
@@ -229,6 +287,31 @@ TEST(FmaModel, PrefersLargeTilesForLargeProblems) {
   const double tflops = 2 * 4096.0 * 4096 * 4096 / predict_us(ranked.front(), problem, nominal_device("sm_90a")) / 1e6;
   EXPECT_GT(tflops, 45);
   EXPECT_LT(tflops, 62);
+}
+
+TEST(FmaConfig, MultipliesWordsOfS8) {
+  const GemmTraits nt = make_traits(kS8Words, {Op::n, Op::t}, false, 4);
+  const ArchLimits& hopper = arch_limits("sm_90a");
+  const FmaConfig good{.block_k = 32, .stages = 2, .access = 4};
+  EXPECT_TRUE(is_legal(good, nt, hopper));
+  EXPECT_EQ(good.steps(DType::s8), 8);
+  const auto legal = [&](auto&& change) {
+    FmaConfig config = good;
+    change(config);
+    return is_legal(config, nt, hopper);
+  };
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.access = 2; })) << "half a word";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.access = 16; })) << "the operands allow 4 bytes";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.block_k = 30; })) << "no whole words";
+  EXPECT_FALSE(legal([](FmaConfig& c) { c.block_k = 4; })) << "one step";
+  EXPECT_TRUE(legal([](FmaConfig& c) { c.block_k = 128; }));
+  for (const Layout& layout : kLayouts) {
+    const bool is_nt = layout.op_a == Op::n && layout.op_b == Op::t;
+    EXPECT_EQ(is_legal(good, make_traits(kS8Words, layout, false, 4), hopper), is_nt);
+    const FmaConfig naive{.stages = 0, .access = 1, .packed = false, .padded = false};
+    EXPECT_TRUE(is_legal(naive, make_traits(kS8Words, layout, false, 1), hopper));
+  }
+  EXPECT_FALSE(is_legal(good, make_traits({DType::s8, DType::f32, DType::s8, DType::s32}, {Op::n, Op::t}), hopper));
 }
 
 TEST(FmaConfig, SaysWhatItCannotDo) {

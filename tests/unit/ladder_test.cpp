@@ -14,12 +14,6 @@
 namespace hotgemm {
 namespace {
 
-GemmTraits traits_of(const Rung& rung, DType accumulator) {
-  const int vec = 16 / size_bytes(rung.element);
-  return {
-      .element = rung.element, .accumulator = accumulator, .op_b = rung.op_b, .vec_a = vec, .vec_b = vec, .vec_d = vec};
-}
-
 /// The lines of docs/ladder-names.txt: a name in the material and the command that runs it.
 std::vector<std::pair<std::string, std::string>> listed_names() {
   std::ifstream file(HOTGEMM_SOURCE_DIR "/docs/ladder-names.txt");
@@ -49,7 +43,9 @@ TEST(Ladder, EveryRungOfTheMaterialIsListed) {
   std::set<std::string, std::less<>> listed;
   for (const auto& [name, command] : listed_names()) listed.insert(name);
   for (const Rung& rung : rungs()) {
-    EXPECT_TRUE(rung.is_ours() || listed.contains(rung.name)) << rung.name;
+    // The material compares f16 and f32 alone with cuBLAS.
+    const bool is_further_library = !rung.config && (rung.element == DType::s8 || rung.element == DType::tf32);
+    EXPECT_TRUE(rung.is_ours() || is_further_library || listed.contains(rung.name)) << rung.name;
   }
 }
 
@@ -61,17 +57,59 @@ TEST(Ladder, LabelsAreRowsOfATable) {
 TEST(Ladder, EveryRungIsLegalOnHopperInItsOwnTypes) {
   for (const Rung& rung : rungs()) {
     if (!rung.config) continue;
-    EXPECT_TRUE(is_legal(*rung.config, traits_of(rung, rung.element), arch_limits("sm_90a"))) << rung.label;
+    EXPECT_TRUE(is_legal(*rung.config, rung.traits(), arch_limits("sm_90a"))) << rung.label;
     EXPECT_TRUE(is_legal(ladder_launch(rung, 4096), *rung.config)) << rung.label;
   }
+}
+
+TEST(Ladder, EveryTypeClimbsFromTheNaiveKernelToCublas) {
+  for (const DType element : {DType::f16, DType::f32, DType::tf32, DType::s8}) {
+    SCOPED_TRACE(to_string(element));
+    std::vector<const Rung*> found;
+    for (const Rung& rung : rungs()) {
+      if (rung.element == element) found.push_back(&rung);
+    }
+    ASSERT_GE(found.size(), 7U);
+    ASSERT_TRUE(found.front()->config && std::holds_alternative<FmaConfig>(*found.front()->config));
+    EXPECT_EQ(std::get<FmaConfig>(*found.front()->config).stages, 0);
+    EXPECT_FALSE(found.back()->config);
+    for (const std::string_view family : {"mma", "wgmma"}) {
+      const auto is_it = [&](const Rung* rung) { return rung->config && family_of(*rung->config).name == family; };
+      EXPECT_EQ(std::ranges::any_of(found, is_it), element != DType::f32) << family;
+    }
+    for (const Rung* rung : found) {
+      const bool has_own_layout = element == DType::f16;
+      EXPECT_TRUE(has_own_layout || rung->op_b == ladder_op_b(element)) << rung->label;
+      EXPECT_EQ(rung->traits().element_d, rung->traits().accumulator) << rung->label;
+    }
+  }
+}
+
+/// The blocks and the shared memory of the table in the log of INT8 kernels, where rows are not padded.
+TEST(Ladder, Int8TilesAreThoseOfTheMaterial) {
+  struct Row {
+    std::string_view label;
+    int threads, smem_bytes;
+  };
+  for (const Row& row : {Row{"s8+256x128+t16x8", 16 * 16, 49152}, Row{"s8+128x256+t8x16", 16 * 16, 49152},
+                         Row{"s8+128x128+t16x8", 16 * 8, 32768}, Row{"s8+128x128+t8x16", 8 * 16, 32768}}) {
+    SCOPED_TRACE(row.label);
+    const std::vector<Rung> found = find_rungs(row.label);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found.front().name, "mm_mma_int8");
+    FmaConfig config = std::get<FmaConfig>(*found.front().config);
+    EXPECT_EQ(config.threads(), row.threads);
+    config.padded = false;
+    EXPECT_EQ(config.smem_bytes(found.front().traits()), row.smem_bytes);
+  }
+  EXPECT_EQ(find_rungs("mm_mma_int8").size(), 8U);
 }
 
 TEST(Ladder, WhatIsARungOnlyIsNoCandidate) {
   std::size_t candidates_too = 0, rungs_only = 0;
   for (const Rung& rung : rungs()) {
     if (!rung.config) continue;
-    const GemmTraits traits = traits_of(rung, rung.element);
-    const auto menu = candidates(traits, arch_limits("sm_90a"));
+    const auto menu = candidates(rung.traits(), arch_limits("sm_90a"));
     ++(std::ranges::find(menu, *rung.config) != menu.end() ? candidates_too : rungs_only);
   }
   EXPECT_GE(candidates_too, 3U) << "good rungs are ordinary candidates";

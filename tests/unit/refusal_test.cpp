@@ -52,6 +52,20 @@ TEST(Refusal, CountsRegistersOfCopies) {
             "has 255 at most");
 }
 
+/// Also of words that no access and no k-tile fills.
+TEST(Refusal, IsAnAnswerForWordsOfS8) {
+  const GemmTraits s8 = aligned_traits({DType::s8, DType::s32, DType::s8, DType::s32}, {Op::n, Op::t});
+  for (const int block_k : {1, 2, 3, 4, 7, 8, 128, 1024}) {
+    for (const int access : {1, 2, 3, 4, 16, 32}) {
+      for (const int stages : {0, 1, 2}) {
+        const FmaConfig config{.block_k = block_k, .stages = stages, .access = access, .packed = false};
+        EXPECT_EQ(of(config, "sm_90a", s8).empty(), is_legal(config, s8, arch_limits("sm_90a")))
+            << to_string(KernelConfig(config)) << ": " << of(config, "sm_90a", s8);
+      }
+    }
+  }
+}
+
 TEST(Refusal, NamesTheInstructions) {
   EXPECT_EQ(of(MmaConfig{.stages = 2}, "sm_75"), "instructions: sm_75 lacks cp.async and mma.m16n8k16");
   EXPECT_EQ(of(WgmmaConfig{.block_n = 128, .stages = 3}, "sm_80"), "instructions: sm_80 has no wgmma");

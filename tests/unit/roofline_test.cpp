@@ -63,6 +63,13 @@ TEST(Roofline, PipesByFamilyAndType) {
   f16.accumulator = DType::f16;
   EXPECT_EQ(pipe_of(WgmmaConfig{}, f16), Pipe::tensor_f16);
   EXPECT_EQ(pipe_of(std::nullopt, traits_of(sgemm(1))), Pipe::cuda_f32);
+  const GemmTraits s8{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32};
+  EXPECT_EQ(pipe_of(FmaConfig{}, s8), Pipe::cuda_s32);
+  EXPECT_EQ(pipe_of(MmaConfig{}, s8), Pipe::tensor_s32);
+  EXPECT_EQ(pipe_of(std::nullopt, s8), Pipe::tensor_s32);
+  const GemmTraits tf32{.element = DType::tf32, .element_d = DType::f32};
+  EXPECT_EQ(pipe_of(FmaConfig{}, tf32), Pipe::cuda_f32);
+  EXPECT_EQ(pipe_of(WgmmaConfig{}, tf32), Pipe::tensor_tf32);
 }
 
 TEST(Roofline, RatesAreThoseOfDataSheets) {
@@ -71,6 +78,10 @@ TEST(Roofline, RatesAreThoseOfDataSheets) {
   EXPECT_NEAR(peak_tflops(Pipe::cuda_f16, nominal_device("sm_80")), 78, 0.5);
   EXPECT_NEAR(peak_tflops(Pipe::tensor_f32, nominal_device("sm_86")), 71, 0.5);
   EXPECT_NEAR(peak_tflops(Pipe::tensor_f16, nominal_device("sm_120")), 419, 1);
+  EXPECT_NEAR(peak_tflops(Pipe::tensor_s32, nominal_device("sm_90a")), 1979, 4);
+  EXPECT_NEAR(peak_tflops(Pipe::tensor_s32, nominal_device("sm_80")), 624, 2);
+  EXPECT_NEAR(peak_tflops(Pipe::tensor_tf32, nominal_device("sm_90a")), 495, 2);
+  EXPECT_EQ(to_string(Pipe::tensor_tf32), "tensor cores tf32");
   for (const std::string& arch : known_archs()) {
     const DeviceInfo device = nominal_device(arch);
     EXPECT_LT(peak_tflops(Pipe::cuda_f32, device), peak_tflops(Pipe::tensor_f32, device)) << arch;

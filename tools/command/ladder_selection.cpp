@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
+#include "config/traits.hpp"
 #include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
@@ -91,7 +92,7 @@ std::vector<Group> groups_of(const LadderOptions& options) {
          .rung = rung,
          .is_named = is_named(rung, options)});
   }
-  const Op op_b = options.layout.empty() ? Op::n : parse_layout(options.layout).second;
+  const Op op_b = options.layout.empty() ? ladder_op_b(dtype_of(options)) : parse_layout(options.layout).second;
   for (const std::string& name : options.configs) {
     const std::optional<KernelConfig> config = parse_config(name);
     if (!config) bad(in_quotes(name) + " is not the name of a config; `hotgemm show --shape MxNxK` lists some");
@@ -107,11 +108,10 @@ std::vector<Group> groups_of(const LadderOptions& options) {
 Workload problem_of(const std::string& shape, const Group& group, const LadderOptions& options) {
   const Sizes sizes = parse_sizes(shape);
   Problem problem{.m = sizes.m, .n = sizes.n, .k = sizes.k, .op_b = group.op_b};
-  // The material sums of f16 in f16.
-  problem.types = uniform_types(group.element, group.element == DType::f16 ? ComputeType::f16 : ComputeType::f32);
-  if (!options.accumulator.empty()) parse_accumulation(options.accumulator, problem.types);
-  if (problem.types.compute == ComputeType::f16 && group.element != DType::f16)
-    bad(fmt::format("--acc f16 needs f16 elements, not {}", to_string(group.element)));
+  const DType sums = options.accumulator.empty() ? ladder_sums(group.element) : parse_dtype(options.accumulator);
+  if (sums != ladder_sums(group.element) && group.element != DType::f16)
+    bad(fmt::format("--acc {} needs f16 elements, not {}", options.accumulator, to_string(group.element)));
+  problem.types = types_of(Rung{.element = group.element}.traits(sums));
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) bad(in_quotes(shape) + ": there is nothing to measure");
   validate(problem);
   return Workload(problem);
@@ -121,7 +121,8 @@ Workload problem_of(const std::string& shape, const Group& group, const LadderOp
 
 void add_ladder_options(CLI::App& app, LadderOptions& options) {
   app.add_option("--rung", options.rungs, "names or labels of the material's kernels; may be repeated")->delimiter(',');
-  app.add_option("--config", options.configs, "further rungs: names of configs, in the layout of --layout or nn")
+  app.add_option("--config", options.configs,
+                 "further rungs: names of configs, in the layout of --layout, else nn, or nt for s8 and tf32")
       ->delimiter(',');
   app.add_option("--family", options.families,
                  "rungs of these families; cublas is the library (default: all rungs, unless --rung or --config "
@@ -130,8 +131,10 @@ void add_ladder_options(CLI::App& app, LadderOptions& options) {
   app.add_option("--shape", options.shapes, "MxNxK, or several (default 4096x4096x4096)")->delimiter(',');
   app.add_option("--layout", options.layout, "only rungs of this layout (default: all, each in its own layout)")
       ->check(CLI::IsMember({"nn", "nt"}));
-  app.add_option("--dtype", options.dtype, "element type: f16 (default; a named rung keeps its own) or f32")
-      ->check(CLI::IsMember({"f16", "f32"}));
+  app.add_option(
+         "--dtype", options.dtype,
+         "element type: f16 (default; a named rung keeps its own), f32, tf32 (matrices of f32) or s8 (D of s32)")
+      ->check(CLI::IsMember({"f16", "f32", "tf32", "s8"}));
   app.add_option("--acc", options.accumulator, "accumulate in f16 (default for elements of f16) or f32")
       ->check(CLI::IsMember({"f16", "f32"}));
 }

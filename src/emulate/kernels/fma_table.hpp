@@ -27,10 +27,12 @@ struct FmaAccess {
   bool reads_c;
 };
 
-template <DType kElement, DType kAccumulator, int kLayout, FmaAccess kAccess, FmaConfig kConfig>
+template <KernelTypes kTypes, int kLayout, FmaAccess kAccess, FmaConfig kConfig>
 GemmKernel fma_kernel() {
-  constexpr GemmTraits kTraits{.element = kElement,
-                               .accumulator = kAccumulator,
+  constexpr GemmTraits kTraits{.element = kTypes.element,
+                               .accumulator = kTypes.accumulator,
+                               .element_b = kTypes.element_b,
+                               .element_d = kTypes.element_d,
                                .op_a = kLayout / 2 == 0 ? Op::n : Op::t,
                                .op_b = kLayout % 2 == 0 ? Op::n : Op::t,
                                .reads_c = kAccess.reads_c,
@@ -41,20 +43,23 @@ GemmKernel fma_kernel() {
   return {kConfig, kTraits, fma_gemm<kTraits, kConfig>};
 }
 
-/// Every config in every layout, alternately with and without C. One config with accesses of single elements also gets
-/// all traits that it needs for any problem.
-template <DType kElement, DType kAccumulator>
+/// Every config in every layout, alternately with and without C; TF32 has no cp.async. One config with accesses of
+/// single elements also gets all traits that it needs for any problem.
+template <DType kElement, DType kAccumulator, DType kElementD = kElement>
 std::vector<GemmKernel> make_fma_kernels() {
+  constexpr KernelTypes kTypes{kElement, kAccumulator, kElement, kElementD};
   std::vector<GemmKernel> kernels;
   const auto add_layout = [&]<int kLayout>() {
     const auto add = [&]<FmaAccess kAccess, FmaConfig kConfig>() {
-      kernels.push_back(fma_kernel<kElement, kAccumulator, kLayout, kAccess, kConfig>());
+      kernels.push_back(fma_kernel<kTypes, kLayout, kAccess, kConfig>());
     };
     constexpr bool kOdd = kLayout == 1 || kLayout == 2;
-    if constexpr (kElement != DType::f32) add.template operator()<FmaAccess{8, 8, 8, kOdd}, kFmaConfigs[0]>();
+    if constexpr (size_bytes(kElement) == 2) add.template operator()<FmaAccess{8, 8, 8, kOdd}, kFmaConfigs[0]>();
     add.template operator()<FmaAccess{4, 4, 4, !kOdd}, kFmaConfigs[1]>();
-    add.template operator()<FmaAccess{4, 4, 2, kOdd}, kFmaConfigs[2]>();
-    add.template operator()<FmaAccess{2, 2, kOdd ? 4 : 1, !kOdd}, kFmaConfigs[3]>();
+    if constexpr (kElement != DType::tf32) {
+      add.template operator()<FmaAccess{4, 4, 2, kOdd}, kFmaConfigs[2]>();
+      add.template operator()<FmaAccess{2, 2, kOdd ? 4 : 1, !kOdd}, kFmaConfigs[3]>();
+    }
     add.template operator()<FmaAccess{1, 1, 1, true}, kFmaConfigs[4]>();
     add.template operator()<FmaAccess{1, 1, 4, kOdd}, kFmaConfigs[5]>();
     add.template operator()<FmaAccess{1, 1, 1, !kOdd}, kFmaConfigs[6]>();

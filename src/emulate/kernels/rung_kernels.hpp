@@ -14,12 +14,7 @@ inline constexpr Config kRungConfig = std::get<Config>(*kRungs[kIndex].config);
 
 /// The traits that the ladder uses by default: the widest accesses, and sums of f16 in f16.
 template <std::size_t kIndex>
-inline constexpr GemmTraits kRungTraits{.element = kRungs[kIndex].element,
-                                        .accumulator = kRungs[kIndex].element,
-                                        .op_b = kRungs[kIndex].op_b,
-                                        .vec_a = 16 / size_bytes(kRungs[kIndex].element),
-                                        .vec_b = 16 / size_bytes(kRungs[kIndex].element),
-                                        .vec_d = 16 / size_bytes(kRungs[kIndex].element)};
+inline constexpr GemmTraits kRungTraits = kRungs[kIndex].traits();
 
 /// True if rung `index` belongs to the family and no earlier rung has the same kernel.
 template <class Config>

@@ -18,6 +18,11 @@ HOTGEMM_DEVICE u32 fma_rn_f16x2(u32 a, u32 b, u32 c) {
   const auto half = [](u32 pair, int i) { return static_cast<u16>(pair >> (16 * i)); };
   return fma_rn_f16(half(a, 0), half(b, 0), half(c, 0)) | u32{fma_rn_f16(half(a, 1), half(b, 1), half(c, 1))} << 16;
 }
+HOTGEMM_DEVICE u32 dp4a_s32_s32(u32 a, u32 b, u32 c) {
+  const auto byte = [](u32 word, int i) { return static_cast<int>(static_cast<signed char>(word >> (8 * i))); };
+  for (int i = 0; i < 4; ++i) c += static_cast<u32>(byte(a, i) * byte(b, i));
+  return c;
+}
 HOTGEMM_DEVICE u32 prmt_b32(u32 a, u32 b, u32 bytes) {
   u32 d = 0;
   for (u32 i = 0; i < 4; ++i) {
