@@ -16,6 +16,7 @@ namespace {
 
 // Fitted to the rates and clocks of kernels of family wgmma that ran alone on an H200 with a cap of 700 W, at 4096³ and
 // 8192³ (f16, nt). The model meets these rates within 2.5 %.
+constexpr int kFittedElementBytes = 2;
 constexpr double kWatts = 685;           // that the GPU draws under the cap
 constexpr double kBaseJoules = 0.673;    // pJ per operation at the reference clock, if nothing is moved
 constexpr double kByteJoules = 35;       // pJ per byte that is moved to shared memory
@@ -44,6 +45,8 @@ double nominal_flops(DType type, const ArchRates& rates) {
 
 }  // namespace
 
+// An instruction multiplies 32 bytes of k in every type. Elements of other than 16 bits are counted as these bytes: their
+// instructions are taken to need as much energy, which was not fitted.
 double moved_bytes_per_flop(const KernelConfig& config, const Workload& problem) {
   const double m = block_m(config), n = block_n(config);
   double saved = 0;
@@ -51,7 +54,7 @@ double moved_bytes_per_flop(const KernelConfig& config, const Workload& problem)
     if (wgmma->cluster_m > 1) saved += kSharedOperand * n;
     if (wgmma->cluster_n > 1) saved += kSharedOperand * m;
   }
-  const double bytes = (m + n - saved) * size_bytes(problem.types.a) / (2 * m * n);
+  const double bytes = (m + n - saved) * kFittedElementBytes / (2 * m * n);
   return bytes * padded(problem.m, block_m(config)) * padded(problem.n, block_n(config));
 }
 
@@ -65,7 +68,8 @@ double capped_time(double relative_clocks, double bytes_per_flop) {
 }
 
 bool is_modelled(const Workload& problem, const DeviceInfo& device) {
-  return size_bytes(problem.types.a) == 2 && arch_limits(device.arch).sm == 90;
+  const bool by_tensor_cores = multiplied_type(problem.types.a, problem.types.compute) != DType::f32;
+  return by_tensor_cores && arch_limits(device.arch).sm == 90;
 }
 
 double capped_factor(double relative_clocks, double bytes_per_flop) {

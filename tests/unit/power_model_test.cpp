@@ -82,10 +82,17 @@ TEST(PowerModelTest, WeighsTimesOfOneClockAsTheyAreUnderTheCap) {
   EXPECT_TRUE(std::isinf(capped_factor(kMostClocks + 0.01, 0.001))) << "however few bytes it moves";
 }
 
-TEST(PowerModelTest, IsThereForWhatItWasFittedTo) {
+TEST(PowerModelTest, IsThereForTensorCoresOfHopper) {
   const Problem f16{.m = 4096, .n = 4096, .k = 4096};
   Problem f32 = f16;
   f32.types = kF32;
+  for (const Types& types : {kTf32, kS8, kE4m3}) {
+    Problem other = f16;
+    other.types = types;
+    EXPECT_TRUE(is_modelled(Workload(other), nominal_device("sm_90a")));
+    const KernelConfig config = *parse_config("wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
+    EXPECT_EQ(moved_bytes_per_flop(config, Workload(other)), moved_bytes_per_flop(config, Workload(f16)));
+  }
   EXPECT_TRUE(is_modelled(Workload(f16), nominal_device("sm_90a")));
   EXPECT_FALSE(is_modelled(Workload(f16), nominal_device("sm_80")));
   EXPECT_FALSE(is_modelled(Workload(f32), nominal_device("sm_90a")));
