@@ -184,11 +184,11 @@ MUTANTS = {
         "fma_copy.cuh", "left < kAccessBytes ? left - whole * 4 : 0", "left < kAccessBytes ? 4 : 0"),
     "fma_last_word_left_out": ("fma_copy.cuh", "      if (w == whole) words[w] = last;\n", ""),
     "fma_words_copied_beyond_the_edge": (
-        "fma_copy.cuh", "clamp(left, 0, kAccess * kPack) * kMatrixBytes", "(clamp(left, 0, kAccess * kPack) + 3) / 4 * 4"),
+        "fma_copy.cuh", "clamp(left, 0, kAccess * kPack) * kMatrixBytes", "(clamp(left, 0, kAccess * kPack) + kPack - 1) / kPack * kElementBytes"),
     "fma_k_tiles_counted_in_words": (
         "fma_copy.cuh", "-= kTile.block_k * kPack;", "-= kTile.block_k;"),
-    "fma_words_multiplied_by_themselves": (
-        "fma_fragment.cuh", "dp4a_s32_s32(a.word(i), b.word(j),", "dp4a_s32_s32(a.word(i), a.word(i),"),
+    "fma_words_of_another_column": (
+        "fma_fragment.cuh", "dp4a_s32_s32(a.word(i), b.word(j),", "dp4a_s32_s32(a.word(i), b.word(kCols - 1 - j),"),
     "fma_tf32_not_rounded": (
         "fma_copy.cuh", "words[w] = multiplied_bits<kElement>(loaded[w]);", "words[w] = loaded[w];"),
     # ---- family wgmma: stages and their barriers ----

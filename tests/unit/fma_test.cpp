@@ -250,7 +250,7 @@ TEST(FmaMenu, HasTheTilesOfF32ForS8AndTf32) {
 
 /// Where no tensor core multiplies the type. Other layouts and alignments of s8 are copied first.
 TEST(FmaModel, PrefersTheFamilyOnTuringForS8AndTf32) {
-  for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1",
+  for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1,1,4",
                            "512 512 512 nt s8*s8>f16", "4096 4096 4096 nn tf32", "512 512 512 tn tf32"}) {
     const Workload problem = parse_workload(text);
     const auto ranked = rank(candidates(problem, arch_limits("sm_75")), problem, nominal_device("sm_75"));

@@ -227,8 +227,8 @@ TEST(Repack, LaunchTransposesWhatInstructionsCannotRead) {
   }
   EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=4"))), "r8m");
   EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=1,4,4"))), "r8m_xa");
-  EXPECT_EQ(to_string(with_repacks({}, FmaConfig{}, workload("64 64 64 nn s8 align=4,1,1"))), "r8m_xbt");
-  EXPECT_EQ(to_string(with_repacks({}, FmaConfig{.stages = 0}, workload("64 64 64 tn s8 align=1"))), "r8m");
+  EXPECT_EQ(to_string(with_repacks({}, FmaConfig{}, workload("64 64 64 nn s8 align=4,1,4"))), "r8m_xbt");
+  EXPECT_EQ(to_string(with_repacks({}, FmaConfig{.stages = 0}, workload("64 64 64 tn s8 align=1,1,4"))), "r8m");
   EXPECT_EQ(to_string(with_repacks({}, FmaConfig{}, workload("64 64 64 nn f32 align=4"))), "r8m");
   const Problem p = workload("100 200 300 tn s8");  // A is stored 300x100, and copied as 100x300
   const LaunchConfig launch = with_repacks({}, WgmmaConfig{}, Workload(p));
