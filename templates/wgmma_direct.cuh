@@ -88,8 +88,10 @@ class DirectEpilogue {
             Op::value(args_, accumulator.get(pair * 2), c[q].low, at),
             Op::value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
       }
+      const ptx::Vec2 eight = transposed_pairs(pairs);
+      if constexpr (Op::kReadsC) ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these elements
       const Element2d first = place(origin, i, part * 8 + half);
-      store_eight({first.row, first.col - lane_ % 4 * 2 + lane_ % 4 * 8}, transposed_pairs(pairs));
+      store_eight({first.row, first.col - lane_ % 4 * 2 + lane_ % 4 * 8}, eight);
     }
   }
 

@@ -116,6 +116,13 @@ double rounded(DType dtype, double value) {
   return load(bytes, dtype);
 }
 
+/// True if `found` is what `exact` becomes because it is beyond the numbers of `dtype`: infinity, or the last number of
+/// 8 bits.
+bool is_beyond(DType dtype, double found, double exact) {
+  if (found != rounded(dtype, exact)) return false;
+  return std::isinf(found) || (size_bytes(dtype) == 1 && found == rounded(dtype, std::copysign(0x1p100, exact)));
+}
+
 }  // namespace
 
 double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
@@ -180,7 +187,7 @@ double GemmReference::worst_error(const HostMatrix& d) const {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
       const double found = d.get(problem_.types.d, i, j);
-      if (found == rounded(problem_.types.d, exact_[at])) continue;  // also beyond the numbers of D
+      if (is_beyond(problem_.types.d, found, exact_[at])) continue;
       const double error = std::abs(found - exact_[at]);
       const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);

@@ -361,6 +361,8 @@ MUTANTS = {
         "return {halves(even, odd, 16), halves(even, odd, 0)};"),
     "wgmma_bytes_exchanged_with_another_lane": (
         "wgmma_direct.cuh", "is_upper ? low : high, 2, 0x1f", "is_upper ? low : high, 3, 0x1f"),
+    "wgmma_bytes_stored_while_c_is_read": (
+        "wgmma_direct.cuh", "      if constexpr (Op::kReadsC) ptx::bar_warp_sync(~0u);  // D may be C", "      // D may be C"),
     "wgmma_bytes_c_of_another_row": (
         "wgmma_direct.cuh", "c[q] = load_c(place(origin, i, (part * 4 + q) * 2 + half));",
         "c[q] = load_c(place(origin, i, (part * 4 + q) * 2));"),

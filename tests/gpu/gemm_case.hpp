@@ -163,7 +163,7 @@ class CaseRun {
   /// sign. Empty if all are right.
   std::string inexact() const {
     return first_bad([&](std::size_t i, std::size_t j) {
-      const float right = nearest(i, j);
+      const float right = nearest(exact(i, j));
       return result(i, j) == right ? std::nullopt : std::optional(right);
     });
   }
@@ -173,7 +173,7 @@ class CaseRun {
     double worst = 0;
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < cols(); ++j) {
-        if (result(i, j) == nearest(i, j)) continue;  // also beyond the numbers of D
+        if (is_saturated(i, j)) continue;
         const double error = std::abs(result(i, j) - exact(i, j));
         const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j], case_.alpha);
         worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
@@ -213,12 +213,17 @@ class CaseRun {
   std::size_t cols() const { return static_cast<std::size_t>(case_.problem.n); }
   double exact(std::size_t i, std::size_t j) const { return exact_[i * cols() + j]; }
 
-  /// The element of D that is nearest to the exact result.
-  float nearest(std::size_t i, std::size_t j) const {
+  /// The element of D that is nearest to `number`.
+  float nearest(double number) const {
     float right = 0;
     const auto place = reinterpret_cast<std::uint64_t>(&right);
-    standin::store_element(place, case_.problem.types.d, static_cast<float>(exact(i, j)));
+    standin::store_element(place, case_.problem.types.d, static_cast<float>(number));
     return standin::load_element(place, case_.problem.types.d);
+  }
+  /// True if the result is the last number of 8 bits, and the exact one is nearest to it or beyond it.
+  bool is_saturated(std::size_t i, std::size_t j) const {
+    if (size_bytes(case_.problem.types.d) != 1 || result(i, j) != nearest(exact(i, j))) return false;
+    return result(i, j) == nearest(std::copysign(0x1p30, exact(i, j)));
   }
 
   template <class Judge>
