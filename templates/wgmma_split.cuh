@@ -78,9 +78,9 @@ class SplitSum {
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kBarrier = 1;
   /// Loads in flight of a lane. With a producer, large tiles take longer to compile, and registers are few. They are
-  /// fewest if two blocks share an SM and the kernel needs some for a wide D or for promotion.
+  /// fewest if two blocks share an SM and the kernel needs some for promotion, or for a D of other than 16 bits.
   static constexpr bool kIsTight =
-      kConfig.consumer_registers() <= 128 && (kConfig.promote || WgmmaConfig::has_wide_d(kTraits));
+      kConfig.consumer_registers() <= 128 && (kConfig.promote || size_bytes(kTraits.element_d) != 2);
   static constexpr int kBatch = kConfig.one_tile && kConfig.consumer_registers() >= 208 ? 36 : kIsTight ? 16 : 20;
   static constexpr int kMostUnits = 4;  // that a warp adds at once
 

@@ -116,11 +116,13 @@ struct Epilogue {
 /// - A and B f16, bf16 or f32; D of the same type, or f32. Sums are f32; if A, B and D are f16, sums may be f16.
 /// - A, B and D f32 with compute type tf32. No other compute type multiplies f32 as TF32.
 /// - A and B each e4m3 or e5m2; D bf16, f16, f32 or e4m3, or e5m2 if A or B is e5m2. Sums are f32.
-/// - A and B s8; D s32, f32, bf16, f16 or s8. Sums are s32. If D is s32, alpha and beta are whole numbers of a
-/// magnitude
-///   of 2^24 at most, and nothing is rounded: a result is right modulo 2^32.
-/// alpha is the scale of a D of 8 bits. alpha * sum + beta * C is computed in f32, in this order, and rounded to the
-/// nearest element of D, to even in a tie. Beyond the largest element it becomes the largest.
+/// - A and B s8; D s32, f32, bf16, f16 or s8. Sums are s32. If D is s32, alpha and beta are whole numbers from
+///   -2^24 to 2^24, and nothing is rounded: a result is right modulo 2^32.
+///
+/// alpha is the scale of a D of 8 bits. First alpha * sum is computed in f32, then beta * C is added with one rounding.
+/// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
+/// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
+///
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, and prepacked operands of f16 and bf16. All
 /// other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {

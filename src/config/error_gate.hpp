@@ -77,7 +77,7 @@ inline double error_gate(const Problem& problem, double exact, double magnitude,
   const double largest = std::min(magnitude, std::abs(exact) + 2 * magnitude / root);
   const double share = std::max(4 * root * unit, -std::expm1(-k / 16 * unit)) + fp8_share(problem.types, k);
   const bool is_exact = is_integer(sum_type(problem.types.compute));
-  const double roundings = is_integer(problem.types.d) ? 0 : 3 * element_type(DType::f32).unit_roundoff;
+  const double roundings = problem.types.d == DType::s32 ? 0 : 3 * element_type(DType::f32).unit_roundoff;
   const double of_elements = problem.types.compute == ComputeType::tf32
                                  ? 2 * element_type(DType::tf32).unit_roundoff * std::min(1.0, 16 / k)
                                  : 0;

@@ -30,7 +30,8 @@ struct KernelTypes {
   DType element_d = element;
   friend constexpr bool operator==(const KernelTypes&, const KernelTypes&) = default;
 
-  /// True if A, B and D are of different types, or of 8 bits, so that sums have a type of their own.
+  /// True if A, B and D are of different types, or of 8 bits. Tests take fewer kernels of these types: they run by the
+  /// lines of the others.
   constexpr bool is_mixed() const { return element_b != element || element_d != element || size_bytes(element) == 1; }
 };
 

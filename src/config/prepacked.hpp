@@ -16,7 +16,7 @@ namespace hotgemm {
 /// The alignment of the rows and the address of a prepacked operand, in bytes.
 inline constexpr int kPrepackedAlignment = 16;
 
-/// Only operands of 16-bit elements are prepacked: kernels read others with k contiguous, which a copy as stored need
+/// Only operands of 16-bit elements are prepacked: `wgmma` reads others with k contiguous, which a copy as stored need
 /// not be.
 inline constexpr int kPrepackedElementBytes = 2;
 

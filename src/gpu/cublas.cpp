@@ -121,6 +121,9 @@ class Scalars {
   int s32_[2];
 };
 
+/// True if only cublasLtMatmul has such products: of FP8, and those that are rounded to s8.
+bool is_lt_only(const Types& types) { return is_fp8(types.a) || types.d == DType::s8; }
+
 void require_rival(const Workload& problem) {
   require_supported(problem);
   if (!CublasBaseline::has_rival(problem))
@@ -345,8 +348,8 @@ std::string CublasBaseline::version() const {
 bool CublasBaseline::has_rival(const Workload& problem) {
   const Types& t = problem.types;
   // Sums of s8 become s32, f32 or s8 there.
-  if (t.a == DType::s8) return is_integer(t.d) || t.d == DType::f32;
-  if (!is_fp8(t.a)) return true;
+  if (t.a == DType::s8 && size_bytes(t.d) != 1) return t.d == DType::s32 || t.d == DType::f32;
+  if (!is_lt_only(t)) return true;
   if (is_fp8(t.d) && !problem.hints.beta_is_zero) return false;  // C has 16 bits there
   const bool has_types = t.a != DType::e5m2 || t.b != DType::e5m2;
   const Hints& hints = problem.hints;
@@ -358,7 +361,7 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
                                        float beta) {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
   require_rival(problem);
-  if (is_fp8(problem.types.a)) return first_heuristic(problem, sets, alpha, beta);
+  if (is_lt_only(problem.types)) return first_heuristic(problem, sets, alpha, beta);
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");

@@ -15,7 +15,7 @@ constexpr DType ladder_sums(DType element) {
   return element == DType::s8 ? DType::s32 : element == DType::tf32 ? DType::f32 : element;
 }
 
-/// The op of B in problems for rungs that state none: k is contiguous where tensor cores read no other layout.
+/// The op of B in problems for rungs that state none: k is contiguous where `wgmma` and `dp4a` read no other layout.
 constexpr Op ladder_op_b(DType element) { return element == DType::s8 || element == DType::tf32 ? Op::t : Op::n; }
 
 /// A rung of the ladder: cuBLAS, or a kernel of the learning material that hotgemm started from, as a config of a

@@ -41,9 +41,9 @@ struct ThreadTile {
   constexpr int col_step(int j) const { return j / group_n * lanes_n * group_n + j % group_n; }
 };
 
-/// Makes warps as square as possible, because that reads the fewest bytes per product. `factor` is the type of what is
-/// multiplied. With `wide`, warps have as many
-/// columns as possible instead, so that threads that access single elements access neighbours.
+/// Makes warps as square as possible, because that reads the fewest bytes per product. With `wide`, warps have as many
+/// columns as possible instead, so that threads that access single elements access neighbours. `factor` is the type of
+/// what is multiplied.
 constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, int thread_n, DType factor, bool wide) {
   const int rows = block_m / thread_m, cols = block_n / thread_n, group = 16 / size_bytes(factor);
   int lanes_n = 0, least = 0;

@@ -4,7 +4,7 @@
 
 namespace hotgemm {
 
-/// True if tensor cores read these elements only if k is contiguous: all but those of 16 bits.
+/// True if `wgmma` reads these elements only if k is contiguous: all but those of 16 bits.
 constexpr bool reads_k_major_only(DType element) { return size_bytes(element) != 2; }
 
 /// The length of a k-tile with as many bytes as one of `block_k` elements of 16 bits.

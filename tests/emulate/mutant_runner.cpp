@@ -27,6 +27,7 @@ constexpr std::uint64_t kSeeds = 4;  // half of them with a warp that lags behin
 GemmCase case_for(const GemmTraits& t, const Size& size) {
   return {.problem = workload_of(t, size.m, size.n, size.k),
           .beta = t.reads_c ? 1.0f : 0.0f,
+          .in_place = t.reads_c && size.m == 192,
           .packed = size.k == 40,  // packed operands are prefetched into L2
           .launch = {.splits = size.splits}};
 }

@@ -373,7 +373,7 @@ MUTANTS = {
     "wgmma_byte_beyond_the_edge": (
         "pair_access.cuh", "if (has_both) ptx::st_global_u8(address + 1,", "ptx::st_global_u8(address + 1,"),
     "wgmma_pair_of_bytes_of_one_result": (
-        "element_access.cuh", "byte_of<kType>(low) | byte_of<kType>(high) << 8", "byte_of<kType>(low) | byte_of<kType>(low) << 8"),
+        "element_access.cuh", "byte_of<kType>(low) | byte_of<kType>(high) << 8", "byte_of<kType>(low) | byte_of<kType>(high) << 7"),
     # ---- the kernel that repacks operands ----
     "repack_shifts_no_odd_element": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 1) * 8"),
     "repack_shifts_no_odd_byte": ("repack.cuh", "(bytes & 3) * 8", "(bytes & 2) * 8"),

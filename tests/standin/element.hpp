@@ -82,7 +82,7 @@ inline std::int32_t integer_of(float value) {
   return value != value ? INT32_MIN : static_cast<std::int32_t>(std::nearbyint(value));
 }
 
-/// Integers are truncated.
+/// Rounds to the nearest element; an s8 saturates.
 inline void store_element(std::uint64_t address, DType dtype, float value) {
   switch (dtype) {
     case DType::f16: return store(address, narrow_f16(value));

@@ -9,8 +9,8 @@
 
 namespace hotgemm::command {
 
-/// Installs signal handlers: the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; the second
-/// ends it.
+/// Installs signal handlers: the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; a second
+/// one ends it, unless it comes within 0.2 s.
 void watch_for_interrupt();
 bool is_interrupted() noexcept;
 
