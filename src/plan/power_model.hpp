@@ -34,8 +34,8 @@ using PowerCost = double (*)(double relative_clocks, double bytes_per_flop);
 /// busy enough. Problems of less than 20 µs do not.
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device);
 
-/// True if capped_time orders kernels of `problem` on such a GPU: on tensor cores of sm_90. It was fitted to operands of
-/// 16 bits.
+/// True if capped_time orders kernels of `problem` on such a GPU: on tensor cores of sm_90. It was fitted to operands
+/// of 16 bits.
 bool is_modelled(const Workload& problem, const DeviceInfo& device);
 
 /// The most clocks that a kernel may need, as a multiple of the fewest, to be picked by the model alone. A kernel that
