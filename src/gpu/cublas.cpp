@@ -121,9 +121,6 @@ class Scalars {
   int s32_[2];
 };
 
-/// True if only cublasLtMatmul has such products: of FP8, and those that are rounded to s8.
-bool is_lt_only(const Types& types) { return is_fp8(types.a) || types.d == DType::s8; }
-
 void require_rival(const Workload& problem) {
   require_supported(problem);
   if (!CublasBaseline::has_rival(problem))
@@ -344,6 +341,8 @@ std::string CublasBaseline::version() const {
   if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return {};
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
 }
+
+bool CublasBaseline::is_lt_only(const Types& types) { return is_fp8(types.a) || types.d == DType::s8; }
 
 bool CublasBaseline::has_rival(const Workload& problem) {
   const Types& t = problem.types;

@@ -37,11 +37,14 @@ class CublasBaseline {
   /// The version, such as "13.1.0"; empty if not available.
   std::string version() const;
 
-  /// True if cuBLAS computes `problem`. It computes FP8 only without a copy: nt with n and k in multiples
-  /// of 16, rows at multiples of 16 bytes, not e5m2 times e5m2; it may still have no algorithm on a GPU.
+  /// True if only cublasLtMatmul has products of these types: FP8, and s8 with a D of s8. It may have no algorithm for
+  /// them on a GPU.
+  static bool is_lt_only(const Types& types);
+  /// True if cuBLAS computes `problem`. Such products it computes only without a copy: nt with n and k in multiples of
+  /// 16, rows at multiples of 16 bytes, not e5m2 times e5m2.
   static bool has_rival(const Workload& problem);
 
-  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT, or for FP8, which it does not compute, the first of cuBLASLt's heuristics.
+  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT, or if is_lt_only the first of cuBLASLt's heuristics.
   /// It accumulates in f32, and by TF32 or in f16 only if the problem asks for it; s8 with D of s32 in s32. Alpha and
   /// beta have the type of the sums. cublasGemmEx computes in place: if beta is not zero, D holds C. Throws
   /// Error{not_supported} for a problem without rival, Error{internal} if not available.

@@ -84,9 +84,9 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
     foreign.emplace(driver_, device_.check_kernels(), stream_.get());
     options.ahead = foreign->launch();
   }
-  // FP8 has cuBLASLt as its only rival, whose heuristics may return no algorithm on this GPU.
+  // The heuristics of cuBLASLt may return no algorithm on this GPU.
   const bool has_rival = cublas_ && CublasBaseline::has_rival(problem) &&
-                         !(is_fp8(problem.types.a) && cublas_->available() &&
+                         !(CublasBaseline::is_lt_only(problem.types) && cublas_->available() &&
                            cublas_->lt_heuristics(problem, sets, options.alpha, beta).empty());
   std::vector<BenchResult> results =
       has_rival ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
