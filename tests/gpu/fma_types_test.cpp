@@ -10,7 +10,7 @@ namespace {
 
 // clang-format off
 /// One stage, the double buffer and the ring of cp.async; packed and not; accesses of one word and of four; no shared memory.
-constexpr FmaConfig kWordConfigs[] = {
+constexpr FmaConfig kDp4aConfigs[] = {
     {.block_m = 256, .block_n = 128, .block_k = 128, .thread_m = 16, .thread_n = 8,  .stages = 1, .access = 16, .packed = false},
     {.block_m = 128, .block_n = 128, .block_k = 64,  .thread_m = 8,  .thread_n = 8,  .stages = 2, .access = 4},
     {.block_m = 128, .block_n = 256, .block_k = 64,  .thread_m = 8,  .thread_n = 16, .stages = 3, .access = 4,  .async_copy = true},
@@ -27,7 +27,7 @@ class FmaTypesOnGpu : public GpuTest {
     constexpr std::array<std::int64_t, 3> kShapes[] = {{1, 8, 16}, {64, 64, 128}, {129, 257, 83}, {300, 500, 402}};
     std::vector<Gpu::KernelRequest> requests;
     std::vector<GemmCase> cases;
-    for (const FmaConfig& config : kWordConfigs) {
+    for (const FmaConfig& config : kDp4aConfigs) {
       for (const auto& [m, n, k] : kShapes) {
         const Types types =
             types_of(GemmTraits{.element = DType::s8, .accumulator = DType::s32, .element_d = element_d});
