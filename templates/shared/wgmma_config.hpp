@@ -304,7 +304,8 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   if (c.transposed && t.reads_c && c.accumulator_registers(t) > 160) return false;  // more than 1.2 s to compile
   // Registers that are live beside the accumulators: with fewer, kernels spill.
-  const int of_conversions = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
+  const int of_integers = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
+  const int of_conversions = max_of(of_integers, c.has_byte_d(t) ? 8 : 0);
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
                      (c.transposed && t.reads_c ? 8 : 0) + of_conversions;
   return c.accumulator_registers(t) + others <= c.consumer_registers();

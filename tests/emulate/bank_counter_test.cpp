@@ -93,9 +93,12 @@ TEST(BankConflicts, OfFamilyMmaAreThoseOfCopiesToPaddedRows) {
     const Counters found = run_gemm(kernel, c, make_matrices(c), 1).report.counters;
     EXPECT_EQ(found[Instruction::ldmatrix_x4].conflicts + found[Instruction::ldmatrix_x4_trans].conflicts, 0u);
     EXPECT_EQ(found[Instruction::ldmatrix_x2].conflicts + found[Instruction::ldmatrix_x2_trans].conflicts, 0u);
-    EXPECT_GT(found[Instruction::ldmatrix_x4].phases + found[Instruction::ldmatrix_x4_trans].phases, 0u);
-    EXPECT_EQ(found[Instruction::ldmatrix_x2].phases + found[Instruction::ldmatrix_x2_trans].phases > 0,
-              config.b_matrices == 2);
+    // Other elements than those of 16 bits are read by other instructions where k is not contiguous.
+    if (size_bytes(t.element) == 2 || (t.a_is_k_major() && t.b_is_k_major())) {
+      EXPECT_GT(found[Instruction::ldmatrix_x4].phases + found[Instruction::ldmatrix_x4_trans].phases, 0u);
+      EXPECT_EQ(found[Instruction::ldmatrix_x2].phases + found[Instruction::ldmatrix_x2_trans].phases > 0,
+                config.b_matrices == 2);
+    }
     if (t.vec_a != 8 || t.vec_b != 8 || !config.async_copy) continue;
     EXPECT_GT(found[Instruction::cp_async_cg_16].phases, 0u);
     if (config.swizzle) {

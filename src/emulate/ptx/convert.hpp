@@ -22,6 +22,12 @@ HOTGEMM_DEVICE u32 cvt_rni_sat_s8_f32(float value) {
   if (std::isnan(value)) return 0;
   return static_cast<u32>(static_cast<int>(std::clamp(std::nearbyint(value), -128.0f, 127.0f)));
 }
+HOTGEMM_DEVICE u32 cvt_rn_satfinite_e4m3x2_f32(float low, float high) {
+  return emulate::narrow_e4m3(low) | u32{emulate::narrow_e4m3(high)} << 8;
+}
+HOTGEMM_DEVICE u32 cvt_rn_satfinite_e5m2x2_f32(float low, float high) {
+  return emulate::narrow_e5m2(low) | u32{emulate::narrow_e5m2(high)} << 8;
+}
 HOTGEMM_DEVICE u32 mov_b32_b16(u16 low, u16 high) { return low | u32{high} << 16; }
 HOTGEMM_DEVICE u16 mov_b16_b32_high(u32 bits) { return static_cast<u16>(bits >> 16); }
 HOTGEMM_DEVICE u32 bits_of(float value) { return std::bit_cast<u32>(value); }
