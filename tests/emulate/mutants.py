@@ -97,8 +97,8 @@ MUTANTS = {
         "shared/tile_layout.hpp", "static_cast<int>(r / (kBankGroups / span) % span)", "static_cast<int>(r % span)"),
     # ---- family mma: elements of 8 and 32 bits ----
     "mma_words_tile_of_16_bits": (
-        "operand_tile.cuh", "static constexpr int kChunkElements = kChunkBytes / kElementBytes;",
-        "static constexpr int kChunkElements = kChunkBytes / 2;"),
+        "operand_tile.cuh", "class TileCopy {\n public:\n  static constexpr int kChunkElements = kChunkBytes / kElementBytes;",
+        "class TileCopy {\n public:\n  static constexpr int kChunkElements = kChunkBytes / 2;"),
     "mma_words_copied_beyond_the_edge": (
         "operand_tile.cuh", "clamp(left, 0, kVec) * kElementBytes", "clamp(left, 0, kVec) * 4"),
     "mma_words_steps_of_16_bits": (
