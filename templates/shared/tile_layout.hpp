@@ -13,7 +13,7 @@ constexpr int clamp(int value, int low, int high) { return min_of(max_of(value, 
 inline constexpr int kChunkBytes = 16;  // addressed by one thread of ldmatrix; the most that cp.async copies
 inline constexpr int kBankGroups = 8;   // 128 bytes of shared-memory banks, in chunks
 
-/// What a warp reads of a tile at once, of which no two parts should meet in a bank.
+/// The part of a tile that a warp reads at once. Its pieces should lie in different banks.
 enum class TileRead {
   rows,        ///< ldmatrix: a chunk of eight consecutive rows
   byte_pairs,  ///< ldmatrix: a chunk of rows 0, 1, 4, 5, 8, 9, 12 and 13 of sixteen, or of the others

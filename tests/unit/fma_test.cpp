@@ -95,7 +95,7 @@ TEST(ThreadTile, GroupsAreNeighboursOfAtMost16Bytes) {
   });
 }
 
-/// What is multiplied of s8 is a word of four.
+/// The family multiplies words of four s8, which are as long as an f32.
 TEST(ThreadTile, S8HasTheTilesOfF32) {
   for (const FmaConfig& config : more_configs()) {
     const ThreadTile words = config.thread_tile(DType::s8), f32 = config.thread_tile(DType::f32);
@@ -248,7 +248,7 @@ TEST(FmaMenu, HasTheTilesOfF32ForS8AndTf32) {
   }
 }
 
-/// Where no tensor core multiplies the type. Other layouts and alignments of s8 are copied first.
+/// No family uses Turing's tensor cores for these types. A launch copies s8 of other layouts and alignments first.
 TEST(FmaModel, PrefersTheFamilyOnTuringForS8AndTf32) {
   for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1,1,4",
                            "512 512 512 nt s8*s8>f16", "4096 4096 4096 nn tf32", "512 512 512 tn tf32"}) {

@@ -143,7 +143,7 @@ TEST(Fragment, PairsOfBytesGiveEachLaneItsElements) {
       for (int half = 0; half < 2; ++half) {
         for (int k_half = 0; k_half < 2; ++k_half) {
           for (int byte = 0; byte < 4; ++byte) {
-            // Of pairs number lane / 4 of a chunk, ldmatrix.trans gives rows 2 * t and 2 * t + 1 of its matrix.
+            // ldmatrix.trans gives a lane pair number lane / 4 of rows 2 * t and 2 * t + 1 of a matrix.
             const int matrix = 2 * k_half + byte / 2, row = 2 * thread_in_group(lane) + byte % 2;
             const LdmatrixLane at = ldmatrix_bytes_lane(matrix * 8 + row);
             EXPECT_EQ(at.chunk, 0);
