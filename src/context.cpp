@@ -32,7 +32,6 @@ Context::~Context() = default;
 void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
   if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
   validate(asked);
-  validate_fields(operands);
   validate(asked, operands);
   if (asked.m == 0 || asked.n == 0) return;
   const Workload problem = describe(asked, operands);
@@ -280,6 +279,8 @@ Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Wo
 
 std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, const Workload& problem,
                                                        const TuneOutcome& outcome) {
+  // The bare product was measured. Its record picks the fused kernel.
+  if (problem.epilogue != Epilogue{}) return plan_without_measuring(device, problem, Policy::tune);
   const Candidate& winner = outcome.candidates.front();
   const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
   const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();

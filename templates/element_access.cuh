@@ -80,6 +80,12 @@ HOTGEMM_DEVICE typename NumberOf<kType>::type load_element(u64 matrix, i64 index
   }
 }
 
+/// The element as a number from which one of this type is rounded.
+template <DType kType>
+HOTGEMM_DEVICE typename ResultOf<kType>::type load_result(u64 matrix, i64 index) {
+  return static_cast<typename ResultOf<kType>::type>(load_element<kType>(matrix, index));
+}
+
 /// `value` as an element of 8 bits: rounded to nearest even, and at most the largest element.
 template <DType kType>
 HOTGEMM_DEVICE u32 byte_of(float value) {

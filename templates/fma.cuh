@@ -6,11 +6,11 @@
 
 #include "fma_copy.cuh"
 #include "fma_fragment.cuh"
+#include "fused_sum.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/convert.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
-#include "scaled_number.cuh"
 #include "shared/fma_config.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/tile_order.hpp"
@@ -23,6 +23,7 @@ class FmaGemm {
   static constexpr DType kElement = kTraits.element, kResult = kTraits.element_d;
   static constexpr DType kFactor = FmaConfig::factor_type(kElement);
   using Result = typename NumberOf<kResult>::type;
+  using Op = typename OpOf<kTraits>::Type;
   static constexpr int kRows = kConfig.thread_m, kCols = kConfig.thread_n;
   static constexpr ThreadTile kThreadTile = kConfig.thread_tile(kElement);
   static constexpr FmaTile kTileA = kConfig.a_tile(kTraits);
@@ -189,26 +190,27 @@ class FmaGemm {
 
   HOTGEMM_DEVICE void store() const {
     constexpr int kWidth = min_of(kTraits.vec_d, kThreadTile.group_n);
+    const Op op(args_, typename Op::Source(args_));
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       if (row(i) >= args_.m) continue;
 #pragma unroll
       for (int j = 0; j < kCols; j += kWidth) {
         if (col(j) + kWidth <= args_.n) {
-          store_results<kWidth>(i, j);
+          store_results<kWidth>(op, i, j);
         } else {
 #pragma unroll
           for (int e = 0; e < kWidth - 1; ++e) {
-            if (col(j + e) < args_.n) store_results<1>(i, j + e);
+            if (col(j + e) < args_.n) store_results<1>(op, i, j + e);
           }
         }
       }
     }
   }
 
-  /// Stores alpha * acc + beta * C, rounded, for kWidth neighbouring elements.
+  /// Stores kWidth neighbouring results, rounded.
   template <int kWidth>
-  HOTGEMM_DEVICE void store_results(int i, int j) const {
+  HOTGEMM_DEVICE void store_results(const Op& op, int i, int j) const {
     constexpr int kResultBytes = size_bytes(kResult), kBytes = kWidth * kResultBytes;
     u32 words[kWordsOf<kBytes>];
     if constexpr (kTraits.reads_c) {
@@ -217,10 +219,9 @@ class FmaGemm {
     Result values[kWidth];
 #pragma unroll
     for (int e = 0; e < kWidth; ++e) {
-      values[e] = scaled<kTraits>(args_, accumulators_.get(i, j + e));
-      if constexpr (kTraits.reads_c) {
-        values[e] = plus_c<kTraits>(args_, values[e], as_number(element_bits<kResultBytes>(words, e)));
-      }
+      Result c = 0;
+      if constexpr (kTraits.reads_c) c = as_number(element_bits<kResultBytes>(words, e));
+      values[e] = op.value(args_, accumulators_.get(i, j + e), c, {row(i), col(j + e)});
     }
     pack(words, values);
     store_global<kBytes>(element_address<kResultBytes>(args_.d, row(i) * args_.ldd + col(j)), words);

@@ -5,6 +5,7 @@
 //
 //   global ──cp.async──▶ shared, `stages` deep ──ldmatrix──▶ registers ──mma.sync──▶ accumulators ──▶ D
 
+#include "fused_sum.cuh"
 #include "mma_result.cuh"
 #include "operand_tile.cuh"
 #include "pair_access.cuh"
@@ -14,7 +15,6 @@
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "ptx/warp.hpp"
-#include "scaled_sum.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/mma_config.hpp"
 #include "shared/tile_order.hpp"
@@ -61,6 +61,7 @@ class MmaGemm {
                                  kConfig.b_matrices, kElementBytes>;
 
   using Result = MmaResult<kTraits>;
+  using Op = typename OpOf<kTraits>::Type;
   using Accumulator = MmaAccumulator<kTraits.accumulator>;
 
   struct Fragments {
@@ -312,24 +313,26 @@ class MmaGemm {
     }
   }
   /// The pair of results from such sums.
-  HOTGEMM_DEVICE u32 result_pair(int row, int col, float low, float high) const {
-    return Result::pair(args_, low, high, block_m_ + row, block_n_ + col);
+  HOTGEMM_DEVICE u32 result_pair(const Op& op, int row, int col, float low, float high) const {
+    return Result::pair(args_, op, low, high, block_m_ + row, block_n_ + col);
   }
 
   HOTGEMM_DEVICE void store_direct() const {
+    const Op op(args_, typename Op::Source(args_));
     for_each_pair([&](int row, int col, auto low, auto high) {
       if constexpr (kElementBytes == 2) {
-        Result::store_pair(args_, result_pair(row, col, low, high), block_m_ + row, block_n_ + col);
+        Result::store_pair(args_, result_pair(op, row, col, low, high), block_m_ + row, block_n_ + col);
       } else {
-        store_result_pair<kTraits, ScaledSum<kTraits>>(args_, {block_m_ + row, block_n_ + col}, low, high);
+        store_result_pair<kTraits>(args_, op, {block_m_ + row, block_n_ + col}, low, high);
       }
     });
   }
 
   HOTGEMM_DEVICE void store_staged() const {
     constexpr int kStride = kTileD.row_stride_bytes();
+    const Op op(args_, typename Op::Source(args_));
     for_each_pair([&](int row, int col, auto low, auto high) {
-      ptx::st_shared_b32(shared_ + row * kStride + col * 2, result_pair(row, col, low, high));
+      ptx::st_shared_b32(shared_ + row * kStride + col * 2, result_pair(op, row, col, low, high));
     });
     ptx::bar_sync();
     constexpr int kChunks = kConfig.block_m * kTileD.row_chunks;
@@ -346,14 +349,15 @@ class MmaGemm {
   /// in each exchange. If fewer than four rows are left, the last lanes store nothing.
   HOTGEMM_DEVICE void store_shuffled() const {
     constexpr int kRows = kBlocksM * 2 * kColumns;
+    const Op op(args_, typename Op::Source(args_));
 #pragma unroll
     for (int first = 0; first < kRows; first += 4) {
       u32 words[4];
 #pragma unroll
-      for (int w = 0; w < 4; ++w) words[w] = first + w < kRows ? result_word(first + w) : 0;
+      for (int w = 0; w < 4; ++w) words[w] = first + w < kRows ? result_word(op, first + w) : 0;
       exchange<1>(words);
       exchange<2>(words);
-      if constexpr (kTraits.reads_c) ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these rows
+      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these rows
       const int index = first + lane_ % 4;
       if (first + 4 > kRows && index >= kRows) continue;
       const ResultRow at = result_row(index, kColumns);
@@ -363,11 +367,11 @@ class MmaGemm {
   }
 
   /// This lane's pair in the warp's `index`-th row of 8 results.
-  HOTGEMM_DEVICE u32 result_word(int index) const {
+  HOTGEMM_DEVICE u32 result_word(const Op& op, int index) const {
     const ResultRow at = result_row(index, kColumns);
     const Accumulator& acc = accumulators_[at.block][at.column];
     const Element2d place = accumulator_element(lane_, at.half * 2);
-    return Result::pair(args_, acc.get(at.half * 2), acc.get(at.half * 2 + 1),
+    return Result::pair(args_, op, acc.get(at.half * 2), acc.get(at.half * 2 + 1),
                         block_m_ + accumulator_row(at.block) + place.row,
                         block_n_ + accumulator_col(at.column) + place.col);
   }

@@ -2,6 +2,7 @@
 
 // The epilogue of family `mma`: results from sums, and their stores to D.
 
+#include "pair_access.cuh"
 #include "ptx/convert.hpp"
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"
@@ -18,8 +19,17 @@ template <GemmTraits kTraits>
 struct MmaResult {
   static constexpr int kWidestStore = max_of(kTraits.vec_d, 2) * 2;  // bytes of the widest store, of several results
 
-  /// alpha * acc + beta * C at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
-  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, float low, float high, int row, int col) {
+  /// The results at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
+  template <class Op>
+  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, const Op& op, float low, float high, int row, int col) {
+    if constexpr (kTraits.is_fused()) {
+      u32 c = 0;
+      if constexpr (Op::kReadsC) {
+        const u64 pair = address(args.c, args.ldc, row, col);
+        if (row < args.m && col < args.n) c = load_pair_bits<kTraits>(pair, col + 1 < args.n);
+      }
+      return op.pair(args, low, high, c, {row, col});
+    }
     low *= args.alpha;
     high *= args.alpha;
     if constexpr (kTraits.reads_c) {

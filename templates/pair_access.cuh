@@ -36,9 +36,9 @@ struct NumberPair {
 
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE NumberPair<kTraits.element_d> load_number_pair(u64 address, bool has_both) {
-  using Result = typename ResultOf<kTraits.element_d>::type;
   if constexpr (size_bytes(kTraits.element_d) == 1) {
     if (kTraits.vec_d > 1 && has_both) {
+      using Result = typename ResultOf<kTraits.element_d>::type;
       const u32 codes = ptx::ld_global_b16(address);
       return {static_cast<Result>(number_of_byte<kTraits.element_d>(codes & 0xff)),
               static_cast<Result>(number_of_byte<kTraits.element_d>(codes >> 8))};
@@ -47,8 +47,7 @@ HOTGEMM_DEVICE NumberPair<kTraits.element_d> load_number_pair(u64 address, bool 
     const ptx::Vec2 bits = ptx::ld_global_v2_b32(address);
     return {number_of<kTraits.element_d>(bits.x), number_of<kTraits.element_d>(bits.y)};
   }
-  return {static_cast<Result>(load_element<kTraits.element_d>(address, 0)),
-          has_both ? static_cast<Result>(load_element<kTraits.element_d>(address, 1)) : 0};
+  return {load_result<kTraits.element_d>(address, 0), has_both ? load_result<kTraits.element_d>(address, 1) : 0};
 }
 /// Stores two elements of 8 bits, the first in the low byte of `codes`.
 template <GemmTraits kTraits>
@@ -73,7 +72,7 @@ HOTGEMM_DEVICE void store_number_pair(u64 address, const NumberPair<kTraits.elem
 
 /// Stores the results of two neighbouring sums of a row, by the op of an epilogue. What lies outside D is not stored.
 template <GemmTraits kTraits, class Op, class Sum>
-HOTGEMM_DEVICE void store_result_pair(const GemmArgs& args, Element2d at, Sum low, Sum high) {
+HOTGEMM_DEVICE void store_result_pair(const GemmArgs& args, const Op& op, Element2d at, Sum low, Sum high) {
   if (at.row >= args.m || at.col >= args.n) return;
   const bool has_both = at.col + 1 < args.n;
   const auto address = [&](u64 matrix, i64 ld) {
@@ -82,12 +81,12 @@ HOTGEMM_DEVICE void store_result_pair(const GemmArgs& args, Element2d at, Sum lo
   if constexpr (size_bytes(kTraits.element_d) == 2) {
     u32 c = 0;
     if constexpr (Op::kReadsC) c = load_pair_bits<kTraits>(address(args.c, args.ldc), has_both);
-    store_pair_bits<kTraits>(address(args.d, args.ldd), Op::pair(args, low, high, c, at), has_both);
+    store_pair_bits<kTraits>(address(args.d, args.ldd), op.pair(args, low, high, c, at), has_both);
   } else {
     NumberPair<kTraits.element_d> c = {};
     if constexpr (Op::kReadsC) c = load_number_pair<kTraits>(address(args.c, args.ldc), has_both);
     store_number_pair<kTraits>(address(args.d, args.ldd),
-                               {Op::value(args, low, c.low, at), Op::value(args, high, c.high, {at.row, at.col + 1})},
+                               {op.value(args, low, c.low, at), op.value(args, high, c.high, {at.row, at.col + 1})},
                                has_both);
   }
 }

@@ -10,13 +10,21 @@
 
 namespace hotgemm {
 
-/// An op of the epilogue. Every op has the same members as this one. An op is also called for elements beyond the edge
-/// of D, which are not stored; it must not read memory there.
+/// An op computes results from sums. Every op has the same members as this one. An op is also called for elements
+/// beyond the edge of D, which are not stored; it must not read memory there.
 template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
+  static constexpr bool kMayReadD = kReadsC;  ///< D may be one of the matrices that the op reads
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = typename ResultOf<kTraits.element_d>::type;
+
+  /// The operands besides C: none.
+  struct Source {
+    template <class Args>
+    HOTGEMM_DEVICE explicit Source(const Args&) {}
+  };
+  HOTGEMM_DEVICE ScaledSum(const GemmArgs&, const Source&) {}
 
   /// The element of D at row and column `at`, not yet rounded to its type, from a sum and the element of C.
   static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, Element2d at) {

@@ -6,10 +6,10 @@
 //   global ──element by element, widened──▶ shared (f32 or s32) ──▶ registers ──fma──▶ D
 
 #include "element_access.cuh"
+#include "fused_sum.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
-#include "scaled_number.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/simt_config.hpp"
 #include "shared/tile_order.hpp"
@@ -25,6 +25,7 @@ class SimtGemm {
   static constexpr int kRowB = kConfig.block_n + 1;
   /// The type of elements in shared memory, of products and of sums.
   using Number = typename NumberOf<kTraits.accumulator>::type;
+  using Op = typename OpOf<kTraits>::Type;
 
  public:
   HOTGEMM_DEVICE SimtGemm(const GemmArgs& args, TileCoord tile, int thread)
@@ -89,6 +90,7 @@ class SimtGemm {
   }
 
   HOTGEMM_DEVICE void store() const {
+    const Op op(args_, typename Op::Source(args_));
 #pragma unroll
     for (int i = 0; i < kConfig.thread_m; ++i) {
       const int row = block_m_ + thread_m_ + i * kThreadRows;
@@ -96,13 +98,10 @@ class SimtGemm {
       for (int j = 0; j < kConfig.thread_n; ++j) {
         const int col = block_n_ + thread_n_ + j * kThreadCols;
         if (row >= args_.m || col >= args_.n) continue;
-        using Result = typename ResultOf<kTraits.element_d>::type;
-        Result value = scaled<kTraits>(args_, accumulators_[i][j]);
-        if constexpr (kTraits.reads_c) {
-          const auto c = load_element<kTraits.element_d>(args_.c, row * args_.ldc + col);
-          value = plus_c<kTraits>(args_, value, static_cast<Result>(c));
-        }
-        store_element<kTraits.element_d>(args_.d, row * args_.ldd + col, value);
+        typename Op::Result c = 0;
+        if constexpr (Op::kReadsC) c = load_result<kTraits.element_d>(args_.c, row * args_.ldc + col);
+        store_element<kTraits.element_d>(args_.d, row * args_.ldd + col,
+                                         op.value(args_, accumulators_[i][j], c, {row, col}));
       }
     }
   }

@@ -33,13 +33,15 @@ class DirectEpilogue {
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
   static HOTGEMM_DEVICE void drain() {}
 
-  HOTGEMM_DEVICE DirectEpilogue(const WgmmaArgs& args, int lane, u32 buffers) : args_(args.gemm), lane_(lane) {
+  HOTGEMM_DEVICE DirectEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
+      : args_(args.gemm), source_(args), lane_(lane) {
     static_cast<void>(buffers);
   }
 
   /// Stores the warp's part of the tile, which begins at `row`, `col` of D. In a transposed config warps have columns
   /// beside each other, 16 each. Callers count 16 rows for each warp in front, in every config.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
+    const Op op(args_, source_);
     const int warp = kConfig.transposed ? ptx::thread_index() % kWarpgroupThreads / kWarpSize : 0;
     const Element2d origin = {row - warp * WgmmaConfig::kStoreRows, col + warp * WgmmaConfig::kStoreRows};
 #pragma unroll
@@ -47,7 +49,7 @@ class DirectEpilogue {
       constexpr int kExchanged = kExchanges ? kColumns / kExchangedColumns : 0;
       if constexpr (kExchanges) {
 #pragma unroll
-        for (int part = 0; part < kExchanged; ++part) store_bytes(accumulators[i], origin, i, part);
+        for (int part = 0; part < kExchanged; ++part) store_bytes(op, accumulators[i], origin, i, part);
       }
 #pragma unroll
       for (int first = kExchanged * kExchangedColumns / 4; first < kPairs; first += kBatch) {
@@ -62,7 +64,8 @@ class DirectEpilogue {
         for (int p = 0; p < kBatch; ++p) {
           if (first + p >= kPairs) continue;
           const int element = (first + p) * 2;
-          store_pair(place(origin, i, first + p), accumulators[i].get(element), accumulators[i].get(element + 1), c[p]);
+          store_pair(op, place(origin, i, first + p), accumulators[i].get(element), accumulators[i].get(element + 1),
+                     c[p]);
         }
       }
     }
@@ -71,7 +74,8 @@ class DirectEpilogue {
  private:
   /// Stores 32 columns of 16 rows. Lane q of a quad has a pair in each eight columns; it gets all of the eight columns
   /// with number q.
-  HOTGEMM_DEVICE void store_bytes(const Accumulator& accumulator, Element2d origin, int i, int part) const {
+  HOTGEMM_DEVICE void store_bytes(const Op& op, const Accumulator& accumulator, Element2d origin, int i,
+                                  int part) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       NumberPair<kTraits.element_d> c[4] = {};
@@ -85,11 +89,12 @@ class DirectEpilogue {
         const int pair = (part * 4 + q) * 2 + half;
         const Element2d at = place(origin, i, pair);
         pairs[q] = byte_pair_of<kTraits.element_d>(
-            Op::value(args_, accumulator.get(pair * 2), c[q].low, at),
-            Op::value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
+            op.value(args_, accumulator.get(pair * 2), c[q].low, at),
+            op.value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
       }
       const ptx::Vec2 eight = transposed_pairs(pairs);
-      if constexpr (Op::kReadsC) ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these elements
+      if constexpr (Op::kMayReadD)
+        ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these elements
       const Element2d first = place(origin, i, part * 8 + half);
       store_eight({first.row, first.col - lane_ % 4 * 2 + lane_ % 4 * 8}, eight);
     }
@@ -141,20 +146,18 @@ class DirectEpilogue {
     }
     const i64 index = at.row * args_.ldc + at.col;
     const bool has_both = at.row + 1 < args_.m;
-    using Result = typename ResultOf<kTraits.element_d>::type;
-    return {static_cast<Result>(load_element<kTraits.element_d>(args_.c, index)),
-            has_both ? static_cast<Result>(load_element<kTraits.element_d>(args_.c, index + args_.ldc)) : 0};
+    return {load_result<kTraits.element_d>(args_.c, index),
+            has_both ? load_result<kTraits.element_d>(args_.c, index + args_.ldc) : 0};
   }
   static HOTGEMM_DEVICE u64 address(u64 matrix, i64 ld, Element2d at) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);
   }
 
-  HOTGEMM_DEVICE void store_pair(Element2d at, typename Op::Sum low, typename Op::Sum high,
+  HOTGEMM_DEVICE void store_pair(const Op& op, Element2d at, typename Op::Sum low, typename Op::Sum high,
                                  const NumberPair<kTraits.element_d>& c) const {
     if (at.row >= args_.m || at.col >= args_.n) return;
     const Element2d next = {at.row + (kConfig.transposed ? 1 : 0), at.col + (kConfig.transposed ? 0 : 1)};
-    const NumberPair<kTraits.element_d> values = {Op::value(args_, low, c.low, at),
-                                                  Op::value(args_, high, c.high, next)};
+    const NumberPair<kTraits.element_d> values = {op.value(args_, low, c.low, at), op.value(args_, high, c.high, next)};
     if constexpr (kConfig.transposed) {
       const i64 index = at.row * args_.ldd + at.col;
       store_element<kTraits.element_d>(args_.d, index, values.low);
@@ -165,6 +168,7 @@ class DirectEpilogue {
   }
 
   const GemmArgs& args_;
+  typename Op::Source source_;
   int lane_;
 };
 

@@ -35,9 +35,9 @@ class WgmmaEpilogue {
   static constexpr int kColumns = kConfig.consumer_n();
   static constexpr int kPieceColumns = ResultSink::kPieceColumns;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
-  /// True if the last piece begins at columns that the piece before it has already stored. False if C is read: C may be
-  /// D, and then these columns of C are already overwritten.
-  static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kReadsC && kColumns % kPieceColumns != 0;
+  /// True if the last piece begins at columns that the piece before it has already stored. False if D may be read as C
+  /// or as the residual: then these columns are already overwritten.
+  static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kMayReadD && kColumns % kPieceColumns != 0;
 
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kColumns>;
@@ -45,15 +45,16 @@ class WgmmaEpilogue {
 
   /// `buffers` are those of this warp, in shared memory.
   HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
-      : args_(args.gemm), lane_(lane), sink_(args, lane, buffers) {}
+      : args_(args.gemm), source_(args), lane_(lane), sink_(args, lane, buffers) {}
 
   /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
+    const Op op(args_, source_);
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
       const int first = i % kPieces * kPieceColumns;
       const int begin = kOverlaps ? min_of(first, kColumns - kPieceColumns) : first;
-      store_piece(accumulators[i / kPieces], begin,
+      store_piece(op, accumulators[i / kPieces], begin,
                   {.number = i,
                    .buffer = sink_.buffer(i),
                    .cols = min_of(kPieceColumns, kColumns - begin),
@@ -68,19 +69,20 @@ class WgmmaEpilogue {
 
  private:
   /// Stores the piece that begins at column `begin` of the accumulator.
-  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, int begin, const WgmmaPiece& piece) const {
+  HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, int begin,
+                                  const WgmmaPiece& piece) const {
     sink_.open(piece, Op::kReadsC);
     typename Sink::Pairs c = {};
     if constexpr (Op::kReadsC) c = sink_.load_c(piece);
     if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
-      put_wide(accumulator, begin, piece, c);
+      put_wide(op, accumulator, begin, piece, c);
     } else {
-      put(accumulator, begin, piece, c);
+      put(op, accumulator, begin, piece, c);
     }
     sink_.close(piece);
   }
 
-  HOTGEMM_DEVICE void put(const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
+  HOTGEMM_DEVICE void put(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
                           const typename Sink::Pairs& c) const {
 #pragma unroll
     for (int group = 0; group < div_up(piece.cols, 16); ++group) {
@@ -93,7 +95,7 @@ class WgmmaEpilogue {
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};
         pairs[i] = column < piece.cols
-                       ? Op::pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
+                       ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
                        : 0;
       }
       sink_.put(piece, group, pairs);
@@ -101,7 +103,7 @@ class WgmmaEpilogue {
   }
 
   /// The same for elements of 32 bits. In each step a lane takes one of two groups of eight columns (WideStaging).
-  HOTGEMM_DEVICE void put_wide(const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
+  HOTGEMM_DEVICE void put_wide(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
                                const typename Sink::Pairs& c) const {
     const bool goes_ahead = sink_.staging().goes_ahead();
 #pragma unroll
@@ -115,9 +117,9 @@ class WgmmaEpilogue {
         const Element2d at = {piece.row + in_block.row, piece.col + group * 8 + in_block.col};
         sink_.put(piece, step, half,
                   NumberPair<kTraits.element_d>{
-                      Op::value(args_, chosen(accumulator, goes_ahead, here, ahead), c.at[step][half].low, at),
-                      Op::value(args_, chosen(accumulator, goes_ahead, here + 1, ahead + 1), c.at[step][half].high,
-                                {at.row, at.col + 1})});
+                      op.value(args_, chosen(accumulator, goes_ahead, here, ahead), c.at[step][half].low, at),
+                      op.value(args_, chosen(accumulator, goes_ahead, here + 1, ahead + 1), c.at[step][half].high,
+                               {at.row, at.col + 1})});
       }
     }
   }
@@ -129,6 +131,7 @@ class WgmmaEpilogue {
   }
 
   const GemmArgs& args_;
+  typename Op::Source source_;
   int lane_;
   Sink sink_;
 };

@@ -3,7 +3,7 @@
 // The parts of a kernel of family `wgmma`, as its config and traits choose them. docs/kernels/wgmma.md says what each
 // part decides.
 
-#include "scaled_sum.cuh"
+#include "fused_sum.cuh"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_direct.cuh"
 #include "wgmma_epilogue.cuh"
@@ -39,7 +39,7 @@ struct WgmmaParts {
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
   using Schedule = WholeTiles<kConfig>;
-  using Epilogue = typename EpilogueOf<kTraits, kConfig, ScaledSum<kTraits>>::Type;
+  using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kConfig.transposed>::Type>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -47,7 +47,7 @@ struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
   using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, true>;
   using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, true>;
   using Schedule = SplitTiles<kConfig>;
-  using Epilogue = SplitSum<kTraits, kConfig, ScaledSum<kTraits>>;
+  using Epilogue = SplitSum<kTraits, kConfig, typename OpOf<kTraits>::Type>;
 };
 
 }  // namespace hotgemm

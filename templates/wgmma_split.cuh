@@ -102,7 +102,7 @@ class SplitSum {
 
   /// `thread` is counted from the first consumer's. `shared` is the address of kConfig's buffers of D.
   HOTGEMM_DEVICE SplitSum(const WgmmaArgs& args, const WorkspaceArgs& workspace, int thread, u32 shared)
-      : args_(args.gemm), workspace_(workspace), thread_(thread), shared_(shared) {}
+      : args_(args.gemm), source_(args), workspace_(workspace), thread_(thread), shared_(shared) {}
 
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], const WorkItem& item) const {
     fill_slot(accumulators, item);
@@ -305,6 +305,7 @@ class SplitSum {
   // ---- from sums to D ----
 
   HOTGEMM_DEVICE void store_unit(const WorkItem& item, int unit, const Sums& sums) const {
+    const Op op(args_, source_);
     const SplitUnit at = Slots::place(unit);
     const int consumer = at.warp / 4;
     const int row = item.m + kConfig.first_row(consumer) + at.block * kWgmmaM + at.warp % 4 * WgmmaConfig::kStoreRows;
@@ -312,12 +313,13 @@ class SplitSum {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const Element2d in_unit = accumulator_element(lane(), half * 2);
-      store_result_pair<kTraits, Op>(args_, {row + in_unit.row, col + in_unit.col}, sums.d[half * 2],
-                                     sums.d[half * 2 + 1]);
+      store_result_pair<kTraits>(args_, op, {row + in_unit.row, col + in_unit.col}, sums.d[half * 2],
+                                 sums.d[half * 2 + 1]);
     }
   }
 
   const GemmArgs& args_;
+  typename Op::Source source_;
   WorkspaceArgs workspace_;
   int thread_;
   u32 shared_;

@@ -107,27 +107,29 @@ class TransposedEpilogue {
 
   /// `buffers` are those of this warp, in shared memory.
   HOTGEMM_DEVICE TransposedEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
-      : args_(args.gemm), lane_(lane), sink_(args, lane, buffers) {}
+      : args_(args.gemm), source_(args), lane_(lane), sink_(args, lane, buffers) {}
 
   /// Stores the consumer's part of the tile. The first rows that this warp stores begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
+    const Op op(args_, source_);
 #pragma unroll
     for (int i = 0; i < kInstructions * Staging::kPiecesBelow; ++i) {
       const int beside = i / Staging::kPiecesBelow;
-      store_piece(accumulators[beside], {.number = i,
-                                         .buffer = sink_.buffer(i),
-                                         .cols = kWgmmaM,
-                                         .stored = 0,
-                                         .rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,
-                                         .begin = beside * kWgmmaM,
-                                         .row = row + Staging::first_row(i),
-                                         .col = col + beside * kWgmmaM});
+      store_piece(op, accumulators[beside],
+                  {.number = i,
+                   .buffer = sink_.buffer(i),
+                   .cols = kWgmmaM,
+                   .stored = 0,
+                   .rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,
+                   .begin = beside * kWgmmaM,
+                   .row = row + Staging::first_row(i),
+                   .col = col + beside * kWgmmaM});
     }
     sink_.end_tile();
   }
 
  private:
-  HOTGEMM_DEVICE void store_piece(const Accumulator& accumulator, const WgmmaPiece& piece) const {
+  HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece) const {
     sink_.open(piece, Op::kReadsC);
     typename Sink::Pairs c = {};
     if constexpr (Op::kReadsC) c = sink_.load_c(piece);
@@ -142,9 +144,8 @@ class TransposedEpilogue {
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);  // of the transposed tile
         const Element2d at = {piece.row + row + in_block.col - Staging::warp() * WgmmaConfig::kStoreRows,
                               piece.col + Staging::warp() * 16 + in_block.row};
-        pairs[i] = row < rows
-                       ? Op::pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
-                       : 0;
+        pairs[i] =
+            row < rows ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at) : 0;
       }
       sink_.put(piece, group, pairs);
     }
@@ -152,6 +153,7 @@ class TransposedEpilogue {
   }
 
   const GemmArgs& args_;
+  typename Op::Source source_;
   int lane_;
   Sink sink_;
 };

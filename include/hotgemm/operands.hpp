@@ -31,8 +31,9 @@ struct Operands {
   float alpha = 1.0f;
   float beta = 0.0f;
 
-  /// The scalars in device memory; the kernel reads them when it runs. If one is not null, the library ignores `alpha`
-  /// or `beta` respectively. C is read for every value at `beta_device`.
+  /// The scalars in device memory, for Epilogue::scalars; the kernel reads them when it runs. If one is not null, the
+  /// library ignores `alpha` or `beta` respectively. A and B are read for every value at `alpha_device`, and C for
+  /// every value at `beta_device`.
   const float* alpha_device = nullptr;
   const float* beta_device = nullptr;
 
@@ -48,17 +49,19 @@ struct Operands {
   const void* const* batch_c = nullptr;
   void* const* batch_d = nullptr;
 
-  /// Operands of the epilogue, in device memory.
-  const void* bias = nullptr;      ///< one element for each column of D
-  const void* residual = nullptr;  ///< m×n, added to the result
+  /// Operands of the epilogue, in device memory. Those that the problem's epilogue has must be set, and no others. None
+  /// may overlap with D, but the residual may be D itself with ld_residual == ldd. A bias has the type of D; bf16 for
+  /// an FP8 D, and f32 for an s8 D.
+  const void* bias = nullptr;      ///< an element for each column of D, or each row
+  const void* residual = nullptr;  ///< m×n, of D's type, added to the result
   std::int64_t ld_residual = 0;
   std::int64_t batch_stride_residual = 0;
-  void* auxiliary = nullptr;  ///< m×n, the result before the activation: written, for the backward pass
+  void* auxiliary = nullptr;  ///< m×n, of D's type, written: the result before the activation, for the backward pass
   std::int64_t ld_auxiliary = 0;
   std::int64_t batch_stride_auxiliary = 0;
-  const float* scale_a = nullptr;  ///< A is multiplied by it
-  const float* scale_b = nullptr;
-  const float* scale_d = nullptr;  ///< the result is multiplied by it before it is rounded to D's type
+  const float* scale_a = nullptr;  ///< one factor, or one for each of the m rows of op(A)
+  const float* scale_b = nullptr;  ///< one factor, or one for each of the n columns of op(B)
+  const float* scale_d = nullptr;  ///< one factor, by which the result is multiplied before it is rounded to D's type
 
   /// Device memory that the kernel may write to: at least Plan::workspace_bytes(), at a multiple of 256 bytes. It need
   /// not be cleared. No other call may use it until this one has ended. Null: the library provides it; see Plan.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <hotgemm/export.hpp>
-#include <hotgemm/gemm_types.hpp>  // DType, Op
+#include <hotgemm/gemm_types.hpp>  // DType, Op, Epilogue
 
 #include <cstddef>
 #include <cstdint>
@@ -78,34 +78,6 @@ enum class GroupKind : unsigned char {
   along_k,      ///< k is divided; D has a matrix for each group
 };
 
-enum class Bias : unsigned char { none, per_column, per_row };
-enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu };
-
-/// The scale factors of an operand's elements.
-enum class Scaling : unsigned char {
-  none,
-  tensor,         ///< one factor
-  vector,         ///< a factor for each row of op(A), or each column of op(B)
-  block_1x128,    ///< a factor for each 128 elements along k
-  block_128x128,  ///< a factor for each square of 128 by 128 elements
-};
-
-/// The operations on a sum before it is stored, in this order and in f32:
-/// scales, alpha, beta * C, bias, auxiliary output, activation or gate, residual, maximum, scale of D.
-struct Epilogue {
-  Scaling scale_a = Scaling::none;
-  Scaling scale_b = Scaling::none;
-  Bias bias = Bias::none;
-  bool aux = false;  ///< the value before the activation is stored too
-  Activation activation = Activation::none;
-  bool gated = false;  ///< half of the columns, after the activation, multiply the other half
-  bool residual = false;
-  bool amax = false;     ///< the largest absolute value is stored too
-  bool scale_d = false;  ///< one factor for D
-
-  friend bool operator==(const Epilogue&, const Epilogue&) = default;
-};
-
 /// The computation, without pointers: D = alpha * op(A) * op(B) + beta * C.
 ///
 /// All matrices are row-major. op(A) is m×k, op(B) is k×n, C and D are m×n; a matrix with Op::t is stored transposed
@@ -123,8 +95,9 @@ struct Epilogue {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, and prepacked operands of f16 and bf16. All
-/// other values of these fields are refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, prepacked operands of f16 and bf16, and of an
+/// Epilogue all but blocks of scales, gates and amax; with a D of s32 there is none. All other values of these fields
+/// are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -212,7 +185,8 @@ HOTGEMM_API std::int64_t class_m(std::int64_t m);
 //   batch=4            "batch=4,pointers"
 //   group=8            "group=8,masked", "group=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
-//                      bias:row, aux, relu, gelu, gelu_erf, silu, gated, residual, amax, scale_d
+//                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, gated, residual, amax, scale_d,
+//                      scalars
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found

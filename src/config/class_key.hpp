@@ -29,7 +29,7 @@ struct ClassKey {
   std::uint8_t align_d = 0;
   bool beta_is_zero = true;
   WorkspaceClass workspace = WorkspaceClass::full;
-  std::uint8_t unused[3] = {};
+  std::uint8_t unused[2] = {};
   std::uint16_t sm_limit = 0;
 
   friend bool operator==(const ClassKey&, const ClassKey&) = default;
@@ -52,8 +52,13 @@ ClassKey class_key(const Workload& workload) noexcept;
 /// A workload of the class: the one with the largest m and counts, and without prepacked operands.
 Workload workload_of(const ClassKey& key);
 
-/// `problem` with the largest m of its class: what is measured for the class. A pick for a smaller m may leave a part
-/// of a tile to the larger ones, and takes up to 1.5 times as long there (docs/notebook/search.md, 8).
+/// The bare product of `problem`. What is measured, and recorded, is the bare product: its pick serves the fused
+/// kernels too, of which there would be many.
+Workload without_epilogue(Workload problem);
+
+/// The bare product of `problem` with the largest m of its class: what is measured for the class. A pick for a smaller
+/// m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there (docs/notebook/search.md,
+/// 8).
 Workload largest_of_class(const Workload& problem);
 
 /// `problem` in bf16 for f16 and the other way round, if all of its types are one of these and the sums are f32. Both

@@ -91,6 +91,8 @@ std::string_view to_string(Activation activation) {
     case Activation::gelu: return "gelu";
     case Activation::gelu_erf: return "gelu_erf";
     case Activation::silu: return "silu";
+    case Activation::sigmoid: return "sigmoid";
+    case Activation::tanh: return "tanh";
   }
   return {};
 }

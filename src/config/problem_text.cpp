@@ -99,11 +99,12 @@ struct EpilogueFlag {
   std::string_view name;
   bool Epilogue::*member;
 };
-constexpr std::array<EpilogueFlag, 5> kEpilogueFlags{{{"aux", &Epilogue::aux},
+constexpr std::array<EpilogueFlag, 6> kEpilogueFlags{{{"aux", &Epilogue::aux},
                                                       {"gated", &Epilogue::gated},
                                                       {"residual", &Epilogue::residual},
                                                       {"amax", &Epilogue::amax},
-                                                      {"scale_d", &Epilogue::scale_d}}};
+                                                      {"scale_d", &Epilogue::scale_d},
+                                                      {"scalars", &Epilogue::scalars}}};
 
 void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
   const auto flag = std::ranges::find(kEpilogueFlags, word, &EpilogueFlag::name);

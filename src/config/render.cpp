@@ -1,6 +1,7 @@
 #include "config/render.hpp"
 
 #include "config/identity.hpp"
+#include "config/problem_enums.hpp"
 #include "config/traits.hpp"
 #include "config/wgmma_instruction.hpp"
 
@@ -21,12 +22,44 @@ std::string literal(int value) { return std::to_string(value); }
 std::string literal(DType value) { return "hotgemm::DType::" + std::string(to_string(value)); }
 std::string literal(Op value) { return "hotgemm::Op::" + std::string(to_string(value)); }
 
+std::string literal(Scaling value) { return "hotgemm::Scaling::" + std::string(to_string(value)); }
+std::string literal(Bias value) {
+  switch (value) {
+    case Bias::none: break;
+    case Bias::per_column: return "hotgemm::Bias::per_column";
+    case Bias::per_row: return "hotgemm::Bias::per_row";
+  }
+  return "hotgemm::Bias::none";
+}
+std::string literal(Activation value) { return "hotgemm::Activation::" + std::string(to_string(value)); }
+
+/// The fields of an epilogue that are not the default.
+std::string epilogue_initializer(const Epilogue& e) {
+  std::string text;
+  const auto add = [&](std::string_view name, auto value) {
+    if (value == decltype(value){}) return;
+    text += (text.empty() ? "." : ", .") + std::string(name) + " = " + literal(value);
+  };
+  add("scale_a", e.scale_a);
+  add("scale_b", e.scale_b);
+  add("bias", e.bias);
+  add("aux", e.aux);
+  add("activation", e.activation);
+  add("gated", e.gated);
+  add("residual", e.residual);
+  add("amax", e.amax);
+  add("scale_d", e.scale_d);
+  add("scalars", e.scalars);
+  return text;
+}
+
 std::string traits_initializer(const GemmTraits& t) {
   std::string types = ".element = " + literal(t.element) + ", .accumulator = " + literal(t.accumulator);
   if (!t.is_uniform()) types += ", .element_b = " + literal(t.element_b) + ", .element_d = " + literal(t.element_d);
   return types + ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) +
          ", .reads_c = " + literal(t.reads_c) + ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) +
-         ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "");
+         ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "") +
+         (t.is_fused() ? ", .epilogue = {" + epilogue_initializer(t.epilogue) + "}" : "");
 }
 
 template <class Config>
@@ -121,7 +154,8 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
           std::visit([](const auto& c) { return config_initializer(c); }, config) + "};\n";
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
-  text += symbol + "(const __grid_constant__ hotgemm::" + std::string(family.args) + " args" +
+  const std::string args = "hotgemm::" + std::string(family.args);
+  text += symbol + "(const __grid_constant__ " + (traits.is_fused() ? "hotgemm::Fused<" + args + ">" : args) + " args" +
           (own.takes_workspace ? ", const __grid_constant__ hotgemm::WorkspaceArgs workspace" : "") + ") {\n";
   text += "  hotgemm::" + function + "<kTraits, kConfig" + own.template_argument + ">(args" +
           (own.takes_workspace ? ", workspace" : "") + ");\n}\n";

@@ -73,12 +73,32 @@ std::string unsupported_types(const Types& t) {
   return "compute mode " + std::string(to_string(t.mode));
 }
 
+/// The part of the problem's epilogue that no kernel has; empty if there is none.
+std::string unsupported_epilogue(const Problem& p) {
+  const Epilogue& e = p.epilogue;
+  if (e == Epilogue{}) return {};
+  if (p.types.d == DType::s32) return "an epilogue with D of type s32";
+  for (const Scaling scaling : {e.scale_a, e.scale_b}) {
+    if (scaling > Scaling::vector) return "an epilogue with scaling " + std::string(to_string(scaling));
+  }
+  if (e.gated) return "a gated epilogue";
+  if (e.amax) return "an epilogue with amax";
+  return {};
+}
+
+bool has_epilogue(const Problem& p) noexcept {
+  const Epilogue& e = p.epilogue;
+  if (e == Epilogue{}) return true;
+  return p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector && !e.gated &&
+         !e.amax && e.bias <= Bias::per_row && e.activation <= Activation::tanh;
+}
+
 std::string unsupported_part(const Problem& p) {
   if (!are_supported(p.types)) return unsupported_types(p.types);
   if (p.batch != 1) return "batch of " + std::to_string(p.batch);
   if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
   if (p.group_kind != GroupKind::none || p.groups != 0) return "division into " + std::to_string(p.groups) + " groups";
-  if (p.epilogue != Epilogue{}) return "an epilogue";
+  if (std::string part = unsupported_epilogue(p); !part.empty()) return part;
   if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
   if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
   return "a field of the problem";
@@ -96,11 +116,13 @@ bool is_supported(const Problem& p) noexcept {
                       .types = p.types,
                       .order = p.order,
                       .sm_limit = p.sm_limit,
+                      .epilogue = p.epilogue,
                       .prepacked_a = p.prepacked_a,
                       .prepacked_b = p.prepacked_b};
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
                           p.sm_limit >= 0 && p.sm_limit <= kMostSms;
-  return has_values && are_supported(p.types) && (!is_prepacked(p) || can_be_prepacked(p.types.a)) && p == plain;
+  return has_values && are_supported(p.types) && has_epilogue(p) && (!is_prepacked(p) || can_be_prepacked(p.types.a)) &&
+         p == plain;
 }
 
 void require_supported(const Problem& problem) {

@@ -1,10 +1,48 @@
 #include "config/traits.hpp"
 
+#include "config/problem_enums.hpp"
 #include "config/supported.hpp"
 
 #include <algorithm>
 
 namespace hotgemm {
+namespace {
+
+std::string_view tag_of(Scaling scaling) {
+  switch (scaling) {
+    case Scaling::none: return "";
+    case Scaling::tensor: return "t";
+    case Scaling::vector: return "v";
+    case Scaling::block_1x128: return "r";
+    case Scaling::block_128x128: return "s";
+  }
+  return "";
+}
+
+/// The epilogue as a part of a kernel's name: "savbngelu".
+std::string epilogue_tags(const Epilogue& e) {
+  std::string text;
+  const auto add = [&](bool is_set, std::string_view tag, std::string_view kind = {}) {
+    if (is_set) text.append(tag).append(kind);
+  };
+  add(e.scale_a != Scaling::none, "sa", tag_of(e.scale_a));
+  add(e.scale_b != Scaling::none, "sb", tag_of(e.scale_b));
+  add(e.bias != Bias::none, "b", e.bias == Bias::per_row ? "m" : "n");
+  add(e.aux, "aux");
+  if (e.activation != Activation::none) {
+    std::string name(to_string(e.activation));
+    std::erase(name, '_');
+    text += name;
+  }
+  add(e.gated, "gate");
+  add(e.residual, "res");
+  add(e.amax, "amax");
+  add(e.scale_d, "sd");
+  add(e.scalars, "dev");
+  return text;
+}
+
+}  // namespace
 
 GemmTraits traits_of(const Workload& problem) {
   require_supported(problem);
@@ -19,7 +57,8 @@ GemmTraits traits_of(const Workload& problem) {
           .vec_a = std::max(problem.hints.align_a / size_bytes(types.a), 1),
           .vec_b = std::max(problem.hints.align_b / size_bytes(types.b), 1),
           .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
-          .fast_sums = types.mode == ComputeMode::fast};
+          .fast_sums = types.mode == ComputeMode::fast,
+          .epilogue = problem.epilogue};
 }
 
 Types types_of(const GemmTraits& traits) {
@@ -36,7 +75,7 @@ Types types_of(const GemmTraits& traits) {
 }
 
 Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {{.m = m, .n = n, .k = k, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
+  return {{.m = m, .n = n, .k = k, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t), .epilogue = t.epilogue},
           {.align_a = t.vec_a * size_bytes(t.element),
            .align_b = t.vec_b * size_bytes(t.element_b),
            .align_d = t.vec_d * size_bytes(t.element_d),
@@ -54,6 +93,7 @@ std::string to_string(const GemmTraits& t) {
   text += to_string(t.op_b);
   text += "_a" + std::to_string(t.vec_a) + "b" + std::to_string(t.vec_b) + "d" + std::to_string(t.vec_d);
   text += t.reads_c ? "_c1" : "_c0";
+  if (t.is_fused()) text += "_e" + epilogue_tags(t.epilogue);
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "emulate/gemm_case.hpp"
 
 #include "config/error_gate.hpp"
+#include "emulate/epilogue_reference.hpp"
 #include "emulate/number.hpp"
 #include "emulate/random.hpp"
 #include "shared/check_data.hpp"
@@ -56,6 +57,16 @@ void fill(HostMatrix& matrix, DType dtype, Values& values) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) matrix.set(dtype, row, col, values.next(dtype));
   }
+}
+
+/// A row of f32 that are powers of two of either sign, so that they keep sums exact.
+HostMatrix make_scales(std::int64_t count, Values& values) {
+  HostMatrix scales = make_matrix(DType::f32, 1, count, 4, true);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = values.next(DType::s32);
+    scales.set(DType::f32, 0, i, std::copysign(std::exp2(std::abs(value) - 1), value));
+  }
+  return scales;
 }
 
 template <class T>
@@ -133,6 +144,36 @@ void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, double val
   store(bytes.data() + byte_offset(*this, row, col), dtype, value);
 }
 
+namespace {
+
+/// Adds the operands of the epilogue. Vectors begin at the least aligned addresses that their elements have.
+void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
+  const Workload& p = c.problem;
+  const Epilogue& e = p.epilogue;
+  const auto count_of = [](Scaling scaling, std::int64_t all) { return scaling == Scaling::tensor ? 1 : all; };
+  if (e.scale_a != Scaling::none) m.scale_a = make_scales(count_of(e.scale_a, p.m), values);
+  if (e.scale_b != Scaling::none) m.scale_b = make_scales(count_of(e.scale_b, p.n), values);
+  if (e.scale_d) m.scale_d = make_scales(1, values);
+  if (e.bias != Bias::none) {
+    const DType type = bias_type(p.types.d);
+    m.bias = make_matrix(type, 1, e.bias == Bias::per_row ? p.m : p.n, size_bytes(type), true);
+    fill(m.bias, type, values);
+  }
+  if (e.residual) {
+    m.residual = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+    fill(m.residual, p.types.d, values);
+  }
+  if (c.residual_in_place) m.d = m.residual;
+  if (e.aux) m.auxiliary = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+  if (e.scalars) {
+    m.scalars = make_matrix(DType::f32, 1, 2, 4, true);
+    m.scalars.set(DType::f32, 0, 0, c.alpha);
+    m.scalars.set(DType::f32, 0, 1, c.beta);
+  }
+}
+
+}  // namespace
+
 GemmMatrices make_matrices(const GemmCase& c) {
   const Workload& p = c.problem;
   const bool a_as_is = p.op_a == Op::n, b_as_is = p.op_b == Op::n;
@@ -145,10 +186,28 @@ GemmMatrices make_matrices(const GemmCase& c) {
   fill(m.b, multiplied_type(p.types.b, p.types.compute), values);
   fill(m.c, p.types.c, values);
   if (c.in_place) m.d = m.c;
+  make_epilogue(c, m, values);
   return m;
 }
 
-GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem), alpha_(c.alpha) {
+namespace {
+
+EpilogueElement epilogue_at(const Workload& p, const GemmMatrices& m, double addend, std::int64_t row,
+                            std::int64_t col) {
+  const Epilogue& e = p.epilogue;
+  const auto scale = [](Scaling scaling, const HostMatrix& scales, std::int64_t index) {
+    return scaling == Scaling::none ? 1 : scales.get(DType::f32, 0, scaling == Scaling::tensor ? 0 : index);
+  };
+  EpilogueElement at{.scale = scale(e.scale_a, m.scale_a, row) * scale(e.scale_b, m.scale_b, col), .addend = addend};
+  if (e.bias != Bias::none) at.bias = m.bias.get(bias_type(p.types.d), 0, e.bias == Bias::per_row ? row : col);
+  if (e.residual) at.residual = m.residual.get(p.types.d, row, col);
+  if (e.scale_d) at.scale_d = m.scale_d.get(DType::f32, 0, 0);
+  return at;
+}
+
+}  // namespace
+
+GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : problem_(c.problem) {
   const auto m = static_cast<std::size_t>(problem_.m), n = static_cast<std::size_t>(problem_.n);
   const auto depth = static_cast<std::size_t>(problem_.k);
   const auto element = [&](const HostMatrix& matrix, DType type, Op op, std::size_t row, std::size_t col) {
@@ -161,11 +220,11 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
   for (std::size_t l = 0; l < depth; ++l) {
     for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, type_b, problem_.op_b, l, j);
   }
+  std::vector<double> magnitude(m * n);
   exact_.assign(m * n, 0);
-  magnitude_.assign(m * n, 0);
   for (std::size_t i = 0; i < m; ++i) {
     double* const exact_row = exact_.data() + i * n;
-    double* const magnitude_row = magnitude_.data() + i * n;
+    double* const magnitude_row = magnitude.data() + i * n;
     for (std::size_t l = 0; l < depth; ++l) {
       const double a = static_cast<double>(c.alpha) * element(matrices.a, type_a, problem_.op_a, i, l);
       for (std::size_t j = 0; j < n; ++j) {
@@ -173,33 +232,47 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
         magnitude_row[j] += std::abs(a * b[l * n + j]);
       }
     }
-    for (std::size_t j = 0; c.beta != 0 && j < n; ++j) {
-      const double addend = static_cast<double>(c.beta) * element(matrices.c, problem_.types.c, Op::n, i, j);
-      exact_row[j] += addend;
-      magnitude_row[j] += std::abs(addend);
+  }
+  gate_.assign(m * n, 0);
+  const Epilogue& e = problem_.epilogue;
+  if (e.aux) auxiliary_ = auxiliary_gate_ = gate_;
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::size_t at = i * n + j;
+      const auto row = static_cast<std::int64_t>(i), col = static_cast<std::int64_t>(j);
+      const double addend = c.beta == 0 ? 0 : static_cast<double>(c.beta) * matrices.c.get(problem_.types.c, row, col);
+      if (e == Epilogue{}) {
+        exact_[at] += addend;
+        gate_[at] = error_gate(problem_, exact_[at], magnitude[at] + std::abs(addend), static_cast<double>(c.alpha));
+        continue;
+      }
+      const FusedElement fused = fused_element(problem_, exact_[at], magnitude[at], static_cast<double>(c.alpha),
+                                               epilogue_at(problem_, matrices, addend, row, col));
+      exact_[at] = fused.result, gate_[at] = fused.result_gate;
+      if (e.aux) auxiliary_[at] = fused.auxiliary, auxiliary_gate_[at] = fused.auxiliary_gate;
     }
   }
 }
 
-double GemmReference::worst_error(const HostMatrix& d) const {
+double GemmReference::worst_error(const HostMatrix& d, const std::vector<double>& exact,
+                                  const std::vector<double>& gate) const {
   double worst = 0;
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
       const double found = d.get(problem_.types.d, i, j);
-      if (is_beyond(problem_.types.d, found, exact_[at])) continue;
-      const double error = std::abs(found - exact_[at]);
-      const double ratio = error / error_gate(problem_, exact_[at], magnitude_[at], alpha_);
+      if (is_beyond(problem_.types.d, found, exact[at])) continue;
+      const double ratio = std::abs(found - exact[at]) / gate[at];
       worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
     }
   }
   return worst;
 }
 
-std::string GemmReference::first_inexact(const HostMatrix& d) const {
+std::string GemmReference::first_inexact(const HostMatrix& d, const std::vector<double>& exact) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
-      const double expected = rounded(problem_.types.d, exact_[static_cast<std::size_t>(i * problem_.n + j)]);
+      const double expected = rounded(problem_.types.d, exact[static_cast<std::size_t>(i * problem_.n + j)]);
       const double found = d.get(problem_.types.d, i, j);
       if (found != expected) return fmt::format("({}, {}) is {} and should be {}", i, j, found, expected);
     }

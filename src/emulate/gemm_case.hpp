@@ -20,9 +20,10 @@ enum class GemmData {
 struct GemmCase {
   Workload problem;
   float alpha = 1;
-  float beta = 0;         ///< zero if and only if problem.hints.beta_is_zero
-  bool in_place = false;  ///< D and C are the same matrix
-  bool packed = false;    ///< no row is longer than the alignment of the next one needs
+  float beta = 0;                  ///< zero if and only if problem.hints.beta_is_zero
+  bool in_place = false;           ///< D and C are the same matrix
+  bool residual_in_place = false;  ///< D and the residual of the epilogue are the same matrix
+  bool packed = false;             ///< no row is longer than the alignment of the next one needs
   LaunchConfig launch;
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
@@ -44,9 +45,12 @@ struct HostMatrix {
   void set(DType dtype, std::int64_t row, std::int64_t col, double value);
 };
 
-/// The operands of a case. The bytes between rows, and all bytes of D, are NaN, or integers of a large magnitude.
+/// The operands of a case. The bytes between rows, and all bytes of D and of the auxiliary output, are NaN, or integers
+/// of a large magnitude. Operands of the epilogue that the problem does not have are empty. Vectors are one row.
 struct GemmMatrices {
   HostMatrix a, b, c, d;
+  HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;
+  HostMatrix scalars;  ///< alpha and beta
 };
 GemmMatrices make_matrices(const GemmCase& c);
 
@@ -56,15 +60,23 @@ class GemmReference {
   GemmReference(const GemmCase& c, const GemmMatrices& matrices);
 
   /// The largest error of an element of `d`, divided by its gate (error_gate.hpp). Infinite for a NaN.
-  double worst_error(const HostMatrix& d) const;
+  double worst_error(const HostMatrix& d) const { return worst_error(d, exact_, gate_); }
   /// Describes the first element that is not the right result rounded to nearest even, for `integers` data. Empty if
   /// there is none.
-  std::string first_inexact(const HostMatrix& d) const;
+  std::string first_inexact(const HostMatrix& d) const { return first_inexact(d, exact_); }
+  /// The same for the auxiliary output of an epilogue.
+  double worst_auxiliary_error(const HostMatrix& output) const {
+    return worst_error(output, auxiliary_, auxiliary_gate_);
+  }
+  std::string first_inexact_auxiliary(const HostMatrix& output) const { return first_inexact(output, auxiliary_); }
 
  private:
+  double worst_error(const HostMatrix& d, const std::vector<double>& exact, const std::vector<double>& gate) const;
+  std::string first_inexact(const HostMatrix& d, const std::vector<double>& exact) const;
+
   Workload problem_;
-  double alpha_;
-  std::vector<double> exact_, magnitude_;
+  std::vector<double> exact_, gate_;                ///< of D
+  std::vector<double> auxiliary_, auxiliary_gate_;  ///< empty without auxiliary output
 };
 
 /// The text of a case, such as "200 136 72 nt f16 …, alpha 1, beta 0, r8m".

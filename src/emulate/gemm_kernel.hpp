@@ -28,6 +28,11 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem);
 /// template occurs in one of them.
 const std::vector<GemmKernel>& gemm_kernels();
 
+/// Kernels with epilogues: each part alone, and chains of many parts in each way in which a family stores D. Of wgmma,
+/// and of the other families.
+const std::vector<GemmKernel>& fused_kernels();
+const std::vector<GemmKernel>& fused_wgmma_kernels();
+
 /// The kernels of the ladder: each config once, with the widest accesses, and with sums in the element type.
 const std::vector<GemmKernel>& rung_kernels();
 

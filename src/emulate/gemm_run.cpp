@@ -90,14 +90,15 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// The function that each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args, const WorkspaceArgs& workspace,
+std::function<void()> thread_body(const GemmKernel& kernel, const Fused<GemmArgs>& args, const WorkspaceArgs& workspace,
                                   std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
-  WgmmaArgs with_maps{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}};
+  Fused<WgmmaArgs> with_maps{{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}},
+                             args.epilogue};
   if (args.k > 0) {  // an empty tensor has no map and no copy
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda);
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
@@ -115,34 +116,78 @@ std::function<void()> thread_body(const GemmKernel& kernel, const GemmArgs& args
   return [with_maps, run = std::get<void (*)(const WgmmaArgs&)>(kernel.run)] { run(with_maps); };
 }
 
+/// The operands of an epilogue in the memory of the device.
+struct PlacedEpilogue {
+  EpilogueArgs args{};
+  const Allocation* auxiliary = nullptr;
+};
+
+PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmCase& c, const Allocation& d) {
+  const Epilogue& e = c.problem.epilogue;
+  PlacedEpilogue placed;
+  const auto put = [&](bool is_read, const char* name, const HostMatrix& matrix) {
+    return is_read ? place(device, name, matrix, false, true).address() : 0;
+  };
+  placed.args.scale_a = put(e.scale_a != Scaling::none, "scale_a", m.scale_a);
+  placed.args.scale_b = put(e.scale_b != Scaling::none, "scale_b", m.scale_b);
+  placed.args.scale_d = put(e.scale_d, "scale_d", m.scale_d);
+  placed.args.bias = put(e.bias != Bias::none, "bias", m.bias);
+  if (e.scalars) {
+    placed.args.alpha = put(true, "scalars", m.scalars);
+    placed.args.beta = placed.args.alpha + sizeof(float);
+  }
+  if (e.residual) {
+    placed.args.residual = c.residual_in_place ? d.address() : put(true, "residual", m.residual);
+    placed.args.ld_residual = c.residual_in_place ? m.d.ld : m.residual.ld;
+  }
+  if (e.aux) {
+    placed.auxiliary = &place(device, "auxiliary", m.auxiliary, true, false);
+    placed.args.auxiliary = placed.auxiliary->address();
+    placed.args.ld_auxiliary = m.auxiliary.ld;
+  }
+  return placed;
+}
+
+void load(const Allocation& allocation, HostMatrix& matrix) {
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    allocation.load(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),
+                    static_cast<std::size_t>(matrix.row_bytes()));
+  }
+}
+
 }  // namespace
 
 GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed) {
   require_possible(kernel, c);
   const Workload& p = c.problem;
-  GemmRun run{.d = matrices.d, .report = {}};
+  GemmRun run{.d = matrices.d, .auxiliary = matrices.auxiliary, .report = {}};
   if (p.m == 0 || p.n == 0) return run;
   Device device;
   const Allocation& a = place(device, "A", matrices.a, false, true);
   const Allocation& b = place(device, "B", matrices.b, false, true);
-  const Allocation& d = place(device, "D", matrices.d, true, c.in_place);
+  const Allocation& d = place(device, "D", matrices.d, true, c.in_place || c.residual_in_place);
   const Allocation& addend = c.in_place ? d : place(device, "C", matrices.c, false, true);
   const bool is_empty = p.k == 0 || c.alpha == 0;  // as the library launches it
-  const GemmArgs args{.a = a.address(),
-                      .b = b.address(),
-                      .c = kernel.traits.reads_c ? addend.address() : 0,
-                      .d = d.address(),
-                      .lda = matrices.a.ld,
-                      .ldb = matrices.b.ld,
-                      .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                      .ldd = matrices.d.ld,
-                      .m = static_cast<int>(p.m),
-                      .n = static_cast<int>(p.n),
-                      .k = is_empty ? 0 : static_cast<int>(p.k),
-                      .alpha = is_empty ? empty_alpha(c.beta) : c.alpha,
-                      .beta = c.beta,
-                      .raster_width = c.launch.raster_width,
-                      .raster_along_n = c.launch.raster_along_n ? 1 : 0};
+  const PlacedEpilogue epilogue = place_epilogue(device, matrices, c, d);
+  const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
+  const Fused<GemmArgs> args{{.a = a.address(),
+                              .b = b.address(),
+                              .c = kernel.traits.reads_c ? addend.address() : 0,
+                              .d = d.address(),
+                              .lda = matrices.a.ld,
+                              .ldb = matrices.b.ld,
+                              .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                              .ldd = matrices.d.ld,
+                              .m = static_cast<int>(p.m),
+                              .n = static_cast<int>(p.n),
+                              .k = is_empty ? 0 : static_cast<int>(p.k),
+                              .alpha = has_scalars ? 77.0f
+                                       : is_empty  ? empty_alpha(c.beta)
+                                                   : c.alpha,
+                              .beta = has_scalars ? 77.0f : c.beta,
+                              .raster_width = c.launch.raster_width,
+                              .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+                             epilogue.args};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
   const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));
@@ -154,9 +199,8 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                               .seed = seed},
                              run_thread);
   check_counters(workspace, seed, run.report.findings);
-  for (std::int64_t row = 0; row < p.m; ++row) {
-    d.load(row, 0, run.d.bytes.data() + row * run.d.pitch_bytes(), static_cast<std::size_t>(run.d.row_bytes()));
-  }
+  load(d, run.d);
+  if (epilogue.auxiliary != nullptr) load(*epilogue.auxiliary, run.auxiliary);
   return run;
 }
 

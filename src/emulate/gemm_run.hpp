@@ -11,6 +11,7 @@ namespace hotgemm::emulate {
 /// The result of a GEMM on the emulated device.
 struct GemmRun {
   HostMatrix d;
+  HostMatrix auxiliary;  ///< of an epilogue that has one
   LaunchReport report;
 };
 

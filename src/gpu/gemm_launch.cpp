@@ -17,7 +17,7 @@ struct MappedMatrix {
 
 /// The arguments of this thread's last launch with tensor maps. A repeated call with the same matrix, such as weights,
 /// reuses its maps where they are: the driver copies arguments when it enqueues a kernel.
-thread_local constinit WgmmaArgs last_args{};
+thread_local constinit Fused<WgmmaArgs> last_args{};
 thread_local constinit MappedMatrix last_a;
 thread_local constinit MappedMatrix last_b;
 thread_local constinit MappedMatrix last_d;
@@ -45,6 +45,19 @@ CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmat
                   .smem_bytes = static_cast<unsigned>(kernel.shape.smem_bytes),
                   .programmatic = programmatic},
                  parameters, stream);
+}
+
+EpilogueArgs epilogue_args(const Operands& o, bool is_empty) {
+  return {.alpha = is_empty ? 0 : address(o.alpha_device),  // the sum is zero, as if alpha were
+          .beta = address(o.beta_device),
+          .scale_a = address(o.scale_a),
+          .scale_b = address(o.scale_b),
+          .scale_d = address(o.scale_d),
+          .bias = address(o.bias),
+          .residual = address(o.residual),
+          .auxiliary = address(o.auxiliary),
+          .ld_residual = o.ld_residual,
+          .ld_auxiliary = o.ld_auxiliary};
 }
 
 /// The memory from which a kernel reads A and B: the caller's, or copies of it.
@@ -100,33 +113,38 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                      const RepackKernel* repack, int sm_limit) noexcept {
   Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
   WorkspaceArgs workspace = given;
-  const bool is_empty = k == 0 || o.alpha == 0;  // BLAS: with alpha zero, A and B are not read
+  // BLAS: with alpha zero, A and B are not read. An alpha in device memory is not known here.
+  const bool is_empty = k == 0 || (o.alpha == 0 && o.alpha_device == nullptr);
   const bool copies = repacks(launch) && !is_empty, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
     const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, from, workspace);
     const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream, sm_limit);
     if (result != CUDA_SUCCESS) return result;
   }
-  GemmArgs args{.a = address(from.a),
-                .b = address(from.b),
-                .c = address(o.c),
-                .d = address(o.d),
-                .lda = from.lda,
-                .ldb = from.ldb,
-                .ldc = o.ldc,
-                .ldd = o.ldd,
-                .m = static_cast<int>(m),
-                .n = static_cast<int>(n),
-                .k = is_empty ? 0 : static_cast<int>(k),
-                .alpha = is_empty ? empty_alpha(o.beta) : o.alpha,
-                .beta = o.beta,
-                .raster_width = launch.raster_width,
-                .raster_along_n = launch.raster_along_n ? 1 : 0};
+  // The driver reads as much of the parameter as the kernel has.
+  Fused<GemmArgs> args{{.a = address(from.a),
+                        .b = address(from.b),
+                        .c = address(o.c),
+                        .d = address(o.d),
+                        .lda = from.lda,
+                        .ldb = from.ldb,
+                        .ldc = o.ldc,
+                        .ldd = o.ldd,
+                        .m = static_cast<int>(m),
+                        .n = static_cast<int>(n),
+                        .k = is_empty ? 0 : static_cast<int>(k),
+                        .alpha = is_empty ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
+                        .beta = o.beta,
+                        .raster_width = launch.raster_width,
+                        .raster_along_n = launch.raster_along_n ? 1 : 0},
+                       {}};
+  if (kernel.traits.is_fused()) args.epilogue = epilogue_args(o, is_empty);
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
   const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
+  last_args.epilogue = args.epilogue;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

@@ -72,6 +72,9 @@ void OperandPool::check_fits(const Workload& p, std::int64_t max_bytes, std::int
 }
 
 OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
+  if (p.epilogue != Epilogue{}) {
+    throw Error(ErrorCode::not_supported, "fused kernels are not measured; leave out the epilogue of " + to_string(p));
+  }
   check_fits(p, max_bytes, std::numeric_limits<std::int64_t>::max());
   const auto [a, b, c, d, operand_bytes, set_bytes] = matrices_of(p);
   const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / operand_bytes + 1, 1, kMostSets);

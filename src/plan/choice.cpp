@@ -182,6 +182,10 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices.push_back(std::move(choice));
     }
   }
+  // The bare product was recorded. A fused kernel needs more registers.
+  std::erase_if(choices, [&](const Choice& c) {
+    return problem.epilogue != Epilogue{} && !is_legal(c.config, traits_of(problem, c.launch), arch_limits(arch));
+  });
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
   }

@@ -28,7 +28,7 @@ constexpr MeasuredSize kMeasuredSizes[] = {
 }  // namespace
 
 Workload class_of(const Workload& problem) {
-  Workload result = as_aligned(problem);
+  Workload result = without_epilogue(as_aligned(problem));
   result.m = class_m(problem.m);
   result.batch = std::min(class_count(problem.batch), kMaxSize);
   result.groups = std::min(class_count(problem.groups), kMaxSize);

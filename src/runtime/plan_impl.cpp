@@ -15,7 +15,7 @@ namespace {
 
 /// Throws the reason why `operands`, which are valid, do not fit a plan for `planned`. Not inlined into warm calls.
 [[noreturn, gnu::noinline]] void refuse(const Operands& operands, const Workload& planned, const KernelConfig& config) {
-  const bool is_zero = operands.beta == 0;
+  const bool is_zero = hints_of(planned.types, operands).beta_is_zero;
   if (is_zero != planned.hints.beta_is_zero) {
     throw Error(ErrorCode::invalid_argument,
                 std::string(is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " + to_string(planned));
@@ -112,7 +112,6 @@ std::string PlanImpl::explain_workspace() const {
 
 void Plan::launch(Stream stream, const Operands& operands) const {
   if (!has_known_size(operands)) return launch(stream, known_operands(operands));
-  validate_fields(operands);
   validate(problem_, operands);
   if (problem_.m == 0 || problem_.n == 0) return;
   const Hints& planned = problem_.hints;

@@ -6,6 +6,7 @@
 #include "config/sm_limit.hpp"
 #include "config/supported.hpp"
 #include "config/tensor_map_spec.hpp"
+#include "runtime/validate_operands.hpp"
 
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
@@ -164,6 +165,40 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
   return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= kMaxTensorStride ? 8 : 0);
 }
 
+/// Throws if a vector or a scalar of the epilogue is missing or not aligned.
+void validate_vector(const char* name, const void* pointer, DType dtype, bool is_needed) {
+  if (is_needed && pointer == nullptr) bad(std::string(name) + " is null; the problem's epilogue reads it");
+  validate_element_alignment(name, pointer, dtype);
+}
+
+/// Throws if a matrix of the epilogue is missing, not aligned, or too narrow. It is m×n, like D.
+void validate_beside_d(const std::string& name, const void* pointer, std::int64_t ld, const Problem& p) {
+  validate_vector(name.c_str(), pointer, p.types.d, p.m != 0 && p.n != 0);
+  validate_matrix(("_" + name).c_str(), pointer, ld, extent_of_d(p), p.types.d, false);
+}
+
+/// The operands that the problem's epilogue has. validate_fields refuses the others.
+void validate_epilogue_operands(const Problem& p, const Operands& o) {
+  const Epilogue& e = p.epilogue;
+  const bool is_empty = p.m == 0 || p.n == 0;
+  if (e.scalars && o.alpha_device == nullptr && o.beta_device == nullptr)
+    bad("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
+  validate_element_alignment("alpha_device", o.alpha_device, DType::f32);
+  validate_element_alignment("beta_device", o.beta_device, DType::f32);
+  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, !is_empty);
+  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !is_empty);
+  if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !is_empty);
+  if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !is_empty);
+  if (e.aux) validate_beside_d("auxiliary", o.auxiliary, o.ld_auxiliary, p);
+  if (e.residual) validate_beside_d("residual", o.residual, o.ld_residual, p);
+  if (is_empty) return;
+  if (e.aux && o.auxiliary == o.d) bad("auxiliary and D are the same matrix");
+  if (e.residual && o.residual == o.d && o.ld_residual != o.ldd) {
+    bad("residual and D are the same matrix with different leading dimensions: ld_residual " +
+        std::to_string(o.ld_residual) + ", ldd " + std::to_string(o.ldd));
+  }
+}
+
 /// alpha and beta of integers: a kernel multiplies by them without rounding.
 void validate_whole(const char* name, float factor) {
   constexpr float kMost = 1 << 24;  // each whole number up to it is a float
@@ -207,6 +242,8 @@ void validate(const Workload& w) {
 }
 
 void validate(const Problem& p, const Operands& o) {
+  validate_fields(p, o);
+  if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
   if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
   if (p.prepacked_b) validate_prepacked("b", o.b, o.ldb, stored_shape(p, Operand::b));
   if (p.types.d == DType::s32) {
@@ -225,7 +262,7 @@ void validate(const Problem& p, const Operands& o) {
     validate_matrix("d", o.d, o.ldd, extent_of_d(p), p.types.d, false);
     return;
   }
-  const bool has_product = p.k != 0 && o.alpha != 0;
+  const bool has_product = p.k != 0 && (o.alpha != 0 || o.alpha_device != nullptr);
   validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, has_product);
   validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, has_product);
   if (reads_c(o)) validate_matrix("c", o.c, o.ldc, extent_of_d(p), p.types.c, true);

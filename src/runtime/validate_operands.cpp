@@ -17,20 +17,21 @@ static_assert(offsetof(Operands, size) == 0);
 /// The first version of Operands ended before the scalars in device memory.
 constexpr std::size_t kOldestBytes = offsetof(Operands, alpha_device);
 
-/// The fields that no kernel uses yet are the words from `alpha_device` to `workspace`.
+/// The fields that the bare product does not use are the words from `alpha_device` to `workspace`.
 constexpr std::size_t kFirstUnused = offsetof(Operands, alpha_device);
 constexpr std::size_t kUnusedWords = (offsetof(Operands, workspace) - kFirstUnused) / sizeof(std::uint64_t);
 
 struct Field {
   const char* name;
   std::size_t offset;
+  bool (*is_used)(const Epilogue&) = nullptr;  ///< null: no kernel uses it yet
 };
 // Each is one word, in the order of the struct.
-#define HOTGEMM_FIELD(name) \
-  Field { #name, offsetof(Operands, name) }
+#define HOTGEMM_FIELD(name, ...) \
+  Field { #name, offsetof(Operands, name) __VA_OPT__(, ) __VA_ARGS__ }
 constexpr Field kUnused[] = {
-    HOTGEMM_FIELD(alpha_device),
-    HOTGEMM_FIELD(beta_device),
+    HOTGEMM_FIELD(alpha_device, [](const Epilogue& e) { return e.scalars; }),
+    HOTGEMM_FIELD(beta_device, [](const Epilogue& e) { return e.scalars; }),
     HOTGEMM_FIELD(batch_stride_a),
     HOTGEMM_FIELD(batch_stride_b),
     HOTGEMM_FIELD(batch_stride_c),
@@ -39,16 +40,16 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(batch_b),
     HOTGEMM_FIELD(batch_c),
     HOTGEMM_FIELD(batch_d),
-    HOTGEMM_FIELD(bias),
-    HOTGEMM_FIELD(residual),
-    HOTGEMM_FIELD(ld_residual),
+    HOTGEMM_FIELD(bias, [](const Epilogue& e) { return e.bias != Bias::none; }),
+    HOTGEMM_FIELD(residual, [](const Epilogue& e) { return e.residual; }),
+    HOTGEMM_FIELD(ld_residual, [](const Epilogue& e) { return e.residual; }),
     HOTGEMM_FIELD(batch_stride_residual),
-    HOTGEMM_FIELD(auxiliary),
-    HOTGEMM_FIELD(ld_auxiliary),
+    HOTGEMM_FIELD(auxiliary, [](const Epilogue& e) { return e.aux; }),
+    HOTGEMM_FIELD(ld_auxiliary, [](const Epilogue& e) { return e.aux; }),
     HOTGEMM_FIELD(batch_stride_auxiliary),
-    HOTGEMM_FIELD(scale_a),
-    HOTGEMM_FIELD(scale_b),
-    HOTGEMM_FIELD(scale_d),
+    HOTGEMM_FIELD(scale_a, [](const Epilogue& e) { return e.scale_a != Scaling::none; }),
+    HOTGEMM_FIELD(scale_b, [](const Epilogue& e) { return e.scale_b != Scaling::none; }),
+    HOTGEMM_FIELD(scale_d, [](const Epilogue& e) { return e.scale_d; }),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords);
@@ -61,13 +62,23 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
   return word;
 }
 
-[[noreturn, gnu::noinline]] void refuse(const Operands& operands) {
+/// Throws the reason why the operands do not fit the problem's epilogue, if they do not.
+[[gnu::noinline]] void look_closer(const Problem& problem, const Operands& operands) {
   for (const Field& field : kUnused) {
     if (word_at(operands, field.offset) == 0) continue;
-    throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
+    if (field.is_used == nullptr) {
+      throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
+    }
+    if (!field.is_used(problem.epilogue)) {
+      throw Error(ErrorCode::invalid_argument,
+                  std::string("the operands' field ") + field.name +
+                      " is set, but no part of the problem's epilogue uses it: " + to_string(problem));
+    }
   }
-  throw Error(ErrorCode::invalid_argument,
-              "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
+  if (operands.workspace == nullptr && operands.workspace_bytes != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "workspace is null, but workspace_bytes is " + std::to_string(operands.workspace_bytes));
+  }
 }
 
 /// The OR of all words that must be zero. Every warm call computes it, and a branch for each word would take longer.
@@ -96,9 +107,10 @@ Operands known_operands(const Operands& given) {
   return known;
 }
 
-void validate_fields(const Operands& operands) {
+void validate_fields(const Problem& problem, const Operands& operands) {
   const bool lacks_workspace = operands.workspace == nullptr && operands.workspace_bytes != 0;
-  if (any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0 || lacks_workspace) refuse(operands);
+  const bool has_more = any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0;
+  if (has_more || lacks_workspace) look_closer(problem, operands);
 }
 
 }  // namespace hotgemm

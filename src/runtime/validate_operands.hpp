@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hotgemm/operands.hpp>
+#include <hotgemm/problem.hpp>
 
 namespace hotgemm {
 
@@ -12,8 +13,9 @@ inline bool has_known_size(const Operands& operands) { return operands.size == s
 /// not know is set.
 Operands known_operands(const Operands& given);
 
-/// Throws Error{not_supported} if a field is set that no kernel uses yet; the message names the first such field.
-/// Throws Error{invalid_argument} for a workspace without an address.
-void validate_fields(const Operands& operands);
+/// Throws Error{not_supported} if a field is set that no kernel uses yet, and Error{invalid_argument} if one is set
+/// that the problem's epilogue does not use; the message names the first such field. Throws Error{invalid_argument} for
+/// a workspace without an address.
+void validate_fields(const Problem& problem, const Operands& operands);
 
 }  // namespace hotgemm

@@ -19,6 +19,36 @@ HOTGEMM_DEVICE float sqrt_approx(float x) {
   HOTGEMM_PTX_PURE("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// ex2.approx.ftz.f32: 2^x, with a relative error of 2^-22. rcp.approx.ftz.f32: 1 / x, with one of 2^-23.
+HOTGEMM_DEVICE float ex2_approx(float x) {
+  float y = 0;
+  HOTGEMM_PTX_PURE("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+HOTGEMM_DEVICE float rcp_approx(float x) {
+  float y = 0;
+  HOTGEMM_PTX_PURE("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// CUDA's functions, which are right to 2 units in the last place.
+#if defined(__CUDACC__)
+HOTGEMM_DEVICE float erf(float x) { return ::erff(x); }
+HOTGEMM_DEVICE float tanh(float x) { return ::tanhf(x); }
+#else
+HOTGEMM_DEVICE float erf(float) { return 0; }
+HOTGEMM_DEVICE float tanh(float) { return 0; }
+#endif
+/// add.rn.f32 and mul.rn.f32, which the compiler does not fuse with each other.
+HOTGEMM_DEVICE float add_rn(float a, float b) {
+  float d = 0;
+  HOTGEMM_PTX_PURE("add.rn.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b));
+  return d;
+}
+HOTGEMM_DEVICE float mul_rn(float a, float b) {
+  float d = 0;
+  HOTGEMM_PTX_PURE("mul.rn.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b));
+  return d;
+}
 /// fma.rn.f32: a * b + c, rounded once. It fixes the fusion where a compiler could fuse product and sum in two ways.
 HOTGEMM_DEVICE float fma_rn(float a, float b, float c) {
   float d = 0;

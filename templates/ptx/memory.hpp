@@ -55,6 +55,27 @@ HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
               : "memory");
   return v;
 }
+/// Emits no instruction. The compiler does not load through the result before this point.
+HOTGEMM_DEVICE u64 unchanged_from_here(u64 address) {
+  HOTGEMM_PTX("" : "+l"(address)::"memory");
+  return address;
+}
+/// Loads under a predicate, zero if `condition` is false, of memory that does not change from unchanged_from_here on:
+/// the compiler may use one load several times.
+HOTGEMM_DEVICE u32 ld_global_unchanged_u16_if(u64 address, bool condition) {
+  u32 value = 0;
+  HOTGEMM_PTX_PURE("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0; @p ld.global.u16 %0, [%1]; }"
+                   : "=&r"(value)
+                   : "l"(address), "r"(static_cast<int>(condition)));
+  return value;
+}
+HOTGEMM_DEVICE u32 ld_global_unchanged_b32_if(u64 address, bool condition) {
+  u32 value = 0;
+  HOTGEMM_PTX_PURE("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0; @p ld.global.b32 %0, [%1]; }"
+                   : "=&r"(value)
+                   : "l"(address), "r"(static_cast<int>(condition)));
+  return value;
+}
 /// The same as ld_global_b16 in a register of 32 bits, which saves registers where the value waits for its use.
 HOTGEMM_DEVICE u32 ld_global_u16(u64 address) {
   u32 value = 0;

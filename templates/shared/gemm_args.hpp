@@ -2,7 +2,7 @@
 
 namespace hotgemm {
 
-/// The only parameter of every GEMM kernel: D = alpha * op(A) * op(B) + beta * C, row-major.
+/// The parameter of every GEMM kernel: D = alpha * op(A) * op(B) + beta * C, row-major.
 ///
 /// Addresses are plain 64-bit numbers, so that kernels access memory only through the functions of `ptx/`.
 struct GemmArgs {
@@ -21,6 +21,27 @@ struct GemmArgs {
   float beta;
   int raster_width;    ///< tiles per raster group, at least 1
   int raster_along_n;  ///< 0: groups of tile rows; 1: groups of tile columns
+};
+
+/// The operands of an epilogue: addresses, and leading dimensions in elements. Those that the traits do not name are
+/// not read. An `alpha` or `beta` of 0 means that of GemmArgs.
+struct EpilogueArgs {
+  unsigned long long alpha;
+  unsigned long long beta;
+  unsigned long long scale_a;
+  unsigned long long scale_b;
+  unsigned long long scale_d;
+  unsigned long long bias;
+  unsigned long long residual;
+  unsigned long long auxiliary;
+  long long ld_residual;
+  long long ld_auxiliary;
+};
+
+/// The parameter of a fused kernel, whose traits have an epilogue: that of the family's other kernels, and more.
+template <class Args>
+struct Fused : Args {
+  EpilogueArgs epilogue;
 };
 
 }  // namespace hotgemm

@@ -14,6 +14,43 @@ enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32, tf32 };
 /// The operation on a row-major operand before the product: `n` reads it as stored, `t` transposes it.
 enum class Op : unsigned char { n, t };
 
+enum class Bias : unsigned char { none, per_column, per_row };
+enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu, sigmoid, tanh };
+
+/// The scale factors of an operand's elements.
+enum class Scaling : unsigned char {
+  none,
+  tensor,         ///< one factor
+  vector,         ///< a factor for each row of op(A), or each column of op(B)
+  block_1x128,    ///< a factor for each 128 elements along k
+  block_128x128,  ///< a factor for each square of 128 by 128 elements
+};
+
+/// The operations on a sum before it is stored, in this order and each in f32:
+///
+///   value = alpha * scale_a * scale_b * sum     factors of the whole product first, then those of the row, the column
+///   value = value + beta * C                    fused, as without an epilogue
+///   value = value + bias
+///   auxiliary = value                           rounded to the type of D
+///   value = activation(value)                   or the gate
+///   value = value + residual
+///   amax = max(amax, |value|)
+///   D = value * scale_d                         rounded to the type of D
+struct Epilogue {
+  Scaling scale_a = Scaling::none;
+  Scaling scale_b = Scaling::none;
+  Bias bias = Bias::none;
+  bool aux = false;  ///< the value before the activation is stored too
+  Activation activation = Activation::none;
+  bool gated = false;  ///< half of the columns, after the activation, multiply the other half
+  bool residual = false;
+  bool amax = false;     ///< the largest absolute value is stored too
+  bool scale_d = false;  ///< one factor for D
+  bool scalars = false;  ///< alpha, beta or both are read from device memory
+
+  friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
+};
+
 /// The values of CUtensorMapDataType that are in use. src/gpu/tensor_map.cpp asserts that they are the driver's.
 enum class TensorMapType : unsigned char {
   uint8 = 0,
@@ -74,6 +111,12 @@ constexpr int count_element_types() {
   return count;
 }
 inline constexpr int kElementTypes = count_element_types();
+
+/// The type of the bias of a D of type `result`: D's own, but bf16 for FP8, and f32 for s8.
+constexpr DType bias_type(DType result) {
+  if (size_bytes(result) > 1) return result;
+  return is_fp8(result) ? DType::bf16 : DType::f32;
+}
 
 }  // namespace hotgemm
 

@@ -97,7 +97,7 @@ struct WmmaConfig {
 };
 
 constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
-  if (!arch.has_cp_async || arch.registers_per_sm != kRegistersPerSm) return false;
+  if (!arch.has_cp_async || arch.registers_per_sm != kRegistersPerSm || t.is_fused()) return false;
   if ((t.element != DType::f16 && t.element != DType::bf16) || !t.is_uniform()) return false;
   // f16 sums of bf16: there is no such instruction.
   if (t.accumulator != DType::f32 && (t.accumulator != DType::f16 || t.element != DType::f16)) return false;

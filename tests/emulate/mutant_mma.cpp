@@ -19,6 +19,9 @@ constexpr GemmTraits kS8Rows{.element = DType::s8, .accumulator = DType::s32, .e
 constexpr GemmTraits kFp8Rows{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::n, .vec_a = 8, .vec_b = 4, .vec_d = 8};
 constexpr GemmTraits kTf32Rows{.element = DType::tf32, .element_b = DType::tf32, .element_d = DType::f32, .op_a = Op::t, .op_b = Op::n, .vec_a = 2, .vec_b = 1, .vec_d = 1};
 
+constexpr GemmTraits kResidual{.vec_d = 8, .epilogue = {.bias = Bias::per_column, .residual = true}};
+constexpr GemmTraits kFusedC{.element = DType::bf16, .reads_c = true, .vec_d = 2, .epilogue = {.activation = Activation::relu}};
+
 constexpr MmaConfig kBytes{.block_m = 32, .block_n = 32, .block_k = 64, .warps_m = 2, .warps_n = 1, .stages = 3, .fragment_buffers = 2, .store = kDirectStore};
 constexpr MmaConfig kWideBytes{.block_m = 32, .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
 constexpr MmaConfig kWords{.block_m = 32, .block_n = 48, .block_k = 16, .warps_m = 1, .warps_n = 3, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
@@ -42,6 +45,8 @@ const GemmKernel kKernels[] = {
     {kWideBytes, kS8Rows, mma_gemm<kS8Rows, kWideBytes>},
     {kBytes, kFp8Rows, mma_gemm<kFp8Rows, kBytes>},
     {kWords, kTf32Rows, mma_gemm<kTf32Rows, kWords>},
+    {kInTurn, kResidual, mma_gemm<kResidual, kInTurn>},
+    {kDirect, kFusedC, mma_gemm<kFusedC, kDirect>},
 };
 // clang-format on
 

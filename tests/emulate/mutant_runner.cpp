@@ -28,6 +28,7 @@ GemmCase case_for(const GemmTraits& t, const Size& size) {
   return {.problem = workload_of(t, size.m, size.n, size.k),
           .beta = t.reads_c ? 1.0f : 0.0f,
           .in_place = t.reads_c && size.m == 192,
+          .residual_in_place = t.epilogue.residual && !t.reads_c,
           .packed = size.k == 40,  // packed operands are prefetched into L2
           .launch = {.splits = size.splits}};
 }
@@ -37,8 +38,11 @@ std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t
   const GemmMatrices matrices = make_matrices(c);
   const GemmRun run = run_gemm(kernel, c, matrices, seed);
   if (!run.report.findings.empty()) return to_string(run.report.findings.front());
-  if (const std::string wrong = GemmReference(c, matrices).first_inexact(run.d); !wrong.empty()) {
-    return "wrong result: " + wrong;
+  const GemmReference reference(c, matrices);
+  if (const std::string wrong = reference.first_inexact(run.d); !wrong.empty()) return "wrong result: " + wrong;
+  if (c.problem.epilogue.aux) {
+    const std::string wrong = reference.first_inexact_auxiliary(run.auxiliary);
+    if (!wrong.empty()) return "wrong auxiliary output: " + wrong;
   }
   for (const Instruction i : {Instruction::ldmatrix_x4, Instruction::ldmatrix_x4_trans}) {
     if (const std::uint64_t n = run.report.counters[i].conflicts; n != 0) {

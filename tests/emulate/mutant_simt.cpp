@@ -14,6 +14,10 @@ constexpr GemmTraits kS8{.element = DType::s8, .accumulator = DType::s32, .eleme
 
 constexpr GemmTraits kTf32{.element = DType::tf32, .element_d = DType::f32, .op_a = Op::t, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1};
 
+constexpr Epilogue kAll{.scale_a = Scaling::vector, .scale_b = Scaling::tensor, .bias = Bias::per_column, .aux = true, .activation = Activation::relu, .residual = true, .scale_d = true, .scalars = true};
+constexpr GemmTraits kFused{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kAll};
+constexpr GemmTraits kRowBias{.element = DType::bf16, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_row}};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -23,6 +27,8 @@ const GemmKernel kKernels[] = {
     {kOdd, kFp8, simt_gemm<kFp8, kOdd>},
     {kOdd, kS8, simt_gemm<kS8, kOdd>},
     {kOdd, kTf32, simt_gemm<kTf32, kOdd>},
+    {kOdd, kFused, simt_gemm<kFused, kOdd>},
+    {kOdd, kRowBias, simt_gemm<kRowBias, kOdd>},
 };
 // clang-format on
 

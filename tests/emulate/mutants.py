@@ -142,12 +142,36 @@ MUTANTS = {
     "simt_b_read_as_a": (
         "simt.cuh", "load_tile<kTraits.element_b, kRowB,", "load_tile<kTraits.element, kRowB,"),
     "simt_c_read_as_a": (
-        "simt.cuh", "load_element<kTraits.element_d>(args_.c,", "load_element<kTraits.element>(args_.c,"),
+        "simt.cuh", "load_result<kTraits.element_d>(args_.c,", "load_element<kTraits.element>(args_.c,"),
     "simt_tf32_not_rounded": (
         "element_access.cuh", "ptx::float_of(ptx::round_tf32(ptx::ld_global_b32(address)))",
         "ptx::float_of(ptx::ld_global_b32(address))"),
     "simt_s8_without_sign": (
         "element_access.cuh", "return static_cast<signed char>(code);", "return static_cast<int>(code);"),
+    # ---- epilogues ----
+    "simt_bias_of_the_next_column": ("fused_sum.cuh", "bias(at.col, has_col)", "bias(at.col + 1, has_col)"),
+    "simt_bias_of_rows_by_column": ("fused_sum.cuh", "bias(at.row, has_row)", "bias(at.col, has_col)"),
+    "simt_scale_of_a_by_column": ("fused_sum.cuh", "number(epilogue_.scale_a, at.row,", "number(epilogue_.scale_a, at.col,"),
+    "simt_auxiliary_behind_the_activation": (
+        "fused_sum.cuh", "    value = activated<kEpilogue.activation>(value);\n    if constexpr (kEpilogue.residual) {",
+        "    if constexpr (kEpilogue.residual) {\n      value = activated<kEpilogue.activation>(value);"),
+    "simt_residual_in_rows_of_d": ("fused_sum.cuh", "at.row * epilogue_.ld_residual", "at.row * gemm.ldd"),
+    "simt_residual_not_scaled": (
+        "fused_sum.cuh", "      value = ptx::add_rn(value, has_row", "      return ptx::add_rn(ptx::mul_rn(value, scale_d_), has_row"),
+    "simt_alpha_of_the_host": ("fused_sum.cuh", "if (epilogue_.alpha != 0)", "if (epilogue_.alpha == 0)"),
+    "simt_beta_of_the_host": ("fused_sum.cuh", "if (kReadsC && epilogue_.beta != 0)", "if (kReadsC && epilogue_.beta == 0)"),
+    "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
+    "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
+    "wgmma_pairs_down_taken_for_pairs_beside": (
+        "fused_sum.cuh", "{at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)}", "{at.row, at.col + 1}"),
+    "wgmma_residual_read_where_it_is_overwritten": (
+        "wgmma_epilogue.cuh", "!Op::kMayReadD && kColumns", "!Op::kReadsC && kColumns"),
+    "wgmma_residual_read_while_bytes_are_stored": (
+        "wgmma_direct.cuh", "if constexpr (Op::kMayReadD) ptx::bar_warp_sync", "if constexpr (Op::kReadsC) ptx::bar_warp_sync"),
+    "mma_residual_read_while_rows_are_stored": (
+        "mma.cuh", "if constexpr (Op::kMayReadD) ptx::bar_warp_sync", "if constexpr (Op::kReadsC) ptx::bar_warp_sync"),
+    "mma_c_of_a_fused_kernel_beyond_d": (
+        "mma_result.cuh", "if (row < args.m && col < args.n) c = load_pair_bits", "c = load_pair_bits"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
     # ---- family fma ----
@@ -362,7 +386,7 @@ MUTANTS = {
     "wgmma_bytes_exchanged_with_another_lane": (
         "wgmma_direct.cuh", "is_upper ? low : high, 2, 0x1f", "is_upper ? low : high, 3, 0x1f"),
     "wgmma_bytes_stored_while_c_is_read": (
-        "wgmma_direct.cuh", "      if constexpr (Op::kReadsC) ptx::bar_warp_sync(~0u);  // D may be C", "      // D may be C"),
+        "wgmma_direct.cuh", "      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // D may be C", "      // D may be C"),
     "wgmma_bytes_c_of_another_row": (
         "wgmma_direct.cuh", "c[q] = load_c(place(origin, i, (part * 4 + q) * 2 + half));",
         "c[q] = load_c(place(origin, i, (part * 4 + q) * 2));"),

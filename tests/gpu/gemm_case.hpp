@@ -2,6 +2,7 @@
 
 #include "config/error_gate.hpp"
 #include "emulate/number.hpp"
+#include "gpu/epilogue_matrices.hpp"
 #include "gpu/guarded_matrix.hpp"
 
 #include <hotgemm/context.hpp>
@@ -28,7 +29,8 @@ struct GemmCase {
   std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
   int offset_a = 0, offset_b = 0, offset_c = 0, offset_d = 0;
   float alpha = 1, beta = 0;
-  bool in_place = false;  ///< D and C are the same matrix
+  bool in_place = false;           ///< D and C are the same matrix
+  bool residual_in_place = false;  ///< D and the residual of the epilogue are the same matrix
 
   std::int64_t rows_a() const { return problem.op_a == Op::n ? problem.m : problem.k; }
   std::int64_t cols_a() const { return problem.op_a == Op::n ? problem.k : problem.m; }
@@ -64,7 +66,8 @@ struct GemmCase {
     return to_string(described()) + " ld " + std::to_string(lda) + " " + std::to_string(ldb) + " " +
            std::to_string(ldc) + " " + std::to_string(ldd) + " offsets " + std::to_string(offset_a) + " " +
            std::to_string(offset_b) + " " + std::to_string(offset_c) + " " + std::to_string(offset_d) + " alpha " +
-           std::to_string(alpha) + " beta " + std::to_string(beta) + (in_place ? " in place" : "");
+           std::to_string(alpha) + " beta " + std::to_string(beta) + (in_place ? " in place" : "") +
+           (residual_in_place ? " residual in place" : "");
   }
 };
 
@@ -80,7 +83,8 @@ class CaseRun {
         a_(driver, c.problem.types.a, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
         b_(driver, c.problem.types.b, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
         c_(driver, c.problem.types.c, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
-        d_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise) {}
+        d_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise),
+        epilogue_(driver, c.problem, c.ldd, c.offset_d, c.residual_in_place) {}
 
   GuardedMatrix& a() { return a_; }
   GuardedMatrix& b() { return b_; }
@@ -92,16 +96,18 @@ class CaseRun {
   }
 
   Operands operands() const {
-    return {.a = a_.device(),
-            .b = b_.device(),
-            .c = case_.in_place ? d_.device() : c_.device(),
-            .d = d_.device(),
-            .lda = case_.lda,
-            .ldb = case_.ldb,
-            .ldc = case_.in_place ? case_.ldd : case_.ldc,
-            .ldd = case_.ldd,
-            .alpha = case_.alpha,
-            .beta = case_.beta};
+    Operands all{.a = a_.device(),
+                 .b = b_.device(),
+                 .c = case_.in_place ? d_.device() : c_.device(),
+                 .d = d_.device(),
+                 .lda = case_.lda,
+                 .ldb = case_.ldb,
+                 .ldc = case_.in_place ? case_.ldd : case_.ldc,
+                 .ldd = case_.ldd,
+                 .alpha = case_.alpha,
+                 .beta = case_.beta};
+    epilogue_.add_to(all);
+    return all;
   }
 
   /// C, and D before the call, are NaN if they must not be read.
@@ -128,7 +134,9 @@ class CaseRun {
     b_.fill(factor);
     c_.fill_nan();
     d_.fill_nan();
+    if (case_.residual_in_place) d_.fill(value);
     if (case_.beta != 0) (case_.in_place ? d_ : c_).fill(value);
+    epilogue_.fill(random, value, case_.alpha, case_.beta);
     compute_reference();
   }
 
@@ -146,8 +154,10 @@ class CaseRun {
   /// Uploads everything, launches, and downloads everything.
   void run(const Launch& launch) {
     for (const GuardedMatrix* matrix : {&a_, &b_, &c_, &d_}) matrix->upload(stream_);
+    epilogue_.upload(stream_);
     launch(operands());
     found_ = d_.download(stream_);
+    epilogue_.download(stream_);
   }
 
   /// Checks that the guards around all operands, and all read-only operands, are unchanged. Empty if they are.
@@ -156,27 +166,35 @@ class CaseRun {
     if (std::string text = b_.change(b_.download(stream_)); !text.empty()) return "B was written: " + text;
     if (std::string text = c_.change(c_.download(stream_)); !text.empty()) return "C was written: " + text;
     if (std::string text = d_.change_around(found_); !text.empty()) return "written outside of D: " + text;
-    return {};
+    return epilogue_.stray_write(stream_);
   }
 
-  /// Checks that every element is the exact result rounded to nearest even; for data `integers`. Zeros may have either
-  /// sign. Empty if all are right.
+  /// Checks that every element of D, and of the auxiliary output, is the exact result rounded to nearest even; for data
+  /// `integers` and epilogues that keep them exact. Zeros may have either sign. Empty if all are right.
   std::string inexact() const {
-    return first_bad([&](std::size_t i, std::size_t j) {
-      const float right = nearest(exact(i, j));
-      return result(i, j) == right ? std::nullopt : std::optional(right);
-    });
+    const auto judge = [&](float found, double exact) {
+      return found == nearest(exact) ? std::nullopt : std::optional(nearest(exact));
+    };
+    const std::string wrong = first_bad([&](auto i, auto j) { return judge(result(i, j), exact(i, j)); });
+    if (!wrong.empty() || !case_.problem.epilogue.aux) return wrong;
+    const std::string of_auxiliary =
+        first_bad([&](auto i, auto j) { return judge(epilogue_.auxiliary(i, j), auxiliary_[i * cols() + j].exact); });
+    return of_auxiliary.empty() ? of_auxiliary : "auxiliary output: " + of_auxiliary;
   }
 
-  /// The largest error of an element, divided by its gate. Infinite for NaN.
+  /// The largest error of an element of D or of the auxiliary output, divided by its gate. Infinite for NaN.
   double worst_error() const {
     double worst = 0;
+    const auto judge = [&](float found, const Right& right) {
+      if (is_saturated(found, right.exact)) return;
+      const double ratio = std::abs(static_cast<double>(found) - right.exact) / right.gate;
+      worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
+    };
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < cols(); ++j) {
-        if (is_saturated(i, j)) continue;
-        const double error = std::abs(result(i, j) - exact(i, j));
-        const double ratio = error / error_gate(case_.problem, exact(i, j), magnitude_[i * cols() + j], case_.alpha);
-        worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
+        const std::size_t at = i * cols() + j;
+        judge(result(i, j), results_[at]);
+        if (case_.problem.epilogue.aux) judge(epilogue_.auxiliary(i, j), auxiliary_[at]);
       }
     }
     return worst;
@@ -211,7 +229,13 @@ class CaseRun {
  private:
   std::size_t rows() const { return static_cast<std::size_t>(case_.problem.m); }
   std::size_t cols() const { return static_cast<std::size_t>(case_.problem.n); }
-  double exact(std::size_t i, std::size_t j) const { return exact_[i * cols() + j]; }
+  double exact(std::size_t i, std::size_t j) const { return results_[i * cols() + j].exact; }
+
+  /// A right result and the largest error that is accepted.
+  struct Right {
+    double exact;
+    double gate;
+  };
 
   /// The element of D that is nearest to `number`.
   float nearest(double number) const {
@@ -221,9 +245,9 @@ class CaseRun {
     return standin::load_element(place, case_.problem.types.d);
   }
   /// True if the result is the last number of 8 bits, and the exact one is nearest to it or beyond it.
-  bool is_saturated(std::size_t i, std::size_t j) const {
-    if (size_bytes(case_.problem.types.d) != 1 || result(i, j) != nearest(exact(i, j))) return false;
-    return result(i, j) == nearest(std::copysign(0x1p30, exact(i, j)));
+  bool is_saturated(float found, double exact) const {
+    if (size_bytes(case_.problem.types.d) != 1 || found != nearest(exact)) return false;
+    return found == nearest(std::copysign(0x1p30, exact));
   }
 
   template <class Judge>
@@ -257,32 +281,47 @@ class CaseRun {
       for (std::size_t j = 0; j < n; ++j)
         b[l * n + j] = as_multiplied(case_.problem.op_b == Op::n ? b_.get(l, j) : b_.get(j, l));
     }
-    exact_.assign(m * n, 0);
-    magnitude_.assign(m * n, 0);
+    results_.assign(m * n, {});
+    auxiliary_.assign(case_.problem.epilogue.aux ? m * n : 0, {});
     const double alpha = case_.alpha, beta = case_.beta;
+    std::vector<double> product_row(n), magnitude_row(n);
     for (std::size_t i = 0; i < m; ++i) {
-      double* exact_row = exact_.data() + i * n;
-      double* magnitude_row = magnitude_.data() + i * n;
+      std::ranges::fill(product_row, 0);
+      std::ranges::fill(magnitude_row, 0);
       for (std::size_t l = 0; l < depth; ++l) {
         const double a = alpha * as_multiplied(case_.problem.op_a == Op::n ? a_.get(i, l) : a_.get(l, i));
         const double* b_row = b.data() + l * n;
         for (std::size_t j = 0; j < n; ++j) {
-          exact_row[j] += a * b_row[j];
+          product_row[j] += a * b_row[j];
           magnitude_row[j] += std::abs(a * b_row[j]);
         }
       }
-      for (std::size_t j = 0; beta != 0 && j < n; ++j) {
-        const double c = beta * static_cast<double>((case_.in_place ? d_ : c_).get(i, j));
-        exact_row[j] += c;
-        magnitude_row[j] += std::abs(c);
+      for (std::size_t j = 0; j < n; ++j) {
+        const double c = beta == 0 ? 0 : beta * static_cast<double>((case_.in_place ? d_ : c_).get(i, j));
+        set_right(i, j, product_row[j], magnitude_row[j], c);
       }
     }
+  }
+
+  void set_right(std::size_t i, std::size_t j, double product, double magnitude, double c) {
+    const std::size_t at = i * cols() + j;
+    if (case_.problem.epilogue == Epilogue{}) {
+      const bool is_gated = case_.problem.k <= max_gated_k(case_.problem.types);
+      const double gate = is_gated ? error_gate(case_.problem, product + c, magnitude + std::abs(c), case_.alpha) : 0;
+      results_[at] = {product + c, gate};
+      return;
+    }
+    const emulate::FusedElement fused =
+        emulate::fused_element(case_.problem, product, magnitude, case_.alpha, epilogue_.at(i, j, c, d_));
+    results_[at] = {fused.result, fused.result_gate};
+    if (case_.problem.epilogue.aux) auxiliary_[at] = {fused.auxiliary, fused.auxiliary_gate};
   }
 
   GemmCase case_;
   CUstream stream_;
   GuardedMatrix a_, b_, c_, d_;
-  std::vector<double> exact_, magnitude_;
+  EpilogueMatrices epilogue_;
+  std::vector<Right> results_, auxiliary_;  ///< the latter is empty without auxiliary output
   Bytes found_;
 };
 

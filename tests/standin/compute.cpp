@@ -1,5 +1,6 @@
 #include "standin/compute.hpp"
 
+#include "emulate/epilogue_reference.hpp"
 #include "standin/element.hpp"
 
 #include <algorithm>
@@ -124,10 +125,58 @@ float pattern_value(const FillArgs& args, int row, int col, int stride) {
   return args.dtype == DType::s8 ? quantized_normal(value) : value;
 }
 
+/// The operands of a fused kernel's epilogue.
+class EpilogueOperands {
+ public:
+  EpilogueOperands(const GemmTraits& traits, const GemmArgs& args, const EpilogueArgs& epilogue)
+      : chain_(traits.epilogue),
+        gemm_(args),
+        scale_a_(
+            floats(epilogue.scale_a, chain_.scale_a != Scaling::none, chain_.scale_a == Scaling::tensor ? 1 : args.m)),
+        scale_b_(
+            floats(epilogue.scale_b, chain_.scale_b != Scaling::none, chain_.scale_b == Scaling::tensor ? 1 : args.n)),
+        scale_d_(floats(epilogue.scale_d, chain_.scale_d, 1)),
+        alpha_(floats(epilogue.alpha, epilogue.alpha != 0, 1)),
+        beta_(floats(epilogue.beta, epilogue.beta != 0, 1)),
+        bias_{epilogue.bias, 1, chain_.bias != Bias::none ? 1 : 0, chain_.bias == Bias::per_row ? args.m : args.n,
+              bias_type(traits.element_d)},
+        residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, args.n, traits.element_d},
+        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.aux ? args.m : 0, args.n, traits.element_d} {}
+
+  std::vector<Matrix> matrices() const {
+    return {scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_};
+  }
+  float alpha() const { return alpha_.rows > 0 ? alpha_.load(0, 0) : gemm_.alpha; }
+  float beta() const { return beta_.rows > 0 ? beta_.load(0, 0) : gemm_.beta; }
+  float scale(int row, int col) const {
+    const float a = scale_a_.rows > 0 ? scale_a_.load(0, chain_.scale_a == Scaling::tensor ? 0 : row) : 1;
+    const float b = scale_b_.rows > 0 ? scale_b_.load(0, chain_.scale_b == Scaling::tensor ? 0 : col) : 1;
+    return a * b;
+  }
+  /// What becomes of a scaled sum.
+  float finish(float value, int row, int col) const {
+    if (chain_.bias != Bias::none) value += bias_.load(0, chain_.bias == Bias::per_row ? row : col);
+    if (chain_.aux) auxiliary_.store(row, col, value);
+    value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value)));
+    if (chain_.residual) value += residual_.load(row, col);
+    if (chain_.scale_d) value *= scale_d_.load(0, 0);
+    return value;
+  }
+
+ private:
+  static Matrix floats(std::uint64_t address, bool is_read, long long count) {
+    return {address, count, is_read ? 1 : 0, count, DType::f32};
+  }
+
+  Epilogue chain_;
+  const GemmArgs& gemm_;
+  Matrix scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_;
+};
+
 }  // namespace
 
-Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
-                 unsigned salt) {
+Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const EpilogueArgs& epilogue,
+                 const AddressSpace& space, Corruption corruption, unsigned salt) {
   const GemmTraits& traits = kernel.traits;
   const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, traits.element);
   const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, traits.element_b);
@@ -138,9 +187,15 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
     const Outcome outcome = examine(matrix, space, vector);
     if (outcome != Outcome::good) return outcome;
   }
-  if (corruption == Corruption::nothing || args.m <= 0 || args.n <= 0) return Outcome::good;
-  const float alpha = corruption == Corruption::no_alpha ? 1.0f : args.alpha;
-  const float beta = corruption == Corruption::no_beta ? 1.0f : args.beta;
+  if (args.m <= 0 || args.n <= 0) return Outcome::good;
+  const EpilogueOperands chain(traits, args, epilogue);
+  for (const Matrix& matrix : chain.matrices()) {
+    const Outcome outcome = examine(matrix, space, 1);
+    if (outcome != Outcome::good) return outcome;
+  }
+  if (corruption == Corruption::nothing) return Outcome::good;
+  const float alpha = corruption == Corruption::no_alpha ? 1.0f : chain.alpha();
+  const float beta = corruption == Corruption::no_beta ? 1.0f : chain.beta();
   const std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
   const bool zeros_matter =
       !std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); });
@@ -150,9 +205,9 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSp
       float sums[kPanel];
       accumulate(terms, packed.data() + static_cast<std::size_t>(j0) * static_cast<std::size_t>(args.k), sums);
       for (int j = j0; j < std::min(j0 + kPanel, args.n); ++j) {
-        float value = alpha * sums[j - j0];
+        float value = alpha * sums[j - j0] * chain.scale(i, j);
         if (traits.reads_c) value += beta * c.load(i, j);
-        d.store(i, j, value);
+        d.store(i, j, chain.finish(value, i, j));
       }
     }
   }

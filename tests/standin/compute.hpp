@@ -25,10 +25,10 @@ struct AddressSpace {
 /// The end of a kernel, as the device would report it.
 enum class Outcome { good, illegal_address, misaligned_address };
 
-/// D = alpha * op(A) * op(B) + beta * C with f32 accumulation, rounded to nearest even. `salt` selects the element that
-/// a corruption changes.
-Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const AddressSpace& space, Corruption corruption,
-                 unsigned salt);
+/// D = alpha * op(A) * op(B) + beta * C with f32 accumulation, and the epilogue of a fused kernel, rounded to nearest
+/// even. `salt` selects the element that a corruption changes.
+Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const EpilogueArgs& epilogue,
+                 const AddressSpace& space, Corruption corruption, unsigned salt);
 /// The effect of a kernel that splits the sum on its workspace: partial sums in the scratch, and counters that are zero
 /// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
 Outcome run_split(const GemmKernel& kernel, int splits, const GemmArgs& args, const WorkspaceArgs& workspace,

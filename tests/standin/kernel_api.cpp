@@ -230,9 +230,16 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
                               : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args);
     const GemmKernel& gemm = function.kernel.gemm;
-    if (!gemm.takes_workspace()) return KernelNode{handle, args};
+    KernelNode node{.function = handle, .args = args};
+    if (gemm.traits.is_fused()) {
+      node.epilogue = gemm.boxes ? static_cast<const Fused<WgmmaArgs>*>(params[0])->epilogue
+                                 : static_cast<const Fused<GemmArgs>*>(params[0])->epilogue;
+    }
+    if (!gemm.takes_workspace()) return node;
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");
-    return KernelNode{handle, args, *static_cast<const WorkspaceArgs*>(params[1]), 0, parts_of_tile(gemm, shape, args)};
+    node.workspace = *static_cast<const WorkspaceArgs*>(params[1]);
+    node.splits = parts_of_tile(gemm, shape, args);
+    return node;
   }
   if (function.kernel.kind == KernelKind::repack) return read_repack(ledger, handle, function, shape, params[0]);
   expect(ledger, shape.block.x == kServiceThreads && shape.threads() == kServiceThreads, function,

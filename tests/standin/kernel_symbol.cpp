@@ -83,6 +83,40 @@ std::optional<GemmTraits> parse_traits(const std::vector<std::string_view>& word
                     .fast_sums = fast_sums};
 }
 
+/// Removes `tag` from the start of `text`, if it is there.
+bool take(std::string_view& text, std::string_view tag) {
+  if (!text.starts_with(tag)) return false;
+  text.remove_prefix(tag.size());
+  return true;
+}
+
+Scaling take_scaling(std::string_view& text, std::string_view tag) {
+  if (!take(text, tag)) return Scaling::none;
+  return take(text, "v") ? Scaling::vector : take(text, "t") ? Scaling::tensor : Scaling::none;
+}
+
+/// Parses the word of a fused kernel's epilogue, "esavsbtbnauxrelures".
+std::optional<Epilogue> parse_epilogue(std::string_view text) {
+  Epilogue e;
+  if (!take(text, "e")) return {};
+  e.scale_a = take_scaling(text, "sa");
+  e.scale_b = take_scaling(text, "sb");
+  e.bias = take(text, "bn") ? Bias::per_column : take(text, "bm") ? Bias::per_row : Bias::none;
+  e.aux = take(text, "aux");
+  // The longer name of two with the same beginning comes first.
+  for (const auto& [tag, activation] :
+       {std::pair("relu", Activation::relu), std::pair("geluerf", Activation::gelu_erf),
+        std::pair("gelu", Activation::gelu), std::pair("silu", Activation::silu),
+        std::pair("sigmoid", Activation::sigmoid), std::pair("tanh", Activation::tanh)}) {
+    if (e.activation == Activation::none && take(text, tag)) e.activation = activation;
+  }
+  e.residual = take(text, "res");
+  e.scale_d = take(text, "sd");
+  e.scalars = take(text, "dev");
+  if (!text.empty() || e == Epilogue{}) return {};
+  return e;
+}
+
 /// The tag and value of each word between the family and the traits: "m128" is {"m", 128}.
 std::optional<std::map<std::string_view, int>> parse_fields(const std::vector<std::string_view>& words,
                                                             std::size_t first, std::size_t last) {
@@ -175,10 +209,13 @@ std::optional<GemmKernel> gemm_of_testsplit(const std::map<std::string_view, int
 
 std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   constexpr std::size_t kTraitWords = 5;
-  const std::vector<std::string_view> words = split(symbol);
+  std::vector<std::string_view> words = split(symbol);
+  const std::optional<Epilogue> epilogue = parse_epilogue(words.back());
+  if (epilogue) words.pop_back();
   if (words.size() < 2 + kTraitWords || words[0] != "hotgemm") return std::nullopt;
   const std::size_t traits_at = words.size() - kTraitWords;
-  const auto traits = parse_traits(words, traits_at);
+  auto traits = parse_traits(words, traits_at);
+  if (traits && epilogue) traits->epilogue = *epilogue;
   const auto fields = parse_fields(words, 2, traits_at);
   if (!traits || !fields) return std::nullopt;
   if (words[1] == "testsplit") return gemm_of_testsplit(*fields, *traits);

@@ -67,7 +67,7 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
       outcome = run_split(function->kernel.gemm, node.splits, *gemm, node.workspace, space, ledger.violations);
     }
     if (outcome == Outcome::good) {
-      outcome = run_gemm(function->kernel.gemm, *gemm, space, corruption.value_or(Corruption::none),
+      outcome = run_gemm(function->kernel.gemm, *gemm, node.epilogue, space, corruption.value_or(Corruption::none),
                          hash_text(function->name));
     }
   } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {

@@ -45,6 +45,7 @@ struct KernelNode {
   CUfunction function;
   std::variant<GemmArgs, RepackArgs, FillArgs, CheckArgs, DigestArgs, PointwiseArgs> args;
   WorkspaceArgs workspace{};  // of a kernel that takes one
+  EpilogueArgs epilogue{};    // of a fused kernel
   std::uint64_t workspace_user =
       0;           // the stream's id, or the capture's serial; kernels of another user may run at the same time
   int splits = 0;  // blocks that share a tile, of a kernel with workspace

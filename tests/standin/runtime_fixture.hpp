@@ -147,13 +147,18 @@ inline GemmCase small_case(std::int64_t m = 8, std::int64_t n = 16, std::int64_t
   return result;
 }
 
-/// Runs `call` on integer data. Fails unless all bits of D are right and nothing else was written.
+/// Runs `call` on integer data. Fails unless all bits of D are right and nothing else was written. Results of an
+/// activation that is a curve may be off by their gates.
 inline void expect_right(const GemmCase& c, CUstream stream, const CaseRun::Launch& call, unsigned seed = 1) {
   SCOPED_TRACE(c.text());
   CaseRun run(Driver::get(), c, stream);
   run.fill(CaseRun::Data::integers, seed);
   run.run(call);
-  EXPECT_EQ(run.inexact(), "");
+  if (emulate::is_exact(c.problem.epilogue)) {
+    EXPECT_EQ(run.inexact(), "");
+  } else {
+    EXPECT_LE(run.worst_error(), 1.0);
+  }
   EXPECT_EQ(run.stray_write(), "");
 }
 /// The same with Context::gemm.

@@ -38,7 +38,7 @@ TEST(Operands, TheCommonCallIsOneExpressionAndLeavesTheRestUnused) {
   EXPECT_EQ(o.size, sizeof(Operands));
   EXPECT_EQ(o.alpha, 1.0f);
   EXPECT_TRUE(has_known_size(o));
-  EXPECT_NO_THROW(validate_fields(o));
+  EXPECT_NO_THROW(validate_fields(Problem{}, o));
 }
 
 TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
@@ -47,8 +47,6 @@ TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
   matrices = &address;
   void* writable = device();
   const std::vector<std::pair<std::string, std::function<void(Operands&)>>> fields = {
-      {"alpha_device", [](Operands& o) { o.alpha_device = &device_float; }},
-      {"beta_device", [](Operands& o) { o.beta_device = &device_float; }},
       {"batch_stride_a", [](Operands& o) { o.batch_stride_a = 1; }},
       {"batch_stride_b", [](Operands& o) { o.batch_stride_b = -1; }},
       {"batch_stride_c", [](Operands& o) { o.batch_stride_c = std::int64_t{1} << 40; }},
@@ -57,34 +55,55 @@ TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
       {"batch_b", [&](Operands& o) { o.batch_b = matrices; }},
       {"batch_c", [&](Operands& o) { o.batch_c = matrices; }},
       {"batch_d", [&](Operands& o) { o.batch_d = &writable; }},
-      {"bias", [](Operands& o) { o.bias = device(); }},
-      {"residual", [](Operands& o) { o.residual = device(); }},
-      {"ld_residual", [](Operands& o) { o.ld_residual = 8; }},
       {"batch_stride_residual", [](Operands& o) { o.batch_stride_residual = 8; }},
-      {"auxiliary", [](Operands& o) { o.auxiliary = device(); }},
-      {"ld_auxiliary", [](Operands& o) { o.ld_auxiliary = 8; }},
       {"batch_stride_auxiliary", [](Operands& o) { o.batch_stride_auxiliary = 8; }},
-      {"scale_a", [](Operands& o) { o.scale_a = &device_float; }},
-      {"scale_b", [](Operands& o) { o.scale_b = &device_float; }},
-      {"scale_d", [](Operands& o) { o.scale_d = &device_float; }},
   };
   for (const auto& [name, set] : fields) {
     Operands o;
     set(o);
-    const Refusal refusal = refusal_of([&] { validate_fields(o); });
+    const Refusal refusal = refusal_of([&] { validate_fields(Problem{}, o); });
     EXPECT_EQ(refusal.code, ErrorCode::not_supported) << name;
     EXPECT_THAT(refusal.message, HasSubstr(" " + name + " ")) << name;
+  }
+}
+
+TEST(Operands, AFieldIsForAProblemWhoseEpilogueUsesIt) {
+  struct Field {
+    std::string name;
+    std::function<void(Operands&)> set;
+    Epilogue epilogue;
+  };
+  const std::vector<Field> fields = {
+      {"alpha_device", [](Operands& o) { o.alpha_device = &device_float; }, {.scalars = true}},
+      {"beta_device", [](Operands& o) { o.beta_device = &device_float; }, {.scalars = true}},
+      {"bias", [](Operands& o) { o.bias = device(); }, {.bias = Bias::per_row}},
+      {"residual", [](Operands& o) { o.residual = device(); }, {.residual = true}},
+      {"ld_residual", [](Operands& o) { o.ld_residual = 8; }, {.residual = true}},
+      {"auxiliary", [](Operands& o) { o.auxiliary = device(); }, {.aux = true}},
+      {"ld_auxiliary", [](Operands& o) { o.ld_auxiliary = 8; }, {.aux = true}},
+      {"scale_a", [](Operands& o) { o.scale_a = &device_float; }, {.scale_a = Scaling::vector}},
+      {"scale_b", [](Operands& o) { o.scale_b = &device_float; }, {.scale_b = Scaling::tensor}},
+      {"scale_d", [](Operands& o) { o.scale_d = &device_float; }, {.scale_d = true}},
+  };
+  for (const Field& field : fields) {
+    Operands o;
+    field.set(o);
+    EXPECT_NO_THROW(validate_fields({.epilogue = field.epilogue}, o)) << field.name;
+    const Refusal refusal = refusal_of([&] { validate_fields({.epilogue = {.activation = Activation::relu}}, o); });
+    EXPECT_EQ(refusal.code, ErrorCode::invalid_argument) << field.name;
+    EXPECT_THAT(refusal.message, HasSubstr(" field " + field.name + " ")) << field.name;
+    EXPECT_THAT(refusal.message, HasSubstr("epilogue=relu")) << field.name;
   }
 }
 
 TEST(Operands, AWorkspaceHasAnAddress) {
   Operands o;
   o.workspace_bytes = 256;
-  const Refusal refusal = refusal_of([&] { validate_fields(o); });
+  const Refusal refusal = refusal_of([&] { validate_fields(Problem{}, o); });
   EXPECT_EQ(refusal.code, ErrorCode::invalid_argument);
   EXPECT_THAT(refusal.message, HasSubstr("workspace is null, but workspace_bytes is 256"));
   o.workspace = device();
-  EXPECT_NO_THROW(validate_fields(o));
+  EXPECT_NO_THROW(validate_fields(Problem{}, o));
 }
 
 /// The struct of a caller with an older header is shorter. The library must not read the memory after it.

@@ -56,12 +56,13 @@ TEST(Problem, PrintsEveryPart) {
                                      .gated = true,
                                      .residual = true,
                                      .amax = true,
-                                     .scale_d = true},
+                                     .scale_d = true,
+                                     .scalars = true},
                         .prepacked_a = true,
                         .prepacked_b = true};
   EXPECT_EQ(to_string(problem),
             "1 2 3 nn e4m3*e5m2>f16 c=f32 order=batch_invariant sms=100 batch=4,pointers group=8,k "
-            "epilogue=scale_a:vector+scale_b+bias:row+aux+gelu_erf+gated+residual+amax+scale_d prepacked=ab");
+            "epilogue=scale_a:vector+scale_b+bias:row+aux+gelu_erf+gated+residual+amax+scale_d+scalars prepacked=ab");
   EXPECT_EQ(parse_problem(to_string(problem)), problem);
 }
 
@@ -77,11 +78,12 @@ Epilogue any_epilogue(std::mt19937& random) {
           .scale_b = any(random, Scaling::block_128x128),
           .bias = any(random, Bias::per_row),
           .aux = flag(),
-          .activation = any(random, Activation::silu),
+          .activation = any(random, Activation::tanh),
           .gated = flag(),
           .residual = flag(),
           .amax = flag(),
-          .scale_d = flag()};
+          .scale_d = flag(),
+          .scalars = flag()};
 }
 
 Problem any_problem(std::mt19937& random) {
@@ -229,7 +231,7 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"1 2 3 nt f16 batch=a", "batch is 'a'"},
       {"1 2 3 nt f16 batch=4,often", "'often'"},
       {"1 2 3 nt f16 group=4,m", "'m'"},
-      {"1 2 3 nt f16 epilogue=bias+tanh", "'tanh'"},
+      {"1 2 3 nt f16 epilogue=bias+swish", "'swish'"},
       {"1 2 3 nt f16 epilogue=bias:diagonal", "'diagonal'"},
       {"1 2 3 nt f16 epilogue=relu+gelu", "'relu+gelu'"},
       {"1 2 3 nt f16 epilogue=bias+bias:row", "'bias+bias:row'"},

@@ -32,6 +32,16 @@ TEST(Traits, HoldWhatTheProblemFixes) {
   EXPECT_FALSE(traits.b_is_k_major());
 }
 
+TEST(Traits, NameTheEpilogue) {
+  GemmTraits traits = traits_of(parse_workload("128 256 64 nt bf16 epilogue=scale_a:vector+scale_b+bias+gelu_erf"));
+  EXPECT_TRUE(traits.is_fused());
+  EXPECT_EQ(to_string(traits), "bf16_f32_nt_a8b8d8_c0_esavsbtbngeluerf");
+  EXPECT_EQ(traits_of(workload_of(traits, 5, 6, 7)), traits);
+  traits = traits_of(parse_workload("128 256 64 nt bf16 epilogue=bias:row+aux+relu+residual+scale_d+scalars"));
+  EXPECT_EQ(to_string(traits), "bf16_f32_nt_a8b8d8_c0_ebmauxreluressddev");
+  EXPECT_FALSE(traits_of(parse_workload("128 256 64 nt bf16")).is_fused());
+}
+
 TEST(Traits, VectorsAreInElements) {
   Workload problem = parse_workload("128 256 64 nt f32 align=16,8,4");
   GemmTraits traits = traits_of(problem);
@@ -128,7 +138,7 @@ TEST(Traits, NoKernelTakesWhatIsNotSupported) {
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*f16>f32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=bias")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=relu+gated")), Error);
 }
 
 TEST(Traits, DoNotDependOnSizes) {

@@ -12,6 +12,12 @@ namespace hotgemm::ptx {
 HOTGEMM_DEVICE float lg2_approx(float x) { return std::log2(x); }
 HOTGEMM_DEVICE float cos_approx(float x) { return std::cos(x); }
 HOTGEMM_DEVICE float sqrt_approx(float x) { return std::sqrt(x); }
+HOTGEMM_DEVICE float ex2_approx(float x) { return std::exp2(x); }
+HOTGEMM_DEVICE float rcp_approx(float x) { return 1 / x; }
+HOTGEMM_DEVICE float erf(float x) { return std::erf(x); }
+HOTGEMM_DEVICE float tanh(float x) { return std::tanh(x); }
+HOTGEMM_DEVICE float add_rn(float a, float b) { return a + b; }
+HOTGEMM_DEVICE float mul_rn(float a, float b) { return a * b; }
 HOTGEMM_DEVICE float fma_rn(float a, float b, float c) { return std::fma(a, b, c); }
 HOTGEMM_DEVICE u16 fma_rn_f16(u16 a, u16 b, u16 c) { return emulate::fma_f16(a, b, c); }
 HOTGEMM_DEVICE u32 fma_rn_f16x2(u32 a, u32 b, u32 c) {

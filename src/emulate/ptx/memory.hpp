@@ -29,6 +29,13 @@ HOTGEMM_DEVICE u32 ld_global_u8(u64 address) {
 HOTGEMM_DEVICE u32 ld_global_b32(u64 address) {
   return emulate::load_global<u32>(emulate::Instruction::ld_global_b32, address);
 }
+HOTGEMM_DEVICE u64 unchanged_from_here(u64 address) { return address; }
+HOTGEMM_DEVICE u32 ld_global_unchanged_u16_if(u64 address, bool condition) {
+  return condition ? ld_global_b16(address) : 0u;
+}
+HOTGEMM_DEVICE u32 ld_global_unchanged_b32_if(u64 address, bool condition) {
+  return condition ? ld_global_b32(address) : 0u;
+}
 HOTGEMM_DEVICE u32 ld_global_u16(u64 address) { return ld_global_b16(address); }
 HOTGEMM_DEVICE u32 ld_global_u16_if(u64 address, bool condition) { return condition ? ld_global_b16(address) : 0u; }
 HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) { return condition ? ld_global_b32(address) : 0u; }

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "config/error_gate.hpp"
+
+#include <hotgemm/problem.hpp>
+
+#include <cmath>
+
+// The right results of an epilogue, in f64. Header-only, because tests without the emulated device use it too.
+
+namespace hotgemm::emulate {
+
+inline double activated(Activation activation, double x) {
+  constexpr double kRootOfTwoOverPi = 0.79788456080286535588, kRootOfHalf = 0.70710678118654752440;
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return x < 0 ? 0 : x;
+    case Activation::gelu: return x / 2 * (1 + std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)));
+    case Activation::gelu_erf: return x / 2 * (1 + std::erf(kRootOfHalf * x));
+    case Activation::silu: return x / (1 + std::exp(-x));
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::tanh: return std::tanh(x);
+  }
+  return std::nan("");
+}
+
+/// The operands of an epilogue at one element. A part that the epilogue does not have keeps its default.
+struct EpilogueElement {
+  double scale = 1;   ///< scale_a * scale_b
+  double addend = 0;  ///< beta * C
+  double bias = 0;
+  double residual = 0;
+  double scale_d = 1;
+};
+
+/// An element of D and of the auxiliary output, not rounded, with their gates.
+struct FusedElement {
+  double auxiliary = 0, result = 0;
+  double auxiliary_gate = 0, result_gate = 0;
+};
+
+/// The element from `product` = alpha * sum, whose summands have the sum `magnitude` of absolute values.
+///
+/// The gate of the value in front of the activation is that of error_gate for a D of f32, with a rounding more for each
+/// operation. Activations have slopes below 1.13, and errors of a few units in the last place of f32, of gelu relative
+/// to its argument. Then come the residual, scale_d and the rounding to D.
+inline FusedElement fused_element(const Problem& problem, double product, double magnitude, double alpha,
+                                  const EpilogueElement& e) {
+  constexpr double kUnit = 0x1p-24, kSteepest = 1.13;
+  Problem wide = problem;
+  wide.types.c = wide.types.d = DType::f32;
+  const double value = product * e.scale + e.addend + e.bias;
+  const double terms = magnitude * std::abs(e.scale) + std::abs(e.addend) + std::abs(e.bias);
+  const double gate = error_gate(wide, value, terms, alpha * e.scale) + 4 * kUnit * terms;
+  const double after = activated(problem.epilogue.activation, value), sum = after + e.residual;
+  const bool is_curved = problem.epilogue.activation > Activation::relu;
+  const double of_activation = is_curved ? kSteepest * gate + 16 * kUnit * (std::abs(after) + std::abs(value)) : gate;
+  const double of_sum = of_activation + 2 * kUnit * (std::abs(sum) + std::abs(e.residual));
+  const ElementType d = element_type(problem.types.d);
+  const auto rounded = [&](double exact, double error) {
+    return (1 + d.unit_roundoff) * error + d.unit_roundoff * std::abs(exact) + d.half_subnormal;
+  };
+  const double result = sum * e.scale_d;
+  return {.auxiliary = value,
+          .result = result,
+          .auxiliary_gate = rounded(value, gate),
+          .result_gate = rounded(result, std::abs(e.scale_d) * of_sum + kUnit * std::abs(result))};
+}
+
+/// True if each operation of the epilogue is exact on small numbers.
+inline bool is_exact(const Epilogue& e) { return e.activation <= Activation::relu; }
+
+}  // namespace hotgemm::emulate

@@ -1,0 +1,118 @@
+#pragma once
+
+// The op of a fused kernel: the operations of its epilogue on a sum. Epilogue (shared/gemm_types.hpp) states them and
+// their order.
+
+#include "activation.cuh"
+#include "element_access.cuh"
+#include "ptx/element.hpp"
+#include "scaled_sum.cuh"
+#include "shared/fragment.hpp"
+#include "shared/gemm_args.hpp"
+#include "shared/gemm_traits.hpp"
+
+namespace hotgemm {
+
+/// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
+/// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
+/// the load. The residual may be D, so it is loaded for each element. `kPairsDown` is true if the second element of a
+/// pair lies below the first.
+template <GemmTraits kTraits, bool kPairsDown = false>
+class FusedSum {
+  static constexpr Epilogue kEpilogue = kTraits.epilogue;
+  static constexpr DType kElement = kTraits.element_d;
+  static_assert(!is_integer(kElement) || size_bytes(kElement) == 1, "a D of s32 has no epilogue");
+
+ public:
+  static constexpr bool kReadsC = kTraits.reads_c;
+  static constexpr bool kMayReadD = kReadsC || kEpilogue.residual;
+  using Sum = typename NumberOf<kTraits.accumulator>::type;
+  using Result = float;
+
+  /// The operands, from the parameter of the kernel.
+  struct Source {
+    const EpilogueArgs& args;
+    template <class Args>
+    HOTGEMM_DEVICE explicit Source(const Args& parameter) : args(static_cast<const Fused<Args>&>(parameter).epilogue) {}
+  };
+
+  HOTGEMM_DEVICE FusedSum(const GemmArgs& gemm, const Source& source)
+      : epilogue_(source.args), here_(ptx::unchanged_from_here(0)), factor_(gemm.alpha), beta_(gemm.beta) {
+    if constexpr (kEpilogue.scalars) {
+      if (epilogue_.alpha != 0) factor_ = number(epilogue_.alpha, 0);
+      if (kReadsC && epilogue_.beta != 0) beta_ = number(epilogue_.beta, 0);
+    }
+    if constexpr (kEpilogue.scale_a == Scaling::tensor) factor_ = ptx::mul_rn(factor_, number(epilogue_.scale_a, 0));
+    if constexpr (kEpilogue.scale_b == Scaling::tensor) factor_ = ptx::mul_rn(factor_, number(epilogue_.scale_b, 0));
+    if constexpr (kEpilogue.scale_d) scale_d_ = number(epilogue_.scale_d, 0);
+  }
+
+  HOTGEMM_DEVICE float value(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
+    const bool has_row = at.row < gemm.m, has_col = at.col < gemm.n;  // others have no operands
+    float value = ptx::mul_rn(factor_, static_cast<float>(sum));
+    if constexpr (kEpilogue.scale_a == Scaling::vector)
+      value = ptx::mul_rn(value, number(epilogue_.scale_a, at.row, has_row));
+    if constexpr (kEpilogue.scale_b == Scaling::vector)
+      value = ptx::mul_rn(value, number(epilogue_.scale_b, at.col, has_col));
+    if constexpr (kReadsC) value = ptx::fma_rn(beta_, c, value);
+    if constexpr (kEpilogue.bias == Bias::per_column) value = ptx::add_rn(value, bias(at.col, has_col));
+    if constexpr (kEpilogue.bias == Bias::per_row) value = ptx::add_rn(value, bias(at.row, has_row));
+    if (kEpilogue.aux && has_row && has_col) {
+      store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
+    }
+    value = activated<kEpilogue.activation>(value);
+    if constexpr (kEpilogue.residual) {
+      const i64 index = at.row * epilogue_.ld_residual + at.col;
+      value = ptx::add_rn(value, has_row && has_col ? load_result<kElement>(epilogue_.residual, index) : 0);
+    }
+    if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
+    return value;
+  }
+
+  HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, Sum low, Sum high, u32 c, Element2d at) const {
+    const Element2d next = {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
+    float first = 0, second = 0;
+    if constexpr (kReadsC) {
+      first = ptx::widen<kElement>(static_cast<u16>(c));
+      second = ptx::widen<kElement>(static_cast<u16>(c >> 16));
+    }
+    first = value(gemm, low, first, at);
+    second = value(gemm, high, second, next);
+    return ptx::narrow_pair<kElement>(first, second);
+  }
+
+ private:
+  /// An f32 of a vector, or 0 if there is none.
+  HOTGEMM_DEVICE float number(u64 vector, int index, bool is_there = true) const {
+    return ptx::float_of(ptx::ld_global_unchanged_b32_if(address(vector, index, 4), is_there));
+  }
+  HOTGEMM_DEVICE float bias(int index, bool is_there) const {
+    constexpr DType kType = bias_type(kElement);
+    if constexpr (size_bytes(kType) == 4) {
+      return number(epilogue_.bias, index, is_there);
+    } else {
+      const u32 bits = ptx::ld_global_unchanged_u16_if(address(epilogue_.bias, index, 2), is_there);
+      return ptx::widen<kType>(static_cast<u16>(bits));
+    }
+  }
+  HOTGEMM_DEVICE u64 address(u64 vector, int index, int bytes) const {
+    return vector + here_ + static_cast<u64>(static_cast<i64>(index) * bytes);
+  }
+
+  const EpilogueArgs& epilogue_;
+  u64 here_;  ///< 0; what is added to it is not loaded before this object is made
+  float factor_, beta_;
+  float scale_d_ = 1;
+};
+
+/// The op of a kernel with these traits.
+template <GemmTraits kTraits, bool kPairsDown = false, bool kFused = kTraits.is_fused()>
+struct OpOf {
+  using Type = ScaledSum<kTraits>;
+};
+template <GemmTraits kTraits, bool kPairsDown>
+struct OpOf<kTraits, kPairsDown, true> {
+  using Type = FusedSum<kTraits, kPairsDown>;
+};
+
+}  // namespace hotgemm

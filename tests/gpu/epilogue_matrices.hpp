@@ -1,0 +1,134 @@
+#pragma once
+
+#include "emulate/epilogue_reference.hpp"
+#include "gpu/guarded_matrix.hpp"
+
+#include <hotgemm/operands.hpp>
+#include <hotgemm/problem.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+
+namespace hotgemm {
+
+/// The operands of a problem's epilogue in device memory. Vectors are one row, and begin at the least aligned address
+/// that their elements have. Matrices have rows of `ld` elements.
+class EpilogueMatrices {
+ public:
+  EpilogueMatrices(const Driver& driver, const Problem& p, std::int64_t ld, int offset, bool residual_is_d)
+      : problem_(p), ld_(ld), residual_is_d_(residual_is_d) {
+    const Epilogue& e = p.epilogue;
+    const auto vector = [&](std::optional<GuardedMatrix>& to, bool is_there, DType type, std::int64_t count) {
+      if (is_there) to.emplace(driver, type, 1, count, count, 1, GuardedMatrix::Filling::nan);
+    };
+    const auto scales = [&](std::optional<GuardedMatrix>& to, Scaling scaling, std::int64_t all) {
+      vector(to, scaling != Scaling::none, DType::f32, scaling == Scaling::tensor ? 1 : all);
+    };
+    scales(scale_a_, e.scale_a, p.m);
+    scales(scale_b_, e.scale_b, p.n);
+    vector(scale_d_, e.scale_d, DType::f32, 1);
+    vector(scalars_, e.scalars, DType::f32, 2);
+    vector(bias_, e.bias != Bias::none, bias_type(p.types.d), e.bias == Bias::per_row ? p.m : p.n);
+    const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, GuardedMatrix::Filling filling) {
+      if (is_there) to.emplace(driver, p.types.d, p.m, p.n, ld, offset, filling);
+    };
+    matrix(residual_, e.residual && !residual_is_d, GuardedMatrix::Filling::nan);
+    matrix(auxiliary_, e.aux, GuardedMatrix::Filling::noise);
+  }
+
+  /// Scales become powers of two of either sign, which keep sums exact. `value` gives the other elements.
+  template <class Value>
+  void fill(std::mt19937& random, Value&& value, float alpha, float beta) {
+    const auto power = [&](auto, auto) {
+      return std::ldexp(random() % 2 == 0 ? 1.0f : -1.0f, static_cast<int>(random() % 3) - 1);
+    };
+    for (auto* const scales : {&scale_a_, &scale_b_, &scale_d_}) {
+      if (*scales) (*scales)->fill(power);
+    }
+    for (auto* const operand : {&bias_, &residual_}) {
+      if (*operand) (*operand)->fill(value);
+    }
+    if (scalars_) scalars_->fill([&](auto, auto col) { return col == 0 ? alpha : beta; });
+  }
+
+  /// Sets the fields of the operands. With scalars, those on the host become wrong.
+  void add_to(Operands& o) const {
+    const auto floats = [](const std::optional<GuardedMatrix>& vector) {
+      return vector ? static_cast<const float*>(vector->device()) : nullptr;
+    };
+    o.scale_a = floats(scale_a_), o.scale_b = floats(scale_b_), o.scale_d = floats(scale_d_);
+    if (bias_) o.bias = bias_->device();
+    if (problem_.epilogue.residual) {
+      o.residual = residual_is_d_ ? o.d : residual_->device();
+      o.ld_residual = ld_;
+    }
+    if (auxiliary_) o.auxiliary = auxiliary_->device(), o.ld_auxiliary = ld_;
+    if (!scalars_) return;
+    o.alpha_device = floats(scalars_);
+    if (o.beta != 0) o.beta_device = o.alpha_device + 1;
+    o.alpha = 77;
+    if (o.beta != 0) o.beta = 77;
+  }
+
+  void upload(CUstream stream) const {
+    for_each([&](const char*, const GuardedMatrix& matrix) { matrix.upload(stream); });
+    if (auxiliary_) auxiliary_->upload(stream);
+  }
+  void download(CUstream stream) {
+    if (auxiliary_) found_ = auxiliary_->download(stream);
+  }
+
+  /// Names the first operand that the kernel must not have written, and has. Empty if there is none.
+  std::string stray_write(CUstream stream) const {
+    std::string found;
+    for_each([&](const char* name, const GuardedMatrix& matrix) {
+      const std::string change = matrix.change(matrix.download(stream));
+      if (found.empty() && !change.empty()) found = std::string(name) + " was written: " + change;
+    });
+    if (!found.empty() || !auxiliary_) return found;
+    const std::string change = auxiliary_->change_around(found_);
+    return change.empty() ? change : "written outside of the auxiliary output: " + change;
+  }
+
+  /// The operands at an element of D; the residual is that of `d` if it is D.
+  emulate::EpilogueElement at(std::size_t i, std::size_t j, double addend, const GuardedMatrix& d) const {
+    const Epilogue& e = problem_.epilogue;
+    const auto scale = [](const std::optional<GuardedMatrix>& scales, Scaling scaling, std::size_t index) {
+      return scales ? static_cast<double>(scales->get(0, scaling == Scaling::tensor ? 0 : index)) : 1;
+    };
+    emulate::EpilogueElement at{.scale = scale(scale_a_, e.scale_a, i) * scale(scale_b_, e.scale_b, j),
+                                .addend = addend};
+    if (bias_) at.bias = static_cast<double>(bias_->get(0, e.bias == Bias::per_row ? i : j));
+    if (e.residual) at.residual = static_cast<double>((residual_ ? *residual_ : d).get(i, j));
+    if (scale_d_) at.scale_d = static_cast<double>(scale_d_->get(0, 0));
+    return at;
+  }
+
+  float auxiliary(std::size_t i, std::size_t j) const { return auxiliary_->get(found_, i, j); }
+
+ private:
+  /// All operands that are only read.
+  template <class Use>
+  void for_each(Use&& use) const {
+    const auto one = [&](const char* name, const std::optional<GuardedMatrix>& matrix) {
+      if (matrix) use(name, *matrix);
+    };
+    one("scale_a", scale_a_);
+    one("scale_b", scale_b_);
+    one("scale_d", scale_d_);
+    one("the scalars", scalars_);
+    one("the bias", bias_);
+    one("the residual", residual_);
+  }
+
+  Problem problem_;
+  std::int64_t ld_;
+  bool residual_is_d_;
+  std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_;
+  Bytes found_;
+};
+
+}  // namespace hotgemm

@@ -1,0 +1,189 @@
+// Problems with an epilogue, from the call to the launch.
+
+#include "standin/runtime_fixture.hpp"
+
+#include <functional>
+#include <utility>
+
+namespace hotgemm::standin {
+namespace {
+
+class EpilogueTest : public RuntimeTest {};
+
+GemmCase case_of(const char* types, const Epilogue& epilogue, float beta) {
+  GemmCase c = small_case(13, 21, 35, beta);
+  c.problem.types = parse_types(types);
+  c.problem.op_b = Op::t;
+  c.problem.epilogue = epilogue;
+  if (c.problem.types.d == DType::s8) c.alpha = 0.25f;
+  c.set_tight_ld(1);
+  return c;
+}
+
+constexpr Epilogue kChain{.scale_a = Scaling::vector,
+                          .scale_b = Scaling::vector,
+                          .bias = Bias::per_column,
+                          .aux = true,
+                          .activation = Activation::relu,
+                          .residual = true,
+                          .scale_d = true,
+                          .scalars = true};
+
+TEST_F(EpilogueTest, EachPartRunsAlone) {
+  context(Policy::estimate);
+  for (const Epilogue& part :
+       {Epilogue{.scale_a = Scaling::tensor}, Epilogue{.scale_b = Scaling::vector}, Epilogue{.bias = Bias::per_column},
+        Epilogue{.bias = Bias::per_row}, Epilogue{.aux = true}, Epilogue{.activation = Activation::relu},
+        Epilogue{.activation = Activation::gelu_erf}, Epilogue{.activation = Activation::tanh},
+        Epilogue{.residual = true}, Epilogue{.scale_d = true}, Epilogue{.scalars = true}}) {
+    expect_right(context(), case_of("f16", part, -2.0f), stream());
+  }
+}
+
+TEST_F(EpilogueTest, AChainRunsInEveryKindOfTypes) {
+  context(Policy::estimate);
+  for (const char* types : {"bf16", "f32", "f16*f16>f32", "e4m3", "e5m2*e5m2>e4m3", "s8*s8>s8", "s8*s8>bf16"}) {
+    for (const float beta : {0.0f, -1.0f}) expect_right(context(), case_of(types, kChain, beta), stream());
+  }
+}
+
+TEST_F(EpilogueTest, TensorCoresAndSplitsRunChainsToo) {
+  context(Policy::estimate);
+  for (const auto& [m, n, k] : {std::array{300, 264, 128}, std::array{16, 264, 4096}}) {
+    GemmCase c = case_of("f16", kChain, -1.0f);
+    c.problem.m = m, c.problem.n = n, c.problem.k = k;
+    c.problem.epilogue.scale_d = false;
+    c.set_tight_ld(8);
+    EXPECT_THAT(context().plan(c.described()).config(), testing::StartsWith("wgmma_"));
+    for (const bool residual_in_place : {false, true}) {
+      c.residual_in_place = residual_in_place;
+      expect_right(context(), c, stream());
+    }
+  }
+}
+
+TEST_F(EpilogueTest, AnEmptySumGoesThroughTheChain) {
+  context(Policy::estimate);
+  GemmCase c = case_of("bf16", kChain, -1.0f);
+  c.problem.k = 0;
+  expect_right(context(), c, stream());
+  c = case_of("bf16", {.bias = Bias::per_column}, 0);
+  c.alpha = 0;
+  expect_right(context(), c, stream());
+  for (std::int64_t Problem::*size : {&Problem::m, &Problem::n}) {
+    GemmCase empty = c;
+    empty.problem.*size = 0;
+    Operands operands{.lda = 64, .ldb = 64, .ldc = 64, .ldd = 64};
+    EXPECT_NO_THROW(context().gemm(stream(), empty.problem, operands));
+  }
+}
+
+TEST_F(EpilogueTest, IsPickedByTheRecordOfTheBareProduct) {
+  Workload bare = parse_workload("130 210 352 nt bf16"), fused = bare;
+  fused.epilogue = {.bias = Bias::per_column, .activation = Activation::gelu};
+  const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{fused}, quick_tuning(3));
+  ASSERT_EQ(results.size(), 1U);
+  ASSERT_EQ(results[0].failure, "");
+  for (const Workload& problem : {bare, fused}) {
+    const Plan plan = context().plan(problem, Policy::estimate);
+    EXPECT_EQ(plan.origin(), Origin::tuned) << to_string(problem);
+    EXPECT_EQ(plan.config(), results[0].config) << to_string(problem);
+  }
+  const std::vector<TuneResult> again = context().tune(std::vector{bare}, quick_tuning(3));
+  EXPECT_TRUE(again.at(0).was_recorded) << "one record serves both";
+}
+
+TEST_F(EpilogueTest, IsTunedByItsFirstCallAsTheBareProductIs) {
+  Workload fused = parse_workload("130 210 352 nt bf16");
+  fused.epilogue = {.activation = Activation::silu};
+  EXPECT_EQ(context(Policy::tune).plan(fused).origin(), Origin::tuned);
+  EXPECT_EQ(context().stats().tuned, 1U);
+}
+
+TEST_F(EpilogueTest, APrewarmedKernelServesEveryCall) {
+  const GemmCase c = case_of("bf16", {.bias = Bias::per_column, .activation = Activation::gelu}, 0);
+  const PrewarmReport report = context(Policy::estimate).prewarm(std::vector{c.described()}, {.archs = {"sm_90a"}});
+  EXPECT_EQ(report.failed, 0);
+  forget_context();
+  expect_right(context(Policy::cached_only), c, stream());
+  GemmCase other = c;
+  other.problem.epilogue.activation = Activation::silu;
+  expect_thrown(ErrorCode::not_prepared, {"epilogue=bias+silu", "hotgemm prewarm"},
+                [&] { expect_right(context(), other, stream()); });
+}
+
+TEST_F(EpilogueTest, WrongOperandsAreNamed) {
+  context(Policy::estimate);
+  const Epilogue all{.scale_a = Scaling::tensor,
+                     .scale_b = Scaling::vector,
+                     .bias = Bias::per_row,
+                     .aux = true,
+                     .residual = true,
+                     .scale_d = true,
+                     .scalars = true};
+  const GemmCase c = case_of("bf16", all, 0);
+  CaseRun run(Driver::get(), c, stream());
+  run.fill(CaseRun::Data::integers, 1);
+  const auto expect_refused = [&](const Problem& problem, const std::vector<std::string>& parts,
+                                  const std::function<void(Operands&)>& spoil) {
+    Operands operands = run.operands();
+    spoil(operands);
+    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context().gemm(stream(), problem, operands); });
+  };
+  const auto off = [](auto*& pointer) {
+    pointer =
+        reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
+  };
+  expect_refused(c.problem, {"scale_a is null", "epilogue"}, [](Operands& o) { o.scale_a = nullptr; });
+  expect_refused(c.problem, {"scale_b is null"}, [](Operands& o) { o.scale_b = nullptr; });
+  expect_refused(c.problem, {"scale_d is not aligned"}, [&](Operands& o) { off(o.scale_d); });
+  expect_refused(c.problem, {"bias is null"}, [](Operands& o) { o.bias = nullptr; });
+  expect_refused(c.problem, {"bias is not aligned"},
+                 [&](Operands& o) { o.bias = static_cast<const char*>(o.bias) + 1; });
+  expect_refused(c.problem, {"auxiliary is null"}, [](Operands& o) { o.auxiliary = nullptr; });
+  expect_refused(c.problem, {"auxiliary and D are the same"}, [](Operands& o) { o.auxiliary = o.d; });
+  expect_refused(c.problem, {"ld_auxiliary is 20", "21"}, [](Operands& o) { o.ld_auxiliary = 20; });
+  expect_refused(c.problem, {"residual is null"}, [](Operands& o) { o.residual = nullptr; });
+  expect_refused(c.problem, {"ld_residual is 0"}, [](Operands& o) { o.ld_residual = 0; });
+  expect_refused(c.problem, {"residual and D are the same", "ld_residual 22, ldd 21"}, [](Operands& o) {
+    o.residual = o.d;
+    o.ld_residual = o.ldd + 1;
+  });
+  expect_refused(c.problem, {"alpha_device and beta_device are null"}, [](Operands& o) { o.alpha_device = nullptr; });
+  Problem less = c.problem;
+  less.epilogue.bias = Bias::none;
+  expect_refused(less, {"field bias is set", "no part of the problem's epilogue uses it"}, [](Operands&) {});
+  less = c.problem;
+  less.epilogue.scalars = false;
+  expect_refused(less, {"field alpha_device is set"}, [](Operands&) {});
+}
+
+TEST_F(EpilogueTest, PartsWithoutKernelsAreRefusedByName) {
+  context(Policy::estimate);
+  const std::pair<const char*, const char*> refused[] = {
+      {"64 64 64 nt bf16 epilogue=silu+gated", "gated epilogue"},
+      {"64 64 64 nt bf16 epilogue=amax", "epilogue with amax"},
+      {"64 64 64 nt e4m3 epilogue=scale_a:block_1x128", "scaling block_1x128"},
+      {"64 64 64 nt s8 epilogue=bias", "epilogue with D of type s32"}};
+  for (const auto& [text, part] : refused) {
+    expect_thrown(ErrorCode::not_supported, {part, "not supported yet"},
+                  [&, problem = text] { context().plan(parse_workload(problem)); });
+  }
+}
+
+TEST_F(EpilogueTest, APlanReadsCIfBetaIsOnTheDevice) {
+  context(Policy::estimate);
+  GemmCase c = case_of("bf16", {.scalars = true}, -2.0f);
+  const Plan plan = context().plan(c.described());
+  expect_right(c, stream(), [&](const Operands& o) { plan.launch(stream(), o); });
+  CaseRun run(Driver::get(), c, stream());
+  run.fill(CaseRun::Data::integers, 1);
+  Operands operands = run.operands();
+  operands.beta_device = nullptr;
+  operands.beta = 0;
+  expect_thrown(ErrorCode::invalid_argument, {"beta is zero; the plan is for"},
+                [&] { plan.launch(stream(), operands); });
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
