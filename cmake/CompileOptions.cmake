@@ -86,14 +86,8 @@ function(hotgemm_join_sources target groups)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# Under sanitizers only. Other builds compile each file alone, so that a missing include is found.
-function(hotgemm_join_under_sanitizers target groups)
-  if(hotgemm_sanitized)
-    hotgemm_join_sources(${target} ${groups})
-  endif()
-endfunction()
-
-# For tests: with HOTGEMM_JOIN_TESTS too.
+# For tests and the command, under sanitizers or with HOTGEMM_JOIN_TESTS. Other builds compile each file alone, so that a
+# missing include is found.
 function(hotgemm_join_tests target groups)
   if(hotgemm_sanitized OR HOTGEMM_JOIN_TESTS)
     hotgemm_join_sources(${target} ${groups})

@@ -5,6 +5,7 @@
 
 #include "activation.cuh"
 #include "element_access.cuh"
+#include "pair_access.cuh"
 #include "ptx/element.hpp"
 #include "scaled_sum.cuh"
 #include "shared/fragment.hpp"
@@ -48,6 +49,43 @@ class FusedSum {
   }
 
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
+    const float value = linear(gemm, sum, c, at);
+    const bool is_inside = at.row < gemm.m && at.col < gemm.n;
+    if (kEpilogue.aux && is_inside) {
+      store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
+    }
+    float residual = 0;
+    if (kEpilogue.residual && is_inside) {
+      residual = load_result<kElement>(epilogue_.residual, at.row * epilogue_.ld_residual + at.col);
+    }
+    return finished(value, residual);
+  }
+
+  HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, Sum low, Sum high, u32 c, Element2d at) const {
+    const Element2d next = {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
+    const float of_c[2] = {kReadsC ? ptx::widen<kElement>(static_cast<u16>(c)) : 0,
+                           kReadsC ? ptx::widen<kElement>(static_cast<u16>(c >> 16)) : 0};
+    if constexpr (kPairsDown) {
+      return ptx::narrow_pair<kElement>(value(gemm, low, of_c[0], at), value(gemm, high, of_c[1], next));
+    } else {
+      const float first = linear(gemm, low, of_c[0], at), second = linear(gemm, high, of_c[1], next);
+      if (kEpilogue.aux && at.row < gemm.m && at.col < gemm.n) {
+        store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
+                                 ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
+      }
+      u32 residual = 0;
+      if constexpr (kEpilogue.residual) {
+        const u64 address = place(epilogue_.residual, epilogue_.ld_residual, at);
+        residual = load_pair_bits_if<kTraits>(address, at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);
+      }
+      return ptx::narrow_pair<kElement>(finished(first, ptx::widen<kElement>(static_cast<u16>(residual))),
+                                        finished(second, ptx::widen<kElement>(static_cast<u16>(residual >> 16))));
+    }
+  }
+
+ private:
+  /// The value in front of the activation.
+  HOTGEMM_DEVICE float linear(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
     const bool has_row = at.row < gemm.m, has_col = at.col < gemm.n;  // others have no operands
     float value = ptx::mul_rn(factor_, static_cast<float>(sum));
     if constexpr (kEpilogue.scale_a == Scaling::vector)
@@ -57,31 +95,20 @@ class FusedSum {
     if constexpr (kReadsC) value = ptx::fma_rn(beta_, c, value);
     if constexpr (kEpilogue.bias == Bias::per_column) value = ptx::add_rn(value, bias(at.col, has_col));
     if constexpr (kEpilogue.bias == Bias::per_row) value = ptx::add_rn(value, bias(at.row, has_row));
-    if (kEpilogue.aux && has_row && has_col) {
-      store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
-    }
+    return value;
+  }
+
+  /// The operations from the activation on.
+  HOTGEMM_DEVICE float finished(float value, float residual) const {
     value = activated<kEpilogue.activation>(value);
-    if constexpr (kEpilogue.residual) {
-      const i64 index = at.row * epilogue_.ld_residual + at.col;
-      value = ptx::add_rn(value, has_row && has_col ? load_result<kElement>(epilogue_.residual, index) : 0);
-    }
+    if constexpr (kEpilogue.residual) value = ptx::add_rn(value, residual);
     if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
   }
 
-  HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, Sum low, Sum high, u32 c, Element2d at) const {
-    const Element2d next = {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
-    float first = 0, second = 0;
-    if constexpr (kReadsC) {
-      first = ptx::widen<kElement>(static_cast<u16>(c));
-      second = ptx::widen<kElement>(static_cast<u16>(c >> 16));
-    }
-    first = value(gemm, low, first, at);
-    second = value(gemm, high, second, next);
-    return ptx::narrow_pair<kElement>(first, second);
+  static HOTGEMM_DEVICE u64 place(u64 matrix, i64 ld, Element2d at) {
+    return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kElement);
   }
-
- private:
   /// An f32 of a vector, or 0 if there is none.
   HOTGEMM_DEVICE float number(u64 vector, int index, bool is_there = true) const {
     return ptx::float_of(ptx::ld_global_unchanged_b32_if(address(vector, index, 4), is_there));

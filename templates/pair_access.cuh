@@ -26,6 +26,17 @@ HOTGEMM_DEVICE void store_pair_bits(u64 address, u32 pair, bool has_both) {
   if (has_both) ptx::st_global_b16(address + 2, static_cast<u16>(pair >> 16));
 }
 
+/// The same under a predicate: zero without a load if `is_inside` is false.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE u32 load_pair_bits_if(u64 address, bool is_inside, bool has_both) {
+  if constexpr (kTraits.vec_d > 1) {
+    return ptx::ld_global_b32_if(address, is_inside && has_both) |
+           ptx::ld_global_u16_if(address, is_inside && !has_both);
+  } else {
+    return ptx::ld_global_u16_if(address, is_inside) | ptx::ld_global_u16_if(address + 2, is_inside && has_both) << 16;
+  }
+}
+
 // ---- elements of 8 and 32 bits ----
 
 template <DType kType>

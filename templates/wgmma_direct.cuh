@@ -93,8 +93,7 @@ class DirectEpilogue {
             op.value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
       }
       const ptx::Vec2 eight = transposed_pairs(pairs);
-      if constexpr (Op::kMayReadD)
-        ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these elements
+      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these elements, if D is C
       const Element2d first = place(origin, i, part * 8 + half);
       store_eight({first.row, first.col - lane_ % 4 * 2 + lane_ % 4 * 8}, eight);
     }

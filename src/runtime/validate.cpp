@@ -313,10 +313,13 @@ void validate_packing(const Problem& p, Operand operand, const void* from, std::
 
 Hints hints_of(const Types& types, const Operands& o) {
   const bool is_c_read = reads_c(o);
-  const std::uint64_t c_bits = is_c_read ? alignment_bits(o.c, o.ldc, types.c) : 0;
+  std::uint64_t d_bits = alignment_bits(o.d, o.ldd, types.d);
+  if (is_c_read) d_bits |= alignment_bits(o.c, o.ldc, types.c);
+  if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
+  if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
   return {.align_a = alignment_of(alignment_bits(o.a, o.lda, types.a)),
           .align_b = alignment_of(alignment_bits(o.b, o.ldb, types.b)),
-          .align_d = alignment_of(alignment_bits(o.d, o.ldd, types.d) | c_bits),
+          .align_d = alignment_of(d_bits),
           .beta_is_zero = !is_c_read};
 }
 

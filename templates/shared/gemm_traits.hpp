@@ -41,6 +41,20 @@ struct GemmTraits {
   constexpr bool b_is_k_major() const { return op_b == Op::t; }
 };
 
+/// Registers for the operations of an epilogue, which `wgmma` needs beside those of the bare product. Kernels with
+/// fewer spill much; with these a few still spill a little, and plans take the next config then. Elements of 32 bits
+/// come one by one from the residual, and those of 16 bits in pairs.
+constexpr int epilogue_registers(const GemmTraits& t) {
+  const Epilogue& e = t.epilogue;
+  if (!t.is_fused()) return 0;
+  int registers = 16;
+  if (e.scale_a == Scaling::vector) registers += 4;
+  if (e.scale_b == Scaling::vector) registers += 4;
+  if (e.residual) registers += 8;
+  if ((e.residual || e.aux) && size_bytes(t.element_d) == 4) registers += 48;
+  return registers;
+}
+
 /// True if elements of these types, of other than 16 bits, have products by tensor cores, with such sums and such a D.
 constexpr bool has_word_types(const GemmTraits& t) {
   if (t.element == DType::s8) {

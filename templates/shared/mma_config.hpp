@@ -164,7 +164,7 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (is_fp8(t.element) && unpacks_fp8(arch) && c.accumulator_registers(t) > 32) return false;
   // Registers that are live at once: accumulators, fragments, addresses and loop state. With fewer than 28 registers
   // for addresses and loop state, nineteen in twenty configs spill; with more, one in fifteen.
-  return c.accumulator_registers(t) + c.fragment_registers() + 28 + (t.is_fused() ? 8 : 0) <=
+  return c.accumulator_registers(t) + c.fragment_registers() + 28 + epilogue_registers(t) / 2 <=
          register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }
 

@@ -307,7 +307,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int of_integers = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
   const int of_conversions = max_of(of_integers, c.has_byte_d(t) ? 8 : 0);
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
-                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + (t.is_fused() ? 16 : 0);
+                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + epilogue_registers(t);
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }
 

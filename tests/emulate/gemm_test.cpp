@@ -66,25 +66,26 @@ float scale_of(const GemmTraits& traits) {
   return traits.element_d == DType::s8 ? 0x1p-10f : 0x1p-6f;
 }
 
-/// True if this run tests the `index`-th kernel of a sweep over all. Under AddressSanitizer, where a sweep takes
-/// minutes, HOTGEMM_TEST_SEED draws a third; HOTGEMM_TEST_FULL=1 takes all. Without it every run takes all.
-bool is_in_sweep([[maybe_unused]] std::size_t index) {
-#if defined(__SANITIZE_ADDRESS__)
+/// True if this run tests the `index`-th kernel of a sweep over all. HOTGEMM_TEST_SEED draws a third of them under
+/// AddressSanitizer, where a sweep takes minutes, and else half of those of mixed types, which run by the same lines.
+/// Without it, or with HOTGEMM_TEST_FULL=1, a run takes all.
+bool is_in_sweep(std::size_t index, [[maybe_unused]] const GemmTraits& traits) {
   const char* const seed = std::getenv("HOTGEMM_TEST_SEED");
   const char* const full = std::getenv("HOTGEMM_TEST_FULL");
-  if (full != nullptr && std::string(full) == "1") return true;
-  constexpr std::size_t kShare = 3;
-  return (index + (seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10))) % kShare == 0;
+  if (seed == nullptr || (full != nullptr && std::string(full) == "1")) return true;
+#if defined(__SANITIZE_ADDRESS__)
+  const std::size_t share = 3;
 #else
-  return true;
+  const std::size_t share = is_mixed(traits) ? 2 : 1;
 #endif
+  return (index + std::strtoull(seed, nullptr, 10)) % share == 0;
 }
 
 TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
   std::uint64_t seed = 1;
   std::size_t index = 0;
   for (const GemmKernel& kernel : gemm_kernels()) {
-    if (family_of(kernel.config).name != GetParam() || !is_in_sweep(index++)) continue;
+    if (family_of(kernel.config).name != GetParam() || !is_in_sweep(index++, kernel.traits)) continue;
     // Kernels of other types run by the same lines as those of f16, and have every other size, by turns.
     const std::size_t step = is_mixed(kernel.traits) ? 2 : 1;
     for (std::size_t s = index % step; s < std::size(kSizes); s += step) {

@@ -153,15 +153,21 @@ MUTANTS = {
     "simt_bias_of_rows_by_column": ("fused_sum.cuh", "bias(at.row, has_row)", "bias(at.col, has_col)"),
     "simt_scale_of_a_by_column": ("fused_sum.cuh", "number(epilogue_.scale_a, at.row,", "number(epilogue_.scale_a, at.col,"),
     "simt_auxiliary_behind_the_activation": (
-        "fused_sum.cuh", "    value = activated<kEpilogue.activation>(value);\n    if constexpr (kEpilogue.residual) {",
-        "    if constexpr (kEpilogue.residual) {\n      value = activated<kEpilogue.activation>(value);"),
+        "fused_sum.cuh", "epilogue_.ld_auxiliary + at.col, value)",
+        "epilogue_.ld_auxiliary + at.col, activated<kEpilogue.activation>(value))"),
     "simt_residual_in_rows_of_d": ("fused_sum.cuh", "at.row * epilogue_.ld_residual", "at.row * gemm.ldd"),
     "simt_residual_not_scaled": (
-        "fused_sum.cuh", "      value = ptx::add_rn(value, has_row", "      return ptx::add_rn(ptx::mul_rn(value, scale_d_), has_row"),
+        "fused_sum.cuh", "if constexpr (kEpilogue.residual) value = ptx::add_rn(value, residual);",
+        "if constexpr (kEpilogue.residual) return ptx::add_rn(ptx::mul_rn(value, scale_d_), residual);"),
     "simt_alpha_of_the_host": ("fused_sum.cuh", "if (epilogue_.alpha != 0)", "if (epilogue_.alpha == 0)"),
     "simt_beta_of_the_host": ("fused_sum.cuh", "if (kReadsC && epilogue_.beta != 0)", "if (kReadsC && epilogue_.beta == 0)"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
     "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
+    "wgmma_residual_of_a_pair_beyond_d": (
+        "fused_sum.cuh", "at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);", "at.row < gemm.m && at.col < gemm.n, true);"),
+    "mma_auxiliary_pair_beyond_d": (
+        "fused_sum.cuh", "ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);",
+        "ptx::narrow_pair<kElement>(first, second), true);"),
     "wgmma_pairs_down_taken_for_pairs_beside": (
         "fused_sum.cuh", "{at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)}", "{at.row, at.col + 1}"),
     "wgmma_residual_read_where_it_is_overwritten": (
@@ -386,7 +392,7 @@ MUTANTS = {
     "wgmma_bytes_exchanged_with_another_lane": (
         "wgmma_direct.cuh", "is_upper ? low : high, 2, 0x1f", "is_upper ? low : high, 3, 0x1f"),
     "wgmma_bytes_stored_while_c_is_read": (
-        "wgmma_direct.cuh", "      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // D may be C", "      // D may be C"),
+        "wgmma_direct.cuh", "      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other", "      // other"),
     "wgmma_bytes_c_of_another_row": (
         "wgmma_direct.cuh", "c[q] = load_c(place(origin, i, (part * 4 + q) * 2 + half));",
         "c[q] = load_c(place(origin, i, (part * 4 + q) * 2));"),

@@ -106,7 +106,10 @@ TEST(Families, TakeTheTypesThatTheyState) {
     const Family& family = FamilyOf<Config>::kFamily;
     // The configs of the menu for the family's first types.
     const KernelTypes& first = family.types.front();
-    std::vector<Config> configs = some_configs<Config>(make_traits(first, {}));
+    const std::vector<Config> configs = some_configs<Config>(make_traits(first, {}));
+    // Thousands of mixtures are not stated, and a config that took one would take it in any tile.
+    std::vector<Config> few;
+    for (std::size_t i = 0; i < configs.size(); i += 7) few.push_back(configs[i]);
     for_all_types([&](const KernelTypes& types) {
       const bool is_stated = std::ranges::count(family.types, types) > 0;
       // Types may need configs of their own, and a layout that their instructions read.
@@ -116,8 +119,7 @@ TEST(Families, TakeTheTypesThatTheyState) {
           return std::ranges::any_of(kArchTable,
                                      [&](const ArchLimits& arch) { return is_legal(config, traits, arch); });
         };
-        // Types that no config takes need not be searched for long.
-        return std::ranges::any_of(configs, is_taken) ||
+        return std::ranges::any_of(is_stated ? configs : few, is_taken) ||
                (is_stated && std::ranges::any_of(some_configs<Config>(traits), is_taken));
       };
       EXPECT_EQ(std::ranges::any_of(kLayouts, is_taken_in), is_stated)
