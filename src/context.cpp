@@ -5,6 +5,7 @@
 #include "base/profiler_range.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
+#include "config/traits.hpp"
 #include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
 
@@ -349,7 +350,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
     const Choice& choice = *order[i];
     try {
       const Cubin cubin = cubin_of(device, problem, choice, policy);
-      if (cubin.spill_bytes > 0 && i + 1 < affordable.choices.size()) {
+      if (cubin.spill_bytes > most_spill_bytes(problem) && i + 1 < affordable.choices.size()) {
         order.push_back(&choice);
         continue;
       }

@@ -1,6 +1,7 @@
 #include "base/log.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
+#include "config/traits.hpp"
 #include "context_impl.hpp"
 
 #include <hotgemm/error.hpp>
@@ -47,7 +48,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::interim_plan(DeviceState& device,
     const GemmTraits traits = traits_of(problem, choice.launch);
     const std::optional<Cubin> cubin =
         engine_.builder.find(render(choice.config, traits, device.info().arch, engine_.bundle));
-    if (!cubin || cubin->spill_bytes > 0) continue;
+    if (!cubin || cubin->spill_bytes > most_spill_bytes(problem)) continue;
     std::shared_ptr<const PlanImpl> plan = device.make_plan(choice, traits, *cubin, {}, "interim", false);
     return background_.load_later(device, problem, plan) ? plan : nullptr;
   }

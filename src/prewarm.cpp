@@ -1,6 +1,7 @@
 #include "config/prepacked.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
+#include "config/traits.hpp"
 #include "context_impl.hpp"
 #include "prewarm_run.hpp"
 #include "runtime/validate.hpp"
@@ -198,7 +199,7 @@ class PrewarmRun {
   }
 
   void settle(Order& order, const BuildResult& result, std::vector<Order>& next) {
-    const bool spills = result.cubin && result.cubin->spill_bytes > 0;
+    const bool spills = result.cubin && result.cubin->spill_bytes > most_spill_bytes(order.problem);
     if (spills && order.at + 1 < order.choices.size()) {
       ++order.at;
       next.push_back(std::move(order));

@@ -39,4 +39,8 @@ Workload workload_of(const GemmTraits& traits, std::int64_t m, std::int64_t n, s
 /// differ from that of A: "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0".
 std::string to_string(const GemmTraits& traits);
 
+/// The bytes that a kernel may spill and still be picked. ptxas spills a few registers around long epilogues, although
+/// registers are left; main loops are not concerned.
+constexpr int most_spill_bytes(const Problem& problem) { return problem.epilogue == Epilogue{} ? 0 : 64; }
+
 }  // namespace hotgemm

@@ -136,8 +136,8 @@ class CompileMatrix : public NvrtcTest {
     EXPECT_NE(std::search(cubin.image.begin(), cubin.image.end(), one.source.symbol.begin(), one.source.symbol.end()),
               cubin.image.end())
         << "the image has no such kernel";
-    EXPECT_EQ(cubin.spill_bytes, 0);
-    EXPECT_EQ(local_bytes(cubin.image), 0);
+    EXPECT_LE(cubin.spill_bytes, most_spill_bytes_);
+    EXPECT_LE(local_bytes(cubin.image), most_spill_bytes_);
     EXPECT_EQ(cubin.static_smem_bytes, 0);
     EXPECT_GE(cubin.registers, 8);
     EXPECT_LE(cubin.registers, kMaxRegistersPerThread);
@@ -169,6 +169,7 @@ class CompileMatrix : public NvrtcTest {
   // Limits for the CPU time of the compiling thread, on a machine whose compile_slowness() is 1.
   static constexpr double kMedianMs = 600;
   double most_ms_ = 1500;
+  int most_spill_bytes_ = 0;
 
   TemplateBundle bundle_ = TemplateBundle::embedded();
   std::optional<BinaryCache> cache_;

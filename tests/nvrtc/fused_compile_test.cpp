@@ -3,6 +3,7 @@
 #include "nvrtc/compile_fixture.hpp"
 
 #include "config/device_info.hpp"
+#include "config/repack.hpp"
 #include "config/traits.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -42,28 +43,30 @@ std::vector<std::pair<std::string, std::string>> fused_problems() {
 
 class FusedCompile : public CompileMatrix {
  protected:
-  /// The kernel of one of the `most` best anchors that does not spill.
-  void expect_one_without_spills(const std::string& text, const std::string& arch, std::size_t most) {
+  /// The kernel of one of the `most` best anchors that spills no more than plans accept.
+  void expect_one_in_registers(const std::string& text, const std::string& arch, std::size_t most) {
     SCOPED_TRACE(text + " on " + arch);
     const Workload problem = parse_workload(text);
     const std::vector<Prediction> best = predict(anchors(problem, arch_limits(arch)), problem, nominal_device(arch));
     for (std::size_t i = 0; i < std::min(best.size(), most); ++i) {
-      const MatrixCase one = gemm_case(best[i].config, traits_of(problem), arch, bundle_);
+      const LaunchConfig launch = default_launch(best[i].config, problem, nominal_device(arch));
+      const MatrixCase one = gemm_case(best[i].config, traits_of(problem, launch), arch, bundle_);
       const BuildResult built = builder_->build(one.source);
       ASSERT_TRUE(built.cubin) << built.failure;
-      if (built.cubin->spill_bytes == 0) return check(one, *built.cubin);
+      if (built.cubin->spill_bytes <= most_spill_bytes_) return check(one, *built.cubin);
     }
     ADD_FAILURE() << "each of the " << most << " best anchors spills";
   }
 };
 
-TEST_F(FusedCompile, PlansFindAKernelWithoutSpills) {
+TEST_F(FusedCompile, PlansFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
+  most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});
   const auto problems = fused_problems();
   const SampleOptions options = SampleOptions::from_environment();
   const std::size_t step = options.full ? 1 : 9;
   for (std::size_t i = options.full ? 0 : options.seed % step; i < problems.size(); i += step) {
-    expect_one_without_spills(problems[i].first, problems[i].second, 4);
+    expect_one_in_registers(problems[i].first, problems[i].second, 4);
   }
 }
 
