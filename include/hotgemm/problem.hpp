@@ -132,9 +132,10 @@ inline constexpr std::size_t kSmallWorkspaceBytes = std::size_t{4} << 20;
 
 /// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
 struct Hints {
-  /// Alignment class of A, of B, and of C, D, residual and auxiliary output together: the largest of 16, 8, 4, 2, 1 bytes that divides both an
-  /// operand's address and the byte length of its leading dimension. The default promises nothing. An operand whose
-  /// rows are 2^40 bytes or more apart is in class 8 at most, because a tensor map cannot have such a stride.
+  /// Alignment class of A, of B, and of C, D, residual and auxiliary output together: the largest of 16, 8, 4, 2, 1
+  /// bytes that divides both an operand's address and the byte length of its leading dimension. The default promises
+  /// nothing. An operand whose rows are 2^40 bytes or more apart is in class 8 at most, because a tensor map cannot
+  /// have such a stride.
   int align_a = 1;
   int align_b = 1;
   int align_d = 1;
