@@ -16,7 +16,7 @@ namespace hotgemm {
 
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
 /// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
-/// the load. The residual may be D, so it is loaded for each element. `kPairsDown` is true if the second element of a
+/// the load. The residual may be D, so its loads stay where they are. `kPairsDown` is true if the second element of a
 /// pair lies below the first.
 template <GemmTraits kTraits, bool kPairsDown = false>
 class FusedSum {

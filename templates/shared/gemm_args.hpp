@@ -43,5 +43,7 @@ template <class Args>
 struct Fused : Args {
   EpilogueArgs epilogue;
 };
+// Host and device compilers must agree on the layout.
+static_assert(sizeof(Fused<GemmArgs>) == sizeof(GemmArgs) + sizeof(EpilogueArgs));
 
 }  // namespace hotgemm

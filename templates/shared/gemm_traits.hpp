@@ -41,9 +41,8 @@ struct GemmTraits {
   constexpr bool b_is_k_major() const { return op_b == Op::t; }
 };
 
-/// Registers for the operations of an epilogue, which `wgmma` needs beside those of the bare product. Kernels with
-/// fewer spill much; with these a few still spill a little, and plans take the next config then. Elements of 32 bits
-/// come one by one from the residual, and those of 16 bits in pairs.
+/// The registers that `wgmma` needs for the operations of an epilogue, beside those of the bare product. With fewer,
+/// kernels spill hundreds of bytes. A residual of 32-bit elements is loaded one by one, others in pairs.
 constexpr int epilogue_registers(const GemmTraits& t) {
   const Epilogue& e = t.epilogue;
   if (!t.is_fused()) return 0;
