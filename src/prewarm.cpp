@@ -1,3 +1,4 @@
+#include "config/class_key.hpp"
 #include "config/prepacked.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
@@ -96,8 +97,10 @@ class PrewarmRun {
     }
   }
 
-  /// A problem that no kernel keeps within its SM limit on this GPU has no candidates.
-  void add_candidates(const Workload& problem, const std::string& arch) {
+  /// Those of the bare product, which is what the tuner measures. A problem that no kernel keeps within its SM limit on
+  /// this GPU has no candidates.
+  void add_candidates(const Workload& asked, const std::string& arch) {
+    const Workload problem = without_epilogue(asked);
     for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
       extra_.push_back(render(c.config, traits_of(problem, c.launch), arch, engine_.bundle));
       if (repacks(c.launch)) extra_.push_back(render_repack(arch, engine_.bundle));

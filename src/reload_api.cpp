@@ -24,11 +24,17 @@ std::size_t Context::reload() {
 }
 
 void Context::Impl::replace_plans_of(const Workload& problem) {
-  const ClassKey key = class_key(problem);
-  for_each_device([&](DeviceState& device) { mark_if_outdated(device, key); });
+  const ClassKey bare = without_epilogue(class_key(problem));
   DeviceState& here = current();
-  const std::optional<PlanEntry> known = here.plans().get(key);
-  if (known && known->is_outdated) replace_outdated(here, problem, key, options_.policy);
+  for_each_device([&](DeviceState& device) {
+    for (const ClassKey& key : device.plans().keys()) {
+      if (!(without_epilogue(key) == bare)) continue;
+      mark_if_outdated(device, key);
+      const std::optional<PlanEntry> known = device.plans().get(key, false);
+      if (&device != &here || !known || !known->is_outdated) continue;
+      replace_outdated(here, key == class_key(problem) ? problem : workload_of(key), key, options_.policy);
+    }
+  });
 }
 
 void Context::Impl::insert(DeviceState& device, const ClassKey& key, PlanEntry entry, std::uint64_t reloads) {

@@ -357,7 +357,7 @@ class MmaGemm {
       for (int w = 0; w < 4; ++w) words[w] = first + w < kRows ? result_word(op, first + w) : 0;
       exchange<1>(words);
       exchange<2>(words);
-      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // D may be C, of which other lanes have read these rows
+      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these rows of D
       const int index = first + lane_ % 4;
       if (first + 4 > kRows && index >= kRows) continue;
       const ResultRow at = result_row(index, kColumns);

@@ -93,7 +93,7 @@ class DirectEpilogue {
             op.value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
       }
       const ptx::Vec2 eight = transposed_pairs(pairs);
-      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these elements, if D is C
+      if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these elements of D
       const Element2d first = place(origin, i, part * 8 + half);
       store_eight({first.row, first.col - lane_ % 4 * 2 + lane_ % 4 * 8}, eight);
     }

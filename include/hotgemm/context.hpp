@@ -258,9 +258,9 @@ class Context {
   ///
   /// The hints come from `operands` (see `describe`). A new problem class is planned first, by the policy. If the
   /// stream is being captured, planning does not measure or allocate, and waits only for a thread that plans the same
-  /// new class. If m or n is zero, the call does nothing. If k or alpha is zero, the result is beta * C. Throws
-  /// Error{invalid_argument, not_supported, not_prepared, …}; in that case no kernel has been enqueued, and D keeps its
-  /// values. The workspace in `operands` may have been cleared.
+  /// new class. If m or n is zero, the call does nothing. If k or alpha is zero, beta * C goes through the epilogue.
+  /// Throws Error{invalid_argument, not_supported, not_prepared, …}; in that case no kernel has been enqueued, and D
+  /// keeps its values. The workspace in `operands` may have been cleared.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// Enqueues on `stream` a copy of `operand` of `problem` into its prepacked form, for weights that many calls read.

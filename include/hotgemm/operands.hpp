@@ -50,8 +50,8 @@ struct Operands {
   void* const* batch_d = nullptr;
 
   /// Operands of the epilogue, in device memory. Those that the problem's epilogue has must be set, and no others. None
-  /// may overlap with D, but the residual may be D itself with ld_residual == ldd. A bias has the type of D; bf16 for
-  /// an FP8 D, and f32 for an s8 D.
+  /// may overlap with D or with the auxiliary output, but the residual may be D itself with ld_residual == ldd. A bias
+  /// has the type of D; bf16 for an FP8 D, and f32 for an s8 D.
   const void* bias = nullptr;      ///< an element for each column of D, or each row
   const void* residual = nullptr;  ///< m×n, of D's type, added to the result
   std::int64_t ld_residual = 0;

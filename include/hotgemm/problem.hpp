@@ -95,9 +95,9 @@ enum class GroupKind : unsigned char {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, prepacked operands of f16 and bf16, and of an
-/// Epilogue all but blocks of scales, gates and amax; with a D of s32 there is none. All other values of these fields
-/// are refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, prepacked operands of f16 and bf16, and every
+/// part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no epilogue. All other values of these
+/// fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
   std::int64_t n = 0;

@@ -74,6 +74,11 @@ Workload without_epilogue(Workload problem) {
   return problem;
 }
 
+ClassKey without_epilogue(ClassKey key) noexcept {
+  key.epilogue = {};
+  return key;
+}
+
 Workload largest_of_class(const Workload& problem) {
   Workload result = without_epilogue(problem);
   if (problem.m > 0) result.m = class_m(problem.m);

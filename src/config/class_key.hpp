@@ -55,6 +55,7 @@ Workload workload_of(const ClassKey& key);
 /// The bare product of `problem`. What is measured, and recorded, is the bare product: its pick serves the fused
 /// kernels too, of which there would be many.
 Workload without_epilogue(Workload problem);
+ClassKey without_epilogue(ClassKey key) noexcept;
 
 /// The bare product of `problem` with the largest m of its class: what is measured for the class. A pick for a smaller
 /// m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there (docs/notebook/search.md,

@@ -95,6 +95,10 @@ std::string types_text(const GemmTraits& t) {
 /// The reason if one change to the traits would make the config legal.
 std::string refusal_of_traits(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
   const std::string family = "family " + std::string(family_of(config).name);
+  GemmTraits bare = traits;
+  bare.epilogue = {};
+  if (traits.is_fused() && is_legal(config, bare, arch))
+    return "epilogue: this kernel of " + family + " has no registers, or no code, for " + to_string(traits);
   GemmTraits sums_in_f32 = traits;
   sums_in_f32.accumulator = DType::f32;
   if (traits.accumulator != DType::f32 && is_legal(config, sums_in_f32, arch))

@@ -89,8 +89,17 @@ std::string unsupported_epilogue(const Problem& p) {
 bool has_epilogue(const Problem& p) noexcept {
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return true;
-  return p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector && !e.gated &&
-         !e.amax && e.bias <= Bias::per_row && e.activation <= Activation::tanh;
+  // All other fields have their defaults, and so has a field that is added to Epilogue later.
+  const Epilogue computed{.scale_a = e.scale_a,
+                          .scale_b = e.scale_b,
+                          .bias = e.bias,
+                          .aux = e.aux,
+                          .activation = e.activation,
+                          .residual = e.residual,
+                          .scale_d = e.scale_d,
+                          .scalars = e.scalars};
+  return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
+         e.bias <= Bias::per_row && e.activation <= Activation::tanh;
 }
 
 std::string unsupported_part(const Problem& p) {

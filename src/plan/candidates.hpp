@@ -15,8 +15,8 @@ std::vector<KernelConfig> menus(const GemmTraits& traits);
 /// menus, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
-/// The configs from which a plan is chosen without measuring, and which the tuner always tries. They do not spill on
-/// any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
+/// The configs from which a plan is chosen without measuring, and which the tuner always tries. Bare, they do not spill
+/// on any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
 /// The same for a problem, whose operands may have rows that some families can only read repacked. All of them add in

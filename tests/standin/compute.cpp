@@ -143,9 +143,8 @@ class EpilogueOperands {
         residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, args.n, traits.element_d},
         auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.aux ? args.m : 0, args.n, traits.element_d} {}
 
-  std::vector<Matrix> matrices() const {
-    return {scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_};
-  }
+  std::vector<Matrix> vectors() const { return {scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_}; }
+  std::vector<Matrix> matrices() const { return {residual_, auxiliary_}; }
   float alpha() const { return alpha_.rows > 0 ? alpha_.load(0, 0) : gemm_.alpha; }
   float beta() const { return beta_.rows > 0 ? beta_.load(0, 0) : gemm_.beta; }
   float scale(int row, int col) const {
@@ -189,8 +188,12 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const EpilogueA
   }
   if (args.m <= 0 || args.n <= 0) return Outcome::good;
   const EpilogueOperands chain(traits, args, epilogue);
-  for (const Matrix& matrix : chain.matrices()) {
+  for (const Matrix& matrix : chain.vectors()) {
     const Outcome outcome = examine(matrix, space, 1);
+    if (outcome != Outcome::good) return outcome;
+  }
+  for (const Matrix& matrix : chain.matrices()) {
+    const Outcome outcome = examine(matrix, space, traits.vec_d);
     if (outcome != Outcome::good) return outcome;
   }
   if (corruption == Corruption::nothing) return Outcome::good;

@@ -55,6 +55,9 @@ TEST_F(EpilogueTest, TensorCoresAndSplitsRunChainsToo) {
     c.problem.epilogue.scale_d = false;
     c.set_tight_ld(8);
     EXPECT_THAT(context().plan(c.described()).config(), testing::StartsWith("wgmma_"));
+    if (k > 1000) {
+      EXPECT_THAT(context().plan(c.described()).config(), testing::HasSubstr("_sk1"));
+    }
     for (const bool residual_in_place : {false, true}) {
       c.residual_in_place = residual_in_place;
       expect_right(context(), c, stream());
@@ -76,6 +79,21 @@ TEST_F(EpilogueTest, AnEmptySumGoesThroughTheChain) {
     Operands operands{.lda = 64, .ldb = 64, .ldc = 64, .ldd = 64};
     EXPECT_NO_THROW(context().gemm(stream(), empty.problem, operands));
   }
+}
+
+TEST_F(EpilogueTest, MatricesOfTheEpilogueCountInTheAlignmentOfD) {
+  const GemmCase c = case_of("bf16", {.aux = true, .residual = true}, 0);
+  CaseRun run(Driver::get(), c, stream());
+  Operands o = run.operands();
+  o.ldd = o.ld_residual = o.ld_auxiliary = 64;
+  const auto alignment = [&] { return describe(c.problem, o).hints.align_d; };
+  ASSERT_EQ(alignment(), 16);
+  o.ld_residual = 66;
+  EXPECT_EQ(alignment(), 4);
+  o.ld_residual = 64, o.ld_auxiliary = 65;
+  EXPECT_EQ(alignment(), 2);
+  o.ld_auxiliary = 64, o.residual = static_cast<const char*>(o.residual) + 8;
+  EXPECT_EQ(alignment(), 8);
 }
 
 TEST_F(EpilogueTest, IsPickedByTheRecordOfTheBareProduct) {

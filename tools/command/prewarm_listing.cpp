@@ -1,6 +1,7 @@
 #include "command/prewarm_listing.hpp"
 
 #include "command/problem_options.hpp"
+#include "config/class_key.hpp"
 #include "config/prepacked.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
@@ -37,8 +38,11 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
     return false;
   }
   if (!with_candidates) return true;
-  for (const Candidate& c : candidates_if_any(task.problem, nominal_device(task.arch), TuneOptions{}.max_candidates)) {
-    if (seen.insert(to_string(c.config)).second) row(task, c.config, "candidate");
+  PrewarmTask bare = task;  // which is what the tuner measures
+  bare.problem = without_epilogue(task.problem);
+  if (!(bare.problem == task.problem)) seen.clear();  // other kernels of the same configs
+  for (const Candidate& c : candidates_if_any(bare.problem, nominal_device(task.arch), TuneOptions{}.max_candidates)) {
+    if (seen.insert(to_string(c.config)).second) row(bare, c.config, "candidate");
   }
   return true;
 }
