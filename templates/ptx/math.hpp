@@ -31,13 +31,20 @@ HOTGEMM_DEVICE float rcp_approx(float x) {
   return y;
 }
 /// CUDA's functions, which are right to 2 units in the last place.
+HOTGEMM_DEVICE float erf(float x) {
 #if defined(__CUDACC__)
-HOTGEMM_DEVICE float erf(float x) { return ::erff(x); }
-HOTGEMM_DEVICE float tanh(float x) { return ::tanhf(x); }
+  return ::erff(x);
 #else
-HOTGEMM_DEVICE float erf(float) { return 0; }
-HOTGEMM_DEVICE float tanh(float) { return 0; }
+  return x;
 #endif
+}
+HOTGEMM_DEVICE float tanh(float x) {
+#if defined(__CUDACC__)
+  return ::tanhf(x);
+#else
+  return x;
+#endif
+}
 /// add.rn.f32 and mul.rn.f32, which the compiler does not fuse with each other.
 HOTGEMM_DEVICE float add_rn(float a, float b) {
   float d = 0;
