@@ -593,7 +593,7 @@ def outcome(program: pathlib.Path) -> str:
 
 
 def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str]) -> list[str]:
-    """A fifth of each family's bugs, but at least two. A family with bugs in changed files has twice as many in the
+    """An eighth of each family's bugs, but at least two. A family with bugs in changed files has twice as many in the
     sample, and these bugs come first."""
     rng = random.Random(seed)
     chosen = []
@@ -601,7 +601,7 @@ def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str])
         names = [name for name in bugs if name.startswith(f"{family}_")]
         rng.shuffle(names)
         names.sort(key=lambda name: bugs[name][0] not in changed)
-        count = max(2, round(len(names) / 5))
+        count = max(2, round(len(names) / 8))
         chosen += names[:2 * count if names and bugs[names[0]][0] in changed else count]
     return [name for name in bugs if name in chosen]
 
