@@ -97,8 +97,8 @@ class PrewarmRun {
     }
   }
 
-  /// Those of the bare product, which is what the tuner measures. A problem that no kernel keeps within its SM limit on
-  /// this GPU has no candidates.
+  /// The tuner measures the bare product, so its candidates are added. A problem that no kernel keeps within its SM
+  /// limit on this GPU has no candidates.
   void add_candidates(const Workload& asked, const std::string& arch) {
     const Workload problem = without_epilogue(asked);
     for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {

@@ -138,13 +138,14 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                         .raster_width = launch.raster_width,
                         .raster_along_n = launch.raster_along_n ? 1 : 0},
                        {}};
-  if (kernel.traits.is_fused()) args.epilogue = epilogue_args(o, is_empty);
+  const bool is_fused = kernel.traits.is_fused();
+  if (is_fused) args.epilogue = epilogue_args(o, is_empty);
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
   const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
-  last_args.epilogue = args.epilogue;
+  if (is_fused) last_args.epilogue = args.epilogue;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

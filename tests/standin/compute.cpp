@@ -152,7 +152,7 @@ class EpilogueOperands {
     const float b = scale_b_.rows > 0 ? scale_b_.load(0, chain_.scale_b == Scaling::tensor ? 0 : col) : 1;
     return a * b;
   }
-  /// What becomes of a scaled sum.
+  /// The element of D, not rounded, from alpha * scales * sum + beta * C. Stores the auxiliary output.
   float finish(float value, int row, int col) const {
     if (chain_.bias != Bias::none) value += bias_.load(0, chain_.bias == Bias::per_row ? row : col);
     if (chain_.aux) auxiliary_.store(row, col, value);

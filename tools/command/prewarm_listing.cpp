@@ -38,7 +38,7 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
     return false;
   }
   if (!with_candidates) return true;
-  PrewarmTask bare = task;  // which is what the tuner measures
+  PrewarmTask bare = task;  // the tuner measures the bare product
   bare.problem = without_epilogue(task.problem);
   if (!(bare.problem == task.problem)) seen.clear();  // other kernels of the same configs
   for (const Candidate& c : candidates_if_any(bare.problem, nominal_device(task.arch), TuneOptions{}.max_candidates)) {
