@@ -6,6 +6,7 @@
 #include "config/render.hpp"
 #include "config/repack.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
 
@@ -34,7 +35,7 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
   validate(asked);
   validate(asked, operands);
-  if (asked.m == 0 || asked.n == 0) return;
+  if (is_empty(asked)) return;
   const Workload problem = describe(asked, operands);
   PushedContext pushed(Impl::driver());
   DeviceState& device = impl_->current(stream, pushed);
@@ -174,7 +175,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
 }
 
 bool Context::Impl::is_tunable(DeviceState& device, const Workload& problem) const {
-  if (problem.m == 0 || problem.n == 0 || problem.k == 0 || pinned_.contains(class_key(problem))) return false;
+  if (is_empty(problem) || problem.k == 0 || pinned_.contains(class_key(problem))) return false;
   return !find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
 }
 

@@ -1,3 +1,4 @@
+#include "config/work.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
 
@@ -35,7 +36,7 @@ void Context::pin(const Workload& problem, std::string_view config, std::string_
     return;
   }
   validate(problem);
-  if (problem.m == 0 || problem.n == 0) {
+  if (is_empty(problem)) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to pin in " + to_string(problem));
   }
   const PinnedConfig pinned = parse_pinned(config, launch);

@@ -1,5 +1,6 @@
 #include "base/callback_guard.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
 
@@ -14,9 +15,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double tflops_of(const Workload& p, double us) {
-  return us > 0 ? 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) / us * 1e-6 : 0;
-}
+double tflops_of(const Workload& p, double us) { return us > 0 ? flops(p) / us * 1e-6 : 0; }
 
 void fill_from_record(const TuningRecord& record, TuneResult& result) {
   result.config = to_string(record.config);
@@ -37,7 +36,7 @@ TuneResult tune_one(DeviceState& device, TuningPlace& place, const Workload& pro
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
   validate(problem);
-  if (problem.m == 0 || problem.n == 0 || problem.k == 0) {
+  if (is_empty(problem) || problem.k == 0) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
   }
   GpuQuery query = device.query();

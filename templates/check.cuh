@@ -59,47 +59,63 @@ HOTGEMM_DEVICE float normal_at(u32 seed, u32 row, u32 col) {
   return ptx::sqrt_approx(-1.3862943611f * ptx::lg2_approx(u)) * ptx::cos_approx(6.2831853072f * v);
 }
 
+/// An element of one of several matrices.
+struct ElementOf {
+  int matrix;
+  i64 element;  ///< counted along the rows
+};
+/// Element number `index` of matrices with `elements` each.
+HOTGEMM_DEVICE ElementOf element_of(i64 index, i64 elements, int matrices) {
+  if (matrices == 1) return {0, index};  // no division
+  return {static_cast<int>(index / elements), index % elements};
+}
+
 HOTGEMM_DEVICE void fill(const FillArgs& args) {
-  const i64 total = static_cast<i64>(args.rows) * args.cols;
+  const i64 elements = static_cast<i64>(args.rows) * args.cols, total = elements * args.matrices;
   const i64 step = static_cast<i64>(ptx::grid_size()) * kCheckThreads;
   const int stride = args.pattern == FillPattern::check_a ? check_stride(args.k_extent) : 1;
   for (i64 index = static_cast<i64>(ptx::block_index()) * kCheckThreads + ptx::thread_index(); index < total;
        index += step) {
-    const int row = static_cast<int>(index / args.cols);
-    const int col = static_cast<int>(index % args.cols);
+    const ElementOf at = element_of(index, elements, args.matrices);
+    const u32 seed = seed_of_product(args.seed, static_cast<u32>(at.matrix));
+    const int row = static_cast<int>(at.element / args.cols);
+    const int col = static_cast<int>(at.element % args.cols);
     const int i = args.transposed ? col : row;
     const int j = args.transposed ? row : col;
     float value = 0;
     switch (args.pattern) {
-      case FillPattern::check_a: value = static_cast<float>(check_value_a(args.seed, i, j, stride)); break;
-      case FillPattern::check_b: value = static_cast<float>(check_value_b(args.seed, i, j)); break;
-      case FillPattern::check_c: value = static_cast<float>(check_value_c(args.seed, i, j)); break;
+      case FillPattern::check_a: value = static_cast<float>(check_value_a(seed, i, j, stride)); break;
+      case FillPattern::check_b: value = static_cast<float>(check_value_b(seed, i, j)); break;
+      case FillPattern::check_c: value = static_cast<float>(check_value_c(seed, i, j)); break;
       case FillPattern::normal: {
-        value = normal_at(args.seed, static_cast<u32>(row), static_cast<u32>(col));
+        value = normal_at(seed, static_cast<u32>(row), static_cast<u32>(col));
         if (args.dtype == DType::s8) value = quantized_normal(value);
         break;
       }
     }
-    store_element(args.matrix, row * args.ld + col, args.dtype, value);
+    store_element(args.matrix, at.matrix * args.stride + row * args.ld + col, args.dtype, value);
   }
 }
 
 HOTGEMM_DEVICE void check(const CheckArgs& args) {
-  const i64 total = static_cast<i64>(args.m) * args.n;
+  const i64 elements = static_cast<i64>(args.m) * args.n, total = elements * args.products;
   const i64 step = static_cast<i64>(ptx::grid_size()) * kCheckThreads;
   const int stride = check_stride(args.k);
   for (i64 index = static_cast<i64>(ptx::block_index()) * kCheckThreads + ptx::thread_index(); index < total;
        index += step) {
-    const int row = static_cast<int>(index / args.n);
-    const int col = static_cast<int>(index % args.n);
-    const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
-    const int expected = args.alpha * product + (args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0);
-    const float found = load_element(args.d, row * args.ldd + col, args.dtype);
+    const ElementOf at = element_of(index, elements, args.products);
+    const u32 seed = seed_of_product(args.seed, static_cast<u32>(at.matrix));
+    const int row = static_cast<int>(at.element / args.n);
+    const int col = static_cast<int>(at.element % args.n);
+    const int product = args.k > 0 ? check_product(seed, row, col, args.k, stride) : 0;
+    const int expected = args.alpha * product + (args.beta != 0 ? args.beta * check_value_c(seed, row, col) : 0);
+    const float found = load_element(args.d, at.matrix * args.stride_d + row * args.ldd + col, args.dtype);
     // No right result equals the initial D, but for an s8 of -128, which is rare.
     if (found == nearest_element(args.dtype, expected)) continue;
     ptx::red_global_add_u32(args.report, 1);
     ptx::st_global_b32(args.report + 4, static_cast<u32>(row));
     ptx::st_global_b32(args.report + 8, static_cast<u32>(col));
+    ptx::st_global_b32(args.report + 12, static_cast<u32>(at.matrix));
   }
 }
 

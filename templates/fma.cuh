@@ -4,6 +4,7 @@
 //
 //   global ──cp.async, or through registers──▶ shared, rows along k, `stages` deep ──▶ fragments ──fma──▶ D
 
+#include "batch.cuh"
 #include "fma_copy.cuh"
 #include "fma_fragment.cuh"
 #include "fused_sum.cuh"
@@ -270,17 +271,13 @@ class FmaGemm {
   FmaAccumulators<kTraits.accumulator, kConfig.packed, kRows, kCols> accumulators_;
 };
 
-/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.
+/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks for each product.
 template <GemmTraits kTraits, FmaConfig kConfig>
 HOTGEMM_DEVICE void fma_gemm(const GemmArgs& args) {
 #if defined(__CUDA_ARCH__)
   static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
 #endif
-  const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
-  const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
-  const TileCoord tile =
-      tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
-  FmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
+  run_block<FmaGemm<kTraits, kConfig>, kTraits>(args, kConfig.block_m, kConfig.block_n);
 }
 
 }  // namespace hotgemm

@@ -4,6 +4,7 @@
 // their order.
 
 #include "activation.cuh"
+#include "batch.cuh"
 #include "element_access.cuh"
 #include "pair_access.cuh"
 #include "ptx/element.hpp"
@@ -30,11 +31,25 @@ class FusedSum {
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
+  using Held = typename HeldArgs<EpilogueArgs, kTraits.batched>::Type;
+
   /// The operands, from the parameter of the kernel.
   struct Source {
-    const EpilogueArgs& args;
+    Held args;
     template <class Args>
     HOTGEMM_DEVICE explicit Source(const Args& parameter) : args(static_cast<const Fused<Args>&>(parameter).epilogue) {}
+    /// The operands of a product of a batch.
+    template <class Args>
+    HOTGEMM_DEVICE Source(const Args& parameter, u32 product) : Source(source_of(parameter, product)) {}
+
+   private:
+    HOTGEMM_DEVICE explicit Source(const EpilogueArgs& epilogue) : args(epilogue) {}
+    template <class Args>
+    static HOTGEMM_DEVICE Source source_of(const Args& parameter, u32 product) {
+      const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
+      if constexpr (kTraits.batched) return Source(moved<kTraits>(first, batch_of(parameter), product));
+      return Source(first);
+    }
   };
 
   HOTGEMM_DEVICE FusedSum(const GemmArgs& gemm, const Source& source)
@@ -126,7 +141,7 @@ class FusedSum {
     return vector + here_ + static_cast<u64>(static_cast<i64>(index) * bytes);
   }
 
-  const EpilogueArgs& epilogue_;
+  Held epilogue_;
   u64 here_;  ///< 0; what is added to it is not loaded before this object is made
   float factor_, beta_;
   float scale_d_ = 1;

@@ -5,6 +5,7 @@
 //
 //   global ──cp.async──▶ shared, `stages` deep ──ldmatrix──▶ registers ──mma.sync──▶ accumulators ──▶ D
 
+#include "batch.cuh"
 #include "fused_sum.cuh"
 #include "mma_result.cuh"
 #include "operand_tile.cuh"
@@ -406,17 +407,13 @@ class MmaGemm {
   Accumulator accumulators_[kBlocksM][kColumns];
 };
 
-/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.
+/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks for each product.
 template <GemmTraits kTraits, MmaConfig kConfig>
 HOTGEMM_DEVICE void mma_gemm(const GemmArgs& args) {
 #if defined(__CUDA_ARCH__)
   static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
 #endif
-  const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
-  const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
-  const TileCoord tile =
-      tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
-  MmaGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
+  run_block<MmaGemm<kTraits, kConfig>, kTraits>(args, kConfig.block_m, kConfig.block_n);
 }
 
 }  // namespace hotgemm

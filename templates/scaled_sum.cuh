@@ -22,7 +22,7 @@ struct ScaledSum {
   /// The operands besides C: none.
   struct Source {
     template <class Args>
-    HOTGEMM_DEVICE explicit Source(const Args&) {}
+    HOTGEMM_DEVICE explicit Source(const Args&, u32 /*product*/ = 0) {}
   };
   HOTGEMM_DEVICE ScaledSum(const GemmArgs&, const Source&) {}
 

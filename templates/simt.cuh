@@ -5,6 +5,7 @@
 //
 //   global ──element by element, widened──▶ shared (f32 or s32) ──▶ registers ──fma──▶ D
 
+#include "batch.cuh"
 #include "element_access.cuh"
 #include "fused_sum.cuh"
 #include "ptx/barrier.hpp"
@@ -119,17 +120,13 @@ class SimtGemm {
   Number accumulators_[kConfig.thread_m][kConfig.thread_n] = {};
 };
 
-/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks.
+/// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks for each product.
 template <GemmTraits kTraits, SimtConfig kConfig>
 HOTGEMM_DEVICE void simt_gemm(const GemmArgs& args) {
 #if defined(__CUDA_ARCH__)
   static_assert(is_legal(kConfig, kTraits, *nearest_arch_limits(__CUDA_ARCH__ / 10)));
 #endif
-  const u32 tiles_m = static_cast<u32>((args.m - 1) / kConfig.block_m + 1);
-  const u32 tiles_n = static_cast<u32>((args.n - 1) / kConfig.block_n + 1);
-  const TileCoord tile =
-      tile_at(ptx::block_index(), tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
-  SimtGemm<kTraits, kConfig>(args, tile, ptx::thread_index()).run();
+  run_block<SimtGemm<kTraits, kConfig>, kTraits>(args, kConfig.block_m, kConfig.block_n);
 }
 
 }  // namespace hotgemm

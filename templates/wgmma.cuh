@@ -125,7 +125,7 @@ class WgmmaGemm {
         shared_(ptx::shfl_sync_idx_b32(ptx::dynamic_shared_base(), 0, 31, ~0u)),
         load_a_(args, rank),
         load_b_(args, rank),
-        schedule_(args.gemm, rank) {}
+        schedule_(args, rank) {}
 
   static HOTGEMM_DEVICE u32 cluster_rank() { return kCluster == 1 ? 0 : ptx::cluster_ctarank(); }
 
@@ -206,7 +206,7 @@ class WgmmaGemm {
     int first_k;
   };
   HOTGEMM_DEVICE Copies copies_of(const WorkItem& item) const {
-    return {load_a_.part(item.m), load_b_.part(item.n), first_k(item, 0)};
+    return {load_a_.part(item.m, item.product), load_b_.part(item.n, item.product), first_k(item, 0)};
   }
   /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const Copies& copies, int tile) const {
@@ -228,24 +228,32 @@ class WgmmaGemm {
     typename LoadA::Pieces a;
     typename LoadB::Pieces b;
     schedule_.for_each_item([&](const WorkItem& item) {
-      if (item.k_tiles == 0) return;
-      const Copies copies = copies_of(item);
-      load_a_.fetch(a, item.m, first_k(item, 0));
-      load_b_.fetch(b, item.n, first_k(item, 0));
-      for (int tile = 0; tile < item.k_tiles; ++tile) {
-        await_empty(cursor);
-        if constexpr (kCopies) {
-          if (thread_ < kWarpSize && ptx::elect_sync()) copy_stage(cursor.stage, copies, tile);
-        }
-        const u32 shared = shared_ + cursor.stage * kStageBytes;
-        replace(load_a_, a, shared, item.m, item, tile);
-        replace(load_b_, b, shared + kTileA.bytes(), item.n, item, tile);
-        ptx::fence_proxy_async();  // wgmma reads what this thread has stored
-        ptx::bar_warp_sync(~0u);   // all lanes have stored
-        if (thread_ % kWarpSize == 0) ptx::mbarrier_arrive(full(cursor.stage));
-        cursor.advance();
+      if constexpr (kTraits.batched) {
+        load_item(item, load_a_.of(args_, item.product), load_b_.of(args_, item.product), a, b, cursor);
+      } else {
+        load_item(item, load_a_, load_b_, a, b, cursor);
       }
     });
+  }
+  HOTGEMM_DEVICE void load_item(const WorkItem& item, const LoadA& load_a, const LoadB& load_b,
+                                typename LoadA::Pieces& a, typename LoadB::Pieces& b, Cursor& cursor) const {
+    if (item.k_tiles == 0) return;
+    const Copies copies = copies_of(item);
+    load_a.fetch(a, item.m, first_k(item, 0));
+    load_b.fetch(b, item.n, first_k(item, 0));
+    for (int tile = 0; tile < item.k_tiles; ++tile) {
+      await_empty(cursor);
+      if constexpr (kCopies) {
+        if (thread_ < kWarpSize && ptx::elect_sync()) copy_stage(cursor.stage, copies, tile);
+      }
+      const u32 shared = shared_ + cursor.stage * kStageBytes;
+      replace(load_a, a, shared, item.m, item, tile);
+      replace(load_b, b, shared + kTileA.bytes(), item.n, item, tile);
+      ptx::fence_proxy_async();  // wgmma reads what this thread has stored
+      ptx::bar_warp_sync(~0u);   // all lanes have stored
+      if (thread_ % kWarpSize == 0) ptx::mbarrier_arrive(full(cursor.stage));
+      cursor.advance();
+    }
   }
 
   /// Stores the pieces of k-tile `tile`, and loads those of the next one.
@@ -266,28 +274,44 @@ class WgmmaGemm {
     Cursor cursor;
     Accumulator accumulators[kInstructions];  // zeros: with k = 0 no product overwrites them
     if constexpr (kConfig.split_k) {
-      const Epilogue epilogue(args_, workspace_, consumer * kWarpgroupThreads + thread_ % kWarpgroupThreads,
-                              shared_ + kConfig.store_offset(kTraits));
-      schedule_.for_each_item([&](const WorkItem& item) {
+      const auto make = [&](u32 product) {
+        return Epilogue(args_, product, workspace_, consumer * kWarpgroupThreads + thread_ % kWarpgroupThreads,
+                        shared_ + kConfig.store_offset(kTraits));
+      };
+      for_each_item(make, [&](const WorkItem& item, const auto& epilogue) {
         multiply(accumulators, cursor, consumer, item);
-        epilogue.store(accumulators, item);
+        epilogue().store(accumulators, item);
       });
       return;
     } else {
       const int without_buffers = consumer * (4 - kConfig.store_warps());  // warps of the consumers before this one
-      const Epilogue epilogue(
-          args_, thread_ % kWarpSize,
-          shared_ + kConfig.store_offset(kTraits) + (warp - without_buffers) * kConfig.warp_store_bytes(kTraits));
-      schedule_.for_each_item([&](const WorkItem& item) {
+      const auto make = [&](u32 product) {
+        return Epilogue(
+            args_, product, thread_ % kWarpSize,
+            shared_ + kConfig.store_offset(kTraits) + (warp - without_buffers) * kConfig.warp_store_bytes(kTraits));
+      };
+      for_each_item(make, [&](const WorkItem& item, const auto& epilogue) {
         if (kConfig.ping_pong && item.turn % kConfig.consumers != static_cast<u32>(consumer)) {
           cursor.advance(static_cast<u32>(item.k_tiles));
           return;
         }
         if constexpr (kConfig.ping_pong) await_turn(consumer, item);
         multiply(accumulators, cursor, consumer, item);
-        epilogue.store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
-                       item.n + kConfig.first_col(consumer));
+        epilogue().store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
+                         item.n + kConfig.first_col(consumer));
       });
+    }
+  }
+
+  /// Calls use(item, epilogue) for each item, where epilogue() is the epilogue of the item's product. One that `make`
+  /// has made serves all items, unless these are of several products.
+  template <class Make, class Use>
+  HOTGEMM_DEVICE void for_each_item(const Make& make, const Use& use) const {
+    if constexpr (kTraits.batched) {
+      schedule_.for_each_item([&](const WorkItem& item) { use(item, [&] { return make(item.product); }); });
+    } else {
+      const Epilogue epilogue = make(0);
+      schedule_.for_each_item([&](const WorkItem& item) { use(item, [&]() -> const Epilogue& { return epilogue; }); });
     }
   }
 

@@ -11,6 +11,7 @@
 #include "ptx/memory.hpp"
 #include "ptx/warp.hpp"
 #include "shared/fragment.hpp"
+#include "wgmma_batch.cuh"
 #include "wgmma_epilogue.cuh"
 
 namespace hotgemm {
@@ -33,8 +34,8 @@ class DirectEpilogue {
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
   static HOTGEMM_DEVICE void drain() {}
 
-  HOTGEMM_DEVICE DirectEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
-      : args_(args.gemm), source_(args), lane_(lane) {
+  HOTGEMM_DEVICE DirectEpilogue(const WgmmaArgs& args, u32 product, int lane, u32 buffers)
+      : args_(product_args<kTraits>(args, product)), source_(args, product), lane_(lane) {
     static_cast<void>(buffers);
   }
 
@@ -166,7 +167,7 @@ class DirectEpilogue {
     }
   }
 
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
   typename Op::Source source_;
   int lane_;
 };

@@ -7,6 +7,7 @@
 #include "ptx/convert.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
+#include "wgmma_batch.cuh"
 #include "wgmma_staging.cuh"
 
 namespace hotgemm {
@@ -43,9 +44,12 @@ class WgmmaEpilogue {
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kColumns>;
   using Sink = ResultSink;
 
-  /// `buffers` are those of this warp, in shared memory.
-  HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
-      : args_(args.gemm), source_(args), lane_(lane), sink_(args, lane, buffers) {}
+  /// `product` is the number of the product in a batch. `buffers` are those of this warp, in shared memory.
+  HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, u32 product, int lane, u32 buffers)
+      : args_(product_args<kTraits>(args, product)),
+        source_(args, product),
+        lane_(lane),
+        sink_(args.d, kTraits.batched ? args_ : args.gemm, product, lane, buffers) {}
 
   /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
@@ -130,7 +134,7 @@ class WgmmaEpilogue {
     return goes_ahead ? goes : stays;
   }
 
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
   typename Op::Source source_;
   int lane_;
   Sink sink_;

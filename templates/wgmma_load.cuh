@@ -2,11 +2,12 @@
 
 // The loads of family `wgmma`, which bring the tiles of an operand into the stages.
 //
-// A load is a class with the members of TensorLoad. The pipeline calls `part` once for each item. It calls `copy` for
-// each k-tile, from one thread; that does nothing for an operand that threads load (wgmma_thread_load.cuh). It calls
-// `fetch`, `exchange` and `store` from all threads of the loaders; they do nothing for an operand that the copy engine
-// loads. The pipeline itself knows only the tile of an operand.
+// A load is a class with the members of TensorLoad. The pipeline calls `part` once for each item, and `of` where
+// threads load. It calls `copy` for each k-tile, from one thread; that does nothing for an operand that threads load
+// (wgmma_thread_load.cuh). It calls `fetch`, `exchange` and `store` from all threads of the loaders; they do nothing
+// for an operand that the copy engine loads. The pipeline itself knows only the tile of an operand.
 
+#include "batch.cuh"
 #include "ptx/bulk_copy.hpp"
 #include "shared/wgmma_config.hpp"
 
@@ -14,9 +15,20 @@ namespace hotgemm {
 
 enum class Operand { a, b };
 
+/// The number of a matrix in a batch. A kernel for one product holds none.
+template <bool kBatched>
+struct MatrixPlace {
+  int number = 0;
+  HOTGEMM_DEVICE int matrix() const { return number; }
+};
+template <>
+struct MatrixPlace<false> {
+  static HOTGEMM_DEVICE int matrix() { return 0; }
+};
+
 /// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
 /// kReadOnce, L2 drops the operand's lines before others.
-template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kReadOnce = false>
+template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kBatched, bool kReadOnce = false>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
@@ -36,7 +48,7 @@ class TensorLoad {
   }
 
   /// This block's part of the tiles of an item, the same for all of their k.
-  struct Part {
+  struct Part : MatrixPlace<kBatched> {
     int outer;  ///< where the tiles begin along m (or n)
     int row;    ///< the part's first row in them
     int left;   ///< rows of the matrix from there on, if rows run along m (or n)
@@ -45,10 +57,12 @@ class TensorLoad {
   /// The copy engine takes longer for a row outside the matrix than for a row inside. In a k-major tile such rows are
   /// left out: the old values in their place only change rows or columns that are not part of D. In another tile the
   /// rows run along k, and those outside the matrix must be zeros.
-  HOTGEMM_DEVICE Part part(int outer) const {
+  HOTGEMM_DEVICE Part part(int outer, u32 product) const {
     const int row = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows, left = extent() - outer;
     const int rows = kTile.k_major ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
-    return {outer, row, left - row, static_cast<u32>(rows * kTile.slabs() * kTile.swizzle_bytes)};
+    Part part{{}, outer, row, left - row, static_cast<u32>(rows * kTile.slabs() * kTile.swizzle_bytes)};
+    if constexpr (kBatched) part.number = matrix_of(product);
+    return part;
   }
 
   /// Copies the part of the tile at `k`, slab by slab, to address `shared` in the stage. `barrier` counts the bytes.
@@ -66,31 +80,48 @@ class TensorLoad {
         if (left <= 0) continue;
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
-                 kTile.k_major ? k + column : part.outer + column, kTile.k_major ? part.outer + row : k + row, barrier);
+                 kTile.k_major ? k + column : part.outer + column, kTile.k_major ? part.outer + row : k + row,
+                 part.matrix(), barrier);
       }
     }
   }
 
-  // Threads hold no pieces of the tile.
+  // Threads hold no pieces of the tile, and the copy engine needs no load for each product.
+  HOTGEMM_DEVICE const TensorLoad& of(const WgmmaArgs&, u32 /*product*/) const { return *this; }
   struct Pieces {};
   HOTGEMM_DEVICE void fetch(Pieces&, int, int) const {}
   HOTGEMM_DEVICE void exchange(Pieces&, u32, int, int) const {}
   HOTGEMM_DEVICE void store(const Pieces&, u32) const {}
 
  private:
-  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, u32 barrier) {
-    constexpr u16 kBlocks = (1 << kSharers) - 1;
-    if constexpr (kReadOnce && kSharers == 1) {
-      ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier, ptx::createpolicy_evict_first());
-    } else if constexpr (kReadOnce) {
-      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, kBlocks, ptx::createpolicy_evict_first());
-    } else if constexpr (kSharers == 1) {
-      ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier);
+  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, int matrix, u32 barrier) {
+    if constexpr (kReadOnce) {
+      copy_by_policy(shared, map, x, y, matrix, barrier, ptx::createpolicy_evict_first());
     } else {
-      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, kBlocks);
+      copy_by_policy(shared, map, x, y, matrix, barrier);
+    }
+  }
+  /// `policy` is one policy or none.
+  template <class... Policy>
+  static HOTGEMM_DEVICE void copy_by_policy(u32 shared, const TensorMap& map, int x, int y, int matrix, u32 barrier,
+                                            Policy... policy) {
+    constexpr u16 kBlocks = (1 << kSharers) - 1;
+    if constexpr (kBatched && kSharers == 1) {
+      ptx::cp_async_bulk_tensor_3d_load(shared, map, x, y, matrix, barrier, policy...);
+    } else if constexpr (kBatched) {
+      ptx::cp_async_bulk_tensor_3d_multicast(shared, map, x, y, matrix, barrier, kBlocks, policy...);
+    } else if constexpr (kSharers == 1) {
+      ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier, policy...);
+    } else {
+      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, kBlocks, policy...);
     }
   }
 
+  /// The coordinate of a product's matrix. A matrix that all products share has a map of only one.
+  HOTGEMM_DEVICE int matrix_of(u32 product) const {
+    const BatchArgs& batch = batch_of(args_);
+    return (kOperand == Operand::a ? batch.stride_a : batch.stride_b) == 0 ? 0 : static_cast<int>(product);
+  }
   HOTGEMM_DEVICE const TensorMap& whole() const { return kOperand == Operand::a ? args_.a : args_.b; }
   HOTGEMM_DEVICE const TensorMap& rest() const { return kOperand == Operand::a ? args_.a_rest : args_.b_rest; }
   /// The size of the matrix along m (or n).

@@ -38,15 +38,15 @@ struct WgmmaParts {
   // Blocks beside each other share A, those below each other B.
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
-  using Schedule = WholeTiles<kConfig>;
+  using Schedule = WholeTiles<kConfig, kTraits.batched>;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kConfig.transposed>::Type>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
-  using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, true>;
-  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, true>;
-  using Schedule = SplitTiles<kConfig>;
+  using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, kTraits.batched, true>;
+  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, kTraits.batched, true>;
+  using Schedule = SplitTiles<kConfig, kTraits.batched>;
   using Epilogue = SplitSum<kTraits, kConfig, typename OpOf<kTraits>::Type>;
 };
 

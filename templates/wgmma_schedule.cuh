@@ -9,6 +9,7 @@
 #include "shared/gemm_args.hpp"
 #include "shared/tile_order.hpp"
 #include "shared/wgmma_config.hpp"
+#include "wgmma_batch.cuh"
 
 namespace hotgemm {
 
@@ -17,25 +18,27 @@ struct WorkItem {
   int m;  ///< first row of the tile
   int n;  ///< first column
   int first_k_tile;
-  int k_tiles;  ///< at least 1; if k is 0, it is 0 in every item. An item of a divided k may have none
-  u32 turn;     ///< number of items that this block has taken before
+  int k_tiles;      ///< at least 1; if k is 0, it is 0 in every item. An item of a divided k may have none
+  u32 turn;         ///< number of items that this block has taken before
+  u32 product = 0;  ///< number of the product in a batch
   // If blocks divide k (wgmma_split.cuh):
   u32 tile = 0;    ///< number of the tile in raster order
   u32 split = 0;   ///< number of the range of k-tiles
   u32 splits = 1;  ///< ranges of each tile
 };
 
-/// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order.
-template <WgmmaConfig kConfig>
+/// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order, product by product.
+template <WgmmaConfig kConfig, bool kBatched>
 class WholeTiles {
  public:
   /// `rank` is the rank of this block in its cluster.
-  HOTGEMM_DEVICE WholeTiles(const GemmArgs& args, u32 rank)
-      : args_(args),
+  HOTGEMM_DEVICE WholeTiles(const WgmmaArgs& args, u32 rank)
+      : parameter_(args),
+        args_(args.gemm),
         rank_(rank),
-        k_tiles_((args.k + kConfig.block_k - 1) / kConfig.block_k),
-        tiles_m_(tiles(args.m, kConfig.block_m * kConfig.cluster_m)),
-        tiles_n_(tiles(args.n, kConfig.block_n * kConfig.cluster_n)) {}
+        k_tiles_((args_.k + kConfig.block_k - 1) / kConfig.block_k),
+        tiles_m_(tiles(args_.m, kConfig.block_m * kConfig.cluster_m)),
+        tiles_n_(tiles(args_.n, kConfig.block_n * kConfig.cluster_n)) {}
 
   /// True if there are products to compute, that is, if k is not 0.
   HOTGEMM_DEVICE bool has_products() const { return k_tiles_ > 0; }
@@ -44,18 +47,20 @@ class WholeTiles {
   /// sinks store nothing of it.
   template <class Use>
   HOTGEMM_DEVICE void for_each_item(Use&& use) const {
-    const u32 groups = tiles_m_ * tiles_n_;
+    const u32 of_product = tiles_m_ * tiles_n_, groups = of_product * products_of<kBatched>(parameter_);
     const u32 step = ptx::grid_size() / kConfig.cluster();
     u32 group = ptx::block_index() / kConfig.cluster();
     for (u32 turn = 0; group < groups; ++turn, group += step) {
-      const TileCoord at =
-          tile_at(group, tiles_m_, tiles_n_, static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
+      const u32 product = kBatched ? group / of_product : 0;
+      const TileCoord at = tile_at(group - product * of_product, tiles_m_, tiles_n_,
+                                   static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
       const int rank = static_cast<int>(rank_);
       use(WorkItem{.m = (at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,
                    .n = (at.n * kConfig.cluster_n + rank / kConfig.cluster_m) * kConfig.block_n,
                    .first_k_tile = 0,
                    .k_tiles = k_tiles_,
-                   .turn = turn});
+                   .turn = turn,
+                   .product = product});
       if constexpr (kConfig.one_tile) return;
     }
   }
@@ -63,6 +68,7 @@ class WholeTiles {
  private:
   static HOTGEMM_DEVICE u32 tiles(int extent, int tile) { return static_cast<u32>((extent - 1) / tile + 1); }
 
+  const WgmmaArgs& parameter_;
   const GemmArgs& args_;
   u32 rank_;
   int k_tiles_;

@@ -25,8 +25,12 @@ class LaneSink {
   /// True if every piece should have kPieceColumns columns, even if it then begins at columns that are already stored.
   static constexpr bool kWantsWholePieces = false;
 
-  HOTGEMM_DEVICE LaneSink(const WgmmaArgs& args, int lane, u32 buffers)
-      : args_(args.gemm), staging_(args.gemm, lane, buffers) {}
+  /// `map` is that of D, and `product` the number of the product in a batch.
+  HOTGEMM_DEVICE LaneSink(const TensorMap& map, const GemmArgs& args, u32 product, int lane, u32 buffers)
+      : args_(args), staging_(args, lane, buffers) {
+    static_cast<void>(map);
+    static_cast<void>(product);
+  }
 
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
   /// Waits until no store reads shared memory any more. Called by all threads before the block ends.
@@ -59,7 +63,7 @@ class LaneSink {
   HOTGEMM_DEVICE void end_tile() const { staging_.sync(); }
 
  private:
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
   Staging staging_;
 };
 
@@ -79,8 +83,8 @@ class BulkSink {
   static constexpr int kPieceColumns = Staging::kPieceColumns;
   static constexpr bool kWantsWholePieces = true;  // all boxes of the map have the same width
 
-  HOTGEMM_DEVICE BulkSink(const WgmmaArgs& args, int lane, u32 buffers)
-      : map_(args.d), args_(args.gemm), staging_(args.gemm, lane, buffers) {}
+  HOTGEMM_DEVICE BulkSink(const TensorMap& map, const GemmArgs& args, u32 product, int lane, u32 buffers)
+      : map_(map), args_(args), product_(static_cast<int>(product)), staging_(args, lane, buffers) {}
 
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { ptx::prefetch_tensormap(args.d); }
   /// All threads call the wait. If only some did, the compiler would serialise the products.
@@ -125,8 +129,7 @@ class BulkSink {
 #pragma unroll
       for (int row = 0; row < WgmmaConfig::kStoreRows; row += kBoxRows) {
         if (in_bulk && row < rows)
-          ptx::cp_async_bulk_tensor_2d_store(map_, piece.col, piece.row + row,
-                                             piece.buffer + row * WgmmaConfig::kStoreRowBytes);
+          store_box(piece.col, piece.row + row, piece.buffer + row * WgmmaConfig::kStoreRowBytes);
       }
       ptx::cp_async_bulk_commit_group();  // an empty group if the lanes stored, so that each piece has a group
     }
@@ -134,8 +137,17 @@ class BulkSink {
   HOTGEMM_DEVICE void end_tile() const {}
 
  private:
+  HOTGEMM_DEVICE void store_box(int x, int y, u32 shared) const {
+    if constexpr (kTraits.batched) {
+      ptx::cp_async_bulk_tensor_3d_store(map_, x, y, product_, shared);
+    } else {
+      ptx::cp_async_bulk_tensor_2d_store(map_, x, y, shared);
+    }
+  }
+
   const TensorMap& map_;
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  int product_;
   Staging staging_;
 };
 

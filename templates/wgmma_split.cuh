@@ -23,18 +23,23 @@
 #include "shared/even_share.hpp"
 #include "shared/split_slots.hpp"
 #include "shared/workspace_args.hpp"
+#include "wgmma_batch.cuh"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_schedule.cuh"
 
 namespace hotgemm {
 
-/// The parts of k of a tile are the items of neighbouring blocks, or clusters. Each block has one item. The blocks of a
-/// cluster have the same part of neighbouring tiles. The grid has the same number of blocks for each tile.
-template <WgmmaConfig kConfig>
+/// The parts of k of a tile are the items of neighbouring blocks, or clusters, product by product. Each block has one
+/// item. The blocks of a cluster have the same part of neighbouring tiles. The grid has the same number of blocks for
+/// each tile.
+template <WgmmaConfig kConfig, bool kBatched>
 class SplitTiles {
  public:
-  HOTGEMM_DEVICE SplitTiles(const GemmArgs& args, u32 rank)
-      : args_(args), rank_(rank), k_tiles_((args.k + kConfig.block_k - 1) / kConfig.block_k) {}
+  HOTGEMM_DEVICE SplitTiles(const WgmmaArgs& args, u32 rank)
+      : args_(args.gemm),
+        rank_(rank),
+        k_tiles_((args_.k + kConfig.block_k - 1) / kConfig.block_k),
+        products_(products_of<kBatched>(args)) {}
 
   HOTGEMM_DEVICE bool has_products() const { return k_tiles_ > 0; }
 
@@ -44,10 +49,11 @@ class SplitTiles {
     constexpr u32 kCluster = kConfig.cluster();
     const u32 groups_m = groups(args_.m, kConfig.block_m * kConfig.cluster_m);
     const u32 groups_n = groups(args_.n, kConfig.block_n * kConfig.cluster_n);
-    const u32 splits = ptx::grid_size() / (groups_m * groups_n * kCluster);
+    const u32 splits = ptx::grid_size() / (groups_m * groups_n * products_ * kCluster);
     const u32 group = ptx::block_index() / kCluster / splits, split = ptx::block_index() / kCluster % splits;
-    const TileCoord at =
-        tile_at(group, groups_m, groups_n, static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
+    const u32 product = kBatched ? group / (groups_m * groups_n) : 0;
+    const TileCoord at = tile_at(group - product * (groups_m * groups_n), groups_m, groups_n,
+                                 static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
     const int rank = static_cast<int>(rank_);
     const ItemRange range = even_share(k_tiles_, static_cast<int>(split), static_cast<int>(splits));
     use(WorkItem{.m = (at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,
@@ -55,6 +61,7 @@ class SplitTiles {
                  .first_k_tile = range.first,
                  .k_tiles = range.count,
                  .turn = 0,
+                 .product = product,
                  .tile = group * kCluster + rank_,
                  .split = split,
                  .splits = splits});
@@ -67,6 +74,7 @@ class SplitTiles {
   const GemmArgs& args_;
   u32 rank_;
   int k_tiles_;
+  u32 products_;
 };
 
 /// Adds the parts of a tile, and stores what this block owns of the sum. All methods are called by all consumers.
@@ -101,8 +109,12 @@ class SplitSum {
   static HOTGEMM_DEVICE void drain() {}
 
   /// `thread` is counted from the first consumer's. `shared` is the address of kConfig's buffers of D.
-  HOTGEMM_DEVICE SplitSum(const WgmmaArgs& args, const WorkspaceArgs& workspace, int thread, u32 shared)
-      : args_(args.gemm), source_(args), workspace_(workspace), thread_(thread), shared_(shared) {}
+  HOTGEMM_DEVICE SplitSum(const WgmmaArgs& args, u32 product, const WorkspaceArgs& workspace, int thread, u32 shared)
+      : args_(product_args<kTraits>(args, product)),
+        source_(args, product),
+        workspace_(workspace),
+        thread_(thread),
+        shared_(shared) {}
 
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], const WorkItem& item) const {
     fill_slot(accumulators, item);
@@ -318,7 +330,7 @@ class SplitSum {
     }
   }
 
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
   typename Op::Source source_;
   WorkspaceArgs workspace_;
   int thread_;

@@ -3,6 +3,7 @@
 // The buffers of family `wgmma` for the results of a warp: stmatrix stores results to a buffer in shared memory, and
 // lanes move elements between the buffer and global memory.
 
+#include "batch.cuh"
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "ptx/stmatrix.hpp"
@@ -183,7 +184,7 @@ class WgmmaStaging {
     return pass < passes(cols) && (!is_uneven(cols) || vector(cols, pass).row < kRows);
   }
 
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
   int lane_;
   u32 buffers_;
 };

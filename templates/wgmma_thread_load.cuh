@@ -21,7 +21,7 @@
 namespace hotgemm {
 
 /// `kLoaders` warpgroups load.
-template <Operand kOperand, WgmmaTile kTile, int kVec, int kLoaders>
+template <Operand kOperand, WgmmaTile kTile, int kVec, int kLoaders, bool kBatched>
 class ThreadLoad {
   static constexpr ThreadPieces kLayout{kTile, kVec, kLoaders* kWarpgroupThreads / kWarpSize};
   static_assert(kLayout.is_sound());
@@ -47,7 +47,16 @@ class ThreadLoad {
     row_ = kLayout.first_row(warp, lane);
     column_ = kLayout.column(lane);
     place_ = kLayout.first_place(row_, column_);
-    odd_ = kVec == 1 && ((matrix() / kElementBytes + static_cast<u64>(row_ * ld())) & 1) != 0;
+    begin(first_matrix());
+  }
+
+  /// The load of a product of a batch.
+  HOTGEMM_DEVICE ThreadLoad of(const WgmmaArgs& args, u32 product) const {
+    const BatchArgs& batch = batch_of(args);
+    const i64 stride = kOperand == Operand::a ? batch.stride_a : batch.stride_b;
+    ThreadLoad load = *this;
+    load.begin(moved(first_matrix(), stride, product, kElementBytes));
+    return load;
   }
 
   // The copy engine has no part in it.
@@ -55,7 +64,7 @@ class ThreadLoad {
   struct Part {
     u32 bytes = 0;
   };
-  HOTGEMM_DEVICE Part part(int) const { return {}; }
+  HOTGEMM_DEVICE Part part(int, u32) const { return {}; }
   HOTGEMM_DEVICE void copy(u32, const Part&, int, u32) const {}
 
   /// Loads this lane's pieces of the tile that begins at `outer`, `k`.
@@ -81,7 +90,12 @@ class ThreadLoad {
   }
 
  private:
-  HOTGEMM_DEVICE u64 matrix() const { return kOperand == Operand::a ? args_.a : args_.b; }
+  HOTGEMM_DEVICE u64 first_matrix() const { return kOperand == Operand::a ? args_.a : args_.b; }
+  HOTGEMM_DEVICE u64 matrix() const { return kBatched ? matrix_ : first_matrix(); }
+  HOTGEMM_DEVICE void begin(u64 matrix) {
+    matrix_ = matrix;
+    odd_ = kVec == 1 && ((matrix / kElementBytes + static_cast<u64>(row_ * ld())) & 1) != 0;
+  }
   HOTGEMM_DEVICE i64 ld() const { return kOperand == Operand::a ? args_.lda : args_.ldb; }
   HOTGEMM_DEVICE int extent() const { return kOperand == Operand::a ? args_.m : args_.n; }
 
@@ -166,6 +180,7 @@ class ThreadLoad {
   }
 
   const GemmArgs& args_;
+  u64 matrix_;
   int row_;  // the first row of this lane in each slab, and its column there
   int column_;
   unsigned place_;    // of the first piece in a slab
@@ -182,8 +197,8 @@ struct LoadChoice<true, ByThreads, ByCopies> {
 };
 /// The load of an operand: by threads if the config says so and the copy engine cannot.
 template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kVec, int kSharers>
-using LoadOf =
-    typename LoadChoice<kConfig.loads_by_threads(kTraits, kVec), ThreadLoad<kOperand, kTile, kVec, kConfig.loaders>,
-                        TensorLoad<kOperand, kTile, kSharers>>::Type;
+using LoadOf = typename LoadChoice<kConfig.loads_by_threads(kTraits, kVec),
+                                   ThreadLoad<kOperand, kTile, kVec, kConfig.loaders, kTraits.batched>,
+                                   TensorLoad<kOperand, kTile, kSharers, kTraits.batched>>::Type;
 
 }  // namespace hotgemm

@@ -19,6 +19,7 @@
 #include "ptx/stmatrix.hpp"
 #include "ptx/warp.hpp"
 #include "shared/fragment.hpp"
+#include "wgmma_batch.cuh"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_staging.cuh"
 #include "wgmma_wide.cuh"
@@ -105,9 +106,12 @@ class TransposedEpilogue {
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kConfig.instruction_n()>;
   using Sink = ResultSink;
 
-  /// `buffers` are those of this warp, in shared memory.
-  HOTGEMM_DEVICE TransposedEpilogue(const WgmmaArgs& args, int lane, u32 buffers)
-      : args_(args.gemm), source_(args), lane_(lane), sink_(args, lane, buffers) {}
+  /// `product` is the number of the product in a batch. `buffers` are those of this warp, in shared memory.
+  HOTGEMM_DEVICE TransposedEpilogue(const WgmmaArgs& args, u32 product, int lane, u32 buffers)
+      : args_(product_args<kTraits>(args, product)),
+        source_(args, product),
+        lane_(lane),
+        sink_(args.d, kTraits.batched ? args_ : args.gemm, product, lane, buffers) {}
 
   /// Stores the consumer's part of the tile. The first rows that this warp stores begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
@@ -152,7 +156,7 @@ class TransposedEpilogue {
     sink_.close(piece);
   }
 
-  const GemmArgs& args_;
+  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
   typename Op::Source source_;
   int lane_;
   Sink sink_;

@@ -1,7 +1,9 @@
 #include "config/class_key.hpp"
 
 #include "config/field_list.hpp"  // member_count
+#include "config/max_size.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -82,6 +84,7 @@ ClassKey without_epilogue(ClassKey key) noexcept {
 Workload largest_of_class(const Workload& problem) {
   Workload result = without_epilogue(problem);
   if (problem.m > 0) result.m = class_m(problem.m);
+  result.batch = std::min(class_count(problem.batch), kMaxSize);
   return result;
 }
 

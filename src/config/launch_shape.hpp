@@ -5,6 +5,7 @@
 #include "config/max_size.hpp"
 #include "config/sm_limit.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 
@@ -22,21 +23,23 @@ struct LaunchShape {
 
   friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;
 
-  /// The number of tiles of D. m and n are at least 1.
+  /// The number of tiles of one D. m and n are at least 1.
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
-  /// True if a grid can have a block for each tile, and no size is above kMaxSize.
-  constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  /// True if a grid can have a block for each tile of `batch` products, and no size is above kMaxSize.
+  constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
     const std::int64_t most = kMostBlocks / (splits_k ? kMostSplits : 1);
-    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && tiles(m, n) * cluster <= most;
+    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && batch <= kMaxSize &&
+           tiles(m, n) * cluster <= most / std::max<std::int64_t>(batch, 1);
   }
   /// The number of blocks of a grid on a GPU with `sm_count` SMs. Persistent blocks stay within `sm_limit`, the SM
   /// limit of the problem, if they can; a GPU places each block on an SM of its own while it has one, so that they are
   /// at most as many as the SMs.
-  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1, int sm_limit = 0) const {
-    std::int64_t clusters = tiles(m, n) * (splits_k ? splits : 1);
+  constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1, int sm_limit = 0,
+                                std::int64_t batch = 1) const {
+    std::int64_t clusters = tiles(m, n) * batch * (splits_k ? splits : 1);
     if (blocks_per_sm > 0) {
       const std::int64_t at_once =
           leaves_out_sms(sm_limit, sm_count) ? sm_limit : std::int64_t{sm_count} * blocks_per_sm;

@@ -10,16 +10,21 @@ TensorSwizzle swizzle_of(int bytes) {
   return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
 }
 
-MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element) {
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, bool batched) {
   MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
   map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
   map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
+  if (batched) {
+    map.fixed.rank = 3;
+    map.fixed.box[2] = 1;
+  }
   return map;
 }
 
 /// The bytes of all rows, rounded down to whole chunks of 16. 0 if there are gaps between rows, because the memory of
-/// gaps may not be mapped.
+/// gaps may not be mapped, and for a batch.
 std::uint64_t bytes_without_gaps(const TensorMapSpec& s) {
+  if (s.rank > 2) return 0;
   const std::uint64_t row = s.sizes[0] * s.strides[0];
   if (s.sizes[1] > 1 && s.strides[1] != row) return 0;
   return s.sizes[1] * row / 16 * 16;
@@ -41,12 +46,17 @@ static_assert([] {
 
 }  // namespace
 
-TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const {
+TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                            const MatrixBatch& batch) const {
   TensorMapSpec spec = fixed;
   spec.base = reinterpret_cast<std::uint64_t>(base);
   spec.sizes[0] = static_cast<std::uint64_t>(cols);
   spec.sizes[1] = static_cast<std::uint64_t>(rows);
   spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
+  if (spec.rank == 3) {
+    spec.sizes[2] = batch.stride == 0 ? 1 : static_cast<std::uint64_t>(batch.count);
+    spec.strides[2] = batch.stride == 0 ? spec.strides[1] : static_cast<std::uint64_t>(batch.stride) * spec.strides[0];
+  }
   return spec;
 }
 
@@ -73,23 +83,25 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
-  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element),
-                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b),
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, traits.batched),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, traits.batched),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major,
                   .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
                   .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))
-    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d);
+    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, traits.batched);
   return maps;
 }
 
-TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const {
-  return a_is_k_major ? a.of(base, m, k, ld) : a.of(base, k, m, ld);
+TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld,
+                               const MatrixBatch& batch) const {
+  return a_is_k_major ? a.of(base, m, k, ld, batch) : a.of(base, k, m, ld, batch);
 }
-TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const {
-  return b_is_k_major ? b.of(base, n, k, ld) : b.of(base, k, n, ld);
+TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld,
+                               const MatrixBatch& batch) const {
+  return b_is_k_major ? b.of(base, n, k, ld, batch) : b.of(base, k, n, ld, batch);
 }
 
 }  // namespace hotgemm

@@ -8,12 +8,19 @@
 
 namespace hotgemm {
 
-/// The part of a matrix's tensor map that config and traits determine.
+/// The matrices of a batch that one operand has: `count` of them, `stride` elements apart; 0 if there is only one,
+/// which all products share.
+struct MatrixBatch {
+  std::int64_t count = 1;
+  std::int64_t stride = 0;
+};
+
+/// The part of a matrix's tensor map that config and traits determine. The map for a batch has a third dimension.
 struct MatrixMap {
   TensorMapSpec fixed;  ///< no address, no sizes, and no stride of rows
-
-  /// The complete map of a matrix stored at `base`.
-  TensorMapSpec of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld) const;
+  /// The complete map of a matrix stored at `base`, or of a batch that begins there.
+  TensorMapSpec of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                   const MatrixBatch& batch = {}) const;
 };
 
 /// The maps for the copies of one operand: `whole` for whole boxes, `rest` for boxes of the rows that whole boxes leave
@@ -36,8 +43,10 @@ struct MatrixMaps {
   bool copies_a = true;  ///< false if threads load the operand, whose rows no map can describe
   bool copies_b = true;
 
-  TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld) const;
-  TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld) const;
+  TensorMapSpec of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld,
+                     const MatrixBatch& batch = {}) const;
+  TensorMapSpec of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld,
+                     const MatrixBatch& batch = {}) const;
 };
 
 /// The value of WgmmaArgs::prefetch: all bytes of each operand whose rows follow each other without gaps. It is nothing

@@ -1,5 +1,6 @@
 #include "config/permitted.hpp"
 
+#include "config/class_key.hpp"  // class_count
 #include "config/launch_shape.hpp"
 #include "config/repack.hpp"
 #include "config/sum_order.hpp"
@@ -12,7 +13,8 @@ namespace hotgemm {
 std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem) {
   const LaunchShape shape = launch_shape(config, traits_of(problem, launch));
   const std::int64_t m = std::max<std::int64_t>(class_m(problem.m), 1), n = std::max<std::int64_t>(problem.n, 1);
-  return shape.blocks(m, n, std::numeric_limits<int>::max(), launch.splits, problem.sm_limit);
+  return shape.blocks(m, n, std::numeric_limits<int>::max(), launch.splits, problem.sm_limit,
+                      class_count(problem.batch));
 }
 
 bool keeps_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count) {

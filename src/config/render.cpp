@@ -59,7 +59,8 @@ std::string traits_initializer(const GemmTraits& t) {
   return types + ", .op_a = " + literal(t.op_a) + ", .op_b = " + literal(t.op_b) +
          ", .reads_c = " + literal(t.reads_c) + ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) +
          ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "") +
-         (t.is_fused() ? ", .epilogue = {" + epilogue_initializer(t.epilogue) + "}" : "");
+         (t.is_fused() ? ", .epilogue = {" + epilogue_initializer(t.epilogue) + "}" : "") +
+         (t.batched ? ", .batched = true" : "");
 }
 
 template <class Config>
@@ -155,7 +156,10 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
   const std::string args = "hotgemm::" + std::string(family.args);
-  text += symbol + "(const __grid_constant__ " + (traits.is_fused() ? "hotgemm::Fused<" + args + ">" : args) + " args" +
+  const std::string parameter = traits.batched      ? "hotgemm::Batched<" + args + ">"
+                                : traits.is_fused() ? "hotgemm::Fused<" + args + ">"
+                                                    : args;
+  text += symbol + "(const __grid_constant__ " + parameter + " args" +
           (own.takes_workspace ? ", const __grid_constant__ hotgemm::WorkspaceArgs workspace" : "") + ") {\n";
   text += "  hotgemm::" + function + "<kTraits, kConfig" + own.template_argument + ">(args" +
           (own.takes_workspace ? ", workspace" : "") + ");\n}\n";

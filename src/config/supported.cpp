@@ -1,6 +1,7 @@
 #include "config/supported.hpp"
 
 #include "config/families.hpp"
+#include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_enums.hpp"
 #include "config/sm_limit.hpp"
@@ -104,12 +105,12 @@ bool has_epilogue(const Problem& p) noexcept {
 
 std::string unsupported_part(const Problem& p) {
   if (!are_supported(p.types)) return unsupported_types(p.types);
-  if (p.batch != 1) return "batch of " + std::to_string(p.batch);
   if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
   if (p.group_kind != GroupKind::none || p.groups != 0) return "division into " + std::to_string(p.groups) + " groups";
   if (std::string part = unsupported_epilogue(p); !part.empty()) return part;
   if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
   if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
+  if (p.batch != 1 && is_prepacked(p)) return "a batch of prepacked operands";
   return "a field of the problem";
 }
 
@@ -125,13 +126,14 @@ bool is_supported(const Problem& p) noexcept {
                       .types = p.types,
                       .order = p.order,
                       .sm_limit = p.sm_limit,
+                      .batch = p.batch,
                       .epilogue = p.epilogue,
                       .prepacked_a = p.prepacked_a,
                       .prepacked_b = p.prepacked_b};
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
-                          p.sm_limit >= 0 && p.sm_limit <= kMostSms;
-  return has_values && are_supported(p.types) && has_epilogue(p) && (!is_prepacked(p) || can_be_prepacked(p.types.a)) &&
-         p == plain;
+                          p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize;
+  const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && p.batch == 1);
+  return has_values && are_supported(p.types) && has_epilogue(p) && has_packing && p == plain;
 }
 
 void require_supported(const Problem& problem) {

@@ -58,7 +58,8 @@ GemmTraits traits_of(const Workload& problem) {
           .vec_b = std::max(problem.hints.align_b / size_bytes(types.b), 1),
           .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
           .fast_sums = types.mode == ComputeMode::fast,
-          .epilogue = problem.epilogue};
+          .epilogue = problem.epilogue,
+          .batched = problem.batch != 1};
 }
 
 Types types_of(const GemmTraits& traits) {
@@ -75,7 +76,14 @@ Types types_of(const GemmTraits& traits) {
 }
 
 Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {{.m = m, .n = n, .k = k, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t), .epilogue = t.epilogue},
+  return {{.m = m,
+           .n = n,
+           .k = k,
+           .op_a = t.op_a,
+           .op_b = t.op_b,
+           .types = types_of(t),
+           .batch = t.batched ? 2 : 1,
+           .epilogue = t.epilogue},
           {.align_a = t.vec_a * size_bytes(t.element),
            .align_b = t.vec_b * size_bytes(t.element_b),
            .align_d = t.vec_d * size_bytes(t.element_d),
@@ -93,6 +101,7 @@ std::string to_string(const GemmTraits& t) {
   text += to_string(t.op_b);
   text += "_a" + std::to_string(t.vec_a) + "b" + std::to_string(t.vec_b) + "d" + std::to_string(t.vec_d);
   text += t.reads_c ? "_c1" : "_c0";
+  if (t.batched) text += "_batch";
   if (t.is_fused()) text += "_e" + epilogue_tags(t.epilogue);
   return text;
 }

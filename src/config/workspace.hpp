@@ -34,10 +34,12 @@ struct WorkspaceSize {
 };
 
 /// The workspace of a launch whose blocks divide k: a slot for each of `splits` parts of a block's tile, and counters
-/// of its arrivals and of each part's owner (templates/shared/split_slots.hpp). m and n are at least 1.
-WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits);
+/// of its arrivals and of each part's owner (templates/shared/split_slots.hpp). m and n are at least 1. A batch has so
+/// much for each product.
+WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits,
+                              std::int64_t batch = 1);
 
-/// The workspace that is large enough for any launch of the class of `problem`, whose m is the largest of the class.
+/// The workspace that is large enough for any launch of the class of `problem`: for the largest m and batch of it.
 /// The scratch begins with the copies of repacked operands (config/repack.hpp), and the kernel's own scratch follows.
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem);
 

@@ -16,7 +16,8 @@ enum class GemmData {
   normal,    ///< N(0, 1)
 };
 
-/// A problem with the scalars and the data of one call. The operands are exactly as aligned as the problem states.
+/// A problem with the scalars and the data of one call. The operands are exactly as aligned as the problem states. Of a
+/// batch, make_matrices and GemmReference know one product (batch_case.hpp).
 struct GemmCase {
   Workload problem;
   float alpha = 1;
@@ -33,7 +34,8 @@ struct GemmCase {
 struct HostMatrix {
   std::int64_t rows = 0, cols = 0, ld = 0;
   int element_bytes = 2;
-  int offset_bytes = 0;  ///< of the first element from a 256-byte boundary: gives the exact alignment
+  int offset_bytes = 0;     ///< of the first element from a 256-byte boundary: gives the exact alignment
+  std::int64_t stride = 0;  ///< of a batch, whose matrices lie behind each other: elements from one to the next
   std::vector<std::uint8_t> bytes;
 
   std::int64_t row_bytes() const { return cols * element_bytes; }

@@ -3,6 +3,7 @@
 #include "config/launch_shape.hpp"
 #include "config/matrix_map.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "config/workspace.hpp"
 #include "emulate/tensor_map.hpp"
 
@@ -90,18 +91,20 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// The function that each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const Fused<GemmArgs>& args, const WorkspaceArgs& workspace,
-                                  std::int64_t blocks) {
+std::function<void()> thread_body(const GemmKernel& kernel, const Batched<GemmArgs>& args,
+                                  const WorkspaceArgs& workspace, std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
-  Fused<WgmmaArgs> with_maps{{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}},
-                             args.epilogue};
+  Batched<WgmmaArgs> with_maps{
+      {{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}}, args.epilogue},
+      args.batch};
+  const auto batch = [&](long long stride) { return MatrixBatch{args.batch.count, stride}; };
   if (args.k > 0) {  // an empty tensor has no map and no copy
-    const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda);
-    const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb);
+    const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda, batch(args.batch.stride_a));
+    const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb, batch(args.batch.stride_b));
     const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major), boxes_b = box_maps(b, maps.b_is_k_major);
     if (maps.copies_a && boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
     if (maps.copies_a && boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
@@ -109,7 +112,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const Fused<GemmArgs
     if (maps.copies_b && boxes_b.rest) with_maps.b_rest = encode(*boxes_b.rest);
     if (maps.copies_a && maps.copies_b) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as a programmatic launch
   }
-  if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd));
+  if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd, batch(args.batch.stride_d)));
   if (const auto* run = std::get_if<void (*)(const WgmmaArgs&, const WorkspaceArgs&)>(&kernel.run)) {
     return [with_maps, workspace, run = *run] { run(with_maps, workspace); };
   }
@@ -148,6 +151,17 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   return placed;
 }
 
+/// The distances of the matrices. Those of a matrix in place are those of D.
+BatchArgs batch_args(const GemmCase& c, const GemmMatrices& m) {
+  return {.stride_a = m.a.stride,
+          .stride_b = m.b.stride,
+          .stride_c = c.in_place ? m.d.stride : m.c.stride,
+          .stride_d = m.d.stride,
+          .stride_residual = c.residual_in_place ? m.d.stride : m.residual.stride,
+          .stride_auxiliary = m.auxiliary.stride,
+          .count = static_cast<unsigned>(c.problem.batch)};
+}
+
 void load(const Allocation& allocation, HostMatrix& matrix) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     allocation.load(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),
@@ -161,7 +175,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   require_possible(kernel, c);
   const Workload& p = c.problem;
   GemmRun run{.d = matrices.d, .auxiliary = matrices.auxiliary, .report = {}};
-  if (p.m == 0 || p.n == 0) return run;
+  if (is_empty(p)) return run;
   Device device;
   const Allocation& a = place(device, "A", matrices.a, false, true);
   const Allocation& b = place(device, "B", matrices.b, false, true);
@@ -170,26 +184,27 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const bool is_empty = p.k == 0 || c.alpha == 0;  // as the library launches it
   const PlacedEpilogue epilogue = place_epilogue(device, matrices, c, d);
   const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
-  const Fused<GemmArgs> args{{.a = a.address(),
-                              .b = b.address(),
-                              .c = kernel.traits.reads_c ? addend.address() : 0,
-                              .d = d.address(),
-                              .lda = matrices.a.ld,
-                              .ldb = matrices.b.ld,
-                              .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                              .ldd = matrices.d.ld,
-                              .m = static_cast<int>(p.m),
-                              .n = static_cast<int>(p.n),
-                              .k = is_empty ? 0 : static_cast<int>(p.k),
-                              .alpha = has_scalars ? 77.0f
-                                       : is_empty  ? empty_alpha(c.beta)
-                                                   : c.alpha,
-                              .beta = has_scalars ? 77.0f : c.beta,
-                              .raster_width = c.launch.raster_width,
-                              .raster_along_n = c.launch.raster_along_n ? 1 : 0},
-                             epilogue.args};
+  const Batched<GemmArgs> args{{{.a = a.address(),
+                                 .b = b.address(),
+                                 .c = kernel.traits.reads_c ? addend.address() : 0,
+                                 .d = d.address(),
+                                 .lda = matrices.a.ld,
+                                 .ldb = matrices.b.ld,
+                                 .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                                 .ldd = matrices.d.ld,
+                                 .m = static_cast<int>(p.m),
+                                 .n = static_cast<int>(p.n),
+                                 .k = is_empty ? 0 : static_cast<int>(p.k),
+                                 .alpha = has_scalars ? 77.0f
+                                          : is_empty  ? empty_alpha(c.beta)
+                                                      : c.alpha,
+                                 .beta = has_scalars ? 77.0f : c.beta,
+                                 .raster_width = c.launch.raster_width,
+                                 .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+                                epilogue.args},
+                               batch_args(c, matrices)};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
-  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit);
+  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));
   const std::function<void()> run_thread = thread_body(kernel, args, workspace.args(), blocks);
   run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),

@@ -32,10 +32,11 @@ std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction
   const std::int64_t first = std::max<std::int64_t>(at.x, 0);
   const std::int64_t last = std::min<std::int64_t>(std::int64_t{at.x} + spec.box[0], size_x);
   std::vector<std::uint8_t> box(box_bytes(spec));
-  for (std::int64_t row = 0; row < spec.box[1] && first < last; ++row) {
+  const bool is_inside = spec.rank < 3 || (at.z >= 0 && static_cast<std::uint64_t>(at.z) < spec.sizes[2]);
+  for (std::int64_t row = 0; row < spec.box[1] && first < last && is_inside; ++row) {
     const std::int64_t y = at.y + row;
     if (y < 0 || y >= size_y) continue;
-    const std::int64_t coordinates[] = {first, y};
+    const std::int64_t coordinates[] = {first, y, at.z};
     thread.block->grid().memory.read(
         thread, instruction, *element_address(spec, coordinates),
         box.data() + row * static_cast<std::int64_t>(row_bytes(spec)) + (first - at.x) * element,
@@ -50,7 +51,7 @@ void load(Instruction instruction, std::uint32_t shared, const TensorMap& map, B
   Thread& thread = this_thread();
   count(thread, instruction);
   touch_global(thread, instruction);
-  const auto spec = tensor_of(thread, instruction, map);
+  const auto spec = tensor_of(thread, instruction, map, at.rank);
   if (!spec || !is_box_address(thread, instruction, shared)) return;
   for (std::uint32_t rank = 0; rank < thread.block->grid().blocks_per_cluster; ++rank) {
     if ((blocks >> rank & 1u) == 0) continue;
@@ -73,13 +74,22 @@ void load(Instruction instruction, std::uint32_t shared, const TensorMap& map, B
 
 }  // namespace
 
-std::optional<TensorMapSpec> tensor_of(const Thread& thread, Instruction instruction, const TensorMap& map) {
+std::optional<TensorMapSpec> tensor_of(const Thread& thread, Instruction instruction, const TensorMap& map, int rank) {
   const auto spec = decode(map);
-  if (spec && spec->rank == 2) return spec;
+  if (spec && spec->rank == rank) return spec;
   report(thread, {.hazard = Hazard::bad_operand,
                   .instruction = instruction,
                   .detail = spec ? fmt::format("the tensor has {} dimensions", spec->rank) : "there is no tensor map"});
   return std::nullopt;
+}
+
+void prefetch_map(const TensorMap& map) {
+  constexpr auto kInstruction = Instruction::prefetch_tensormap;
+  const Thread& thread = this_thread();
+  count(this_thread(), kInstruction);
+  if (!decode(map)) {
+    report(thread, {.hazard = Hazard::bad_operand, .instruction = kInstruction, .detail = "there is no tensor map"});
+  }
 }
 
 bool is_box_address(const Thread& thread, Instruction instruction, std::uint32_t shared) {

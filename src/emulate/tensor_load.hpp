@@ -10,10 +10,13 @@ namespace hotgemm::emulate {
 
 class Mbarrier;
 
-/// The coordinates of the first element of a box; x is along dimension 0.
+/// The coordinates of the first element of a box, in a tensor of `rank` dimensions; x is along dimension 0. A box has
+/// one element along z.
 struct BoxPlace {
   int x;
   int y;
+  int z = 0;
+  int rank = 2;
 };
 
 /// A copy of a box from global memory to the shared memory of one block. A barrier of that block counts the bytes. The
@@ -51,10 +54,13 @@ void load_tensor(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::u
 void load_tensor_multicast(std::uint32_t shared, const TensorMap& map, BoxPlace at, std::uint32_t barrier,
                            std::uint32_t blocks);
 
+/// Checks that `map` is a tensor map.
+void prefetch_map(const TensorMap& map);
+
 // ---- shared with stores ----
 
-/// The two-dimensional tensor of `map`. If there is none, reports that and returns nullopt.
-std::optional<TensorMapSpec> tensor_of(const Thread& thread, Instruction instruction, const TensorMap& map);
+/// The tensor of `map`, of `rank` dimensions. If there is none, reports that and returns nullopt.
+std::optional<TensorMapSpec> tensor_of(const Thread& thread, Instruction instruction, const TensorMap& map, int rank);
 /// True if a box may start at `shared`; otherwise reports that.
 bool is_box_address(const Thread& thread, Instruction instruction, std::uint32_t shared);
 

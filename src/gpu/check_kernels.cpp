@@ -25,40 +25,46 @@ void CheckKernels::launch(CUfunction function, std::int64_t elements, void* args
                 "launch a check kernel");
 }
 
-void CheckKernels::fill(CUdeviceptr matrix, DType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-                        std::int64_t k_extent, FillPattern pattern, bool transposed, unsigned seed,
-                        CUstream stream) const {
-  if (rows == 0 || cols == 0) return;
-  FillArgs args{.matrix = matrix,
-                .ld = ld,
+void CheckKernels::fill(const Filled& matrix, DType type, std::int64_t rows, std::int64_t cols, const Problem& p,
+                        FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const {
+  if (rows == 0 || cols == 0 || p.batch == 0) return;
+  FillArgs args{.matrix = matrix.address,
+                .ld = matrix.ld,
+                .stride = matrix.stride,
+                .matrices = static_cast<int>(p.batch),
                 .rows = static_cast<int>(transposed ? cols : rows),
                 .cols = static_cast<int>(transposed ? rows : cols),
-                .k_extent = static_cast<int>(k_extent),
+                .k_extent = static_cast<int>(p.k),
                 .transposed = transposed ? 1 : 0,
                 .seed = seed,
                 .pattern = pattern,
                 .dtype = type};
-  launch(fill_, rows * cols, &args, stream);
+  launch(fill_, rows * cols * p.batch, &args, stream);
 }
 
 void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
-  fill(set.a, p.types.a, p.m, p.k, set.lda, p.k, FillPattern::check_a, p.op_a == Op::t, seed, stream);
-  fill(set.b, p.types.b, p.k, p.n, set.ldb, p.k, FillPattern::check_b, p.op_b == Op::t, seed, stream);
+  fill_a_and_b(p, set, FillPattern::check_a, seed, FillPattern::check_b, seed, stream);
   if (set.c != 0) fill_check_c(p, set.c, set.ldc, seed, stream);
-  const std::int64_t bytes = ((p.m - 1) * set.ldd + p.n) * size_bytes(p.types.d);
+  const std::int64_t bytes = ((p.batch - 1) * set.stride_d + (p.m - 1) * set.ldd + p.n) * size_bytes(p.types.d);
   driver_.check(driver_.cuMemsetD8Async(set.d, unwritten_byte(p.types.d), static_cast<std::size_t>(bytes), stream),
                 "poison D");
 }
 
 void CheckKernels::fill_check_c(const Problem& p, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
                                 CUstream stream) const {
-  fill(matrix, p.types.c, p.m, p.n, ld, p.k, FillPattern::check_c, false, seed, stream);
+  fill({matrix, ld, p.m * ld}, p.types.c, p.m, p.n, p, FillPattern::check_c, false, seed, stream);
 }
 
 void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
-  fill(set.a, p.types.a, p.m, p.k, set.lda, p.k, FillPattern::normal, p.op_a == Op::t, seed, stream);
-  fill(set.b, p.types.b, p.k, p.n, set.ldb, p.k, FillPattern::normal, p.op_b == Op::t, seed + 1, stream);
-  if (set.c != 0) fill(set.c, p.types.c, p.m, p.n, set.ldc, p.k, FillPattern::normal, false, seed + 2, stream);
+  constexpr FillPattern kNormal = FillPattern::normal;
+  fill_a_and_b(p, set, kNormal, seed, kNormal, seed + 1, stream);
+  if (set.c != 0) fill({set.c, set.ldc, set.stride_c}, p.types.c, p.m, p.n, p, kNormal, false, seed + 2, stream);
+}
+
+void CheckKernels::fill_a_and_b(const Problem& p, const OperandSet& set, FillPattern of_a, unsigned seed_a,
+                                FillPattern of_b, unsigned seed_b, CUstream stream) const {
+  fill({set.a, set.lda, set.stride_a}, p.types.a, p.m, p.k, p, of_a, p.op_a == Op::t, seed_a, stream);
+  fill({set.b, set.ldb, set.stride_b}, p.types.b, p.k, p.n, p, of_b, p.op_b == Op::t, seed_b, stream);
 }
 
 std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigned seed, int alpha, int beta,
@@ -68,6 +74,8 @@ std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigne
   CheckArgs args{.d = set.d,
                  .report = report_.get(),
                  .ldd = set.ldd,
+                 .stride_d = set.stride_d,
+                 .products = static_cast<int>(p.batch),
                  .m = static_cast<int>(p.m),
                  .n = static_cast<int>(p.n),
                  .k = static_cast<int>(p.k),
@@ -75,12 +83,13 @@ std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigne
                  .beta = beta,
                  .seed = seed,
                  .dtype = p.types.d};
-  launch(check_, p.m * p.n, &args, stream);
+  launch(check_, p.m * p.n * p.batch, &args, stream);
   driver_.check(driver_.cuMemcpyDtoHAsync(&report, report_.get(), sizeof report, stream), "fetch the check's report");
   driver_.check(driver_.cuStreamSynchronize(stream), "run a kernel and check its result");
   if (report.mismatches == 0) return {};
-  return std::to_string(report.mismatches) + " of " + std::to_string(p.m * p.n) +
-         " elements are wrong, one of them at (" + std::to_string(report.row) + ", " + std::to_string(report.col) + ")";
+  return std::to_string(report.mismatches) + " of " + std::to_string(p.m * p.n * p.batch) +
+         " elements are wrong, one of them at (" + std::to_string(report.row) + ", " + std::to_string(report.col) +
+         ")" + (p.batch > 1 ? " of product " + std::to_string(report.product) : "");
 }
 
 std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, const OperandSet& set,
@@ -95,7 +104,7 @@ std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, co
                   .matrix = set.d,
                   .pitch_bytes = static_cast<std::uint64_t>(set.ldd) * element_bytes,
                   .row_bytes = static_cast<std::uint64_t>(p.n) * element_bytes,
-                  .rows = static_cast<std::uint64_t>(p.m)};
+                  .rows = static_cast<std::uint64_t>(p.m * p.batch)};
   launch(digest_, static_cast<std::int64_t>(pool.bytes() / kDigestChunkBytes) / kChunksPerThread, &args, stream);
   driver_.check(driver_.cuMemcpyDtoHAsync(&sum, report_.get(), sizeof sum, stream), "fetch a digest");
   driver_.check(driver_.cuStreamSynchronize(stream), "digest the operands' memory");

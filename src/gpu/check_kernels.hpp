@@ -15,6 +15,7 @@
 namespace hotgemm {
 
 /// Fills operands and checks results on the GPU (templates/check.cuh), in the context that was current at construction.
+/// The matrices of a batch lie behind each other as in OperandPool, and each product has data of its own.
 class CheckKernels {
  public:
   /// Loads the kernels from `cubin`, which is that of render_check. Throws RefusedCubin and other Errors.
@@ -48,8 +49,16 @@ class CheckKernels {
   void pointwise(CUdeviceptr buffer, std::size_t bytes, CUstream stream) const;
 
  private:
-  void fill(CUdeviceptr matrix, DType type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-            std::int64_t k_extent, FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
+  /// A row-major matrix for each product.
+  struct Filled {
+    CUdeviceptr address;
+    std::int64_t ld;
+    std::int64_t stride;
+  };
+  void fill(const Filled& matrix, DType type, std::int64_t rows, std::int64_t cols, const Problem& problem,
+            FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
+  void fill_a_and_b(const Problem& problem, const OperandSet& set, FillPattern of_a, unsigned seed_a, FillPattern of_b,
+                    unsigned seed_b, CUstream stream) const;
   void launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const;
 
   const Driver& driver_;

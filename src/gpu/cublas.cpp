@@ -22,10 +22,14 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = std::size_t{256} << 20;
 constexpr int kRequestedAlgorithms = 512;  // more than the heuristics are known to return
 
-// cublas_api.h has overloads of cublasGemmEx for old callers, so taking its address needs a type.
+// cublas_api.h has overloads of these functions for old callers, so taking their addresses needs types.
 using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                   const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
                                   cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+using GemmStridedBatchedEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                                                const void*, const void*, cudaDataType, int, long long, const void*,
+                                                cudaDataType, int, long long, const void*, void*, cudaDataType, int,
+                                                long long, int, cublasComputeType_t, cublasGemmAlgo_t);
 
 // clang-format off
 // Lists the versioned symbols, because cublas_v2.h maps "cublasCreate" to "cublasCreate_v2".
@@ -36,7 +40,7 @@ using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOpera
   F(cublasLtCreate) F(cublasLtDestroy) F(cublasLtMatmul) F(cublasLtMatmulAlgoGetHeuristic)         \
   F(cublasLtMatmulAlgoConfigGetAttribute) F(cublasLtMatmulAlgoCheck) F(cublasLtMatmulDescCreate)   \
   F(cublasLtMatmulDescDestroy) F(cublasLtMatmulDescSetAttribute) F(cublasLtMatrixLayoutCreate)     \
-  F(cublasLtMatrixLayoutDestroy) F(cublasLtMatmulPreferenceCreate)                                 \
+  F(cublasLtMatrixLayoutSetAttribute) F(cublasLtMatrixLayoutDestroy) F(cublasLtMatmulPreferenceCreate) \
   F(cublasLtMatmulPreferenceDestroy) F(cublasLtMatmulPreferenceSetAttribute)
 // clang-format on
 
@@ -46,6 +50,7 @@ struct Functions {
   HOTGEMM_CUBLASLT_FUNCTIONS(HOTGEMM_DECLARE)
 #undef HOTGEMM_DECLARE
   GemmEx gemm_ex = nullptr;
+  GemmStridedBatchedEx gemm_strided_batched_ex = nullptr;
 
   void check(cublasStatus_t status, const std::string& attempt) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -72,6 +77,7 @@ Functions load() {
   HOTGEMM_CUBLASLT_FUNCTIONS(HOTGEMM_RESOLVE)
 #undef HOTGEMM_RESOLVE
   functions.gemm_ex = reinterpret_cast<GemmEx>(cublas.get("cublasGemmEx"));
+  functions.gemm_strided_batched_ex = reinterpret_cast<GemmStridedBatchedEx>(cublas.get("cublasGemmStridedBatchedEx"));
   return functions;
 }
 
@@ -186,6 +192,7 @@ struct CublasBaseline::Matmul {
   std::vector<OperandSet> sets;
   Scalars scalars;
   bool reads_c;
+  std::int64_t batch = 1;
   cublasLtMatmulDesc_t operation_desc = nullptr;
   cublasLtMatrixLayout_t first = nullptr;  // B
   cublasLtMatrixLayout_t second = nullptr;
@@ -221,12 +228,20 @@ struct CublasBaseline::Matmul {
     f.check(f.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
             "set a preference of cuBLASLt");
   }
-  /// Makes the layout of a row-major rows×cols matrix as cuBLASLt sees it: column-major, transposed.
-  void set_layout(cublasLtMatrixLayout_t& layout, DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  /// Makes the layout of row-major rows×cols matrices as cuBLASLt sees them: column-major, transposed.
+  void set_layout(cublasLtMatrixLayout_t& layout, DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                  std::int64_t stride) {
     const Functions& f = baseline->functions;
     f.check(f.cublasLtMatrixLayoutCreate(&layout, data_type(dtype), static_cast<std::uint64_t>(cols),
                                          static_cast<std::uint64_t>(rows), ld),
             "describe a matrix to cuBLASLt");
+    if (batch == 1) return;
+    const auto count = static_cast<std::int32_t>(batch);
+    f.check(f.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+            "describe a batch to cuBLASLt");
+    f.check(
+        f.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+        "describe the distance of matrices to cuBLASLt");
   }
 
   void describe(const Workload& p) {
@@ -238,13 +253,15 @@ struct CublasBaseline::Matmul {
     // Sums of FP8 are promoted there too, unless the caller allows fast ones. The scale factors are 1.
     if (is_fp8(p.types.a))
       set_operation(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{p.types.mode == ComputeMode::fast});
+    batch = p.batch;
     const OperandSet& set = sets.front();
     const bool a_is_stored_mk = p.op_a == Op::n;
     const bool b_is_stored_kn = p.op_b == Op::n;
-    set_layout(first, p.types.b, b_is_stored_kn ? p.k : p.n, b_is_stored_kn ? p.n : p.k, set.ldb);
-    set_layout(second, p.types.a, a_is_stored_mk ? p.m : p.k, a_is_stored_mk ? p.k : p.m, set.lda);
-    set_layout(c, is_fp8(p.types.d) ? DType::bf16 : p.types.c, p.m, p.n, reads_c ? set.ldc : set.ldd);
-    set_layout(d, p.types.d, p.m, p.n, set.ldd);
+    set_layout(first, p.types.b, b_is_stored_kn ? p.k : p.n, b_is_stored_kn ? p.n : p.k, set.ldb, set.stride_b);
+    set_layout(second, p.types.a, a_is_stored_mk ? p.m : p.k, a_is_stored_mk ? p.k : p.m, set.lda, set.stride_a);
+    set_layout(c, is_fp8(p.types.d) ? DType::bf16 : p.types.c, p.m, p.n, reads_c ? set.ldc : set.ldd,
+               reads_c ? set.stride_c : set.stride_d);
+    set_layout(d, p.types.d, p.m, p.n, set.ldd, set.stride_d);
     f.check(f.cublasLtMatmulPreferenceCreate(&preference), "create a preference of cuBLASLt");
     set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
     set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, common_alignment(sets, &OperandSet::b));
@@ -362,23 +379,31 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
   require_rival(problem);
   if (is_lt_only(problem.types)) return first_heuristic(problem, sets, alpha, beta);
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
+  const int batch = to_int(problem.batch, "the batch");
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
   }
   const Scalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
-  auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k,
+  auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k, batch,
                  op_first = operation(problem.op_b), op_second = operation(problem.op_a),
                  type_first = data_type(problem.types.b), type_second = data_type(problem.types.a),
                  type_d = data_type(problem.types.d)](CUstream stream, int index) {
     impl->use(stream);
     const OperandSet& set = operands[static_cast<std::size_t>(index)];
-    const cublasStatus_t status = impl->functions.gemm_ex(
-        impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b), type_first,
-        static_cast<int>(set.ldb), pointer(set.a), type_second, static_cast<int>(set.lda), scalars.beta(),
-        mutable_pointer(set.d), type_d, static_cast<int>(set.ldd), scalars.compute(), CUBLAS_GEMM_DEFAULT);
-    if (status != CUBLAS_STATUS_SUCCESS) impl->functions.check(status, "launch cublasGemmEx");
+    const Functions& f = impl->functions;
+    const int lda = static_cast<int>(set.lda), ldb = static_cast<int>(set.ldb), ldd = static_cast<int>(set.ldd);
+    const cublasStatus_t status =
+        batch == 1
+            ? f.gemm_ex(impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b), type_first, ldb,
+                        pointer(set.a), type_second, lda, scalars.beta(), mutable_pointer(set.d), type_d, ldd,
+                        scalars.compute(), CUBLAS_GEMM_DEFAULT)
+            : f.gemm_strided_batched_ex(impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b),
+                                        type_first, ldb, set.stride_b, pointer(set.a), type_second, lda, set.stride_a,
+                                        scalars.beta(), mutable_pointer(set.d), type_d, ldd, set.stride_d, batch,
+                                        scalars.compute(), CUBLAS_GEMM_DEFAULT);
+    if (status != CUBLAS_STATUS_SUCCESS) f.check(status, "launch cuBLAS's default");
   };
-  return {"cublasGemmEx", std::move(launch)};
+  return {batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx", std::move(launch)};
 }
 
 Contender CublasBaseline::first_heuristic(const Workload& problem, std::span<const OperandSet> sets, float alpha,

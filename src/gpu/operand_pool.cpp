@@ -22,21 +22,23 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 struct Matrix {
   std::int64_t ld = 0;
+  std::int64_t stride = 0;  // from one matrix of a batch to the next, in elements
   std::int64_t offset = 0;  // of its first element from a multiple of kMatrixAlignment, in bytes
   std::int64_t bytes = 0;   // offset included, padded to kMatrixAlignment
 };
 
-Matrix matrix(std::int64_t rows, std::int64_t cols, int align_bytes, DType dtype) {
+Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int align_bytes, DType dtype) {
   const std::int64_t element = size_bytes(dtype);
   const std::int64_t ld = round_up(std::max<std::int64_t>(cols, 1) * element, align_bytes) / element;
   const std::int64_t row_bytes = ld * element;
   // The address has the alignment of the class if the rows have a better one.
   const std::int64_t offset = align_bytes < kRowAlignment && row_bytes % (2 * align_bytes) == 0 ? align_bytes : 0;
-  if (rows > kMostBytes / row_bytes) return {ld, offset, kMostBytes};
-  return {ld, offset, round_up(std::max<std::int64_t>(rows, 1) * row_bytes + offset, kMatrixAlignment)};
+  const std::int64_t stride = rows * ld, all_rows = std::max<std::int64_t>(rows, 1) * std::max<std::int64_t>(batch, 1);
+  if (all_rows > kMostBytes / row_bytes) return {ld, stride, offset, kMostBytes};
+  return {ld, stride, offset, round_up(all_rows * row_bytes + offset, kMatrixAlignment)};
 }
 
-/// The matrices of a problem.
+/// The matrices of a problem. Those of a batch lie behind each other.
 struct Matrices {
   Matrix a, b, c, d;
   std::int64_t operand_bytes = 0;
@@ -45,12 +47,12 @@ struct Matrices {
 
 Matrices matrices_of(const Workload& p) {
   const Hints& align = p.hints;
-  const Matrix a =
-      p.op_a == Op::n ? matrix(p.m, p.k, align.align_a, p.types.a) : matrix(p.k, p.m, align.align_a, p.types.a);
-  const Matrix b =
-      p.op_b == Op::n ? matrix(p.k, p.n, align.align_b, p.types.b) : matrix(p.n, p.k, align.align_b, p.types.b);
-  const Matrix c = p.hints.beta_is_zero ? Matrix{} : matrix(p.m, p.n, align.align_d, p.types.c);
-  const Matrix d = matrix(p.m, p.n, align.align_d, p.types.d);
+  const Matrix a = p.op_a == Op::n ? matrix(p.m, p.k, p.batch, align.align_a, p.types.a)
+                                   : matrix(p.k, p.m, p.batch, align.align_a, p.types.a);
+  const Matrix b = p.op_b == Op::n ? matrix(p.k, p.n, p.batch, align.align_b, p.types.b)
+                                   : matrix(p.n, p.k, p.batch, align.align_b, p.types.b);
+  const Matrix c = p.hints.beta_is_zero ? Matrix{} : matrix(p.m, p.n, p.batch, align.align_d, p.types.c);
+  const Matrix d = matrix(p.m, p.n, p.batch, align.align_d, p.types.d);
   const int matrices = p.hints.beta_is_zero ? 3 : 4;
   const std::int64_t operand_bytes = a.bytes + b.bytes + c.bytes + d.bytes;
   return {a, b, c, d, operand_bytes, operand_bytes + matrices * OperandPool::kGuardBytes};
@@ -90,7 +92,15 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
       at += static_cast<CUdeviceptr>(matrix.bytes + kGuardBytes);
       return taken;
     };
-    OperandSet set{.lda = a.ld, .ldb = b.ld, .ldc = p.hints.beta_is_zero ? d.ld : c.ld, .ldd = d.ld};
+    const Matrix& of_c = p.hints.beta_is_zero ? d : c;
+    OperandSet set{.lda = a.ld,
+                   .ldb = b.ld,
+                   .ldc = of_c.ld,
+                   .ldd = d.ld,
+                   .stride_a = a.stride,
+                   .stride_b = b.stride,
+                   .stride_c = of_c.stride,
+                   .stride_d = d.stride};
     set.a = take(a);
     set.b = take(b);
     set.d = take(d);
@@ -110,7 +120,11 @@ Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
           .ldc = set.ldc,
           .ldd = set.ldd,
           .alpha = alpha,
-          .beta = beta};
+          .beta = beta,
+          .batch_stride_a = set.stride_a,
+          .batch_stride_b = set.stride_b,
+          .batch_stride_c = set.stride_c,
+          .batch_stride_d = set.stride_d};
 }
 
 }  // namespace hotgemm

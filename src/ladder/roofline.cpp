@@ -72,8 +72,6 @@ ReuseTile reuse_tile(const KernelConfig& config, const GemmTraits& traits) {
       config);
 }
 
-double flops(const Problem& p) { return 2 * to_double(p.m) * to_double(p.n) * to_double(p.k); }
-
 double least_bytes(const Workload& p) { return traffic_bytes({static_cast<int>(p.m), static_cast<int>(p.n)}, p); }
 
 double traffic_bytes(const ReuseTile& tile, const Workload& p) {

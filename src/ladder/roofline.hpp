@@ -2,6 +2,7 @@
 
 #include "config/device_info.hpp"
 #include "config/kernel_config.hpp"
+#include "config/work.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -35,9 +36,6 @@ struct ReuseTile {
   int cols;
 };
 ReuseTile reuse_tile(const KernelConfig& config, const GemmTraits& traits);
-
-/// 2·m·n·k.
-double flops(const Problem& problem);
 /// The smallest possible traffic of the problem: one read of each element of A and B, one of C if beta is not zero, and
 /// one write of D.
 double least_bytes(const Workload& problem);

@@ -142,8 +142,8 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
                   const WgmmaModel&) {
   const GemmTraits traits = traits_of(problem);
   const ArchRates& rates = arch_rates(device.arch);
-  const double tiles =
-      ceil_div(static_cast<double>(problem.m), c.block_m) * ceil_div(static_cast<double>(problem.n), c.block_n);
+  const double tiles = ceil_div(static_cast<double>(problem.m), c.block_m) *
+                       ceil_div(static_cast<double>(problem.n), c.block_n) * static_cast<double>(problem.batch);
   const auto [busiest, concurrent] = spread(tiles, device, resident);
   const double k_tiles = ceil_div(static_cast<double>(problem.k), c.block_k);
   const double penalty = latency_penalty(concurrent * c.threads() / kWarpSize);
@@ -200,8 +200,8 @@ double unhidden_share(const KernelConfig& config, const Workload& problem, const
   if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // as fitted: most blocks stay, and load ahead
   // Blocks that start together load together, and store together: 65536×64×64 takes 9.4 µs on an H200.
   const LaunchShape shape = launch_shape(config, traits_of(problem));
-  const double tiles =
-      ceil_div(static_cast<double>(problem.m), shape.tile_m) * ceil_div(static_cast<double>(problem.n), shape.tile_n);
+  const double tiles = ceil_div(static_cast<double>(problem.m), shape.tile_m) *
+                       ceil_div(static_cast<double>(problem.n), shape.tile_n) * static_cast<double>(problem.batch);
   const SmBlocks blocks = spread(tiles, device, resident);
   return std::max(kLeast, blocks.concurrent / std::max(blocks.all, 1.0));
 }
@@ -233,8 +233,9 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
 
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const double bytes = m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
-                       m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2);
+  const double bytes =
+      static_cast<double>(problem.batch) * (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
+                                            m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2));
   const double dram_us =
       bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
   const double unhidden = unhidden_share(config, problem, device, resident, sum_us);

@@ -3,6 +3,7 @@
 #include "config/arch_rates.hpp"
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "plan/model.hpp"
 
 #include <algorithm>
@@ -83,11 +84,9 @@ double free_joules(double relative_clocks, double bytes_per_flop) {
 
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device) {
   if (!(us >= kShortUs)) return false;
-  const double flops =
-      2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
   const double nominal =
       nominal_flops(multiplied_type(problem.types.a, problem.types.compute), arch_rates(device.arch)) * device.sm_count;
-  return flops / us >= kBusyShare * nominal * device.clock_mhz;
+  return flops(problem) / us >= kBusyShare * nominal * device.clock_mhz;
 }
 
 std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> candidates, std::size_t count,

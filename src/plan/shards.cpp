@@ -1,6 +1,7 @@
 #include "plan/shards.hpp"
 
 #include "config/problem_text.hpp"
+#include "config/work.hpp"
 #include "records/problem_fields.hpp"
 
 #include <algorithm>
@@ -47,7 +48,8 @@ double tuning_seconds(const Workload& problem) {
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes =
       m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) + m * n * size_bytes(problem.types.d);
-  const double launch = kLaunchSeconds + std::max(2 * m * n * k / kFlops, bytes / kBytes);
+  const double launch =
+      kLaunchSeconds + std::max(flops(problem) / kFlops, static_cast<double>(problem.batch) * bytes / kBytes);
   return kCompileSeconds + std::min(kMostMeasuringSeconds, kLaunches * launch);
 }
 

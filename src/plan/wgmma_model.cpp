@@ -27,7 +27,8 @@ struct Waves {
 
 Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device, int resident, int splits) {
   const double groups = ceil_div(static_cast<double>(p.m), c.block_m * c.cluster_m) *
-                        ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n) * splits;
+                        ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n) * static_cast<double>(p.batch) *
+                        splits;
   const double tiles = groups * c.cluster();
   const double sms = std::max(device.sm_count / c.cluster(), 1) * c.cluster();
   const double full = std::floor(tiles / (sms * resident));
@@ -165,15 +166,15 @@ double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const De
   if (!c.split_k) return 0;
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double groups_m = ceil_div(m, c.block_m * c.cluster_m), groups_n = ceil_div(n, c.block_n * c.cluster_n);
-  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * size_bytes(problem.types.a) / model.repeated_bytes /
-         device.clock_mhz;
+  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * size_bytes(problem.types.a) *
+         static_cast<double>(problem.batch) / model.repeated_bytes / device.clock_mhz;
 }
 
 std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
   if (!c.split_k) return {1};
   const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const std::int64_t clusters =
-      ceil_of(problem.m, c.block_m * c.cluster_m) * ceil_of(problem.n, c.block_n * c.cluster_n);
+      ceil_of(problem.m, c.block_m * c.cluster_m) * ceil_of(problem.n, c.block_n * c.cluster_n) * problem.batch;
   const std::int64_t tiles = std::max<std::int64_t>(clusters * c.cluster(), 1);  // an empty problem may be planned
   const std::int64_t k_tiles = ceil_of(std::max<std::int64_t>(problem.k, 1), c.block_k);
   const std::int64_t room = std::int64_t{device.sm_count} * c.blocks_per_sm / tiles;  // splits that one wave holds

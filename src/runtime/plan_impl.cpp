@@ -2,6 +2,7 @@
 
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
+#include "config/work.hpp"
 #include "gpu/current_context.hpp"
 #include "records/problem_log.hpp"
 #include "runtime/validate.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 /// Throws the reason why `operands`, which are valid, do not fit a plan for `planned`. Not inlined into warm calls.
 [[noreturn, gnu::noinline]] void refuse(const Operands& operands, const Workload& planned, const KernelConfig& config) {
-  const bool is_zero = hints_of(planned.types, operands).beta_is_zero;
+  const bool is_zero = hints_of(planned, operands).beta_is_zero;
   if (is_zero != planned.hints.beta_is_zero) {
     throw Error(ErrorCode::invalid_argument,
                 std::string(is_zero ? "beta is zero" : "beta is not zero") + "; the plan is for " + to_string(planned));
@@ -32,7 +33,7 @@ namespace {
 }  // namespace
 
 void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
-  if (!kernel_->shape.fits(p.m, p.n, p.k)) refuse_size(p);
+  if (!kernel_->shape.fits(p.m, p.n, p.k, p.batch)) refuse_size(p);
   if (counts_uses_.load(std::memory_order_relaxed)) uses_.fetch_add(1, std::memory_order_relaxed);
   if (needs_workspace_) return launch_with_workspace(stream, p, operands);
   enqueue(stream, p, operands, {});
@@ -42,7 +43,7 @@ void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operand
                        const WorkspaceArgs& workspace) const {
   const auto launch = [&] {
     return launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
-                       workspace_.repack.get(), p.sm_limit);
+                       workspace_.repack.get(), p.sm_limit, p.batch);
   };
   CUresult result = launch();
   if (result == CUDA_ERROR_INVALID_CONTEXT) {  // nothing is enqueued; a thread may have no current context
@@ -113,9 +114,9 @@ std::string PlanImpl::explain_workspace() const {
 void Plan::launch(Stream stream, const Operands& operands) const {
   if (!has_known_size(operands)) return launch(stream, known_operands(operands));
   validate(problem_, operands);
-  if (problem_.m == 0 || problem_.n == 0) return;
+  if (is_empty(problem_)) return;
   const Hints& planned = problem_.hints;
-  const Hints found = hints_of(problem_.types, operands);
+  const Hints found = hints_of(problem_, operands);
   const bool is_less_aligned =
       found.align_a < planned.align_a || found.align_b < planned.align_b || found.align_d < planned.align_d;
   // With beta, the kernel of a plan reads C for every value of beta.

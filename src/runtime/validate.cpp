@@ -6,6 +6,8 @@
 #include "config/sm_limit.hpp"
 #include "config/supported.hpp"
 #include "config/tensor_map_spec.hpp"
+#include "config/work.hpp"
+#include "runtime/validate_batch.hpp"
 #include "runtime/validate_operands.hpp"
 
 #include <hotgemm/context.hpp>
@@ -173,14 +175,14 @@ void validate_vector(const char* name, const void* pointer, DType dtype, bool is
 
 /// Throws if a matrix of the epilogue is missing, not aligned, or too narrow. It is m×n, like D.
 void validate_beside_d(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p) {
-  validate_vector(underscore_name + 1, pointer, p.types.d, p.m != 0 && p.n != 0);
+  validate_vector(underscore_name + 1, pointer, p.types.d, !is_empty(p));
   validate_matrix(underscore_name, pointer, ld, extent_of_d(p), p.types.d, false);
 }
 
 /// The operands that the problem's epilogue has. validate_fields refuses the others.
 void validate_epilogue_operands(const Problem& p, const Operands& o) {
   const Epilogue& e = p.epilogue;
-  const bool is_empty = p.m == 0 || p.n == 0;
+  const bool is_empty = hotgemm::is_empty(p);
   if (e.scalars && o.alpha_device == nullptr && o.beta_device == nullptr)
     bad("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
   validate_element_alignment("alpha_device", o.alpha_device, DType::f32);
@@ -244,6 +246,7 @@ void validate(const Workload& w) {
 void validate(const Problem& p, const Operands& o) {
   validate_fields(p, o);
   if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
+  if (p.batch > 1) validate_batch(p, o);
   if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
   if (p.prepacked_b) validate_prepacked("b", o.b, o.ldb, stored_shape(p, Operand::b));
   if (p.types.d == DType::s32) {
@@ -255,8 +258,8 @@ void validate(const Problem& p, const Operands& o) {
   const bool is_plain_call = is_plain(o.a, o.lda, extent_of_a(p), p.types.a) &&
                              is_plain(o.b, o.ldb, extent_of_b(p), p.types.b) && is_plain(o.d, o.ldd, of_d, p.types.d) &&
                              is_plain_c;
-  if (is_plain_call) return;   // the warm path; the code below finds the reason
-  if (p.m == 0 || p.n == 0) {  // nothing is read or written; leading dimensions are checked all the same
+  if (is_plain_call) return;  // the warm path; the code below finds the reason
+  if (is_empty(p)) {          // nothing is read or written; leading dimensions are checked all the same
     validate_matrix("a", o.a, o.lda, extent_of_a(p), p.types.a, false);
     validate_matrix("b", o.b, o.ldb, extent_of_b(p), p.types.b, false);
     validate_matrix("d", o.d, o.ldd, extent_of_d(p), p.types.d, false);
@@ -311,20 +314,28 @@ void validate_packing(const Problem& p, Operand operand, const void* from, std::
   }
 }
 
-Hints hints_of(const Types& types, const Operands& o) {
+Hints hints_of(const Problem& p, const Operands& o) {
+  const Types& types = p.types;
   const bool is_c_read = reads_c(o);
+  std::uint64_t a_bits = alignment_bits(o.a, o.lda, types.a), b_bits = alignment_bits(o.b, o.ldb, types.b);
   std::uint64_t d_bits = alignment_bits(o.d, o.ldd, types.d);
   if (is_c_read) d_bits |= alignment_bits(o.c, o.ldc, types.c);
   if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
   if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
-  return {.align_a = alignment_of(alignment_bits(o.a, o.lda, types.a)),
-          .align_b = alignment_of(alignment_bits(o.b, o.ldb, types.b)),
+  if (p.batch != 1) {
+    a_bits |= alignment_bits(nullptr, o.batch_stride_a, types.a);
+    b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);
+    d_bits |= alignment_bits(nullptr, o.batch_stride_d, types.d);
+    if (is_c_read) d_bits |= alignment_bits(nullptr, o.batch_stride_c, types.c);
+    d_bits |= alignment_bits(nullptr, o.batch_stride_residual, types.d);
+    d_bits |= alignment_bits(nullptr, o.batch_stride_auxiliary, types.d);
+  }
+  return {.align_a = alignment_of(a_bits),
+          .align_b = alignment_of(b_bits),
           .align_d = alignment_of(d_bits),
           .beta_is_zero = !is_c_read};
 }
 
-Workload describe(const Problem& problem, const Operands& operands) {
-  return {problem, hints_of(problem.types, operands)};
-}
+Workload describe(const Problem& problem, const Operands& operands) { return {problem, hints_of(problem, operands)}; }
 
 }  // namespace hotgemm

@@ -31,7 +31,7 @@ void validate_operand(const Problem& problem, Operand operand);
 void validate_packing(const Problem& problem, Operand operand, const void* from, std::int64_t ld, const void* to);
 
 /// The hints that `describe` adds to a problem of these types.
-Hints hints_of(const Types& types, const Operands& operands);
+Hints hints_of(const Problem& problem, const Operands& operands);
 
 /// True if rows of an operand are kMaxTensorStride bytes or more apart. `describe` gives such an operand an alignment
 /// class of at most 8 bytes.

@@ -24,32 +24,34 @@ constexpr std::size_t kUnusedWords = (offsetof(Operands, workspace) - kFirstUnus
 struct Field {
   const char* name;
   std::size_t offset;
-  bool (*is_used)(const Epilogue&) = nullptr;  ///< null: no kernel uses it yet
+  bool (*is_used)(const Problem&) = nullptr;  ///< null: no kernel uses it yet
 };
+/// Distances are allowed for a batch of one product too: the number may be known late.
+bool is_strided(const Problem& p) { return p.batch_kind == BatchKind::strided; }
 // Each is one word, in the order of the struct.
 #define HOTGEMM_FIELD(name, ...) \
   Field { #name, offsetof(Operands, name) __VA_OPT__(, ) __VA_ARGS__ }
 constexpr Field kUnused[] = {
-    HOTGEMM_FIELD(alpha_device, [](const Epilogue& e) { return e.scalars; }),
-    HOTGEMM_FIELD(beta_device, [](const Epilogue& e) { return e.scalars; }),
-    HOTGEMM_FIELD(batch_stride_a),
-    HOTGEMM_FIELD(batch_stride_b),
-    HOTGEMM_FIELD(batch_stride_c),
-    HOTGEMM_FIELD(batch_stride_d),
+    HOTGEMM_FIELD(alpha_device, [](const Problem& p) { return p.epilogue.scalars; }),
+    HOTGEMM_FIELD(beta_device, [](const Problem& p) { return p.epilogue.scalars; }),
+    HOTGEMM_FIELD(batch_stride_a, is_strided),
+    HOTGEMM_FIELD(batch_stride_b, is_strided),
+    HOTGEMM_FIELD(batch_stride_c, is_strided),
+    HOTGEMM_FIELD(batch_stride_d, is_strided),
     HOTGEMM_FIELD(batch_a),
     HOTGEMM_FIELD(batch_b),
     HOTGEMM_FIELD(batch_c),
     HOTGEMM_FIELD(batch_d),
-    HOTGEMM_FIELD(bias, [](const Epilogue& e) { return e.bias != Bias::none; }),
-    HOTGEMM_FIELD(residual, [](const Epilogue& e) { return e.residual; }),
-    HOTGEMM_FIELD(ld_residual, [](const Epilogue& e) { return e.residual; }),
-    HOTGEMM_FIELD(batch_stride_residual),
-    HOTGEMM_FIELD(auxiliary, [](const Epilogue& e) { return e.aux; }),
-    HOTGEMM_FIELD(ld_auxiliary, [](const Epilogue& e) { return e.aux; }),
-    HOTGEMM_FIELD(batch_stride_auxiliary),
-    HOTGEMM_FIELD(scale_a, [](const Epilogue& e) { return e.scale_a != Scaling::none; }),
-    HOTGEMM_FIELD(scale_b, [](const Epilogue& e) { return e.scale_b != Scaling::none; }),
-    HOTGEMM_FIELD(scale_d, [](const Epilogue& e) { return e.scale_d; }),
+    HOTGEMM_FIELD(bias, [](const Problem& p) { return p.epilogue.bias != Bias::none; }),
+    HOTGEMM_FIELD(residual, [](const Problem& p) { return p.epilogue.residual; }),
+    HOTGEMM_FIELD(ld_residual, [](const Problem& p) { return p.epilogue.residual; }),
+    HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual; }),
+    HOTGEMM_FIELD(auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
+    HOTGEMM_FIELD(ld_auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
+    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
+    HOTGEMM_FIELD(scale_a, [](const Problem& p) { return p.epilogue.scale_a != Scaling::none; }),
+    HOTGEMM_FIELD(scale_b, [](const Problem& p) { return p.epilogue.scale_b != Scaling::none; }),
+    HOTGEMM_FIELD(scale_d, [](const Problem& p) { return p.epilogue.scale_d; }),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords);
@@ -69,10 +71,10 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
     if (field.is_used == nullptr) {
       throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
     }
-    if (!field.is_used(problem.epilogue)) {
+    if (!field.is_used(problem)) {
       throw Error(ErrorCode::invalid_argument,
                   std::string("the operands' field ") + field.name +
-                      " is set, but no part of the problem's epilogue uses it: " + to_string(problem));
+                      " is set, but no part of the problem uses it: " + to_string(problem));
     }
   }
   if (operands.workspace == nullptr && operands.workspace_bytes != 0) {

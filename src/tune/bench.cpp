@@ -1,5 +1,6 @@
 #include "tune/bench.hpp"
 
+#include "config/work.hpp"
 #include "plan/power_model.hpp"
 
 #include <nlohmann/json.hpp>
@@ -37,8 +38,7 @@ BenchSide make_side(const std::string& name, const Workload& problem, const Race
   side.name = name;
   side.median_us = median(us);
   side.iqr_us = interquartile_range(us);
-  side.tflops = 2e-6 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                static_cast<double>(problem.k) / side.median_us;
+  side.tflops = 1e-6 * flops(problem) / side.median_us;
   if (!raced.blocks.empty()) side.blocks = raced.blocks[row];
   return side;
 }

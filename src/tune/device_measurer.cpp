@@ -74,7 +74,7 @@ struct DeviceMeasurer::Session {
     if (found != kernels.end()) return found->second;
     GemmKernel kernel = load_gemm_kernel(driver(), trial.config, traits_of(problem, trial.launch), *trial.cubin,
                                          device.info().sm_count);
-    if (!kernel.shape.fits(problem.m, problem.n, problem.k)) {
+    if (!kernel.shape.fits(problem.m, problem.n, problem.k, problem.batch)) {
       throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(trial.config));
     }
     return kernels.emplace(trial.cubin->symbol, std::move(kernel)).first->second;
@@ -85,7 +85,7 @@ struct DeviceMeasurer::Session {
   }
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
     driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on,
-                               workspace_args(), repack.get(), problem.sm_limit),
+                               workspace_args(), repack.get(), problem.sm_limit, problem.batch),
                    "launch " + to_string(trial.config));
   }
 

@@ -1,6 +1,7 @@
 #include "worker/isolated_measurer.hpp"
 
 #include "base/log.hpp"
+#include "config/work.hpp"
 #include "worker/worker_process.hpp"
 
 #include <algorithm>
@@ -45,18 +46,19 @@ struct Expected {
 
 Expected expect(const GpuFacts& gpu, const Problem& problem) {
   constexpr double kFlopsPerClock = 2 * 128;  // of one SM
-  const double flops = 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                       static_cast<double>(std::max<std::int64_t>(problem.k, 1));
+  Problem some = problem;
+  some.k = std::max<std::int64_t>(problem.k, 1);
   const double flops_per_s = std::max(gpu.info.sm_count, 1) * kFlopsPerClock * std::max(gpu.info.clock_mhz, 100) * 1e6;
   const auto matrix_bytes = [](std::int64_t rows, std::int64_t cols, DType type) {
     return static_cast<double>(rows) * static_cast<double>(cols) * size_bytes(type);
   };
   const Types& types = problem.types;
-  const double operands = matrix_bytes(problem.m, problem.k, types.a) + matrix_bytes(problem.k, problem.n, types.b) +
-                          matrix_bytes(problem.m, problem.n, types.c) + matrix_bytes(problem.m, problem.n, types.d);
+  const double operands = static_cast<double>(problem.batch) *
+                          (matrix_bytes(problem.m, problem.k, types.a) + matrix_bytes(problem.k, problem.n, types.b) +
+                           matrix_bytes(problem.m, problem.n, types.c) + matrix_bytes(problem.m, problem.n, types.d));
   // The operand sets together fill L2 twice.
   const double bytes = 2 * operands + 2.0 * static_cast<double>(gpu.info.l2_bytes);
-  return {flops / flops_per_s, bytes / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
+  return {flops(some) / flops_per_s, bytes / (std::max(gpu.info.dram_gbps, 10) * 1e9)};
 }
 
 /// Collects the replies to a race into one result.

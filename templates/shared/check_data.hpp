@@ -62,12 +62,17 @@ constexpr float quantized_normal(float x) { return x > 3.96875f ? 127 : x < -3.9
 /// The bytes of a D that no kernel has written: NaN, or a number that no check has as its result.
 constexpr unsigned char unwritten_byte(DType type) { return is_integer(type) ? 0x80 : 0xff; }
 
+/// The seed of the data of a product of a batch. The first product has the seed of the batch.
+constexpr unsigned seed_of_product(unsigned seed, unsigned product) { return seed + product * 0x632be5abu; }
+
 enum class FillPattern : int { check_a, check_b, check_c, normal };
 
-/// Parameter of hotgemm_fill: writes rows × cols elements of a row-major matrix.
+/// Parameter of hotgemm_fill: writes rows × cols elements of a row-major matrix, or of each of several.
 struct FillArgs {
   unsigned long long matrix;
   long long ld;
+  long long stride;  ///< from one matrix to the next, in elements
+  int matrices;
   int rows;
   int cols;
   int k_extent;    ///< of the problem, for check_a
@@ -82,6 +87,7 @@ struct CheckReport {
   unsigned mismatches;
   int row;  ///< of one mismatch
   int col;
+  int product;  ///< its number in a batch
 };
 
 /// Parameter of hotgemm_check: compares D with alpha * op(A) * op(B) + beta * C of the check data.
@@ -89,6 +95,8 @@ struct CheckArgs {
   unsigned long long d;
   unsigned long long report;  ///< a CheckReport, zeroed before
   long long ldd;
+  long long stride_d;  ///< from one D to the next, in elements
+  int products;
   int m;
   int n;
   int k;

@@ -44,4 +44,22 @@ struct Fused : Args {
   alignas(Args) EpilogueArgs epilogue;  // behind all of Args: compilers differ in whether they use padding at its end
 };
 
+/// A batch: `count` products, whose matrices lie at equal distances. Distances are in elements; one of 0 means that all
+/// products share the matrix.
+struct BatchArgs {
+  long long stride_a;
+  long long stride_b;
+  long long stride_c;
+  long long stride_d;
+  long long stride_residual;
+  long long stride_auxiliary;
+  unsigned count;
+};
+
+/// The parameter of a kernel for batches.
+template <class Args>
+struct Batched : Fused<Args> {
+  alignas(Args) BatchArgs batch;
+};
+
 }  // namespace hotgemm

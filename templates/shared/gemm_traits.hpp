@@ -28,12 +28,13 @@ struct GemmTraits {
   int vec_d = 8;
   bool fast_sums = false;  ///< sums of FP8 may have the few bits that tensor cores of Hopper keep
   Epilogue epilogue = {};
+  bool batched = false;  ///< the kernel computes all products of a batch, and takes a parameter of type Batched
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 
   /// True if A, B, C and D have one type.
   constexpr bool is_uniform() const { return element_b == element && element_d == element; }
-  /// True if the kernel has an epilogue, and takes a parameter of type Fused.
+  /// True if the kernel has an epilogue, and takes a parameter of type Fused unless it is batched.
   constexpr bool is_fused() const { return epilogue != Epilogue{}; }
   /// True if A is stored with k contiguous (row-major m×k, read as stored).
   constexpr bool a_is_k_major() const { return op_a == Op::n; }

@@ -45,6 +45,8 @@ class UtilityKernels : public EmulatedDevice {
     const Allocation& d = result_matrix(dtype);
     const FillArgs args{.matrix = d.address(),
                         .ld = kLd,
+                        .stride = 0,
+                        .matrices = 1,
                         .rows = kRows,
                         .cols = kCols,
                         .k_extent = transposed ? kRows : kCols,
@@ -121,6 +123,8 @@ TEST_P(CheckOfType, FindsTheOneElementThatIsWrong) {
     const CheckArgs args{.d = d.address(),
                          .report = memory.address(),
                          .ldd = kLd,
+                         .stride_d = 0,
+                         .products = 1,
                          .m = kRows,
                          .n = kCols,
                          .k = kDepth,

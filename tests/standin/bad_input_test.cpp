@@ -174,8 +174,11 @@ std::vector<Bad> unsupported_parts() {
       all_of("C", "C of type f32 with D of f16", [](Problem& p) { p.types.c = DType::f32; }),
       all_of("D", "D of type bf16 with A of f16", [](Problem& p) { p.types.d = DType::bf16; }),
       all_of("mode", "compute mode fast", [](Problem& p) { p.types.mode = ComputeMode::fast; }),
-      all_of("batch", "batch of 4", [](Problem& p) { p.batch = 4; }),
-      all_of("empty batch", "batch of 0", [](Problem& p) { p.batch = 0; }),
+      all_of("batch of prepacked operands", "batch of prepacked operands",
+             [](Problem& p) {
+               p.batch = 4;
+               p.prepacked_b = true;
+             }),
       all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),
       all_of("groups", "division into 8 groups", [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows; }),
       all_of("gate", "a gated epilogue", [](Problem& p) { p.epilogue.gated = true; }),

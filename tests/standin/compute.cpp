@@ -32,6 +32,10 @@ struct Matrix {
 
 constexpr DType kBytes = DType::s8;  // of elements as bytes
 
+std::uint64_t moved(std::uint64_t address, long long elements, DType type) {
+  return address + static_cast<std::uint64_t>(elements * size_bytes(type));
+}
+
 Outcome examine(const Matrix& matrix, const AddressSpace& space, int vector) {
   if (matrix.rows <= 0 || matrix.cols <= 0) return Outcome::good;
   const auto element_bytes = static_cast<std::uint64_t>(size_bytes(matrix.dtype));
@@ -174,9 +178,21 @@ class EpilogueOperands {
 
 }  // namespace
 
-Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const EpilogueArgs& epilogue,
-                 const AddressSpace& space, Corruption corruption, unsigned salt) {
+Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned product, const AddressSpace& space,
+                 Corruption corruption, unsigned salt) {
   const GemmTraits& traits = kernel.traits;
+  const BatchArgs& batch = node.batch;
+  const auto move = [&](unsigned long long& address, long long stride, DType type) {
+    address += static_cast<unsigned long long>(stride * product * size_bytes(type));
+  };
+  GemmArgs args = std::get<GemmArgs>(node.args);
+  move(args.a, batch.stride_a, traits.element);
+  move(args.b, batch.stride_b, traits.element_b);
+  move(args.c, batch.stride_c, traits.element_d);
+  move(args.d, batch.stride_d, traits.element_d);
+  EpilogueArgs epilogue = node.epilogue;
+  move(epilogue.residual, batch.stride_residual, traits.element_d);
+  move(epilogue.auxiliary, batch.stride_auxiliary, traits.element_d);
   const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, traits.element);
   const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, traits.element_b);
   const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, traits.element_d};
@@ -230,11 +246,15 @@ Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const EpilogueA
   return Outcome::good;
 }
 
-Outcome run_split(const GemmKernel& kernel, int splits, const GemmArgs& args, const WorkspaceArgs& workspace,
-                  const AddressSpace& space, std::vector<std::string>& violations) {
+Outcome run_split(const GemmKernel& kernel, const KernelNode& node, const AddressSpace& space,
+                  std::vector<std::string>& violations) {
+  const auto& args = std::get<GemmArgs>(node.args);
+  const WorkspaceArgs& workspace = node.workspace;
+  const int splits = node.splits;
   const auto rows = static_cast<std::uint64_t>((args.m - 1) / kernel.block_m + 1);
   const auto columns = static_cast<std::uint64_t>((args.n - 1) / kernel.block_n + 1);
-  const std::uint64_t tiles = rows * columns, tile_floats = static_cast<std::uint64_t>(kernel.block_m * kernel.block_n);
+  const std::uint64_t tiles = rows * columns * node.batch.count;
+  const std::uint64_t tile_floats = static_cast<std::uint64_t>(kernel.block_m * kernel.block_n);
   const std::uint64_t scratch_bytes = tiles * static_cast<std::uint64_t>(splits) * tile_floats * sizeof(float);
   // A kernel that divides k has another counter for each part.
   const std::uint64_t count = tiles * (kernel.splits_k ? 1 + static_cast<std::uint64_t>(splits) : 1);
@@ -280,36 +300,52 @@ Outcome run_repack(const RepackArgs& args, const AddressSpace& space) {
 }
 
 Outcome run_fill(const FillArgs& args, const AddressSpace& space) {
-  const Matrix matrix{args.matrix, args.ld, args.rows, args.cols, args.dtype};
-  const Outcome outcome = examine(matrix, space, 1);
-  if (outcome != Outcome::good) return outcome;
   const int stride = args.pattern == FillPattern::check_a ? std::max(check_stride(args.k_extent), 1) : 1;
-  for (int row = 0; row < args.rows; ++row) {
-    for (int col = 0; col < args.cols; ++col) matrix.store(row, col, pattern_value(args, row, col, stride));
+  for (int i = 0; i < args.matrices; ++i) {
+    const Matrix matrix{moved(args.matrix, i * args.stride, args.dtype), args.ld, args.rows, args.cols, args.dtype};
+    const Outcome outcome = examine(matrix, space, 1);
+    if (outcome != Outcome::good) return outcome;
+    FillArgs one = args;
+    one.seed = seed_of_product(args.seed, static_cast<unsigned>(i));
+    for (int row = 0; row < args.rows; ++row) {
+      for (int col = 0; col < args.cols; ++col) matrix.store(row, col, pattern_value(one, row, col, stride));
+    }
   }
   return Outcome::good;
 }
 
-Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
-  const Matrix d{args.d, args.ldd, args.m, args.n, args.dtype};
-  const Outcome outcome = examine(d, space, 1);
-  if (outcome != Outcome::good) return outcome;
-  if (args.report % alignof(CheckReport) != 0) return Outcome::misaligned_address;
-  if (!space.contains(args.report, sizeof(CheckReport))) return Outcome::illegal_address;
-  auto* report = reinterpret_cast<CheckReport*>(args.report);
+namespace {
+
+void check_product_of(const CheckArgs& args, int index, const Matrix& d, CheckReport& report) {
   const int stride = check_stride(args.k);
+  const unsigned seed = seed_of_product(args.seed, static_cast<unsigned>(index));
   for (int row = 0; row < args.m; ++row) {
     for (int col = 0; col < args.n; ++col) {
-      const int product = args.k > 0 ? check_product(args.seed, row, col, args.k, stride) : 0;
-      const int c = args.beta != 0 ? args.beta * check_value_c(args.seed, row, col) : 0;
+      const int product = args.k > 0 ? check_product(seed, row, col, args.k, stride) : 0;
+      const int c = args.beta != 0 ? args.beta * check_value_c(seed, row, col) : 0;
       float expected = 0;  // as an element of D, of which one of 8 bits cannot have every integer
       const auto place = reinterpret_cast<std::uint64_t>(&expected);
       store_element(place, args.dtype, static_cast<float>(args.alpha * product + c));
       if (d.load(row, col) == load_element(place, args.dtype)) continue;  // NaN is not equal to anything
-      ++report->mismatches;
-      report->row = row;
-      report->col = col;
+      ++report.mismatches;
+      report.row = row;
+      report.col = col;
+      report.product = index;
     }
+  }
+}
+
+}  // namespace
+
+Outcome run_check(const CheckArgs& args, const AddressSpace& space) {
+  if (args.report % alignof(CheckReport) != 0) return Outcome::misaligned_address;
+  if (!space.contains(args.report, sizeof(CheckReport))) return Outcome::illegal_address;
+  auto* report = reinterpret_cast<CheckReport*>(args.report);
+  for (int product = 0; product < args.products; ++product) {
+    const Matrix d{moved(args.d, product * args.stride_d, args.dtype), args.ldd, args.m, args.n, args.dtype};
+    const Outcome outcome = examine(d, space, 1);
+    if (outcome != Outcome::good) return outcome;
+    check_product_of(args, product, d, *report);
   }
   return Outcome::good;
 }

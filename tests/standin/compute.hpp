@@ -6,6 +6,7 @@
 #include "shared/workspace_args.hpp"
 #include "standin/device_memory.hpp"
 #include "standin/kernel_symbol.hpp"
+#include "standin/objects.hpp"
 #include "standin/standin.hpp"
 
 #include <cstdint>
@@ -26,13 +27,13 @@ struct AddressSpace {
 enum class Outcome { good, illegal_address, misaligned_address };
 
 /// D = alpha * op(A) * op(B) + beta * C with f32 accumulation, and the epilogue of a fused kernel, rounded to nearest
-/// even. `salt` selects the element that a corruption changes.
-Outcome run_gemm(const GemmKernel& kernel, const GemmArgs& args, const EpilogueArgs& epilogue,
-                 const AddressSpace& space, Corruption corruption, unsigned salt);
+/// even: product number `product` of the batch of `node`. `salt` selects the element that a corruption changes.
+Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned product, const AddressSpace& space,
+                 Corruption corruption, unsigned salt);
 /// The effect of a kernel that splits the sum on its workspace: partial sums in the scratch, and counters that are zero
 /// again. `violations` gets a line if a counter is not zero before: on a GPU the kernel would not end.
-Outcome run_split(const GemmKernel& kernel, int splits, const GemmArgs& args, const WorkspaceArgs& workspace,
-                  const AddressSpace& space, std::vector<std::string>& violations);
+Outcome run_split(const GemmKernel& kernel, const KernelNode& node, const AddressSpace& space,
+                  std::vector<std::string>& violations);
 /// The kernel of templates/repack.cuh.
 Outcome run_repack(const RepackArgs& args, const AddressSpace& space);
 /// The kernels of templates/check.cuh.

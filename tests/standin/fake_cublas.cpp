@@ -51,6 +51,13 @@ cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t
   return run(default_stream, FakeCublas::kDefault);
 }
 
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                                          const void*, const void*, cudaDataType, int, long long, const void*,
+                                          cudaDataType, int, long long, const void*, void*, cudaDataType, int,
+                                          long long, int, cublasComputeType_t, cublasGemmAlgo_t) {
+  return run(default_stream, FakeCublas::kDefault);
+}
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return make(handle); }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t, cudaDataType_t) {
@@ -63,6 +70,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t, cublasLtMatm
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t, uint64_t, int64_t) {
   return make(layout);
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void*,
+                                                size_t) {
+  return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) { return make(preference); }

@@ -43,10 +43,10 @@ void expect_matrix(Ledger& ledger, const Function& function, const char* name, l
 }
 
 /// The blocks that share a tile of a kernel with workspace.
-int parts_of_tile(const GemmKernel& kernel, const LaunchShape& shape, const GemmArgs& args) {
+int parts_of_tile(const GemmKernel& kernel, const LaunchShape& shape, const GemmArgs& args, long long products) {
   if (!kernel.splits_k) return kernel.splits;
   const long long rows = (args.m - 1) / kernel.block_m + 1, columns = (args.n - 1) / kernel.block_n + 1;
-  return static_cast<int>(std::max(shape.grid.x / (rows * columns), 1LL));
+  return static_cast<int>(std::max(shape.grid.x / (rows * columns * products), 1LL));
 }
 
 /// Checks that the grid stays within the SM limit that a test has set. A GPU gives each block an SM while it has one.
@@ -59,16 +59,23 @@ void expect_within_limit(Ledger& ledger, const Function& function, const LaunchS
 }
 
 long long expected_blocks(const Ledger& ledger, const GemmKernel& kernel, const LaunchShape& shape,
-                          const GemmArgs& args) {
+                          const GemmArgs& args, long long products) {
   const long long rows = (args.m - 1) / (kernel.block_m * kernel.cluster_m) + 1;
   const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
   const int cluster = kernel.cluster_m * kernel.cluster_n;
   const int limit = ledger.script.sm_limit;
   const long long resident = (limit > 0 ? limit : Ledger::kSmCount * kernel.blocks_per_sm) / cluster;
-  if (kernel.splits_k) return rows * columns * parts_of_tile(kernel, shape, args);
-  if (kernel.splits > 0) return rows * columns * kernel.splits;
-  return (kernel.blocks_per_sm > 0 ? std::min(rows * columns, resident) : rows * columns) * cluster;
+  const long long tiles = rows * columns * products;
+  if (kernel.splits_k) return tiles * parts_of_tile(kernel, shape, args, products);
+  if (kernel.splits > 0) return tiles * kernel.splits;
+  return (kernel.blocks_per_sm > 0 ? std::min(tiles, resident) : tiles) * cluster;
 }
+
+/// The matrices of a batch: their number, and the elements from one to the next.
+struct Stack {
+  std::uint64_t count = 1;
+  long long stride = 0;
+};
 
 /// The matrix that a tensor map describes.
 struct MapContents {
@@ -77,16 +84,25 @@ struct MapContents {
   unsigned long long bytes = 0;  ///< of all rows; 0 if there are gaps between them
 };
 MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map, DType element,
-                     const ExpectedBox& box, int rows, int cols) {
+                     const ExpectedBox& box, int rows, int cols, const Stack& stack) {
   const auto found = standin::read_map(map.bytes);
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
-  expect(ledger, found->rank == 2 && found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
+  const bool batched = function.kernel.gemm.traits.batched;
+  expect(ledger,
+         found->rank == (batched ? 3u : 2u) &&
+             found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
          function, std::string("the tensor map of ") + name + " has other sizes");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
+  if (batched) {
+    const bool is_shared = stack.stride == 0;
+    const auto stride = static_cast<std::uint64_t>(stack.stride) * static_cast<std::uint64_t>(size_bytes(element));
+    expect(ledger, found->sizes[2] == (is_shared ? 1 : stack.count) && (is_shared || found->strides[1] == stride),
+           function, std::string("the tensor map of ") + name + " is of other products");
+  }
   const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned long long>(size_bytes(element));
   const bool has_gaps = rows > 1 && found->strides[0] != row_bytes;
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
@@ -95,14 +111,14 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
 
 /// Reads the maps of A or B: the map of whole boxes, and the map of boxes for the remaining rows.
 MapContents read_maps(Ledger& ledger, const Function& function, const char* name, const TensorMap& whole,
-                      const TensorMap& rest, DType element, ExpectedBox box, int rows, int cols) {
+                      const TensorMap& rest, DType element, ExpectedBox box, int rows, int cols, const Stack& stack) {
   const std::uint32_t left = box.leaves_rest ? static_cast<std::uint32_t>(rows) % box.y : 0;
   const bool has_whole = !box.leaves_rest || static_cast<std::uint32_t>(rows) >= box.y;
   std::optional<MapContents> contents;
-  if (has_whole) contents = read_map(ledger, function, name, whole, element, box, rows, cols);
+  if (has_whole) contents = read_map(ledger, function, name, whole, element, box, rows, cols, stack);
   if (left == 0) return *contents;
   box.y = left;
-  const MapContents of_rest = read_map(ledger, function, name, rest, element, box, rows, cols);
+  const MapContents of_rest = read_map(ledger, function, name, rest, element, box, rows, cols, stack);
   expect(ledger, !contents || (contents->address == of_rest.address && contents->ld == of_rest.ld), function,
          std::string("the two maps of ") + name + " are of different matrices");
   return of_rest;
@@ -113,6 +129,7 @@ MapContents read_maps(Ledger& ledger, const Function& function, const char* name
 void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
                      const MapContents& a, const MapContents& b) {
   const bool is_small = a.bytes + b.bytes <= 64 << 10;
+  const bool batched = function.kernel.gemm.traits.batched;
   const auto [of_a, of_b] = args.prefetch;
   const auto is_copy = [&](const MapContents& matrix) {
     return matrix.address != 0 && std::ranges::find(ledger.copies, matrix.address) != ledger.copies.end();
@@ -120,14 +137,15 @@ void expect_prefetch(Ledger& ledger, const Function& function, const LaunchShape
   const ExpectedBoxes& boxes = *function.kernel.gemm.boxes;
   const bool has_maps = boxes.copies_a && boxes.copies_b;
   const bool brings =
-      shape.programmatic && has_maps && !is_copy(a) && !is_copy(b) && (of_a > 0 || of_b > 0 || is_small);
+      !batched && shape.programmatic && has_maps && !is_copy(a) && !is_copy(b) && (of_a > 0 || of_b > 0 || is_small);
   expect(ledger, of_a == (brings ? a.bytes / 16 * 16 : 0) && of_b == (brings ? b.bytes / 16 * 16 : 0), function,
          "prefetches " + std::to_string(of_a) + " and " + std::to_string(of_b) + " bytes");
 }
 
 /// Reads the arguments of a kernel that gets A and B as tensor maps (unused if k = 0) unless its threads load them, and
 /// D as an address and perhaps as a tensor map.
-GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args) {
+GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape& shape, const WgmmaArgs& args,
+                    const BatchArgs& batch) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
   MapContents a, b;
@@ -135,13 +153,13 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
     if (kernel.boxes->copies_a) {
       a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, kernel.boxes->a,
-                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m);
+                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m, {batch.count, batch.stride_a});
     } else {
       a = {gemm.a, gemm.lda, 0};
     }
     if (kernel.boxes->copies_b) {
       b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.traits.element_b, kernel.boxes->b,
-                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k);
+                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b});
     } else {
       b = {gemm.b, gemm.ldb, 0};
     }
@@ -153,19 +171,20 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   gemm.a = a.address;
   gemm.b = b.address;
   if (kernel.boxes->d) {
-    const MapContents d =
-        read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m, gemm.n);
+    const MapContents d = read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
+                                   gemm.n, {batch.count, batch.stride_d});
     expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
   }
   return gemm;
 }
 
-void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& shape, const GemmArgs& args) {
+void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& shape, const GemmArgs& args,
+                  const BatchArgs& batch) {
   const GemmKernel& kernel = function.kernel.gemm;
   const GemmTraits& traits = kernel.traits;
   if (!kernel.legal) return expect(ledger, false, function, "no architecture runs this config");
   expect(ledger, args.m > 0 && args.n > 0 && args.k >= 0, function, "negative or empty extents");
-  const long long blocks = expected_blocks(ledger, kernel, shape, args);
+  const long long blocks = expected_blocks(ledger, kernel, shape, args, batch.count);
   expect(ledger, shape.grid.x == blocks && shape.grid.y == 1 && shape.grid.z == 1, function,
          "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(blocks) + " tiles");
   expect(ledger, !shape.programmatic || kernel.boxes, function, "does not wait for what precedes it");
@@ -225,12 +244,17 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     return std::nullopt;
   }
   if (function.kernel.kind == KernelKind::gemm) {
-    const GemmArgs args = function.kernel.gemm.boxes
-                              ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]))
-                              : *static_cast<const GemmArgs*>(params[0]);
-    examine_gemm(ledger, function, shape, args);
     const GemmKernel& gemm = function.kernel.gemm;
-    KernelNode node{.function = handle, .args = args};
+    BatchArgs batch{.count = 1};
+    if (gemm.traits.batched) {
+      batch = gemm.boxes ? static_cast<const Batched<WgmmaArgs>*>(params[0])->batch
+                         : static_cast<const Batched<GemmArgs>*>(params[0])->batch;
+    }
+    const GemmArgs args = gemm.boxes
+                              ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]), batch)
+                              : *static_cast<const GemmArgs*>(params[0]);
+    examine_gemm(ledger, function, shape, args, batch);
+    KernelNode node{.function = handle, .args = args, .batch = batch};
     if (gemm.traits.is_fused()) {
       node.epilogue = gemm.boxes ? static_cast<const Fused<WgmmaArgs>*>(params[0])->epilogue
                                  : static_cast<const Fused<GemmArgs>*>(params[0])->epilogue;
@@ -238,7 +262,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     if (!gemm.takes_workspace()) return node;
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");
     node.workspace = *static_cast<const WorkspaceArgs*>(params[1]);
-    node.splits = parts_of_tile(gemm, shape, args);
+    node.splits = parts_of_tile(gemm, shape, args, batch.count);
     return node;
   }
   if (function.kernel.kind == KernelKind::repack) return read_repack(ledger, handle, function, shape, params[0]);

@@ -60,14 +60,14 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
   if (meets_fate(ledger, context, function->name)) return CUDA_SUCCESS;
   const AddressSpace space{ledger.memory, context.id};
   Outcome outcome = Outcome::good;
-  if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
+  if (std::holds_alternative<GemmArgs>(node.args)) {
     const auto corruption = Script::latest(ledger.script.corruptions, function->name);
     if (function->kernel.gemm.takes_workspace()) {
       ledger.use_workspace(context.id, node.workspace.counters, node.workspace_user);
-      outcome = run_split(function->kernel.gemm, node.splits, *gemm, node.workspace, space, ledger.violations);
+      outcome = run_split(function->kernel.gemm, node, space, ledger.violations);
     }
-    if (outcome == Outcome::good) {
-      outcome = run_gemm(function->kernel.gemm, *gemm, node.epilogue, space, corruption.value_or(Corruption::none),
+    for (unsigned product = 0; product < node.batch.count && outcome == Outcome::good; ++product) {
+      outcome = run_gemm(function->kernel.gemm, node, product, space, corruption.value_or(Corruption::none),
                          hash_text(function->name));
     }
   } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
@@ -115,18 +115,18 @@ double default_duration_us(const std::string& symbol, const KernelNode& node) {
   double us = kLaunchUs;
   if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
     const double flops_per_us = (200 + hash_text(symbol) % 500) * 1e6;  // 200 to 700 TFLOP/s
-    us += 2.0 * gemm->m * gemm->n * gemm->k / flops_per_us;
+    us += 2.0 * gemm->m * gemm->n * gemm->k * node.batch.count / flops_per_us;
   } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
     us += static_cast<double>(repack->first.chunks() + repack->second.chunks()) * 32 / kDeviceBytesPerUs;
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
-    us += static_cast<double>(fill->rows) * fill->cols * size_bytes(fill->dtype) / kDeviceBytesPerUs;
+    us += static_cast<double>(fill->rows) * fill->cols * fill->matrices * size_bytes(fill->dtype) / kDeviceBytesPerUs;
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {
     us += static_cast<double>(digest->bytes) / kDeviceBytesPerUs;
   } else if (const auto* pointwise = std::get_if<PointwiseArgs>(&node.args)) {
     us += 2 * static_cast<double>(pointwise->bytes) / kDeviceBytesPerUs;
   } else {
     const auto& check = std::get<CheckArgs>(node.args);
-    us += static_cast<double>(check.m) * check.n * size_bytes(check.dtype) / kDeviceBytesPerUs;
+    us += static_cast<double>(check.m) * check.n * check.products * size_bytes(check.dtype) / kDeviceBytesPerUs;
   }
   return us;
 }

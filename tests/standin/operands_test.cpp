@@ -12,10 +12,10 @@ TEST_F(OperandsTest, AnUnusedFieldIsRefusedByACallAndByAPlanAndNothingIsEnqueued
   const Plan plan = context(Policy::estimate).plan(c.described());
   CaseRun run(driver_, c, stream());
   Operands operands = run.operands();
-  operands.batch_stride_b = 8;
+  operands.batch_b = &operands.b;
   const std::size_t launches = standin().launches();
-  expect_thrown(ErrorCode::not_supported, {"batch_stride_b"}, [&] { context().gemm(stream(), c.problem, operands); });
-  expect_thrown(ErrorCode::not_supported, {"batch_stride_b"}, [&] { plan.launch(stream(), operands); });
+  expect_thrown(ErrorCode::not_supported, {"batch_b"}, [&] { context().gemm(stream(), c.problem, operands); });
+  expect_thrown(ErrorCode::not_supported, {"batch_b"}, [&] { plan.launch(stream(), operands); });
   EXPECT_EQ(standin().launches(), launches);
 }
 

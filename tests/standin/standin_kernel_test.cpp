@@ -24,6 +24,8 @@ class StandinKernelTest : public StandinTest {
     const bool transposed = op == Op::t;
     const FillArgs args{.matrix = matrix,
                         .ld = transposed ? rows : cols,
+                        .stride = 0,
+                        .matrices = 1,
                         .rows = transposed ? cols : rows,
                         .cols = transposed ? rows : cols,
                         .k_extent = s.k,
@@ -51,7 +53,7 @@ class StandinKernelTest : public StandinTest {
     EXPECT_EQ(launch(kernel.kernel, args, kernel.blocks, kernel.threads, kernel.smem), CUDA_SUCCESS);
     const CUdeviceptr report = allocate(sizeof(CheckReport));
     EXPECT_EQ(driver_.cuMemsetD8Async(report, 0, sizeof(CheckReport), stream_), CUDA_SUCCESS);
-    const CheckArgs check_args{args.d, report, s.n, s.m, s.n, s.k, s.alpha, s.beta, 7, s.dtype};
+    const CheckArgs check_args{args.d, report, s.n, 0, 1, s.m, s.n, s.k, s.alpha, s.beta, 7, s.dtype};
     EXPECT_EQ(launch(function("hotgemm_check"), check_args, 4, 256, 0), CUDA_SUCCESS);
     CheckReport found{};
     EXPECT_EQ(driver_.cuMemcpyDtoH(&found, report, sizeof found), CUDA_SUCCESS);

@@ -47,16 +47,10 @@ TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
   matrices = &address;
   void* writable = device();
   const std::vector<std::pair<std::string, std::function<void(Operands&)>>> fields = {
-      {"batch_stride_a", [](Operands& o) { o.batch_stride_a = 1; }},
-      {"batch_stride_b", [](Operands& o) { o.batch_stride_b = -1; }},
-      {"batch_stride_c", [](Operands& o) { o.batch_stride_c = std::int64_t{1} << 40; }},
-      {"batch_stride_d", [](Operands& o) { o.batch_stride_d = 1; }},
       {"batch_a", [&](Operands& o) { o.batch_a = matrices; }},
       {"batch_b", [&](Operands& o) { o.batch_b = matrices; }},
       {"batch_c", [&](Operands& o) { o.batch_c = matrices; }},
       {"batch_d", [&](Operands& o) { o.batch_d = &writable; }},
-      {"batch_stride_residual", [](Operands& o) { o.batch_stride_residual = 8; }},
-      {"batch_stride_auxiliary", [](Operands& o) { o.batch_stride_auxiliary = 8; }},
   };
   for (const auto& [name, set] : fields) {
     Operands o;
@@ -79,8 +73,10 @@ TEST(Operands, AFieldIsForAProblemWhoseEpilogueUsesIt) {
       {"bias", [](Operands& o) { o.bias = device(); }, {.bias = Bias::per_row}},
       {"residual", [](Operands& o) { o.residual = device(); }, {.residual = true}},
       {"ld_residual", [](Operands& o) { o.ld_residual = 8; }, {.residual = true}},
+      {"batch_stride_residual", [](Operands& o) { o.batch_stride_residual = 8; }, {.residual = true}},
       {"auxiliary", [](Operands& o) { o.auxiliary = device(); }, {.aux = true}},
       {"ld_auxiliary", [](Operands& o) { o.ld_auxiliary = 8; }, {.aux = true}},
+      {"batch_stride_auxiliary", [](Operands& o) { o.batch_stride_auxiliary = 8; }, {.aux = true}},
       {"scale_a", [](Operands& o) { o.scale_a = &device_float; }, {.scale_a = Scaling::vector}},
       {"scale_b", [](Operands& o) { o.scale_b = &device_float; }, {.scale_b = Scaling::tensor}},
       {"scale_d", [](Operands& o) { o.scale_d = &device_float; }, {.scale_d = true}},
@@ -93,6 +89,17 @@ TEST(Operands, AFieldIsForAProblemWhoseEpilogueUsesIt) {
     EXPECT_EQ(refusal.code, ErrorCode::invalid_argument) << field.name;
     EXPECT_THAT(refusal.message, HasSubstr(" field " + field.name + " ")) << field.name;
     EXPECT_THAT(refusal.message, HasSubstr("epilogue=relu")) << field.name;
+  }
+}
+
+TEST(Operands, DistancesAreForStridedBatchesOfAnyNumber) {
+  for (std::int64_t Operands::*stride :
+       {&Operands::batch_stride_a, &Operands::batch_stride_b, &Operands::batch_stride_c, &Operands::batch_stride_d}) {
+    Operands o;
+    o.*stride = 64;
+    for (const std::int64_t batch : {0, 1, 5}) EXPECT_NO_THROW(validate_fields({.batch = batch}, o));
+    const Refusal refusal = refusal_of([&] { validate_fields({.batch_kind = BatchKind::pointers}, o); });
+    EXPECT_EQ(refusal.code, ErrorCode::invalid_argument);
   }
 }
 

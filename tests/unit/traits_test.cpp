@@ -137,7 +137,8 @@ TEST(Traits, NoKernelTakesWhatIsNotSupported) {
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=f32,fast")), Error);  // only FP8 has fast sums
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*f16>f32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2,pointers")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nt f16 batch=2 prepacked=b")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=relu+gated")), Error);
 }
 

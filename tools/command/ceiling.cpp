@@ -3,6 +3,7 @@
 #include "base/statistics.hpp"
 #include "config/render.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 
 namespace hotgemm::command {
 namespace {
@@ -92,7 +93,7 @@ void Ceiling::race(const Contender& ours, int sets, const BenchOptions& options,
       hotgemm::race(driver_, stream, contenders,
                     {.sets = sets, .rounds = options.rounds, .round_us = 2 * options.round_us, .seed = options.seed});
   require_success(raced);
-  const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double flops = hotgemm::flops(p);
   std::vector<double> shares = paired_ratios(raced.us[1], raced.us[0]);  // ratios of times; scaled to rates below
   for (double& share : shares) share *= flops / ceiling_flops(instruction_, blocks_, ceiling_iterations(instruction_));
   result.ceiling_tflops = tflops(median(raced.us[1]));

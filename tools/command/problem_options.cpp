@@ -3,6 +3,7 @@
 #include "config/m_range.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
+#include "config/work.hpp"
 #include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
@@ -228,8 +229,6 @@ std::string label(const Workload& p) {
   return is_packed ? to_string(static_cast<const Problem&>(p)) + " beta=1" : to_string(p);
 }
 
-double tflops(const Workload& p, double us) {
-  return 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) / us;
-}
+double tflops(const Workload& p, double us) { return 1e-6 * flops(p) / us; }
 
 }  // namespace hotgemm::command

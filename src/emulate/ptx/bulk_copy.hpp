@@ -10,11 +10,7 @@
 namespace hotgemm::ptx {
 
 /// Has no effect, but checks that `map` is a tensor map.
-HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
-  emulate::Thread& thread = emulate::this_thread();
-  emulate::count(thread, emulate::Instruction::prefetch_tensormap);
-  static_cast<void>(emulate::tensor_of(thread, emulate::Instruction::prefetch_tensormap, map));
-}
+HOTGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) { emulate::prefetch_map(map); }
 
 /// Has no effect, but checks that the memory belongs to a matrix.
 HOTGEMM_DEVICE void cp_async_bulk_prefetch_l2(u64 address, u32 bytes) {
@@ -42,8 +38,29 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMa
   emulate::load_tensor_multicast(shared, map, {x, y}, barrier, blocks);
 }
 
+HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_load(u32 shared, const TensorMap& map, int x, int y, int z, u32 barrier) {
+  emulate::load_tensor(shared, map, {x, y, z, 3}, barrier);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_load(u32 shared, const TensorMap& map, int x, int y, int z, u32 barrier,
+                                                 u64 policy) {
+  static_cast<void>(policy);  // a hint
+  emulate::load_tensor(shared, map, {x, y, z, 3}, barrier);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(u32 shared, const TensorMap& map, int x, int y, int z,
+                                                      u32 barrier, u16 blocks) {
+  emulate::load_tensor_multicast(shared, map, {x, y, z, 3}, barrier, blocks);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(u32 shared, const TensorMap& map, int x, int y, int z,
+                                                      u32 barrier, u16 blocks, u64 policy) {
+  static_cast<void>(policy);
+  emulate::load_tensor_multicast(shared, map, {x, y, z, 3}, barrier, blocks);
+}
+
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, int y, u32 shared) {
   emulate::store_tensor(map, {x, y}, shared);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_store(const TensorMap& map, int x, int y, int z, u32 shared) {
+  emulate::store_tensor(map, {x, y, z, 3}, shared);
 }
 HOTGEMM_DEVICE void cp_async_bulk_commit_group() { emulate::bulk_stores().commit(emulate::this_thread()); }
 template <int kPending>

@@ -1,0 +1,101 @@
+#include "emulate/gemm_kernel.hpp"
+
+#include "config/families.hpp"
+#include "emulate/emulated_wgmma.hpp"
+#include "fma.cuh"
+#include "mma.cuh"
+#include "simt.cuh"
+#include "wgmma.cuh"
+#include "wmma.cuh"
+
+namespace hotgemm::emulate {
+namespace {
+
+// clang-format off
+constexpr Epilogue kNone{};
+constexpr Epilogue kAll{.scale_a = Scaling::vector, .bias = Bias::per_column, .aux = true, .activation = Activation::relu, .residual = true, .scalars = true};
+
+constexpr SimtConfig kSimt{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
+constexpr FmaConfig kFma{.block_m = 32, .block_n = 64, .block_k = 12, .thread_m = 8, .thread_n = 8, .stages = 2, .access = 2, .padded = false, .async_copy = true};
+constexpr MmaConfig kMma{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true, .fragment_buffers = 2, .store = kStagedStore};
+constexpr WmmaConfig kWmma{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 2};
+
+constexpr WgmmaConfig kBulk{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 2, .stages = 2};
+constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
+constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 80, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2};
+constexpr WgmmaConfig kPair{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
+constexpr WgmmaConfig kDown{.block_m = 72, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
+constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
+constexpr WgmmaConfig kSplitPair{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .cluster_n = 2, .split_k = true};
+constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
+constexpr WgmmaConfig kBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
+// clang-format on
+
+constexpr KernelTypes kF16{DType::f16, DType::f32}, kBf16{DType::bf16, DType::f32}, kF32{DType::f32, DType::f32};
+constexpr KernelTypes kF16ToF32{DType::f16, DType::f32, DType::f16, DType::f32};
+constexpr KernelTypes kS8{DType::s8, DType::s32, DType::s8, DType::s8};
+constexpr KernelTypes kS8ToF32{DType::s8, DType::s32, DType::s8, DType::f32};
+
+/// The widths of accesses to A and B, and to D.
+struct Widths {
+  int ab, d;
+};
+
+template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t, Epilogue kEpilogue = kNone>
+GemmKernel kernel() {
+  constexpr GemmTraits kTraits{.element = kTypes.element,
+                               .accumulator = kTypes.accumulator,
+                               .element_b = kTypes.element_b,
+                               .element_d = kTypes.element_d,
+                               .op_b = kOpB,
+                               .reads_c = kReadsC,
+                               .vec_a = kWidths.ab,
+                               .vec_b = kWidths.ab,
+                               .vec_d = kWidths.d,
+                               .epilogue = kEpilogue,
+                               .batched = true};
+  static_assert(is_legal(kConfig, kTraits, *find_arch_limits(90)));
+  using Config = std::remove_const_t<decltype(kConfig)>;
+  if constexpr (std::is_same_v<Config, SimtConfig>) {
+    return {kConfig, kTraits, simt_gemm<kTraits, kConfig>};
+  } else if constexpr (std::is_same_v<Config, FmaConfig>) {
+    return {kConfig, kTraits, fma_gemm<kTraits, kConfig>};
+  } else if constexpr (std::is_same_v<Config, MmaConfig>) {
+    return {kConfig, kTraits, mma_gemm<kTraits, kConfig>};
+  } else if constexpr (std::is_same_v<Config, WmmaConfig>) {
+    return {kConfig, kTraits, wmma_gemm<kTraits, kConfig>};
+  } else if constexpr (kConfig.split_k) {
+    return {kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
+  } else {
+    return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
+  }
+}
+
+}  // namespace
+
+const std::vector<GemmKernel>& batched_kernels() {
+  static const std::vector<GemmKernel> all = {
+      kernel<kF16, kSimt, Widths{1, 1}, true, Op::n>(),
+      kernel<kBf16, kSimt, Widths{1, 1}, true, Op::t, kAll>(),
+      kernel<kF32, kFma, Widths{2, 2}, false>(),
+      kernel<kF16, kMma, Widths{8, 8}, true>(),
+      kernel<kBf16, kMma, Widths{1, 1}, false, Op::n, kAll>(),
+      kernel<kF16, kWmma, Widths{8, 8}, true>(),
+      kernel<kF16, kBulk, Widths{8, 8}, false>(),  // persistent blocks, D by the copy engine
+      kernel<kBf16, kBulk, Widths{8, 8}, true, Op::t, kAll>(),
+      kernel<kBf16, kPingPong, Widths{8, 1}, true>(),  // D by lanes, at any alignment
+      kernel<kF16, kOneTile, Widths{8, 8}, false>(),
+      kernel<kF16, kPair, Widths{8, 8}, true, Op::n>(),    // copies to both blocks of a cluster
+      kernel<kBf16, kDown, Widths{8, 8}, false>(),  // transposed
+      kernel<kF16, kSplit, Widths{8, 8}, true, Op::t, kAll>(),
+      kernel<kF16, kSplitPair, Widths{8, 8}, false>(),
+      kernel<kF16, kLoads, Widths{1, 1}, false>(),        // loads by threads, at any alignment
+      kernel<kF16ToF32, kOneTile, Widths{8, 1}, true>(),  // right from registers
+      kernel<kF16ToF32, kBulk, Widths{8, 4}, false>(),
+      kernel<kS8, kBytes, Widths{16, 16}, false>(),
+      kernel<kS8ToF32, kBytes, Widths{16, 4}, false, Op::t, kAll>(),
+  };
+  return all;
+}
+
+}  // namespace hotgemm::emulate

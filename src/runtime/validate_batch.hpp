@@ -1,0 +1,12 @@
+#pragma once
+
+#include <hotgemm/operands.hpp>
+#include <hotgemm/problem.hpp>
+
+namespace hotgemm {
+
+/// Checks the distances between the matrices of a batch of at least two products. Throws Error{invalid_argument} that
+/// names the field: a distance is negative, an end is beyond the last address, or matrices that are written overlap.
+void validate_batch(const Problem& problem, const Operands& operands);
+
+}  // namespace hotgemm

@@ -1,0 +1,27 @@
+#pragma once
+
+// The products of a batch in family `wgmma`, whose blocks may take tiles of several products.
+
+#include "batch.cuh"
+#include "shared/wgmma_config.hpp"
+
+namespace hotgemm {
+
+/// The number of products that a kernel computes.
+template <bool kBatched>
+HOTGEMM_DEVICE u32 products_of(const WgmmaArgs& args) {
+  if constexpr (kBatched) return batch_of(args).count;
+  return 1;
+}
+
+/// The arguments of a product of family `wgmma`, as HeldArgs holds them.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE typename HeldArgs<GemmArgs, kTraits.batched>::Type product_args(const WgmmaArgs& args, u32 product) {
+  if constexpr (kTraits.batched) {
+    return moved<kTraits>(args.gemm, batch_of(args), product);
+  } else {
+    return args.gemm;
+  }
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,133 @@
+// Batches on the emulated device, with strided and with shared operands.
+
+#include "emulate/device_fixture.hpp"
+
+#include "config/launch_shape.hpp"
+#include "config/traits.hpp"
+#include "emulate/epilogue_reference.hpp"
+#include "emulate/gemm_run.hpp"
+#include "shared/check_data.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hotgemm::emulate {
+namespace {
+
+/// The products of a batch as single cases, and the matrices of all of them behind each other.
+struct Batch {
+  GemmCase whole;
+  std::vector<GemmCase> cases;
+  std::vector<GemmMatrices> products;
+  GemmMatrices matrices;
+};
+
+/// The matrices behind each other, with an unused row between them.
+HostMatrix stacked(const std::vector<GemmMatrices>& products, HostMatrix GemmMatrices::*member, DType type) {
+  HostMatrix all = products.front().*member;
+  all.stride = (all.rows + 1) * all.ld;
+  all.rows = static_cast<std::int64_t>(products.size()) * (all.rows + 1) - 1;
+  all.bytes.clear();
+  for (const GemmMatrices& product : products) {
+    if (&product != &products.front())
+      all.bytes.insert(all.bytes.end(), static_cast<std::size_t>(all.pitch_bytes()), unwritten_byte(type));
+    all.bytes.insert(all.bytes.end(), (product.*member).bytes.begin(), (product.*member).bytes.end());
+  }
+  return all;
+}
+
+/// The matrix of product number `index` of such a batch.
+HostMatrix product_of(const HostMatrix& all, const HostMatrix& first, std::size_t index) {
+  HostMatrix one = first;
+  const auto begin = static_cast<std::int64_t>(index) * all.stride * all.element_bytes;
+  std::copy_n(all.bytes.begin() + begin, static_cast<std::int64_t>(one.bytes.size()), one.bytes.begin());
+  return one;
+}
+
+Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool shares_b) {
+  Batch batch;
+  c.problem.batch = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.cases.push_back(c);
+    batch.cases.back().data_seed = c.data_seed + 100 * i;
+    batch.products.push_back(make_matrices(batch.cases.back()));
+    const GemmMatrices& first = batch.products.front();
+    GemmMatrices& product = batch.products.back();
+    if (shares_a) product.a = first.a;
+    if (shares_b) product.b = first.b;
+    // Vectors and scalars belong to all products.
+    product.scale_a = first.scale_a;
+    product.scale_b = first.scale_b;
+    product.scale_d = first.scale_d;
+    product.bias = first.bias;
+    product.scalars = first.scalars;
+  }
+  const Types& types = c.problem.types;
+  const auto all = [&](HostMatrix GemmMatrices::*member, DType type) { return stacked(batch.products, member, type); };
+  batch.matrices = batch.products.front();
+  GemmMatrices& m = batch.matrices;
+  if (!shares_a) m.a = all(&GemmMatrices::a, types.a);
+  if (!shares_b) m.b = all(&GemmMatrices::b, types.b);
+  m.c = all(&GemmMatrices::c, types.c);
+  m.d = all(&GemmMatrices::d, types.d);
+  if (c.problem.epilogue.residual) m.residual = all(&GemmMatrices::residual, types.d);
+  if (c.problem.epilogue.aux) m.auxiliary = all(&GemmMatrices::auxiliary, types.d);
+  batch.whole = c;
+  batch.whole.problem.batch = static_cast<std::int64_t>(count);
+  return batch;
+}
+
+void expect_right(const GemmKernel& kernel, const Batch& batch, std::uint64_t seed) {
+  SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(kernel.traits) + " for " +
+               to_string(batch.whole) + ", strides " + std::to_string(batch.matrices.a.stride) + " and " +
+               std::to_string(batch.matrices.b.stride) + ", seed " + std::to_string(seed));
+  const GemmRun run = run_gemm(kernel, batch.whole, batch.matrices, seed);
+  EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+  for (std::size_t i = 0; i < batch.products.size(); ++i) {
+    SCOPED_TRACE("product " + std::to_string(i));
+    const GemmReference reference(batch.cases[i], batch.products[i]);
+    EXPECT_EQ(reference.first_inexact(product_of(run.d, batch.products[i].d, i)), "");
+    if (!kernel.traits.epilogue.aux) continue;
+    EXPECT_EQ(reference.first_inexact_auxiliary(product_of(run.auxiliary, batch.products[i].auxiliary, i)), "");
+  }
+  if (!batch.whole.in_place) return;
+  for (std::size_t i = 0; i + 1 < batch.products.size(); ++i) {
+    const HostMatrix& d = run.d;
+    const auto gap = d.bytes.begin() + (static_cast<std::int64_t>(i + 1) * d.stride - d.ld) * d.element_bytes;
+    const std::uint8_t unwritten = unwritten_byte(batch.whole.problem.types.d);
+    EXPECT_TRUE(std::all_of(gap, gap + d.row_bytes(), [&](std::uint8_t byte) { return byte == unwritten; }))
+        << "behind product " << i;
+  }
+}
+
+TEST(EmulatedBatch, ProductsAreRightInEveryFamily) {
+  struct Size {
+    std::int64_t m, n, k;
+    std::size_t batch;
+  };
+  // Edges in every dimension, a single tile, whole tiles, no sum.
+  constexpr Size kSizes[] = {{77, 91, 150, 3}, {20, 50, 70, 5}, {64, 144, 64, 2}, {70, 50, 0, 2}, {1, 1, 1, 7}};
+  std::uint64_t seed = 1;
+  for (const GemmKernel& kernel : batched_kernels()) {
+    for (const Size& size : kSizes) {
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
+                 .alpha = kernel.traits.element == DType::s8 ? 0x1p-10f : -2.0f,
+                 .beta = kernel.traits.reads_c ? -1.0f : 0.0f,
+                 .data_seed = seed};
+      c.in_place = kernel.traits.reads_c && seed % 2 == 0;
+      c.residual_in_place = c.problem.epilogue.residual && !c.in_place && seed % 3 == 0;
+      if (launch_shape(kernel.config, kernel.traits).splits_k) c.launch.splits = static_cast<int>(seed % 3 + 1);
+      c.launch.raster_width = static_cast<int>(seed % 2 + 1);
+      expect_right(kernel, make_batch(c, size.batch, seed % 5 == 1, seed % 5 == 2), seed);
+      ++seed;
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm::emulate

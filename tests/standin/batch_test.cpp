@@ -1,0 +1,125 @@
+// Batches, from the call to the launch.
+
+#include "gpu/batch_run.hpp"
+#include "standin/runtime_fixture.hpp"
+
+#include "config/class_key.hpp"
+
+#include <functional>
+#include <span>
+
+namespace hotgemm::standin {
+namespace {
+
+class BatchTest : public RuntimeTest {
+ protected:
+  void expect_equal(const BatchCase& c) {
+    SCOPED_TRACE(c.text());
+    EXPECT_EQ(BatchRun(driver_, c, stream()).difference(context(Policy::estimate)), "");
+  }
+  static BatchCase case_of(const char* problem, std::int64_t multiple = 8) {
+    return {.problem = parse_problem(problem), .multiple = multiple};
+  }
+};
+
+TEST_F(BatchTest, ACallEqualsACallForEachProduct) {
+  for (const char* problem :
+       {"13 21 35 nn f16 batch=3", "70 72 64 nt bf16 batch=5", "40 24 48 tn f32 batch=2", "64 64 64 tt f16 batch=4",
+        "33 48 64 nt s8 batch=3", "32 48 64 nt e4m3 batch=2", "40 40 40 nt tf32 batch=3", "16 64 4096 nt f16 batch=2",
+        "24 40 32 nt f16 batch=3 epilogue=bias+relu+residual", "9 8 0 nt f16 batch=3", "1 1 1 nn f16 batch=9"}) {
+    for (const std::int64_t multiple : {std::int64_t{1}, std::int64_t{16}}) {
+      BatchCase c = case_of(problem, multiple);
+      c.alpha = 2;
+      expect_equal(c);
+      c.beta = -1;
+      expect_equal(c);
+      c.in_place = true;
+      expect_equal(c);
+    }
+  }
+}
+
+TEST_F(BatchTest, MatricesLieSideBySideOrAreShared) {
+  for (const char* problem : {"50 64 64 nt f16 batch=3", "33 35 37 nn bf16 batch=4"}) {
+    for (const bool beside : {false, true}) {
+      BatchCase c = case_of(problem);
+      c.beside = beside;
+      expect_equal(c);
+      c.shares_a = true;
+      expect_equal(c);
+      c.shares_a = false;
+      c.shares_b = true;
+      expect_equal(c);
+    }
+  }
+}
+
+TEST_F(BatchTest, AlignedBatchesUseTensorMapsAndOthersDoNot) {
+  const auto config_of = [&](const char* workload) {
+    return context(Policy::estimate).plan(parse_workload(workload)).config();
+  };
+  EXPECT_THAT(config_of("256 256 256 nt f16 batch=16"), testing::StartsWith("wgmma_"));
+  EXPECT_THAT(config_of("256 256 256 nt f16 batch=16 align=2"), testing::HasSubstr("_th")) << "loads by threads";
+  EXPECT_THAT(config_of("256 256 256 nn s8 batch=16"), testing::StartsWith("mma_")) << "nothing is repacked";
+  EXPECT_THAT(config_of("16 256 8192 nt f16 batch=2"), testing::HasSubstr("_sk1")) << "parts of k";
+}
+
+TEST_F(BatchTest, APlanServesTheBatchesOfItsBucketAndBatchesOfNoneDoNothing) {
+  Context& context = this->context(Policy::estimate);
+  for (const std::int64_t batch : {5, 6, 7, 8}) {
+    BatchCase c = case_of("32 32 32 nt f16");
+    c.problem.batch = batch;
+    EXPECT_EQ(BatchRun(driver_, c, stream()).difference(context), "");
+  }
+  EXPECT_EQ(context.stats().plans, 2u) << "one for batches, and one for the single calls";
+  BatchCase none = case_of("32 32 32 nt f16 batch=2");
+  const Operands operands = BatchRun(driver_, none, stream()).operands();
+  none.problem.batch = 0;
+  const std::size_t launches = standin().launches();
+  context.gemm(stream(), none.problem, operands);
+  EXPECT_EQ(standin().launches(), launches);
+}
+
+TEST_F(BatchTest, AWrongDistanceIsNamed) {
+  Context& context = this->context(Policy::estimate);
+  const BatchCase c = case_of("32 32 32 nt f16 batch=3 epilogue=residual");
+  const BatchRun run(driver_, c, stream());
+  const auto expect_refused = [&](const std::vector<std::string>& parts, const std::function<void(Operands&)>& change) {
+    Operands operands = run.operands();
+    change(operands);
+    const std::size_t launches = standin().launches();
+    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context.gemm(stream(), c.problem, operands); });
+    EXPECT_EQ(standin().launches(), launches);
+  };
+  expect_refused({"batch_stride_a is negative: -8"}, [](Operands& o) { o.batch_stride_a = -8; });
+  expect_refused({"batch_stride_b", "beyond the last address"},
+                 [](Operands& o) { o.batch_stride_b = std::int64_t{1} << 61; });
+  expect_refused({"matrices overlap: batch_stride_d is 0 for a batch of 3"}, [](Operands& o) { o.batch_stride_d = 0; });
+  expect_refused({"matrices overlap"}, [](Operands& o) { o.batch_stride_d = 31 * o.ldd + 31; });
+  expect_refused({"c and d are the same matrix with different distances"}, [](Operands& o) {
+    o.c = o.d;
+    o.beta = 1;
+    o.batch_stride_c = 0;
+  });
+  expect_refused({"residual and d are the same matrix"}, [](Operands& o) {
+    o.residual = o.d;
+    o.ld_residual = o.ldd;
+    o.batch_stride_residual = 0;
+  });
+  expect_refused({"batch_stride_auxiliary is set"}, [](Operands& o) { o.batch_stride_auxiliary = 8; });
+}
+
+TEST_F(BatchTest, ABatchIsTunedWithDataOfItsOwnForEachProduct) {
+  const Workload problem = parse_workload("64 64 64 nt f16 batch=6");
+  Context& context = this->context(Policy::tune);
+  const std::vector<TuneResult> results = context.tune(std::span(&problem, 1), quick_tuning(4));
+  EXPECT_EQ(results.at(0).failure, "");
+  EXPECT_GT(results.at(0).measured, 1);
+  EXPECT_EQ(context.plan(problem).origin(), Origin::tuned);
+  // One record serves the class.
+  EXPECT_EQ(class_key(problem), class_key(parse_workload("64 64 64 nt f16 batch=8")));
+  EXPECT_EQ(context.plan(parse_workload("64 64 64 nt f16 batch=8")).origin(), Origin::tuned);
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
