@@ -86,7 +86,7 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
   }
   // The heuristics of cuBLASLt may return no algorithm on this GPU.
   const bool has_rival = cublas_ && CublasBaseline::has_rival(problem) &&
-                         !(CublasBaseline::is_lt_only(problem.types) && cublas_->available() &&
+                         !(CublasBaseline::is_lt_only(problem) && cublas_->available() &&
                            cublas_->lt_heuristics(problem, sets, options.alpha, beta).empty());
   std::vector<BenchResult> results =
       has_rival ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
