@@ -398,6 +398,24 @@ class MeasuringTest(CliTest):
             done = self.run_command("bench", *other, "--shape", problem, *options, expect=2)
             self.assertIn("leave out the epilogue", done.stderr)
 
+    def test_epilogues_that_cublas_lacks_are_in_the_summary(self):
+        options = self.use_standin()
+        fake = pathlib.Path(STANDIN).with_name("libhotgemm_fake_cublas.so")
+        if not fake.exists():
+            self.skipTest("no fake cuBLAS")
+        for name in ("HOTGEMM_LIBCUBLAS", "HOTGEMM_LIBCUBLASLT"):
+            self.environment[name] = str(fake)
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000;gelu=speed:20400"
+        (self.path / "e.txt").write_text("63 66 72 nt bf16 epilogue=bias+gelu+residual\n64 64 64 nt bf16 epilogue=silu\n")
+        words = ["bench", "--policy", "estimate", "--mode", "eager", "--rounds", "7", "--round-us", "50", *options]
+        output = self.run_json(*words, "--shapes", "e.txt", "--summary", "--results", "r.md")
+        self.assertEqual([r["ratio"] for r in output["results"]], [None, None])
+        summary = output["summary"][0]
+        self.assertAlmostEqual(summary["over_bare"], 1.01, delta=0.001)
+        self.assertAlmostEqual(summary["highest_ratio_over_bare"], 1.02, delta=0.001)
+        self.assertIn("gelu", summary["highest_over_bare"])
+        self.assertIn("| over bare there |", (self.path / "r.md").read_text())
+
     def test_bench_checks_every_part_of_an_epilogue(self):
         options = self.use_standin()
         words = ["bench", "--policy", "estimate", "--no-baseline", "--mode", "eager", "--rounds", "2", "--round-us", "50",
