@@ -142,4 +142,10 @@ void require_supported(const Problem& problem) {
   throw Error(ErrorCode::not_supported, part + " is not supported yet: " + to_string(problem));
 }
 
+void require_bare(const Problem& p) {
+  if (p.epilogue == Epilogue{}) return;
+  throw Error(ErrorCode::not_supported,
+              "single configs are measured on bare products; leave out the epilogue of " + to_string(p));
+}
+
 }  // namespace hotgemm

@@ -11,4 +11,8 @@ bool is_supported(const Problem& problem) noexcept;
 /// of 4 is not supported yet: …". `problem` has only values that exist.
 void require_supported(const Problem& problem);
 
+/// Throws Error{not_supported} if `problem` has an epilogue. Single configs are measured on bare products: a record
+/// serves all fused kernels.
+void require_bare(const Problem& problem);
+
 }  // namespace hotgemm

@@ -1,11 +1,25 @@
 #include "gpu/check_kernels.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace hotgemm {
 namespace {
 
 constexpr unsigned kThreads = 256;  // kCheckThreads of templates/check.cuh
+
+// Added to a seed, so that no two operands have the same numbers. A, B and C have 0, 1 and 2.
+constexpr unsigned kBiasKey = 0x1001, kResidualKey = 0x1002, kScaleKey = 0x1003;
+
+/// Numbers in [0.5, 1.5).
+std::vector<float> scale_factors(std::int64_t count, unsigned seed) {
+  std::vector<float> factors;
+  for (std::int64_t i = 0; i < count; ++i) {
+    factors.push_back(0.5f + static_cast<float>(hash_at(seed, static_cast<unsigned>(i), 0) >> 8) * 0x1p-24f);
+  }
+  return factors;
+}
 
 }  // namespace
 
@@ -59,12 +73,49 @@ void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned
   constexpr FillPattern kNormal = FillPattern::normal;
   fill_a_and_b(p, set, kNormal, seed, kNormal, seed + 1, stream);
   if (set.c != 0) fill({set.c, set.ldc, set.stride_c}, p.types.c, p.m, p.n, p, kNormal, false, seed + 2, stream);
+  fill_epilogue(p, set, 1, set.c != 0 ? 1 : 0, seed, stream);
 }
 
 void CheckKernels::fill_a_and_b(const Problem& p, const OperandSet& set, FillPattern of_a, unsigned seed_a,
                                 FillPattern of_b, unsigned seed_b, CUstream stream) const {
   fill({set.a, set.lda, set.stride_a}, p.types.a, p.m, p.k, p, of_a, p.op_a == Op::t, seed_a, stream);
   fill({set.b, set.ldb, set.stride_b}, p.types.b, p.k, p.n, p, of_b, p.op_b == Op::t, seed_b, stream);
+}
+
+void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float alpha, float beta, unsigned seed,
+                                 CUstream stream) const {
+  const Epilogue& e = p.epilogue;
+  if (e == Epilogue{}) return;
+  const EpilogueSet& to = set.epilogue;
+  const auto normal = [&](const Filled& matrix, DType type, std::int64_t rows, std::int64_t cols,
+                          const Problem& products, unsigned key) {
+    if (matrix.address != 0) fill(matrix, type, rows, cols, products, FillPattern::normal, false, seed + key, stream);
+  };
+  Problem one = p;  // all products share the bias
+  one.batch = 1;
+  const std::int64_t biases = e.bias == Bias::per_row ? p.m : p.n;
+  normal({to.bias, biases, 0}, bias_type(p.types.d), 1, biases, one, kBiasKey);
+  normal({to.residual, to.ld_residual, to.stride_residual}, p.types.d, p.m, p.n, p, kResidualKey);
+  std::vector<std::vector<float>> uploads;  // until the stream has read them
+  const auto upload = [&](CUdeviceptr vector, std::vector<float> values) {
+    if (vector == 0) return;
+    uploads.push_back(std::move(values));
+    driver_.check(
+        driver_.cuMemcpyHtoDAsync(vector, uploads.back().data(), uploads.back().size() * sizeof(float), stream),
+        "fill scales");
+  };
+  upload(to.scale_a, scale_factors(e.scale_a == Scaling::tensor ? 1 : p.m, seed + kScaleKey));
+  upload(to.scale_b, scale_factors(e.scale_b == Scaling::tensor ? 1 : p.n, seed + kScaleKey + 1));
+  upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));
+  upload(to.scalars, {alpha, beta});
+  if (to.auxiliary != 0) {
+    const std::int64_t bytes =
+        ((p.batch - 1) * to.stride_auxiliary + (p.m - 1) * to.ld_auxiliary + p.n) * size_bytes(p.types.d);
+    driver_.check(
+        driver_.cuMemsetD8Async(to.auxiliary, unwritten_byte(p.types.d), static_cast<std::size_t>(bytes), stream),
+        "poison the auxiliary output");
+  }
+  driver_.check(driver_.cuStreamSynchronize(stream), "fill the operands of an epilogue");
 }
 
 std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigned seed, int alpha, int beta,

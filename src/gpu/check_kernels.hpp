@@ -36,7 +36,12 @@ class CheckKernels {
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Enqueues the fill of an m×n matrix with the check data of C.
   void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
-  /// Enqueues the fill with N(0,1) of A, B and, if present, C.
+  /// Fills the operands of the epilogue, if `set` has any, and waits. Bias and residual get N(0,1), scales numbers from
+  /// 0.5 to 1.5, the scalars `alpha` and `beta`; the auxiliary output gets unwritten_byte.
+  void fill_epilogue(const Problem& problem, const OperandSet& set, float alpha, float beta, unsigned seed,
+                     CUstream stream) const;
+  /// Enqueues the fill with N(0,1) of A, B and, if present, C. Also fills the operands of an epilogue; the scalars are
+  /// 1, but beta is 0 if there is no C.
   void fill_normal(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Compares D with alpha * op(A) * op(B) + beta * C of the check data, and waits. Returns an empty string if all bits
   /// are right, else "N of M elements are wrong, one of them at (row, column)".

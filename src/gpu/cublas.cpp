@@ -2,6 +2,8 @@
 
 #include "base/library_paths.hpp"
 #include "config/supported.hpp"
+#include "gpu/cublas_epilogue.hpp"
+#include "gpu/cublas_scalars.hpp"
 #include "gpu/device_buffer.hpp"
 #include "gpu/shared_library.hpp"
 
@@ -92,40 +94,7 @@ static_assert(static_cast<int>(CudaType::r_8f_e5m2) == CUDA_R_8F_E5M2);
 
 cudaDataType data_type(DType type) { return static_cast<cudaDataType>(element_type(type).cuda); }
 
-/// alpha and beta in the type that cuBLAS takes for the types of a problem.
-class Scalars {
- public:
-  Scalars(const Types& types, float alpha, float beta)
-      : compute_(types.compute == ComputeType::f16    ? CUBLAS_COMPUTE_16F
-                 : types.compute == ComputeType::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                 : is_integer(types.d)                ? CUBLAS_COMPUTE_32I
-                                                      : CUBLAS_COMPUTE_32F),
-        are_whole_(types.d == DType::s32),
-        f32_{alpha, beta},
-        f16_{__float2half_rn(alpha), __float2half_rn(beta)},
-        s32_{whole(alpha), whole(beta)} {}
-
-  const void* alpha() const { return at(0); }
-  const void* beta() const { return at(1); }
-  cublasComputeType_t compute() const { return compute_; }
-  cudaDataType scale() const {
-    return compute_ == CUBLAS_COMPUTE_16F ? CUDA_R_16F : are_whole_ ? CUDA_R_32I : CUDA_R_32F;
-  }
-
- private:
-  /// Zero unless the scalars are integers: other floats may be beyond them.
-  int whole(float scalar) const { return are_whole_ ? static_cast<int>(scalar) : 0; }
-  const void* at(int i) const {
-    if (compute_ == CUBLAS_COMPUTE_16F) return &f16_[i];
-    return are_whole_ ? static_cast<const void*>(&s32_[i]) : &f32_[i];
-  }
-
-  cublasComputeType_t compute_;
-  bool are_whole_;
-  float f32_[2];
-  __half f16_[2];
-  int s32_[2];
-};
+bool are_lt_only(const Types& types) { return is_fp8(types.a) || types.d == DType::s8; }
 
 void require_rival(const Workload& problem) {
   require_supported(problem);
@@ -186,42 +155,34 @@ struct CublasBaseline::Impl {
   }
 };
 
-/// The description of the problem for cuBLASLt: all arguments of a call except pointers, algorithm and stream.
+/// The description of the problem for cuBLASLt: all arguments of a call except pointers of matrices, algorithm and
+/// stream.
 struct CublasBaseline::Matmul {
   std::shared_ptr<Impl> baseline;
   std::vector<OperandSet> sets;
-  Scalars scalars;
+  CublasScalars scalars;
   bool reads_c;
   std::int64_t batch = 1;
-  cublasLtMatmulDesc_t operation_desc = nullptr;
-  cublasLtMatrixLayout_t first = nullptr;  // B
+  std::vector<cublasLtMatmulDesc_t> operations;  // one for each set, because it has the addresses of the epilogue
+  cublasLtMatrixLayout_t first = nullptr;        // B
   cublasLtMatrixLayout_t second = nullptr;
   cublasLtMatrixLayout_t c = nullptr;
   cublasLtMatrixLayout_t d = nullptr;
   cublasLtMatmulPreference_t preference = nullptr;
 
-  Matmul(std::shared_ptr<Impl> impl, std::span<const OperandSet> operand_sets, const Scalars& scale, bool beta_is_zero)
-      : baseline(std::move(impl)),
-        sets(operand_sets.begin(), operand_sets.end()),
-        scalars(scale),
-        reads_c(!beta_is_zero) {}
+  Matmul(std::shared_ptr<Impl> impl, LtOperands operands, const CublasScalars& scale)
+      : baseline(std::move(impl)), sets(std::move(operands.sets)), scalars(scale), reads_c(operands.reads_c) {}
   ~Matmul() {
     const Functions& f = baseline->functions;
     if (preference != nullptr) f.cublasLtMatmulPreferenceDestroy(preference);
     for (cublasLtMatrixLayout_t layout : {first, second, c, d}) {
       if (layout != nullptr) f.cublasLtMatrixLayoutDestroy(layout);
     }
-    if (operation_desc != nullptr) f.cublasLtMatmulDescDestroy(operation_desc);
+    for (cublasLtMatmulDesc_t one : operations) f.cublasLtMatmulDescDestroy(one);
   }
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  template <class T>
-  void set_operation(cublasLtMatmulDescAttributes_t attribute, T value) {
-    const Functions& f = baseline->functions;
-    f.check(f.cublasLtMatmulDescSetAttribute(operation_desc, attribute, &value, sizeof value),
-            "describe a problem to cuBLASLt");
-  }
   template <class T>
   void set_preference(cublasLtMatmulPreferenceAttributes_t attribute, T value) {
     const Functions& f = baseline->functions;
@@ -244,15 +205,26 @@ struct CublasBaseline::Matmul {
         "describe the distance of matrices to cuBLASLt");
   }
 
-  void describe(const Workload& p) {
+  void add_operation(const Workload& p, const LtEpilogue& epilogue, const EpilogueSet& operands) {
     const Functions& f = baseline->functions;
-    f.check(f.cublasLtMatmulDescCreate(&operation_desc, scalars.compute(), scalars.scale()),
-            "describe a problem to cuBLASLt");
-    set_operation(CUBLASLT_MATMUL_DESC_TRANSA, operation(p.op_b));
-    set_operation(CUBLASLT_MATMUL_DESC_TRANSB, operation(p.op_a));
-    // Sums of FP8 are promoted there too, unless the caller allows fast ones. The scale factors are 1.
-    if (is_fp8(p.types.a))
-      set_operation(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{p.types.mode == ComputeMode::fast});
+    cublasLtMatmulDesc_t made = nullptr;
+    f.check(f.cublasLtMatmulDescCreate(&made, scalars.compute(), scalars.scale()), "describe a problem to cuBLASLt");
+    operations.push_back(made);
+    const auto set_attribute = [&](cublasLtMatmulDescAttributes_t attribute, const void* value, std::size_t bytes) {
+      f.check(f.cublasLtMatmulDescSetAttribute(made, attribute, value, bytes), "describe a problem to cuBLASLt");
+    };
+    const cublasOperation_t op_first = operation(p.op_b), op_second = operation(p.op_a);
+    set_attribute(CUBLASLT_MATMUL_DESC_TRANSA, &op_first, sizeof op_first);
+    set_attribute(CUBLASLT_MATMUL_DESC_TRANSB, &op_second, sizeof op_second);
+    // Sums of FP8 are promoted there too, unless the caller allows fast ones. Scale factors that are not set are 1.
+    const std::int8_t is_fast = p.types.mode == ComputeMode::fast ? 1 : 0;
+    if (is_fp8(p.types.a)) set_attribute(CUBLASLT_MATMUL_DESC_FAST_ACCUM, &is_fast, sizeof is_fast);
+    describe_epilogue(p, epilogue, operands, set_attribute);
+  }
+
+  void describe(const Workload& p, const LtEpilogue& epilogue) {
+    const Functions& f = baseline->functions;
+    for (const OperandSet& set : sets) add_operation(p, epilogue, set.epilogue);
     batch = p.batch;
     const OperandSet& set = sets.front();
     const bool a_is_stored_mk = p.op_a == Op::n;
@@ -275,8 +247,9 @@ struct CublasBaseline::Matmul {
     const Functions& f = baseline->functions;
     std::vector<cublasLtMatmulHeuristicResult_t> results(kRequestedAlgorithms);
     int returned = 0;
-    const cublasStatus_t status = f.cublasLtMatmulAlgoGetHeuristic(
-        baseline->lt, operation_desc, first, second, c, d, preference, kRequestedAlgorithms, results.data(), &returned);
+    const cublasStatus_t status =
+        f.cublasLtMatmulAlgoGetHeuristic(baseline->lt, operations.front(), first, second, c, d, preference,
+                                         kRequestedAlgorithms, results.data(), &returned);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
     f.check(status, "ask cuBLASLt for algorithms");
     results.resize(static_cast<std::size_t>(returned));
@@ -288,16 +261,17 @@ struct CublasBaseline::Matmul {
 
   bool accepts(const cublasLtMatmulAlgo_t& algorithm) const {
     cublasLtMatmulHeuristicResult_t result{};
-    const cublasStatus_t status = baseline->functions.cublasLtMatmulAlgoCheck(baseline->lt, operation_desc, first,
+    const cublasStatus_t status = baseline->functions.cublasLtMatmulAlgoCheck(baseline->lt, operations.front(), first,
                                                                               second, c, d, &algorithm, &result);
     return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspaceBytes;
   }
 
   void launch(const cublasLtMatmulAlgo_t& algorithm, CUstream stream, int index) const {
     const Functions& f = baseline->functions;
-    const OperandSet& set = sets[static_cast<std::size_t>(index)];
+    const auto at = static_cast<std::size_t>(index);
+    const OperandSet& set = sets[at];
     const cublasStatus_t status =
-        f.cublasLtMatmul(baseline->lt, operation_desc, scalars.alpha(), pointer(set.b), first, pointer(set.a), second,
+        f.cublasLtMatmul(baseline->lt, operations[at], scalars.alpha(), pointer(set.b), first, pointer(set.a), second,
                          scalars.beta(), pointer(reads_c ? set.c : set.d), c, mutable_pointer(set.d), d, &algorithm,
                          mutable_pointer(baseline->workspace.get()), kWorkspaceBytes, stream);
     if (status != CUBLAS_STATUS_SUCCESS) f.check(status, "launch cublasLtMatmul");
@@ -359,13 +333,16 @@ std::string CublasBaseline::version() const {
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
 }
 
-bool CublasBaseline::is_lt_only(const Types& types) { return is_fp8(types.a) || types.d == DType::s8; }
+bool CublasBaseline::is_lt_only(const Problem& problem) {
+  return problem.epilogue != Epilogue{} || are_lt_only(problem.types);
+}
 
 bool CublasBaseline::has_rival(const Workload& problem) {
   const Types& t = problem.types;
+  if (!lt_epilogue(problem)) return false;
   // Sums of s8 become s32, f32 or s8 there.
   if (t.a == DType::s8 && size_bytes(t.d) != 1) return t.d == DType::s32 || t.d == DType::f32;
-  if (!is_lt_only(t)) return true;
+  if (!are_lt_only(t)) return true;
   if (is_fp8(t.d) && !problem.hints.beta_is_zero) return false;  // C has 16 bits there
   const bool has_types = t.a != DType::e5m2 || t.b != DType::e5m2;
   const Hints& hints = problem.hints;
@@ -377,13 +354,13 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
                                        float beta) {
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
   require_rival(problem);
-  if (is_lt_only(problem.types)) return first_heuristic(problem, sets, alpha, beta);
+  if (is_lt_only(problem)) return first_heuristic(problem, sets, alpha, beta);
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
   const int batch = to_int(problem.batch, "the batch");
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
   }
-  const Scalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
+  const CublasScalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
   auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k, batch,
                  op_first = operation(problem.op_b), op_second = operation(problem.op_a),
                  type_first = data_type(problem.types.b), type_second = data_type(problem.types.a),
@@ -420,9 +397,11 @@ std::shared_ptr<const CublasBaseline::Matmul> CublasBaseline::describe(const Wor
   if (!available()) throw Error(ErrorCode::internal, "cuBLAS is not available: " + why_not_);
   require_rival(problem);
   if (sets.empty()) throw Error(ErrorCode::invalid_argument, "cublasLtMatmul needs at least one operand set");
-  const Scalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
-  auto matmul = std::make_shared<Matmul>(impl_, sets, scalars, problem.hints.beta_is_zero);
-  matmul->describe(problem);
+  const LtEpilogue epilogue = lt_epilogue(problem).value();  // it has a rival
+  LtOperands operands = lt_operands(problem, epilogue, {sets.begin(), sets.end()}, beta);
+  const CublasScalars scalars(problem.types, alpha, operands.beta);
+  auto matmul = std::make_shared<Matmul>(impl_, std::move(operands), scalars);
+  matmul->describe(problem, epilogue);
   return matmul;
 }
 

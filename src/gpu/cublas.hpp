@@ -37,11 +37,12 @@ class CublasBaseline {
   /// The version, such as "13.1.0"; empty if not available.
   std::string version() const;
 
-  /// True if only cublasLtMatmul has products of these types: FP8, and s8 with a D of s8. It may have no algorithm for
-  /// them on a GPU.
-  static bool is_lt_only(const Types& types);
-  /// True if cuBLAS computes `problem`. Such products it computes only without a copy: nt with n and k in multiples of
-  /// 16, rows at multiples of 16 bytes, not e5m2 times e5m2.
+  /// True if only cublasLtMatmul computes `problem`: FP8, s8 with a D of s8, and every epilogue. It may have no
+  /// algorithm for it on a GPU.
+  static bool is_lt_only(const Problem& problem);
+  /// True if cuBLAS computes `problem`. Products of FP8, and of s8 with a D of s8, it computes only without a copy: nt
+  /// with n and k in multiples of 16, rows at multiples of 16 bytes, not e5m2 times e5m2. Of epilogues it has those
+  /// that lt_epilogue names (gpu/cublas_epilogue.hpp).
   static bool has_rival(const Workload& problem);
 
   /// cublasGemmEx with CUBLAS_GEMM_DEFAULT, or if is_lt_only the first of cuBLASLt's heuristics.

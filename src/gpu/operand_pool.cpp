@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -14,7 +16,7 @@ constexpr std::int64_t kMostSets = 64;
 constexpr unsigned char kPattern = 0xa5;  // byte that fills guards and padding
 // A limit for the bytes of a matrix: larger than any memory, and small enough that the sum over all operands does not
 // overflow.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 58;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -38,30 +40,106 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int alig
   return {ld, stride, offset, round_up(all_rows * row_bytes + offset, kMatrixAlignment)};
 }
 
-/// The matrices of a problem. Those of a batch lie behind each other.
+/// The matrices and vectors of a problem. Those that it does not have take no bytes. The matrices of a
+/// batch lie behind each other.
 struct Matrices {
   Matrix a, b, c, d;
-  std::int64_t operand_bytes = 0;
-  std::int64_t set_bytes = 0;  // guards included
+  Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary;
+
+  std::vector<const Matrix*> all() const {
+    return {&a, &b, &c, &d, &scale_a, &scale_b, &scale_d, &scalars, &bias, &residual, &auxiliary};
+  }
+  std::int64_t operand_bytes() const {
+    std::int64_t bytes = 0;
+    for (const Matrix* one : all()) bytes += one->bytes;
+    return bytes;
+  }
+  /// The bytes of a set, guards included.
+  std::int64_t set_bytes() const {
+    std::int64_t bytes = 0;
+    for (const Matrix* one : all()) bytes += one->bytes > 0 ? one->bytes + OperandPool::kGuardBytes : 0;
+    return bytes;
+  }
 };
+
+/// A vector at a multiple of kMatrixAlignment.
+Matrix vector(bool is_there, std::int64_t count, DType dtype) {
+  return is_there ? matrix(1, count, 1, kRowAlignment, dtype) : Matrix{};
+}
+
+void add_epilogue(const Workload& p, Matrices& to) {
+  const Epilogue& e = p.epilogue;
+  const auto factors = [](Scaling scaling, std::int64_t all) {
+    return vector(scaling != Scaling::none, scaling == Scaling::tensor ? 1 : all, DType::f32);
+  };
+  to.scale_a = factors(e.scale_a, p.m);
+  to.scale_b = factors(e.scale_b, p.n);
+  to.scale_d = vector(e.scale_d, 1, DType::f32);
+  to.scalars = vector(e.scalars, 2, DType::f32);
+  to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? p.m : p.n, bias_type(p.types.d));
+  if (e.residual) to.residual = to.d;
+  if (e.aux) to.auxiliary = to.d;
+}
 
 Matrices matrices_of(const Workload& p) {
   const Hints& align = p.hints;
-  const Matrix a = p.op_a == Op::n ? matrix(p.m, p.k, p.batch, align.align_a, p.types.a)
-                                   : matrix(p.k, p.m, p.batch, align.align_a, p.types.a);
-  const Matrix b = p.op_b == Op::n ? matrix(p.k, p.n, p.batch, align.align_b, p.types.b)
-                                   : matrix(p.n, p.k, p.batch, align.align_b, p.types.b);
-  const Matrix c = p.hints.beta_is_zero ? Matrix{} : matrix(p.m, p.n, p.batch, align.align_d, p.types.c);
-  const Matrix d = matrix(p.m, p.n, p.batch, align.align_d, p.types.d);
-  const int matrices = p.hints.beta_is_zero ? 3 : 4;
-  const std::int64_t operand_bytes = a.bytes + b.bytes + c.bytes + d.bytes;
-  return {a, b, c, d, operand_bytes, operand_bytes + matrices * OperandPool::kGuardBytes};
+  Matrices all;
+  all.a = p.op_a == Op::n ? matrix(p.m, p.k, p.batch, align.align_a, p.types.a)
+                          : matrix(p.k, p.m, p.batch, align.align_a, p.types.a);
+  all.b = p.op_b == Op::n ? matrix(p.k, p.n, p.batch, align.align_b, p.types.b)
+                          : matrix(p.n, p.k, p.batch, align.align_b, p.types.b);
+  if (!p.hints.beta_is_zero) all.c = matrix(p.m, p.n, p.batch, align.align_d, p.types.c);
+  all.d = matrix(p.m, p.n, p.batch, align.align_d, p.types.d);
+  add_epilogue(p, all);
+  return all;
+}
+
+/// The addresses and leading dimensions of a set that begins at `at`.
+OperandSet place_set(const Matrices& all, CUdeviceptr at) {
+  const auto take = [&](const Matrix& matrix) {
+    if (matrix.bytes == 0) return CUdeviceptr{0};
+    const CUdeviceptr taken = at + static_cast<CUdeviceptr>(matrix.offset);
+    at += static_cast<CUdeviceptr>(matrix.bytes + OperandPool::kGuardBytes);
+    return taken;
+  };
+  const Matrix& of_c = all.c.bytes == 0 ? all.d : all.c;
+  OperandSet set{.lda = all.a.ld,
+                 .ldb = all.b.ld,
+                 .ldc = of_c.ld,
+                 .ldd = all.d.ld,
+                 .stride_a = all.a.stride,
+                 .stride_b = all.b.stride,
+                 .stride_c = of_c.stride,
+                 .stride_d = all.d.stride};
+  for (const auto& [to, from] : {std::pair(&set.a, &all.a), {&set.b, &all.b}, {&set.d, &all.d}, {&set.c, &all.c}}) {
+    *to = take(*from);
+  }
+  EpilogueSet& e = set.epilogue;
+  for (const auto& [to, from] : {std::pair(&e.scale_a, &all.scale_a),
+                                 {&e.scale_b, &all.scale_b},
+                                 {&e.scale_d, &all.scale_d},
+                                 {&e.scalars, &all.scalars},
+                                 {&e.bias, &all.bias},
+                                 {&e.residual, &all.residual},
+                                 {&e.auxiliary, &all.auxiliary}}) {
+    *to = take(*from);
+  }
+  e.ld_residual = all.residual.ld;
+  e.stride_residual = all.residual.stride;
+  e.ld_auxiliary = all.auxiliary.ld;
+  e.stride_auxiliary = all.auxiliary.stride;
+  return set;
+}
+
+template <class T>
+T* to_pointer(CUdeviceptr address) {
+  return reinterpret_cast<T*>(address);
 }
 
 }  // namespace
 
 void OperandPool::check_fits(const Workload& p, std::int64_t max_bytes, std::int64_t free_bytes, double free_share) {
-  const std::int64_t bytes = matrices_of(p).set_bytes + 2 * kEndGuardBytes;
+  const std::int64_t bytes = matrices_of(p).set_bytes() + 2 * kEndGuardBytes;
   const std::string need = "operands of " + to_string(p) + " take " + std::to_string(bytes >> 10) + " KiB; ";
   if (bytes > max_bytes) {
     throw Error(ErrorCode::out_of_memory, need + std::to_string(max_bytes >> 10) + " KiB of scratch are allowed");
@@ -74,12 +152,10 @@ void OperandPool::check_fits(const Workload& p, std::int64_t max_bytes, std::int
 }
 
 OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l2_bytes, std::int64_t max_bytes) {
-  if (p.epilogue != Epilogue{}) {
-    throw Error(ErrorCode::not_supported, "fused kernels are not measured; leave out the epilogue of " + to_string(p));
-  }
   check_fits(p, max_bytes, std::numeric_limits<std::int64_t>::max());
-  const auto [a, b, c, d, operand_bytes, set_bytes] = matrices_of(p);
-  const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / operand_bytes + 1, 1, kMostSets);
+  const Matrices matrices = matrices_of(p);
+  const std::int64_t set_bytes = matrices.set_bytes();
+  const std::int64_t wanted = std::clamp<std::int64_t>(2 * l2_bytes / matrices.operand_bytes() + 1, 1, kMostSets);
   const std::int64_t count = std::min(wanted, (max_bytes - 2 * kEndGuardBytes) / set_bytes);
   slab_ = DeviceBuffer(driver, static_cast<std::size_t>(count * set_bytes + 2 * kEndGuardBytes));
   const OwnedStream stream(driver);
@@ -87,44 +163,42 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
   stream.synchronize();
   for (std::int64_t i = 0; i < count; ++i) {
     CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
-    const auto take = [&](const Matrix& matrix) {
-      const CUdeviceptr taken = at + static_cast<CUdeviceptr>(matrix.offset);
-      at += static_cast<CUdeviceptr>(matrix.bytes + kGuardBytes);
-      return taken;
-    };
-    const Matrix& of_c = p.hints.beta_is_zero ? d : c;
-    OperandSet set{.lda = a.ld,
-                   .ldb = b.ld,
-                   .ldc = of_c.ld,
-                   .ldd = d.ld,
-                   .stride_a = a.stride,
-                   .stride_b = b.stride,
-                   .stride_c = of_c.stride,
-                   .stride_d = d.stride};
-    set.a = take(a);
-    set.b = take(b);
-    set.d = take(d);
-    if (!p.hints.beta_is_zero) set.c = take(c);
-    sets_.push_back(set);
+    sets_.push_back(place_set(matrices, at));
   }
 }
 
 Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
-  const auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
-  return {.a = pointer(set.a),
-          .b = pointer(set.b),
-          .c = pointer(set.c),
-          .d = pointer(set.d),
-          .lda = set.lda,
-          .ldb = set.ldb,
-          .ldc = set.ldc,
-          .ldd = set.ldd,
-          .alpha = alpha,
-          .beta = beta,
-          .batch_stride_a = set.stride_a,
-          .batch_stride_b = set.stride_b,
-          .batch_stride_c = set.stride_c,
-          .batch_stride_d = set.stride_d};
+  Operands operands{.a = to_pointer<void>(set.a),
+                    .b = to_pointer<void>(set.b),
+                    .c = to_pointer<void>(set.c),
+                    .d = to_pointer<void>(set.d),
+                    .lda = set.lda,
+                    .ldb = set.ldb,
+                    .ldc = set.ldc,
+                    .ldd = set.ldd,
+                    .alpha = alpha,
+                    .beta = beta,
+                    .batch_stride_a = set.stride_a,
+                    .batch_stride_b = set.stride_b,
+                    .batch_stride_c = set.stride_c,
+                    .batch_stride_d = set.stride_d};
+  add_epilogue(set.epilogue, operands);
+  return operands;
+}
+
+void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
+  operands.scale_a = to_pointer<float>(set.scale_a);
+  operands.scale_b = to_pointer<float>(set.scale_b);
+  operands.scale_d = to_pointer<float>(set.scale_d);
+  operands.bias = to_pointer<void>(set.bias);
+  operands.residual = to_pointer<void>(set.residual);
+  operands.ld_residual = set.ld_residual;
+  operands.batch_stride_residual = set.stride_residual;
+  operands.auxiliary = to_pointer<void>(set.auxiliary);
+  operands.ld_auxiliary = set.ld_auxiliary;
+  operands.batch_stride_auxiliary = set.stride_auxiliary;
+  operands.alpha_device = to_pointer<float>(set.scalars);
+  if (operands.c != nullptr && set.scalars != 0) operands.beta_device = operands.alpha_device + 1;
 }
 
 }  // namespace hotgemm

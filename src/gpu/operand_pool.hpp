@@ -12,8 +12,8 @@
 namespace hotgemm {
 
 /// Operands of a problem in device memory that the pool owns. There are enough sets that no launch finds its operands
-/// in L2: together they are at least twice as large as L2. Leading dimensions are the smallest that the alignment
-/// classes allow, and addresses or rows are no better aligned than the classes say.
+/// in L2: together they are at least twice as large as L2. Operands of an epilogue are among them. Leading dimensions
+/// are the smallest that the alignment classes allow, and addresses or rows are no better aligned than the classes say.
 ///
 /// Guard zones lie between matrices; longer ones lie at both ends of the memory. A kernel that writes slightly outside
 /// its matrix then changes a guard zone (CheckKernels::digest) instead of other data.
@@ -35,8 +35,11 @@ class OperandPool {
   /// Start and length of the whole memory, guards included; both are multiples of 256.
   CUdeviceptr begin() const { return slab_.get(); }
   std::size_t bytes() const { return slab_.bytes(); }
-  /// The operands of `set` in the form that a call takes.
+  /// The operands of `set` in the form that a call takes. With scalars on the device, the call ignores `alpha`, and
+  /// `beta` if the set has a C.
   static Operands operands(const OperandSet& set, float alpha, float beta);
+  /// Sets the fields of `operands` that belong to the epilogue.
+  static void add_epilogue(const EpilogueSet& set, Operands& operands);
 
  private:
   DeviceBuffer slab_;

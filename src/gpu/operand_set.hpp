@@ -6,6 +6,22 @@
 
 namespace hotgemm {
 
+/// The operands of a problem's epilogue in device memory. Those that the epilogue does not have are 0. Types and
+/// lengths are those of the fields of hotgemm::Operands.
+struct EpilogueSet {
+  CUdeviceptr scale_a = 0;
+  CUdeviceptr scale_b = 0;
+  CUdeviceptr scale_d = 0;
+  CUdeviceptr scalars = 0;  ///< two f32: alpha, beta
+  CUdeviceptr bias = 0;
+  CUdeviceptr residual = 0;
+  CUdeviceptr auxiliary = 0;
+  std::int64_t ld_residual = 0;
+  std::int64_t ld_auxiliary = 0;
+  std::int64_t stride_residual = 0;  ///< from one matrix of a batch to the next, in elements
+  std::int64_t stride_auxiliary = 0;
+};
+
 /// One copy of a problem's operands in device memory. Launches rotate through several sets, so that no launch finds its
 /// operands in L2. Leading dimensions are in elements of the row-major matrices as stored.
 struct OperandSet {
@@ -21,6 +37,7 @@ struct OperandSet {
   std::int64_t stride_b = 0;
   std::int64_t stride_c = 0;
   std::int64_t stride_d = 0;
+  EpilogueSet epilogue;
 };
 
 }  // namespace hotgemm

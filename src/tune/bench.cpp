@@ -45,36 +45,62 @@ BenchSide make_side(const std::string& name, const Workload& problem, const Race
 
 namespace {
 
-/// Takes fresh samples of our kernel and of the baseline, by the measure of `options`, and fills in what is reported.
-/// Our kernel runs between the two baselines, so that in blocks it is the neighbour of both.
-void measure(const Driver& driver, CUstream stream, const Contender& ours, const Baseline& baseline,
-             const RaceOptions& options, BenchResult& result) {
-  struct Place {
-    BenchSide* side;
-    const Contender* contender;
-  };
-  std::vector<Place> places;
-  if (baseline.cublas_default) places.push_back({&result.cublas_default, &*baseline.cublas_default});
-  places.push_back({&result.ours, &ours});
-  if (baseline.best_lt) places.push_back({&result.best_lt, &baseline.best_lt->contender});
+/// A side of the result, and what runs for it.
+struct Place {
+  BenchSide* side;
+  const Contender* contender;
+};
+
+/// Races the contenders of `places` in this order, and fills in all that does not depend on a baseline: the sides, the
+/// measure, the limit of power, and the ratio of our time to that of the bare product. Throws Error{not_supported} if
+/// one of them fails.
+RaceResult race_sides(const Driver& driver, CUstream stream, std::span<const Place> places, const RaceOptions& options,
+                      BenchResult& result) {
   std::vector<Contender> contenders;
   for (const Place& place : places) contenders.push_back(*place.contender);
-  const RaceResult raced = race(driver, stream, contenders, options);
-  std::size_t ours_at = 0, baseline_at = 0;
+  RaceResult raced = race(driver, stream, contenders, options);
+  std::span<const double> ours, bare;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!raced.failures[i].empty()) {
       throw Error(ErrorCode::not_supported, contenders[i].name + ": " + raced.failures[i]);
     }
     *places[i].side = make_side(contenders[i].name, result.problem, raced, i);
-    if (places[i].contender == &ours) ours_at = i;
-    if (places[i].contender == &baseline.faster()) baseline_at = i;
+    if (places[i].side == &result.ours) ours = raced.us[i];
+    if (places[i].side == &result.bare) bare = raced.us[i];
   }
   result.measure = options.blocks ? Measure::sustained : options.ahead ? Measure::behind : Measure::rounds;
   result.power_limit_w = raced.power_limit_w;
-  result.baseline = contenders[baseline_at].name;
+  if (!bare.empty()) {
+    const std::vector<double> ratios = paired_ratios(ours, bare);
+    result.over_bare = median(ratios);
+    result.over_bare_ci = median_interval(ratios);
+  }
+  return raced;
+}
+
+/// Takes fresh samples of our kernel, of the baseline and of `bare`, by the measure of `options`, and fills in what is
+/// reported. In blocks ours is the neighbour of the two that it is compared with: both baselines, or the faster one and
+/// `bare`.
+void measure(const Driver& driver, CUstream stream, const Contender& ours, const Baseline& baseline,
+             const Contender* bare, const RaceOptions& options, BenchResult& result) {
+  std::vector<Place> places;
+  if (baseline.cublas_default) places.push_back({&result.cublas_default, &*baseline.cublas_default});
+  if (baseline.best_lt) places.push_back({&result.best_lt, &baseline.best_lt->contender});
+  if (bare == nullptr) {
+    places.insert(places.begin() + (baseline.cublas_default ? 1 : 0), {&result.ours, &ours});
+  } else {
+    if (places.back().contender != &baseline.faster()) std::swap(places.front(), places.back());
+    places.push_back({&result.ours, &ours});
+    places.push_back({&result.bare, bare});
+  }
+  const RaceResult raced = race_sides(driver, stream, places, options, result);
+  const auto us_of = [&](const Contender* contender) -> const std::vector<double>& {
+    return raced.us[static_cast<std::size_t>(std::ranges::find(places, contender, &Place::contender) - places.begin())];
+  };
+  result.baseline = baseline.faster().name;
   result.best_lt_algorithm = baseline.best_lt ? baseline.best_lt->algorithm : "";
   result.choice_kept_since = baseline.kept_since;
-  const std::vector<double> ratios = paired_ratios(raced.us[baseline_at], raced.us[ours_at]);
+  const std::vector<double> ratios = paired_ratios(us_of(&baseline.faster()), us_of(&ours));
   result.ratio = median(ratios);
   result.ci = median_interval(ratios);
   result.tie = is_tie(result.ci);
@@ -116,16 +142,17 @@ void choose_measure(const Driver& driver, CUstream stream, const Contender& ours
 /// Measures against the baseline that `choose` returns. If it is a kept choice and cannot run, measures again against
 /// one that is chosen now.
 void measure_against(const Driver& driver, CUstream stream, const Contender& ours, BaselineChooser& chooser,
-                     const std::function<Baseline()>& choose, const RaceOptions& options, BenchResult& result) {
+                     const Contender* bare, const std::function<Baseline()>& choose, const RaceOptions& options,
+                     BenchResult& result) {
   const Baseline baseline = choose();
   try {
-    measure(driver, stream, ours, baseline, options, result);
+    measure(driver, stream, ours, baseline, bare, options, result);
     return;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost || baseline.kept_since == 0) throw;
   }
   chooser.distrust_kept();
-  measure(driver, stream, ours, choose(), options, result);
+  measure(driver, stream, ours, choose(), bare, options, result);
 }
 
 /// Measures by rounds and, if blocks decide, by blocks. The other measure's ratio is then beside the deciding one.
@@ -135,17 +162,17 @@ void measure_both(const Driver& driver, CUstream stream, const Contender& ours, 
   const RaceOptions rounds = race_options;
   const auto by_rounds = [&] { return chooser.by_rounds(race_options); };
   const auto other_of = [](const BenchResult& r) { return OtherMeasure{r.measure, r.ratio, r.ci, r.baseline}; };
-  measure_against(driver, stream, ours, chooser, by_rounds, race_options, result);
+  measure_against(driver, stream, ours, chooser, options.bare, by_rounds, race_options, result);
   if (by_blocks) {
     result.other = other_of(result);
     race_options.rounds = options.pairs;
     race_options.blocks = BlockLengths{.load_s = kReloadS};
     const auto choose = [&] { return chooser.by_blocks(rounds, kLoadS); };
-    measure_against(driver, stream, ours, chooser, choose, race_options, result);
+    measure_against(driver, stream, ours, chooser, options.bare, choose, race_options, result);
   } else if (race_options.ahead) {  // the ratio in chains of each contender alone is shown beside it
     race_options.ahead = {};
     BenchResult in_chains = result;
-    measure_against(driver, stream, ours, chooser, by_rounds, race_options, in_chains);
+    measure_against(driver, stream, ours, chooser, options.bare, by_rounds, race_options, in_chains);
     result.other = other_of(in_chains);
   }
 }
@@ -194,6 +221,27 @@ BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     result.failure = error.what();
+  }
+  return result;
+}
+
+BenchResult bench_alone(const Driver& driver, CUstream stream, const Contender& ours, std::span<const OperandSet> sets,
+                        const Workload& problem, const BenchOptions& options) {
+  BenchResult result;
+  result.problem = problem;
+  result.mode = options.mode.value_or(TimingMode::eager);
+  RaceOptions alone = race_options(options, result.mode, sets);
+  if (options.measure == Measure::sustained) {
+    alone.rounds = options.pairs;
+    alone.blocks = BlockLengths{.load_s = kLoadS};
+  }
+  std::vector<Place> places{{&result.ours, &ours}};
+  if (options.bare != nullptr) places.push_back({&result.bare, options.bare});
+  try {
+    race_sides(driver, stream, places, alone, result);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::context_lost) throw;
+    result = {.problem = problem, .mode = result.mode, .failure = error.what()};
   }
   return result;
 }
@@ -247,6 +295,9 @@ nlohmann::json to_json(const BenchResult& result) {
       {"lt_algorithms", result.lt_algorithms},
       {"best_lt_algorithm", result.best_lt_algorithm},
       {"choice_kept_since", result.choice_kept_since > 0 ? nlohmann::json(result.choice_kept_since) : nlohmann::json()},
+      {"bare", side_json(result.bare)},
+      {"over_bare", result.over_bare},
+      {"over_bare_ci", {result.over_bare_ci.low, result.over_bare_ci.high}},
       {"baseline", result.baseline},
       {"ratio", result.ratio},
       {"ci", {result.ci.low, result.ci.high}},

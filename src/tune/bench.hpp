@@ -41,6 +41,8 @@ struct BenchOptions {
   float alpha = 1;  ///< as given to our kernel; beta counts as 0 if the problem says so
   float beta = 0;
   KeptChoices kept;  ///< of cuBLAS's algorithms
+  /// Our kernel of the product without its epilogue, which then runs beside ours; null: none does.
+  const Contender* bare = nullptr;
 };
 
 /// The statistics of one side's samples. NaN if the side could not be timed.
@@ -77,6 +79,9 @@ struct BenchResult {
   std::string best_lt_algorithm;       ///< its opaque bytes (CublasContender)
   int lt_algorithms = 0;               ///< number of algorithms tried; 0 if the choice was kept
   std::int64_t choice_kept_since = 0;  ///< when the choice of the baseline was made, in seconds since 1970; 0: now
+  BenchSide bare;                      ///< our kernel without the epilogue; empty if none ran beside ours
+  double over_bare = std::numeric_limits<double>::quiet_NaN();  ///< median over rounds of our time / that of `bare`
+  Interval over_bare_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   std::string baseline;  ///< name of cublas_default or best_lt: the faster one when the baseline was chosen
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< median over rounds of the baseline's time / ours
   Interval ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %, of ratio
@@ -94,9 +99,10 @@ Contender fastest_baseline(const Driver& driver, CUstream stream, std::span<cons
                            const Workload& problem, CublasBaseline& cublas, const BenchOptions& options);
 
 /// Measures `ours`, whose result the caller has checked, against the fastest of cuBLAS's default and all algorithms
-/// that cuBLASLt's heuristics return. Separate races choose the baseline, by the same measure and mode, or it is a
-/// choice that was kept. The numbers come from fresh samples, in which ours, cuBLAS's default and the best of cuBLASLt
-/// run interleaved over `sets`. If the power cap binds, blocks decide (gpu/sustained.hpp), and rounds are beside them.
+/// that cuBLASLt's heuristics return, and against options.bare. Separate races choose the baseline, by the same measure
+/// and mode, or it is a choice that was kept. The numbers come from fresh samples, in which ours, cuBLAS's default and
+/// the best of cuBLASLt run interleaved over `sets`. If the power cap binds, blocks decide (gpu/sustained.hpp), and
+/// rounds are beside them.
 ///
 /// If a problem cannot be measured, `failure` says why. Only Error{context_lost} and driver errors that belong to
 /// neither side are thrown.
@@ -107,6 +113,11 @@ BenchResult bench_problem(const Driver& driver, CUstream stream, const Contender
 /// A result with a baseline in the form that a record keeps. For energy the ratios are of joules, and the best of
 /// cuBLAS is the side with the fewer. Throws Error{not_supported} if joules are unknown.
 CublasComparison comparison_of(const BenchResult& result, Objective objective, const std::string& version);
+
+/// Times `ours`, and options.bare if there is one, without a rival, in one mode: options.mode, or eager if it is empty.
+/// Rounds decide unless options.measure says otherwise. If a side cannot be timed, `failure` says why.
+BenchResult bench_alone(const Driver& driver, CUstream stream, const Contender& ours, std::span<const OperandSet> sets,
+                        const Workload& problem, const BenchOptions& options);
 
 /// Calls bench_problem in every mode that the protocol asks for: eager, and also graph below kGraphBelowUs. If
 /// options.mode is set, only in that mode.

@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "config/prepacked.hpp"
 #include "config/repack.hpp"
+#include "config/supported.hpp"
 #include "config/workspace.hpp"
 #include "gpu/foreign_kernel.hpp"
 #include "gpu/nvml.hpp"
@@ -147,6 +148,7 @@ void DeviceMeasurer::ask_nvml() {
 }
 
 void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
+  require_bare(problem);
   end();
   gpu_.environment = device_.environment();  // the toolchain may have been loaded since
   session_ = std::make_unique<Session>(device_, problem, options);

@@ -42,7 +42,7 @@ bool is_low(const BenchResult& result) {
 SetSummary summary_of(std::string name, std::span<const Workload> problems, std::span<const BenchResult> results) {
   SetSummary summary{.name = std::move(name), .problems = problems.size()};
   std::map<std::string, int> measures;
-  std::vector<double> ratios;
+  std::vector<double> ratios, over_bare;
   for (const Workload& problem : problems) {
     const BenchResult* r = result_of(problem, results);
     if (r == nullptr) {
@@ -53,8 +53,16 @@ SetSummary summary_of(std::string name, std::span<const Workload> problems, std:
       ++summary.failures;
       continue;
     }
-    if (std::isnan(r->ratio)) continue;  // cuBLAS has no such product
-    ++measures[measure_of(*r)];
+    const bool has_ratio = !std::isnan(r->ratio), has_bare = !std::isnan(r->over_bare);
+    if (has_ratio || has_bare) ++measures[measure_of(*r)];
+    if (has_bare) {
+      over_bare.push_back(r->over_bare);
+      if (!(r->over_bare <= summary.highest_ratio_over_bare)) {
+        summary.highest_over_bare = problem;
+        summary.highest_ratio_over_bare = r->over_bare;
+      }
+    }
+    if (!has_ratio) continue;  // cuBLAS has no such product
     ratios.push_back(r->ratio);
     summary.below += is_low(*r) ? 1 : 0;
     if (summary.lowest && r->ratio >= summary.lowest_ratio) continue;
@@ -63,7 +71,9 @@ SetSummary summary_of(std::string name, std::span<const Workload> problems, std:
     summary.lowest_ci = r->ci;
   }
   summary.measure = text_of(measures);
-  if (summary.failures == 0 && summary.missing == 0 && !ratios.empty()) summary.mean = geometric_mean(ratios);
+  if (summary.failures > 0 || summary.missing > 0) return summary;
+  summary.mean = geometric_mean(ratios);
+  summary.over_bare = geometric_mean(over_bare);
   return summary;
 }
 

@@ -20,6 +20,11 @@ struct SetSummary {
   std::optional<Workload> lowest;  ///< the problem with the lowest ratio
   double lowest_ratio = std::numeric_limits<double>::quiet_NaN();
   Interval lowest_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  /// Geometric mean of the times over those of the bare products, and the problem with the highest; NaN if no problem
+  /// has an epilogue. The mean is also NaN if a problem failed or was not measured.
+  double over_bare = std::numeric_limits<double>::quiet_NaN();
+  std::optional<Workload> highest_over_bare;
+  double highest_ratio_over_bare = std::numeric_limits<double>::quiet_NaN();
   std::size_t below = 0;     ///< problems of which is_low holds
   std::size_t failures = 0;  ///< problems that could not run
   std::size_t missing = 0;   ///< problems without a result, because the run was interrupted

@@ -378,6 +378,64 @@ class MeasuringTest(CliTest):
         self.assertAlmostEqual(result["ours"]["median_us"], 20000, delta=20)
         self.assertIn("whose time is taken off", (self.path / "r.md").read_text())
 
+    def test_bench_times_epilogues_over_the_bare_product(self):
+        options = self.use_standin()
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000;gelu=speed:21000"
+        problem = "63 66 72 nt bf16 epilogue=bias+gelu+residual"
+        words = ["bench", "--policy", "estimate", "--shape", problem, "--no-baseline", "--mode", "eager", *options]
+        for measure, count in (("rounds", ["--rounds", "7"]), ("sustained", ["--pairs", "2"])):
+            output = self.run_json(*words, "--measure", measure, *count, "--round-us", "50", "--results", "r.md")
+            result = output["results"][0]
+            self.assertEqual(result["measure"], measure)
+            self.assertAlmostEqual(result["over_bare"], 1.05, delta=0.001)
+            self.assertAlmostEqual(result["bare"]["median_us"], 20000, delta=20)
+            self.assertEqual(result["bare"]["name"], result["ours"]["name"])
+            self.assertIsNone(result["ratio"])
+            self.assertAlmostEqual(output["mean_over_bare"], 1.05, delta=0.001)
+        for part in ("| bare µs | over bare |", "1.050 (1.050 to 1.050)", "geometric mean over bare: 1.050"):
+            self.assertIn(part, (self.path / "r.md").read_text())
+        for other in (["--compare-measures", "2"], ["--exhaustive"], ["--quality"]):
+            done = self.run_command("bench", *other, "--shape", problem, *options, expect=2)
+            self.assertIn("leave out the epilogue", done.stderr)
+
+    def test_epilogues_that_cublas_lacks_are_in_the_summary(self):
+        options = self.use_standin()
+        fake = pathlib.Path(STANDIN).with_name("libhotgemm_fake_cublas.so")
+        if not fake.exists():
+            self.skipTest("no fake cuBLAS")
+        for name in ("HOTGEMM_LIBCUBLAS", "HOTGEMM_LIBCUBLASLT"):
+            self.environment[name] = str(fake)
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000;gelu=speed:20400"
+        (self.path / "e.txt").write_text("63 66 72 nt bf16 epilogue=bias+gelu+residual\n64 64 64 nt bf16 epilogue=silu\n")
+        words = ["bench", "--policy", "estimate", "--mode", "eager", "--rounds", "7", "--round-us", "50", *options]
+        output = self.run_json(*words, "--shapes", "e.txt", "--summary", "--results", "r.md")
+        self.assertEqual([r["ratio"] for r in output["results"]], [None, None])
+        summary = output["summary"][0]
+        self.assertAlmostEqual(summary["over_bare"], 1.01, delta=0.001)
+        self.assertAlmostEqual(summary["highest_ratio_over_bare"], 1.02, delta=0.001)
+        self.assertIn("gelu", summary["highest_over_bare"])
+        self.assertIn("| over bare there |", (self.path / "r.md").read_text())
+
+    def test_bench_checks_every_part_of_an_epilogue(self):
+        options = self.use_standin()
+        words = ["bench", "--policy", "estimate", "--no-baseline", "--mode", "eager", "--rounds", "2", "--round-us", "50",
+                 *options]
+        all_parts = "scale_a:vector+scale_b:vector+bias+aux+gelu+residual+scale_d+scalars"
+        for problem in (f"33 66 72 nt bf16 epilogue={all_parts}", f"33 66 72 nt f16 beta=1 epilogue={all_parts}",
+                        "33 66 72 nn f32 epilogue=scale_a+scale_b+bias:row+silu", "16 32 64 nt e4m3 epilogue=bias+tanh",
+                        "33 64 64 nt e4m3*e4m3>e4m3 epilogue=scale_a:vector+sigmoid+scale_d",
+                        "33 64 64 nt s8*s8>s8 epilogue=bias+relu+residual", "64 64 64 nt bf16 prepacked=b epilogue=bias"):
+            result = self.run_json(*words, "--shape", problem)["results"][0]
+            self.assertNotIn("failure", result)  # wrong numbers would be one
+        for script, problem in (("gelu=wrong", "bias+gelu"), ("_ebngelu=next_bias", "bias+gelu"),
+                                ("_ebmsilu=next_bias", "bias:row+silu"), ("_ebngelu=no_activation", "bias+gelu"),
+                                ("_erelu=no_activation", "relu"), ("_etanh=no_alpha", "tanh"),
+                                ("_eauxrelu=nan", "aux+relu"), ("_eres=nothing", "residual")):
+            self.environment["HOTGEMM_STANDIN_SCRIPT"] = script
+            for types in ("bf16", "f32"):
+                result = self.run_json(*words, "--shape", f"63 66 72 nt {types} epilogue={problem}", expect=4)["results"][0]
+                self.assertRegex(result["failure"], "wrong numbers from .* with its epilogue: .* elements .* are wrong", script)
+
     def test_options_of_measures_are_checked(self):
         for words, named in ((["--measure", "quick"], "--measure"), (["--pairs", "0"], "--pairs"),
                              (["--summary", "--no-baseline"], "--summary")):

@@ -132,8 +132,9 @@ float pattern_value(const FillArgs& args, int row, int col, int stride) {
 /// The operands of a fused kernel's epilogue.
 class EpilogueOperands {
  public:
-  EpilogueOperands(const GemmTraits& traits, const GemmArgs& args, const EpilogueArgs& epilogue)
+  EpilogueOperands(const GemmTraits& traits, const GemmArgs& args, const EpilogueArgs& epilogue, Corruption corruption)
       : chain_(traits.epilogue),
+        corruption_(corruption),
         gemm_(args),
         scale_a_(
             floats(epilogue.scale_a, chain_.scale_a != Scaling::none, chain_.scale_a == Scaling::tensor ? 1 : args.m)),
@@ -158,9 +159,14 @@ class EpilogueOperands {
   }
   /// The element of D, not rounded, from alpha * scales * sum + beta * C. Stores the auxiliary output.
   float finish(float value, int row, int col) const {
-    if (chain_.bias != Bias::none) value += bias_.load(0, chain_.bias == Bias::per_row ? row : col);
+    if (chain_.bias != Bias::none) {
+      const long long at = chain_.bias == Bias::per_row ? row : col;
+      value += bias_.load(0, corruption_ == Corruption::next_bias ? (at + 1) % bias_.cols : at);
+    }
     if (chain_.aux) auxiliary_.store(row, col, value);
-    value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value)));
+    if (corruption_ != Corruption::no_activation) {
+      value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value)));
+    }
     if (chain_.residual) value += residual_.load(row, col);
     if (chain_.scale_d) value *= scale_d_.load(0, 0);
     return value;
@@ -172,6 +178,7 @@ class EpilogueOperands {
   }
 
   Epilogue chain_;
+  Corruption corruption_;
   const GemmArgs& gemm_;
   Matrix scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_;
 };
@@ -203,7 +210,7 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     if (outcome != Outcome::good) return outcome;
   }
   if (args.m <= 0 || args.n <= 0) return Outcome::good;
-  const EpilogueOperands chain(traits, args, epilogue);
+  const EpilogueOperands chain(traits, args, epilogue, corruption);
   for (const Matrix& matrix : chain.vectors()) {
     const Outcome outcome = examine(matrix, space, 1);
     if (outcome != Outcome::good) return outcome;
@@ -241,7 +248,9 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     case Corruption::none:
     case Corruption::nothing:
     case Corruption::no_alpha:
-    case Corruption::no_beta: break;
+    case Corruption::no_beta:
+    case Corruption::no_activation:
+    case Corruption::next_bias: break;
   }
   return Outcome::good;
 }

@@ -22,10 +22,16 @@ double number_after(const std::string& word, std::size_t at) {
 
 void add_rule(Script& script, const std::string& part, const std::string& rule) {
   static const std::map<std::string, Corruption, std::less<>> corruptions = {
-      {"none", Corruption::none},         {"nothing", Corruption::nothing},
-      {"wrong", Corruption::wrong},       {"nan", Corruption::nan},
-      {"stray", Corruption::stray},       {"in_place_wrong", Corruption::in_place_wrong},
-      {"no_alpha", Corruption::no_alpha}, {"no_beta", Corruption::no_beta}};
+      {"none", Corruption::none},
+      {"nothing", Corruption::nothing},
+      {"wrong", Corruption::wrong},
+      {"nan", Corruption::nan},
+      {"stray", Corruption::stray},
+      {"in_place_wrong", Corruption::in_place_wrong},
+      {"no_alpha", Corruption::no_alpha},
+      {"no_beta", Corruption::no_beta},
+      {"no_activation", Corruption::no_activation},
+      {"next_bias", Corruption::next_bias}};
   static const std::map<std::string, Fate::Kind, std::less<>> fates = {
       {"fault", Fate::Kind::fault}, {"hang", Fate::Kind::hang}, {"crash", Fate::Kind::crash}};
   const std::size_t mark = rule.find_first_of(":@");

@@ -4,6 +4,7 @@
 #include <cublas_v2.h>
 
 #include <cstdint>
+#include <cstring>
 
 using hotgemm::standin::FakeCublas;
 
@@ -11,7 +12,7 @@ namespace {
 
 FakeCublas fake;
 CUstream default_stream = nullptr;
-int object = 0;  // all handles and descriptions point to it, because nothing reads them
+int object = 0;  // all handles point to it, and all descriptions that nothing reads
 
 template <class Handle>
 cublasStatus_t make(Handle* handle) {
@@ -24,6 +25,10 @@ cublasStatus_t run(CUstream stream, int algorithm) {
   fake.launch(stream, algorithm);
   return CUBLAS_STATUS_SUCCESS;
 }
+
+using Attributes = decltype(hotgemm::standin::FakeProduct::attributes);
+
+Attributes& attributes_of(cublasLtMatmulDesc_t desc) { return *reinterpret_cast<Attributes*>(desc); }
 
 int number_of(const cublasLtMatmulAlgo_t& algorithm) { return static_cast<int>(algorithm.data[7]); }
 
@@ -61,11 +66,19 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cub
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return make(handle); }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t, cudaDataType_t) {
-  return make(desc);
+  *desc = reinterpret_cast<cublasLtMatmulDesc_t>(new Attributes);
+  return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void*,
-                                              size_t) {
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  delete &attributes_of(desc);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, size_t bytes) {
+  std::uint64_t word = 0;
+  if (bytes > sizeof word) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&word, value, bytes);
+  attributes_of(desc)[attribute] = word;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t, uint64_t, int64_t) {
@@ -108,10 +121,11 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   *written = sizeof(int);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,
-                              const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t,
-                              void*, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm, void*, size_t,
-                              cudaStream_t stream) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*, const void*,
+                              cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t, const void* beta,
+                              const void* c, cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t,
+                              const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
+  fake.last = {.attributes = attributes_of(desc), .c = c, .beta = *static_cast<const float*>(beta)};
   return run(stream, number_of(*algorithm));
 }
 

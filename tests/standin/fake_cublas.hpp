@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -14,7 +16,14 @@
 
 namespace hotgemm::standin {
 
-/// The behaviour of the library, which a test sets, and a count of the questions that it was asked.
+/// The description of a product of cuBLASLt.
+struct FakeProduct {
+  std::map<int, std::uint64_t> attributes;  ///< the values of cublasLtMatmulDescAttributes_t that were set
+  const void* c = nullptr;
+  float beta = 0;
+};
+
+/// The behaviour of the library, which a test sets, and what it was asked for.
 struct FakeCublas {
   static constexpr int kDefault = 0;  ///< the number of cuBLAS's default; algorithms of cuBLASLt count from 1
 
@@ -24,6 +33,7 @@ struct FakeCublas {
   std::set<int> refused;  ///< algorithms that the check refuses
   std::set<int> broken;   ///< algorithms that fail at their launch
   int asked = 0;          ///< calls of the heuristics
+  FakeProduct last;       ///< that was launched
 };
 
 /// Loads the library at `path` and makes hotgemm use it.

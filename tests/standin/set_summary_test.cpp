@@ -47,6 +47,23 @@ TEST(SetSummaryTest, AFailureOrAMissingProblemLeavesNoMean) {
   EXPECT_EQ(s.lowest, problem(1));
 }
 
+TEST(SetSummaryTest, TimesOverTheBareProductNeedNoRival) {
+  const std::vector<Workload> problems{problem(1), problem(2), problem(3)};
+  std::vector<BenchResult> results{result(1, 1.1), result(2, std::nan("")), result(3, 1.1)};
+  results[0].over_bare = 1.0;
+  results[1].over_bare = 1.04;
+  SetSummary s = summary_of("", problems, results);
+  EXPECT_NEAR(s.over_bare, std::sqrt(1.04), 1e-12) << "problem 3 has no epilogue";
+  EXPECT_NEAR(s.mean, 1.1, 1e-12) << "problem 2 has no rival";
+  EXPECT_EQ(s.highest_over_bare, problem(2));
+  EXPECT_EQ(s.highest_ratio_over_bare, 1.04);
+  EXPECT_EQ(s.measure, "rounds");
+  results[2].failure = "no memory";
+  s = summary_of("", problems, results);
+  EXPECT_TRUE(std::isnan(s.over_bare));
+  EXPECT_EQ(s.highest_over_bare, problem(2));
+}
+
 TEST(SetSummaryTest, OfTwoModesTheGraphCounts) {
   std::vector<BenchResult> results{result(1, 1.5), result(1, 0.9)};
   results[1].mode = TimingMode::graph;

@@ -26,6 +26,8 @@ enum class Corruption : int {
   in_place_wrong,  ///< is right if D is another matrix than C; in place one element is wrong
   no_alpha,        ///< takes alpha for 1
   no_beta,         ///< takes beta for 1
+  no_activation,   ///< leaves out the activation of its epilogue
+  next_bias,       ///< adds the bias of the next column or row
 };
 
 }  // namespace hotgemm::standin

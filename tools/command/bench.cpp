@@ -11,10 +11,12 @@
 #include "command/quality_run.hpp"
 #include "command/results_file.hpp"
 #include "command/tune_options.hpp"
+#include "config/supported.hpp"
 #include "context_impl.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace hotgemm::command {
@@ -62,6 +64,7 @@ std::string progress_line(const BenchResult& r, std::size_t done, std::size_t to
   if (!r.failure.empty()) return head + "failed";
   std::string line =
       head + fmt::format("{}, {:.2f} us, {:.1f} TFLOP/s", to_string(r.mode), r.ours.median_us, r.ours.tflops);
+  if (!r.bare.name.empty()) line += fmt::format(", {:.3f} of the bare product's time", r.over_bare);
   if (!r.baseline.empty()) line += fmt::format(", {}: {:.3f} of {}", to_string(r.measure), r.ratio, r.baseline);
   return line;
 }
@@ -109,6 +112,8 @@ int run_bench(Session& session, const BenchCommand& command) {
   const std::vector<ProblemSet> sets = read_problem_sets(command.problems);
   const std::vector<Workload> problems = problems_of(sets);
   require(problems);
+  if (command.quality || command.exhaustive || command.compared_configs > 0)
+    std::ranges::for_each(problems, require_bare);
   if (command.quality) {
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
   }
@@ -183,9 +188,10 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
 
 void add_bench_command(CLI::App& app, Session& session) {
   const auto command = std::make_shared<BenchCommand>();
-  CLI::App& sub =
-      add_subcommand(app, session, "bench", "time problems against the fastest of cuBLAS and cuBLASLt, on this GPU",
-                     [&session, command] { return run_bench(session, *command); });
+  CLI::App& sub = add_subcommand(
+      app, session, "bench",
+      "time problems against the fastest of cuBLAS and cuBLASLt, and epilogues against the bare product, on this GPU",
+      [&session, command] { return run_bench(session, *command); });
   add_problem_options(sub, command->problems);
   add_tuning_options(sub, command->tuning);
   sub.add_option("--policy", command->policy, "how to pick a kernel: cached_only, estimate or tune")

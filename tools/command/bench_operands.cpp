@@ -20,7 +20,9 @@ BenchOperands::BenchOperands(const Driver& driver, Context& context, const Workl
       problem_(problem),
       pool_(driver, before_packing(problem), l2_bytes, bytes_of_sets(problem, max_bytes)) {
   for (std::size_t i = 0; i < sets().size(); ++i) {
-    operands_.push_back(OperandPool::operands(sets()[i], 1, 0));
+    OperandSet bare = sets()[i];
+    bare.epilogue = {};
+    operands_.push_back(OperandPool::operands(bare, 1, 0));
     copies_.emplace_back();
     if (problem.prepacked_a) add_copy(driver, Operand::a, operands_[i].a, operands_[i].lda);
     if (problem.prepacked_b) add_copy(driver, Operand::b, operands_[i].b, operands_[i].ldb);
@@ -44,6 +46,12 @@ void BenchOperands::pack(std::size_t index, Stream stream) {
 }
 
 Operands BenchOperands::operands(std::size_t index, float alpha, float beta) const {
+  Operands operands = bare_operands(index, alpha, beta);
+  OperandPool::add_epilogue(sets()[index].epilogue, operands);
+  return operands;
+}
+
+Operands BenchOperands::bare_operands(std::size_t index, float alpha, float beta) const {
   Operands operands = operands_[index];
   operands.alpha = alpha;
   operands.beta = beta;

@@ -25,6 +25,8 @@ class BenchOperands {
   void pack(std::size_t index, Stream stream);
   /// The operands of a call of our kernel with set `index`.
   Operands operands(std::size_t index, float alpha, float beta) const;
+  /// The same for the product without its epilogue.
+  Operands bare_operands(std::size_t index, float alpha, float beta) const;
 
  private:
   struct Copy {
@@ -37,7 +39,7 @@ class BenchOperands {
   Context& context_;
   Workload problem_;
   OperandPool pool_;
-  std::vector<Operands> operands_;         // one for each set
+  std::vector<Operands> operands_;         // one for each set, without the epilogue
   std::vector<std::vector<Copy>> copies_;  // of each set
 };
 

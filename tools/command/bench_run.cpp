@@ -1,8 +1,9 @@
 #include "command/bench_run.hpp"
 #include "context_impl.hpp"
 
-#include "base/statistics.hpp"
+#include "command/fused_check.hpp"
 #include "command/problem_options.hpp"
+#include "config/class_key.hpp"
 #include "gpu/foreign_kernel.hpp"
 #include "runtime/plan_impl.hpp"
 
@@ -51,7 +52,10 @@ std::string BenchRun::baseline_version() const { return cublas_ ? cublas_->versi
 std::vector<BenchResult> BenchRun::measure(const Workload& problem) {
   if (problem.m == 0 || problem.n == 0 || problem.k == 0) return {failed(problem, "there is nothing to measure")};
   try {
-    return measure_plan(context_.plan(problem, policy_));
+    const Plan plan = context_.plan(problem, policy_);
+    std::optional<Plan> bare;
+    if (problem.epilogue != Epilogue{}) bare = context_.plan(without_epilogue(problem), policy_);
+    return measure_plan(plan, bare);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::context_lost) throw;
     if (error.code() == ErrorCode::no_compiler || error.code() == ErrorCode::compile_failed) has_failed_builds_ = true;
@@ -59,38 +63,38 @@ std::vector<BenchResult> BenchRun::measure(const Workload& problem) {
   }
 }
 
-std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
+std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan, const std::optional<Plan>& bare) {
   const Workload& problem = plan.problem();
   const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
   BenchOperands operands(driver_, context_, problem, device_.info().l2_bytes, scratch_bytes_);
   const std::span<const OperandSet> sets = operands.sets();
-  if (const std::string wrong = check(plan, operands); !wrong.empty()) {
+  if (const std::string wrong = check(plan, bare, operands); !wrong.empty()) {
     has_wrong_numbers_ = true;
-    return {failed(problem, "wrong numbers from " + plan.config() + ": " + wrong)};
+    return {failed(problem, "wrong numbers from " + wrong)};
   }
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    device_.check_kernels().fill_normal(problem, sets[i], static_cast<unsigned>(options_.seed * 31 + 3 * i),
-                                        stream_.get());
-    operands.pack(i, stream_.get());
-  }
-  stream_.synchronize();
+  fill_normal(problem, operands);
   const Contender ours{plan.config(), [&plan, &operands, beta](CUstream on, int set) {
                          plan.launch(on, operands.operands(static_cast<std::size_t>(set), 1.0f, beta));
                        }};
+  Contender without;
   BenchOptions options = options_;
   options.beta = beta;
+  if (bare) {
+    without = {bare->config(), [&bare, &operands, beta](CUstream on, int set) {
+                 bare->launch(on, operands.bare_operands(static_cast<std::size_t>(set), 1.0f, beta));
+               }};
+    options.bare = &without;
+  }
   std::optional<ForeignKernel> foreign;
-  if (PlanAccess::impl(plan).choice().launch.programmatic) {
+  const auto is_programmatic = [](const Plan& p) { return PlanAccess::impl(p).choice().launch.programmatic; };
+  if (is_programmatic(plan) || (bare && is_programmatic(*bare))) {
     foreign.emplace(driver_, device_.check_kernels(), stream_.get());
     options.ahead = foreign->launch();
   }
-  // The heuristics of cuBLASLt may return no algorithm on this GPU.
-  const bool has_rival = cublas_ && CublasBaseline::has_rival(problem) &&
-                         !(CublasBaseline::is_lt_only(problem.types) && cublas_->available() &&
-                           cublas_->lt_heuristics(problem, sets, options.alpha, beta).empty());
   std::vector<BenchResult> results =
-      has_rival ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
-                : race_ours(ours, sets, problem, options);
+      has_rival(problem, sets, beta)
+          ? bench_in_all_modes(driver_, stream_.get(), ours, sets, problem, *cublas_, options)
+          : race_ours(ours, sets, problem, options);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
     const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;
@@ -100,45 +104,51 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan) {
   return results;
 }
 
-std::string BenchRun::check(const Plan& plan, BenchOperands& operands) {
+/// The heuristics of cuBLASLt may return no algorithm on this GPU.
+bool BenchRun::has_rival(const Workload& problem, std::span<const OperandSet> sets, float beta) {
+  if (!cublas_ || !CublasBaseline::has_rival(problem)) return false;
+  if (!CublasBaseline::is_lt_only(problem) || !cublas_->available()) return true;
+  return !cublas_->lt_heuristics(problem, sets, options_.alpha, beta).empty();
+}
+
+void BenchRun::fill_normal(const Workload& problem, BenchOperands& operands) {
+  for (std::size_t i = 0; i < operands.sets().size(); ++i) {
+    device_.check_kernels().fill_normal(problem, operands.sets()[i], static_cast<unsigned>(options_.seed * 31 + 3 * i),
+                                        stream_.get());
+    operands.pack(i, stream_.get());
+  }
+  stream_.synchronize();
+}
+
+std::string BenchRun::check(const Plan& plan, const std::optional<Plan>& bare, BenchOperands& operands) {
   const Workload& problem = plan.problem();
   const int beta = problem.hints.beta_is_zero ? 0 : 1;
   const auto seed = static_cast<unsigned>(options_.seed);
-  device_.check_kernels().fill_check(problem, operands.sets().front(), seed, stream_.get());
+  const OperandSet& set = operands.sets().front();
+  const CheckKernels& checks = device_.check_kernels();
+  const Plan& exact = bare ? *bare : plan;
+  checks.fill_check(problem, set, seed, stream_.get());
   operands.pack(0, stream_.get());
-  plan.launch(stream_.get(), operands.operands(0, 1.0f, static_cast<float>(beta)));
-  return device_.check_kernels().check(problem, operands.sets().front(), seed, 1, beta, stream_.get());
+  exact.launch(stream_.get(), operands.bare_operands(0, 1.0f, static_cast<float>(beta)));
+  if (std::string wrong = checks.check(problem, set, seed, 1, beta, stream_.get()); !wrong.empty()) {
+    return exact.config() + ": " + wrong;
+  }
+  if (!bare) return {};
+  const std::string wrong = check_fused(
+      driver_, checks, problem, set, seed, stream_.get(),
+      [&](float alpha, float beta_of_c) { plan.launch(stream_.get(), operands.operands(0, alpha, beta_of_c)); });
+  return wrong.empty() ? wrong : plan.config() + " with its epilogue: " + wrong;
 }
 
 std::vector<BenchResult> BenchRun::race_ours(const Contender& ours, std::span<const OperandSet> sets,
                                              const Workload& problem, const BenchOptions& bench) {
-  std::vector<BenchResult> results{race_ours_in(bench.mode.value_or(TimingMode::eager), ours, sets, problem, bench)};
+  BenchOptions one = bench;
+  std::vector<BenchResult> results{bench_alone(driver_, stream_.get(), ours, sets, problem, one)};
   if (!bench.mode && results.front().ours.median_us < kGraphBelowUs) {
-    results.push_back(race_ours_in(TimingMode::graph, ours, sets, problem, bench));
+    one.mode = TimingMode::graph;
+    results.push_back(bench_alone(driver_, stream_.get(), ours, sets, problem, one));
   }
   return results;
-}
-
-BenchResult BenchRun::race_ours_in(TimingMode mode, const Contender& ours, std::span<const OperandSet> sets,
-                                   const Workload& problem, const BenchOptions& bench) {
-  const bool by_blocks = bench.measure == Measure::sustained;
-  RaceOptions options;
-  options.mode = mode;
-  options.sets = static_cast<int>(sets.size());
-  options.rounds = by_blocks ? bench.pairs : bench.rounds;
-  options.round_us = bench.round_us;
-  options.seed = bench.seed;
-  options.ahead = bench.ahead;
-  if (by_blocks) options.blocks = BlockLengths{.load_s = kLoadS};
-  const RaceResult raced = race(driver_, stream_.get(), std::span(&ours, 1), options);
-  if (!raced.failures.front().empty()) return failed(problem, raced.failures.front());
-  BenchResult result;
-  result.problem = problem;
-  result.mode = mode;
-  result.measure = by_blocks ? Measure::sustained : bench.ahead ? Measure::behind : Measure::rounds;
-  result.power_limit_w = raced.power_limit_w;
-  result.ours = make_side(ours.name, problem, raced, 0);
-  return result;
 }
 
 }  // namespace hotgemm::command

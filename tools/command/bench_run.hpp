@@ -40,12 +40,13 @@ class BenchRun {
   bool has_failed_builds() const { return has_failed_builds_; }
 
  private:
-  std::vector<BenchResult> measure_plan(const Plan& plan);
-  std::string check(const Plan& plan, BenchOperands& operands);
+  std::vector<BenchResult> measure_plan(const Plan& plan, const std::optional<Plan>& bare);
+  /// Says what is wrong with the results of the kernels; empty if nothing is.
+  std::string check(const Plan& plan, const std::optional<Plan>& bare, BenchOperands& operands);
+  void fill_normal(const Workload& problem, BenchOperands& operands);
+  bool has_rival(const Workload& problem, std::span<const OperandSet> sets, float beta);
   std::vector<BenchResult> race_ours(const Contender& ours, std::span<const OperandSet> sets, const Workload& problem,
                                      const BenchOptions& bench);
-  BenchResult race_ours_in(TimingMode mode, const Contender& ours, std::span<const OperandSet> sets,
-                           const Workload& problem, const BenchOptions& bench);
 
   const Driver& driver_;
   Context& context_;

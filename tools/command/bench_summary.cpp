@@ -4,25 +4,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace hotgemm::command {
 namespace {
 
 Table table_of(std::span<const SetSummary> summaries) {
-  Table table({{"set"},
-               {"problems", true},
-               {"measure"},
-               {"geometric mean", true},
-               {"lowest problem"},
-               {"ratio", true},
-               {"95 % interval", true},
-               {fmt::format("below {}", kLowRatio), true},
-               {"failures", true}});
+  const bool has_fused =
+      std::ranges::any_of(summaries, [](const SetSummary& s) { return s.highest_over_bare.has_value(); });
+  std::vector<Table::Column> columns({{"set"},
+                                      {"problems", true},
+                                      {"measure"},
+                                      {"geometric mean", true},
+                                      {"lowest problem"},
+                                      {"ratio", true},
+                                      {"95 % interval", true},
+                                      {fmt::format("below {}", kLowRatio), true},
+                                      {"failures", true}});
+  if (has_fused) columns.insert(columns.end(), {{"over bare", true}, {"highest problem"}, {"over bare there", true}});
+  Table table(columns);
   for (const SetSummary& s : summaries) {
     const bool has_ratio = s.lowest.has_value();
-    table.add({s.name, std::to_string(s.problems), s.measure, number(s.mean, 3), has_ratio ? label(*s.lowest) : "-",
-               number(s.lowest_ratio, 3), to_string(s.lowest_ci), std::to_string(s.below), std::to_string(s.failures)});
+    std::vector<std::string> row{s.name,
+                                 std::to_string(s.problems),
+                                 s.measure,
+                                 number(s.mean, 3),
+                                 has_ratio ? label(*s.lowest) : "-",
+                                 number(s.lowest_ratio, 3),
+                                 to_string(s.lowest_ci),
+                                 std::to_string(s.below),
+                                 std::to_string(s.failures)};
+    if (has_fused) {
+      row.insert(row.end(), {number(s.over_bare, 3), s.highest_over_bare ? label(*s.highest_over_bare) : "-",
+                             number(s.highest_ratio_over_bare, 3)});
+    }
+    table.add(row);
   }
   return table;
 }
@@ -70,6 +87,9 @@ Json to_json(std::span<const SetSummary> summaries) {
                     {"lowest", s.lowest ? Json(to_string(*s.lowest)) : Json()},
                     {"lowest_ratio", known(s.lowest_ratio)},
                     {"lowest_ci", {known(s.lowest_ci.low), known(s.lowest_ci.high)}},
+                    {"over_bare", known(s.over_bare)},
+                    {"highest_over_bare", s.highest_over_bare ? Json(to_string(*s.highest_over_bare)) : Json()},
+                    {"highest_ratio_over_bare", known(s.highest_ratio_over_bare)},
                     {"below", s.below},
                     {"failures", s.failures},
                     {"missing", s.missing}});

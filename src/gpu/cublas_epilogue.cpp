@@ -1,0 +1,106 @@
+#include "gpu/cublas_epilogue.hpp"
+
+#include <cstdint>
+#include <utility>
+
+namespace hotgemm {
+namespace {
+
+/// A row of the table of cuBLASLt's epilogues.
+struct LtKind {
+  bool bias;
+  Activation activation;
+  bool aux;
+  cublasLtEpilogue_t kind;
+};
+constexpr LtKind kLtKinds[] = {
+    {false, Activation::none, false, CUBLASLT_EPILOGUE_DEFAULT},
+    {true, Activation::none, false, CUBLASLT_EPILOGUE_BIAS},
+    {false, Activation::relu, false, CUBLASLT_EPILOGUE_RELU},
+    {true, Activation::relu, false, CUBLASLT_EPILOGUE_RELU_BIAS},
+    {false, Activation::gelu, false, CUBLASLT_EPILOGUE_GELU},
+    {true, Activation::gelu, false, CUBLASLT_EPILOGUE_GELU_BIAS},
+    {false, Activation::gelu, true, CUBLASLT_EPILOGUE_GELU_AUX},
+    {true, Activation::gelu, true, CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+};
+
+/// True if cuBLASLt has the scales, with numbers of the types of `p`.
+bool has_scales(const Problem& p) {
+  const auto has = [&](Scaling scaling) {
+    return scaling == Scaling::none || (scaling == Scaling::tensor && is_fp8(p.types.a));
+  };
+  return has(p.epilogue.scale_a) && has(p.epilogue.scale_b) && (!p.epilogue.scale_d || is_fp8(p.types.d));
+}
+
+/// True if cuBLASLt has the bias, or if there is none. With FP8 operands and a D of f32 its bias is bf16, and ours f32.
+bool has_bias(const Problem& p) {
+  if (p.epilogue.bias == Bias::none) return true;
+  return p.epilogue.bias == Bias::per_column && !(is_fp8(p.types.a) && p.types.d == DType::f32);
+}
+
+/// True if the residual may be cuBLASLt's C: nothing stands between both in the chain, and C is free.
+bool may_be_c(const Workload& p) {
+  const Epilogue& e = p.epilogue;
+  return e.activation == Activation::none && !e.aux && p.hints.beta_is_zero && !is_fp8(p.types.d);
+}
+
+/// True if the auxiliary output of `p` may be cuBLASLt's, whose rows lie at multiples of 16 bytes.
+bool may_have_aux(const Workload& p) {
+  return size_bytes(p.types.d) == 2 && !is_fp8(p.types.a) && p.hints.align_d >= 16;
+}
+
+}  // namespace
+
+std::optional<LtEpilogue> lt_epilogue(const Workload& p) {
+  const Epilogue& e = p.epilogue;
+  if (e == Epilogue{}) return LtEpilogue{};
+  if (is_integer(p.types.a) || e.gated || e.amax || e.scalars) return std::nullopt;
+  if (!has_scales(p) || !has_bias(p)) return std::nullopt;
+  if (e.residual && !may_be_c(p)) return std::nullopt;
+  if (e.aux && !may_have_aux(p)) return std::nullopt;
+  for (const LtKind& row : kLtKinds) {
+    if (row.bias == (e.bias != Bias::none) && row.activation == e.activation && row.aux == e.aux) {
+      return LtEpilogue{.kind = row.kind, .residual_is_c = e.residual};
+    }
+  }
+  return std::nullopt;
+}
+
+LtOperands lt_operands(const Workload& problem, const LtEpilogue& epilogue, std::vector<OperandSet> sets, float beta) {
+  if (!epilogue.residual_is_c) {
+    const bool reads_c = !problem.hints.beta_is_zero;
+    return {.sets = std::move(sets), .beta = reads_c ? beta : 0, .reads_c = reads_c};
+  }
+  for (OperandSet& set : sets) {
+    set.c = set.epilogue.residual;
+    set.ldc = set.epilogue.ld_residual;
+    set.stride_c = set.epilogue.stride_residual;
+  }
+  return {.sets = std::move(sets), .beta = 1, .reads_c = true};
+}
+
+void describe_epilogue(const Workload& problem, const LtEpilogue& epilogue, const EpilogueSet& set,
+                       const SetLtAttribute& set_attribute) {
+  if (problem.epilogue == Epilogue{}) return;
+  const auto set_to = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
+    set_attribute(attribute, &value, sizeof value);
+  };
+  const auto set_address = [&](cublasLtMatmulDescAttributes_t attribute, CUdeviceptr address) {
+    if (address != 0) set_to(attribute, reinterpret_cast<void*>(address));
+  };
+  set_to(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue.kind);
+  if (set.bias != 0) {
+    set_to(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+           static_cast<std::int32_t>(element_type(bias_type(problem.types.d)).cuda));
+    set_address(CUBLASLT_MATMUL_DESC_BIAS_POINTER, set.bias);
+  }
+  if (set.auxiliary != 0) {
+    set_address(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, set.auxiliary);
+    set_to(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, set.ld_auxiliary);
+  }
+  set_address(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, set.scale_b);  // its first operand is our B
+  set_address(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, set.scale_a);
+  set_address(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, set.scale_d);
+}
+
+}  // namespace hotgemm

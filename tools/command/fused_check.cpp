@@ -1,0 +1,191 @@
+#include "command/fused_check.hpp"
+
+#include "emulate/epilogue_reference.hpp"
+#include "emulate/number.hpp"
+#include "shared/check_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace hotgemm::command {
+namespace {
+
+constexpr float kAlpha = 0.125f;  // sums of check data have a standard deviation of about 12
+constexpr std::int64_t kElements = std::int64_t{1} << 21;
+
+template <class T>
+T load(const std::byte* at) {
+  T value{};
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+double number_at(const std::byte* at, DType type) {
+  switch (type) {
+    case DType::f16: return emulate::widen_f16(load<std::uint16_t>(at));
+    case DType::bf16: return emulate::widen_bf16(load<std::uint16_t>(at));
+    case DType::e4m3: return emulate::widen_e4m3(load<std::uint8_t>(at));
+    case DType::e5m2: return emulate::widen_e5m2(load<std::uint8_t>(at));
+    case DType::s8: return load<std::int8_t>(at);
+    case DType::s32: return load<std::int32_t>(at);
+    case DType::f32:
+    case DType::tf32: break;
+  }
+  return load<float>(at);
+}
+
+/// The number that is stored for a result beyond the last element of `type`. f16 and wider types are not reached.
+double saturated(double value, DType type) {
+  switch (type) {
+    case DType::e4m3: return std::clamp(value, -448.0, 448.0);
+    case DType::e5m2: return std::clamp(value, -57344.0, 57344.0);
+    case DType::s8: return std::clamp(value, -128.0, 127.0);
+    default: return value;
+  }
+}
+
+/// Numbers of device memory on the host.
+class HostNumbers {
+ public:
+  HostNumbers(const Driver& driver, DType type) : driver_(driver), type_(type) {}
+  HostNumbers(const Driver& driver, DType type, CUdeviceptr from, std::int64_t count) : HostNumbers(driver, type) {
+    fetch(from, 0, count);
+  }
+  /// Replaces the numbers by `count` ones at element `first`. Fetches nothing from address 0.
+  void fetch(CUdeviceptr from, std::int64_t first, std::int64_t count) {
+    if (from == 0) return;
+    const auto element = static_cast<std::size_t>(size_bytes(type_));
+    bytes_.resize(static_cast<std::size_t>(count) * element);
+    driver_.check(driver_.cuMemcpyDtoH(bytes_.data(), from + static_cast<CUdeviceptr>(first) * element, bytes_.size()),
+                  "fetch numbers to check");
+  }
+  double at(std::int64_t index) const {
+    return number_at(bytes_.data() + static_cast<std::size_t>(index * size_bytes(type_)), type_);
+  }
+
+ private:
+  const Driver& driver_;
+  DType type_;
+  std::vector<std::byte> bytes_;
+};
+
+/// The operands of a problem's epilogue on the host, and the right results.
+class FusedReference {
+ public:
+  FusedReference(const Driver& driver, const Workload& problem, const OperandSet& set, unsigned seed)
+      : problem_(problem),
+        exact_(problem),
+        set_(set),
+        seed_(seed),
+        scale_a_(driver, DType::f32, set.epilogue.scale_a, is_vector(problem.epilogue.scale_a) ? problem.m : 1),
+        scale_b_(driver, DType::f32, set.epilogue.scale_b, is_vector(problem.epilogue.scale_b) ? problem.n : 1),
+        scale_d_(driver, DType::f32, set.epilogue.scale_d, 1),
+        bias_(driver, bias_type(problem.types.d), set.epilogue.bias,
+              problem.epilogue.bias == Bias::per_row ? problem.m : problem.n),
+        residual_(driver, problem.types.d) {
+    // Sums of check data are exact in every type, so the error is that of the chain.
+    exact_.types = uniform_types(DType::f32);
+    exact_.types.d = problem.types.d;
+    exact_.k = 1;
+  }
+
+  void begin_row(std::int64_t row) {
+    residual_.fetch(set_.epilogue.residual, row * set_.epilogue.ld_residual, problem_.n);
+  }
+  emulate::FusedElement at(std::int64_t row, std::int64_t col) const {
+    const Epilogue& e = problem_.epilogue;
+    const int i = static_cast<int>(row), j = static_cast<int>(col), k = static_cast<int>(problem_.k);
+    const double product = double{kAlpha} * check_product(seed_, i, j, k, check_stride(k));
+    const auto factor = [](const HostNumbers& numbers, Scaling scaling, std::int64_t index) {
+      return scaling == Scaling::none ? 1 : numbers.at(is_vector(scaling) ? index : 0);
+    };
+    emulate::EpilogueElement at{.scale = factor(scale_a_, e.scale_a, row) * factor(scale_b_, e.scale_b, col)};
+    if (!problem_.hints.beta_is_zero) at.addend = check_value_c(seed_, i, j);
+    if (e.bias != Bias::none) at.bias = bias_.at(e.bias == Bias::per_row ? row : col);
+    if (e.residual) at.residual = residual_.at(col);
+    if (e.scale_d) at.scale_d = scale_d_.at(0);
+    return emulate::fused_element(exact_, product, std::abs(product), double{kAlpha}, at);
+  }
+
+ private:
+  static bool is_vector(Scaling scaling) { return scaling == Scaling::vector; }
+
+  const Workload& problem_;
+  Problem exact_;
+  const OperandSet& set_;
+  unsigned seed_;
+  HostNumbers scale_a_, scale_b_, scale_d_, bias_, residual_;
+};
+
+/// A count of elements that are wrong, with one of them.
+struct Mismatches {
+  std::int64_t looked_at = 0;
+  std::int64_t wrong = 0;
+  std::string first;
+
+  void look(const char* name, std::int64_t row, std::int64_t col, double found, double right, double gate) {
+    ++looked_at;
+    if (std::abs(found - right) <= gate) return;
+    if (wrong++ == 0) first = fmt::format("{} at ({}, {}) is {} instead of {}", name, row, col, found, right);
+  }
+};
+
+/// The operands of one product of a batch.
+OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
+  const auto move = [&](CUdeviceptr& matrix, std::int64_t stride) {
+    if (matrix != 0) matrix += static_cast<CUdeviceptr>(product * stride * size_bytes(p.types.d));
+  };
+  move(set.d, set.stride_d);
+  move(set.epilogue.residual, set.epilogue.stride_residual);
+  move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
+  return set;
+}
+
+/// Compares elements of the D and of the auxiliary output of a product.
+void look_at(const Driver& driver, const Workload& problem, const OperandSet& set, unsigned seed,
+             Mismatches& mismatches) {
+  const DType type = problem.types.d;
+  FusedReference reference(driver, problem, set, seed);
+  HostNumbers d(driver, type), auxiliary(driver, type);
+  // Odd, so that rows of all places in a tile have a turn.
+  const std::int64_t step = (problem.batch * problem.m * problem.n / kElements) | 1;
+  for (std::int64_t turn = 0; turn * step < problem.m + step - 1; ++turn) {
+    const std::int64_t row = std::min(turn * step, problem.m - 1);
+    reference.begin_row(row);
+    d.fetch(set.d, row * set.ldd, problem.n);
+    auxiliary.fetch(set.epilogue.auxiliary, row * set.epilogue.ld_auxiliary, problem.n);
+    for (std::int64_t col = 0; col < problem.n; ++col) {
+      const emulate::FusedElement right = reference.at(row, col);
+      mismatches.look("D", row, col, d.at(col), saturated(right.result, type), right.result_gate);
+      if (!problem.epilogue.aux) continue;
+      mismatches.look("the auxiliary output", row, col, auxiliary.at(col), saturated(right.auxiliary, type),
+                      right.auxiliary_gate);
+    }
+  }
+}
+
+}  // namespace
+
+std::string check_fused(const Driver& driver, const CheckKernels& checks, const Workload& problem,
+                        const OperandSet& set, unsigned seed, CUstream stream, const LaunchFused& launch) {
+  const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
+  checks.fill_check(problem, set, seed, stream);
+  checks.fill_epilogue(problem, set, kAlpha, beta, seed, stream);
+  launch(kAlpha, beta);
+  driver.check(driver.cuStreamSynchronize(stream), "run a fused kernel and check its result");
+  Mismatches mismatches;
+  for (std::int64_t product = 0; product < problem.batch; ++product) {
+    look_at(driver, problem, product_of(problem, set, product), seed_of_product(seed, static_cast<unsigned>(product)),
+            mismatches);
+  }
+  if (mismatches.wrong == 0) return {};
+  return fmt::format("{} of {} elements that were looked at are wrong: {}", mismatches.wrong, mismatches.looked_at,
+                     mismatches.first);
+}
+
+}  // namespace hotgemm::command
