@@ -12,6 +12,7 @@
 #include "shared/fragment.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
+#include "shared/tile_layout.hpp"  // min_of
 
 namespace hotgemm {
 
@@ -61,6 +62,19 @@ class FusedSum {
     if constexpr (kEpilogue.scale_a == Scaling::tensor) factor_ = ptx::mul_rn(factor_, number(epilogue_.scale_a, 0));
     if constexpr (kEpilogue.scale_b == Scaling::tensor) factor_ = ptx::mul_rn(factor_, number(epilogue_.scale_b, 0));
     if constexpr (kEpilogue.scale_d) scale_d_ = number(epilogue_.scale_d, 0);
+  }
+
+  /// Brings the vectors' elements for a tile into L1. Otherwise each part of the tile that is stored first waits for
+  /// them. Called by a warp, before the products of the tile.
+  static HOTGEMM_DEVICE void prefetch(const GemmArgs& gemm, const Source& source, Element2d tile, Element2d extent,
+                                      int lane) {
+    const EpilogueArgs& epilogue = source.args;
+    const int rows = min_of(extent.row, gemm.m - tile.row), cols = min_of(extent.col, gemm.n - tile.col);
+    constexpr int kBiasBytes = size_bytes(bias_type(kElement));
+    if constexpr (kEpilogue.scale_a == Scaling::vector) prefetch_lines(epilogue.scale_a, tile.row, rows, 4, lane);
+    if constexpr (kEpilogue.scale_b == Scaling::vector) prefetch_lines(epilogue.scale_b, tile.col, cols, 4, lane);
+    if constexpr (kEpilogue.bias == Bias::per_column) prefetch_lines(epilogue.bias, tile.col, cols, kBiasBytes, lane);
+    if constexpr (kEpilogue.bias == Bias::per_row) prefetch_lines(epilogue.bias, tile.row, rows, kBiasBytes, lane);
   }
 
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
@@ -121,6 +135,16 @@ class FusedSum {
     return value;
   }
 
+  /// The lines of `count` elements of a vector from number `first` on. The vector may begin within a line.
+  static HOTGEMM_DEVICE void prefetch_lines(u64 vector, int first, int count, int bytes, int lane) {
+    constexpr int kLineBytes = 128;
+    const int step = kLineBytes / bytes;
+    for (int at = lane * step; at < count + step - 1; at += kWarpSize * step) {
+      const int index = first + min_of(at, count - 1);
+      if (count > 0)
+        ptx::prefetch_global_l1(vector + static_cast<u64>(index) * static_cast<u64>(bytes), static_cast<u32>(bytes));
+    }
+  }
   static HOTGEMM_DEVICE u64 place(u64 matrix, i64 ld, Element2d at) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kElement);
   }

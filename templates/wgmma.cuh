@@ -295,6 +295,10 @@ class WgmmaGemm {
           cursor.advance(static_cast<u32>(item.k_tiles));
           return;
         }
+        if constexpr (kTraits.is_fused()) {
+          if (warp % 4 == 0)
+            epilogue().prefetch(item.m + kConfig.first_row(consumer), item.n + kConfig.first_col(consumer));
+        }
         if constexpr (kConfig.ping_pong) await_turn(consumer, item);
         multiply(accumulators, cursor, consumer, item);
         epilogue().store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
@@ -311,7 +315,8 @@ class WgmmaGemm {
       schedule_.for_each_item([&](const WorkItem& item) { use(item, [&] { return make(item.product); }); });
     } else {
       const Epilogue epilogue = make(0);
-      schedule_.for_each_item([&](const WorkItem& item) { use(item, [&]() -> const Epilogue& { return epilogue; }); });
+      const Epilogue* const address = &epilogue;
+      schedule_.for_each_item([&](const WorkItem& item) { use(item, [&]() -> const Epilogue& { return *address; }); });
     }
   }
 

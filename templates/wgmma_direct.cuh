@@ -39,6 +39,11 @@ class DirectEpilogue {
     static_cast<void>(buffers);
   }
 
+  /// See WgmmaEpilogue.
+  HOTGEMM_DEVICE void prefetch(int row, int col) const {
+    Op::prefetch(args_, source_, {row, col}, {kConfig.consumer_m(), kConfig.consumer_n()}, lane_);
+  }
+
   /// Stores the warp's part of the tile, which begins at `row`, `col` of D. In a transposed config warps have columns
   /// beside each other, 16 each. Callers count 16 rows for each warp in front, in every config.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {

@@ -51,6 +51,11 @@ class WgmmaEpilogue {
         lane_(lane),
         sink_(args.d, kTraits.batched ? args_ : args.gemm, product, lane, buffers) {}
 
+  /// Called by a warp before the products of a tile, or of a consumer's part of it, that begins at `row`, `col`.
+  HOTGEMM_DEVICE void prefetch(int row, int col) const {
+    Op::prefetch(args_, source_, {row, col}, {kConfig.consumer_m(), kConfig.consumer_n()}, lane_);
+  }
+
   /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
     const Op op(args_, source_);

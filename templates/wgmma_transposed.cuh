@@ -113,6 +113,11 @@ class TransposedEpilogue {
         lane_(lane),
         sink_(args.d, kTraits.batched ? args_ : args.gemm, product, lane, buffers) {}
 
+  /// See WgmmaEpilogue.
+  HOTGEMM_DEVICE void prefetch(int row, int col) const {
+    Op::prefetch(args_, source_, {row, col}, {kConfig.consumer_m(), kConfig.consumer_n()}, lane_);
+  }
+
   /// Stores the consumer's part of the tile. The first rows that this warp stores begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
     const Op op(args_, source_);

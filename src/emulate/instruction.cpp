@@ -54,6 +54,7 @@ constexpr std::string_view kNames[] = {
     "mbarrier.try_wait.parity",
     "prefetch.tensormap",
     "cp.async.bulk.prefetch.L2",
+    "prefetch.global.L1",
     "cp.async.bulk.tensor load",
     "cp.async.bulk.tensor multicast",
     "cp.async.bulk.tensor store",

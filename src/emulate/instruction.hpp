@@ -55,6 +55,7 @@ enum class Instruction : std::uint8_t {
   mbarrier_try_wait_parity,
   prefetch_tensormap,
   bulk_prefetch_l2,
+  prefetch_l1,
   bulk_tensor_load,
   bulk_tensor_multicast,
   bulk_tensor_store,

@@ -55,6 +55,11 @@ HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
               : "memory");
   return v;
 }
+/// prefetch.global.L1: hints that the element of `bytes` at `address` will be loaded.
+HOTGEMM_DEVICE void prefetch_global_l1(u64 address, u32 /*bytes*/) {
+  HOTGEMM_PTX("prefetch.global.L1 [%0];" ::"l"(address) : "memory");
+}
+
 /// Emits no instruction. The compiler does not load through the result before this point.
 HOTGEMM_DEVICE u64 unchanged_from_here(u64 address) {
   HOTGEMM_PTX("" : "+l"(address)::"memory");
