@@ -34,13 +34,13 @@ function(hotgemm_link_templates directory)
 endfunction()
 
 # hotgemm_emulated_kernel_options(<target> <templates>): for targets that include kernels. They are optimised in every
-# build type, because they take most of the run time. They use fused multiply-adds, because a GPU computes a*b+c with
+# build type, because they take most of the run time; with sanitizers less, because they take long to compile. They use fused multiply-adds, because a GPU computes a*b+c with
 # them.
 function(hotgemm_emulated_kernel_options target templates)
   hotgemm_compile_options(${target})
   # Templates get warnings where they are compiled for a GPU. A host compiler does not know #pragma unroll, or that it
   # uses a variable.
-  target_compile_options(${target} PRIVATE -O2 -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
+  target_compile_options(${target} PRIVATE $<IF:$<BOOL:${HOTGEMM_SANITIZE}>,-O1,-O2> -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
                                            -Wno-unused-variable)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(${target} PRIVATE -mfma)

@@ -26,28 +26,10 @@
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
-#include "shared/byte_share.hpp"
+#include "wgmma_cursor.cuh"
 #include "wgmma_parts.cuh"
 
 namespace hotgemm {
-
-/// A place in the ring of stages. The parity is that of the pass through the ring.
-template <int kStages>
-struct StageCursor {
-  u32 stage = 0;
-  u32 parity = 0;
-  HOTGEMM_DEVICE void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-  HOTGEMM_DEVICE void advance(u32 by) {
-    stage += by;
-    parity ^= stage / kStages & 1;
-    stage %= kStages;
-  }
-};
 
 /// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for config and traits.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Instruction, class Parts>
@@ -163,14 +145,6 @@ class WgmmaGemm {
 
   /// Waits until the stage is no longer read. In the first pass no stage is.
   HOTGEMM_DEVICE void await_empty(const Cursor& cursor) const { await(empty(cursor.stage), cursor.parity ^ 1); }
-
-  /// Prefetches this block's share of an operand's first `bytes`. A prefetch reads no values, so it may run before the
-  /// preceding kernel has written them.
-  static HOTGEMM_DEVICE void prefetch(u64 operand, u32 bytes) {
-    if (bytes == 0) return;  // the division would delay the first copy
-    const ByteShare share = byte_share(bytes, ptx::grid_size(), ptx::block_index());
-    if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);
-  }
 
   // ---- copies ----
 
@@ -307,8 +281,7 @@ class WgmmaGemm {
     }
   }
 
-  /// Calls use(item, epilogue) for each item, where epilogue() is the epilogue of the item's product. One that `make`
-  /// has made serves all items, unless these are of several products.
+  /// Calls use(item, epilogue) for each item; epilogue() is that of its product, which one call of `make` makes for all.
   template <class Make, class Use>
   HOTGEMM_DEVICE void for_each_item(const Make& make, const Use& use) const {
     if constexpr (kTraits.batched) {
@@ -360,7 +333,10 @@ class WgmmaGemm {
       }
     };
     [[maybe_unused]] Accumulator part;  // of a k-tile
-    if constexpr (kConfig.promote) clear(accumulators);
+    if constexpr (kConfig.promote) {
+#pragma unroll
+      for (Accumulator& accumulator : accumulators) accumulator = {};
+    }
     Cursor previous;
     for (int tile = 0; tile < item.k_tiles; ++tile) {
       await(full(cursor.stage), cursor.parity);
@@ -414,11 +390,6 @@ class WgmmaGemm {
 #pragma unroll
       for (int r = 0; r < kConfig.instruction_n() / 2; ++r) accumulators[i].d[r] += part.d[r];
     }
-  }
-
-  static HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
-#pragma unroll
-    for (int i = 0; i < kInstructions; ++i) accumulators[i] = {};
   }
 
   /// True if the stage of k-tile `tile` is released. Persistent blocks release every stage; one-tile blocks release

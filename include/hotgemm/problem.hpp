@@ -95,9 +95,9 @@ enum class GroupKind : unsigned char {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, prepacked operands of f16 and bf16, and every
-/// part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no epilogue. All other values of these
-/// fields are refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, prepacked operands of f16 and
+/// bf16 that are no batch, and every part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no
+/// epilogue. All other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -111,6 +111,7 @@ struct Problem {
   /// for the problem stays within the limit: without persistent blocks (only family `wgmma` has them) a kernel has a
   /// block for each tile.
   int sm_limit = 0;
+  /// The number of products; 0: nothing is done. The fields batch_stride_… of Operands say where their matrices are.
   std::int64_t batch = 1;
   BatchKind batch_kind = BatchKind::strided;
   GroupKind group_kind = GroupKind::none;
@@ -133,9 +134,9 @@ inline constexpr std::size_t kSmallWorkspaceBytes = std::size_t{4} << 20;
 /// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
 struct Hints {
   /// Alignment class of A, of B, and of C, D, residual and auxiliary output together: the largest of 16, 8, 4, 2, 1
-  /// bytes that divides both an operand's address and the byte length of its leading dimension. The default promises
-  /// nothing. An operand whose rows are 2^40 bytes or more apart is in class 8 at most, because a tensor map cannot
-  /// have such a stride.
+  /// bytes that divides an operand's address, the byte length of its leading dimension and, in a batch, that of its
+  /// distance. The default promises nothing. An operand whose rows or matrices are 2^40 bytes or more apart is in class
+  /// 8 at most, because a tensor map cannot have such a stride.
   int align_a = 1;
   int align_b = 1;
   int align_d = 1;

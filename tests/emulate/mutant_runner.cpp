@@ -3,6 +3,7 @@
 // mutant of the family.
 
 #include "config/traits.hpp"
+#include "emulate/batch_case.hpp"
 #include "emulate/gemm_run.hpp"
 #include "emulate/mutant_kernels.hpp"
 
@@ -33,8 +34,24 @@ GemmCase case_for(const GemmTraits& t, const Size& size) {
           .launch = {.splits = size.splits}};
 }
 
+/// Describes the first error of one run of a kernel for batches; empty if there is none. Its products differ in A or in
+/// B, or in both.
+std::string complaint_of_batch(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
+  constexpr std::size_t kProducts = 3;
+  const Batch batch = make_batch(c, kProducts, seed % 3 == 1, seed % 3 == 2);
+  const GemmRun run = run_gemm(kernel, batch.whole, batch.matrices, seed);
+  if (!run.report.findings.empty()) return to_string(run.report.findings.front());
+  for (std::size_t i = 0; i < kProducts; ++i) {
+    const GemmReference reference(batch.cases[i], batch.products[i]);
+    const std::string wrong = reference.first_inexact(product_of(run.d, batch.products[i].d, i));
+    if (!wrong.empty()) return "wrong result of product " + std::to_string(i) + ": " + wrong;
+  }
+  return {};
+}
+
 /// Describes the first error of one run; empty if there is none.
 std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
+  if (kernel.traits.batched) return complaint_of_batch(kernel, c, seed);
   const GemmMatrices matrices = make_matrices(c);
   const GemmRun run = run_gemm(kernel, c, matrices, seed);
   if (!run.report.findings.empty()) return to_string(run.report.findings.front());

@@ -18,6 +18,8 @@ constexpr Epilogue kAll{.scale_a = Scaling::vector, .scale_b = Scaling::tensor, 
 constexpr GemmTraits kFused{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kAll};
 constexpr GemmTraits kRowBias{.element = DType::bf16, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_row}};
 
+constexpr GemmTraits kBatch{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.residual = true}, .batched = true};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -29,6 +31,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kTf32, simt_gemm<kTf32, kOdd>},
     {kOdd, kFused, simt_gemm<kFused, kOdd>},
     {kOdd, kRowBias, simt_gemm<kRowBias, kOdd>},
+    {kOdd, kBatch, simt_gemm<kBatch, kOdd>},
 };
 // clang-format on
 

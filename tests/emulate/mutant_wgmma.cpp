@@ -27,6 +27,9 @@ constexpr GemmTraits kWideD{.element_d = DType::f32, .op_a = Op::n, .op_b = Op::
 constexpr GemmTraits kResidual{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = Bias::per_column, .residual = true}};
 constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 8, .epilogue = {.residual = true}};
 
+constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
+constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
+
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
@@ -79,6 +82,9 @@ const GemmKernel kKernels[] = {
     kernel<kResidual, kWidePart>(),
     kernel<kResidual, kFewRows>(),
     kernel<kByteResidual, kWideBytes>(),
+    kernel<kBatch, kWidePart>(),
+    kernel<kBatch, kSplit>(),
+    kernel<kRaggedBatch, kLoads>(),
 };
 // clang-format on
 

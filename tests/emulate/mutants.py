@@ -178,6 +178,23 @@ MUTANTS = {
         "mma.cuh", "if constexpr (Op::kMayReadD) ptx::bar_warp_sync", "if constexpr (Op::kReadsC) ptx::bar_warp_sync"),
     "mma_c_of_a_fused_kernel_beyond_d": (
         "mma_result.cuh", "if (row < args.m && col < args.n) c = load_pair_bits", "c = load_pair_bits"),
+    # ---- batches ----
+    "simt_c_of_the_first_product": ("batch.cuh", "moved(args.c, batch.stride_c, product,", "moved(args.c, 0, product,"),
+    "simt_residual_of_the_first_product": (
+        "batch.cuh", "moved(args.residual, batch.stride_residual, product,", "moved(args.residual, 0, product,"),
+    "simt_tiles_of_a_product_too_few": ("batch.cuh", "ptx::block_index() - index * tiles", "ptx::block_index()"),
+    "wgmma_a_of_the_first_product": (
+        "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 0 ? 0 : static_cast<int>(product - product)"),
+    "wgmma_shared_matrix_beyond_its_map": (
+        "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 1 ? 0 : static_cast<int>(product)"),
+    "wgmma_d_of_the_first_product": ("wgmma_sink.cuh", "3d_store(map_, x, y, product_,", "3d_store(map_, x, y, 0 * product_,"),
+    "wgmma_product_of_the_next_tile": ("wgmma_schedule.cuh", "group / of_product : 0", "(group + 1) / of_product : 0"),
+    "wgmma_last_product_left_out": (
+        "wgmma_batch.cuh", "return batch_of(args).count;", "return batch_of(args).count - 1;"),
+    "wgmma_loads_of_the_first_product": (
+        "wgmma_thread_load.cuh", "moved(first_matrix(), stride, product,", "moved(first_matrix(), stride, product - product,"),
+    "wgmma_products_share_slots": (
+        "wgmma_split.cuh", ".tile = group * kCluster + rank_", ".tile = (group - product * (groups_m * groups_n)) * kCluster + rank_"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
     # ---- family fma ----
@@ -500,9 +517,9 @@ MUTANTS = {
         "pair_access.cuh", "const bool has_both = at.col + 1 < args.n;", "const bool has_both = true;"),
     # ---- family wgmma: loads by threads ----
     "wgmma_threads_no_proxy_fence": (
-        "wgmma.cuh", "        ptx::fence_proxy_async();  // wgmma reads what this thread has stored\n", ""),
+        "wgmma.cuh", "      ptx::fence_proxy_async();  // wgmma reads what this thread has stored\n", ""),
     "wgmma_threads_arrive_for_others": (
-        "wgmma.cuh", "        ptx::bar_warp_sync(~0u);   // all lanes have stored\n", ""),
+        "wgmma.cuh", "      ptx::bar_warp_sync(~0u);   // all lanes have stored\n", ""),
     "wgmma_threads_one_arrival_for_all_warps": (
         "wgmma.cuh", "kConfig.loader_warps() + (kCopies ? 1 : 0)", "max_of(kConfig.loaders, kCopies ? 1 : 0)"),
     "wgmma_threads_load_the_same_k_tile_again": (

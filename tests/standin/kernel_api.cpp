@@ -2,6 +2,7 @@
 
 #include "standin/api.hpp"
 #include "standin/encoded_map.hpp"
+#include "standin/expected_grid.hpp"
 #include "standin/node.hpp"
 
 #include "shared/arch_limits.hpp"
@@ -42,13 +43,6 @@ void expect_matrix(Ledger& ledger, const Function& function, const char* name, l
   expect(ledger, rows <= 1 || ld >= cols, function, std::string("rows of ") + name + " overlap");
 }
 
-/// The blocks that share a tile of a kernel with workspace.
-int parts_of_tile(const GemmKernel& kernel, const LaunchShape& shape, const GemmArgs& args, long long products) {
-  if (!kernel.splits_k) return kernel.splits;
-  const long long rows = (args.m - 1) / kernel.block_m + 1, columns = (args.n - 1) / kernel.block_n + 1;
-  return static_cast<int>(std::max(shape.grid.x / (rows * columns * products), 1LL));
-}
-
 /// Checks that the grid stays within the SM limit that a test has set. A GPU gives each block an SM while it has one.
 void expect_within_limit(Ledger& ledger, const Function& function, const LaunchShape& shape) {
   const int limit = ledger.script.sm_limit;
@@ -56,19 +50,6 @@ void expect_within_limit(Ledger& ledger, const Function& function, const LaunchS
   expect(ledger, shape.grid.x <= static_cast<unsigned>(limit), function,
          std::to_string(shape.grid.x) + " blocks under a limit of " + std::to_string(limit) + " SMs");
   expect(ledger, !shape.programmatic, function, "occupies SMs beside the preceding kernel");
-}
-
-long long expected_blocks(const Ledger& ledger, const GemmKernel& kernel, const LaunchShape& shape,
-                          const GemmArgs& args, long long products) {
-  const long long rows = (args.m - 1) / (kernel.block_m * kernel.cluster_m) + 1;
-  const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
-  const int cluster = kernel.cluster_m * kernel.cluster_n;
-  const int limit = ledger.script.sm_limit;
-  const long long resident = (limit > 0 ? limit : Ledger::kSmCount * kernel.blocks_per_sm) / cluster;
-  const long long tiles = rows * columns * products;
-  if (kernel.splits_k) return tiles * parts_of_tile(kernel, shape, args, products);
-  if (kernel.splits > 0) return tiles * kernel.splits;
-  return (kernel.blocks_per_sm > 0 ? std::min(tiles, resident) : tiles) * cluster;
 }
 
 /// The matrices of a batch: their number, and the elements from one to the next.
@@ -184,7 +165,7 @@ void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& s
   const GemmTraits& traits = kernel.traits;
   if (!kernel.legal) return expect(ledger, false, function, "no architecture runs this config");
   expect(ledger, args.m > 0 && args.n > 0 && args.k >= 0, function, "negative or empty extents");
-  const long long blocks = expected_blocks(ledger, kernel, shape, args, batch.count);
+  const long long blocks = expected_blocks(ledger, kernel, shape.grid.x, args, batch.count);
   expect(ledger, shape.grid.x == blocks && shape.grid.y == 1 && shape.grid.z == 1, function,
          "the grid has " + std::to_string(shape.grid.x) + " blocks for " + std::to_string(blocks) + " tiles");
   expect(ledger, !shape.programmatic || kernel.boxes, function, "does not wait for what precedes it");
@@ -262,7 +243,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     if (!gemm.takes_workspace()) return node;
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");
     node.workspace = *static_cast<const WorkspaceArgs*>(params[1]);
-    node.splits = parts_of_tile(gemm, shape, args, batch.count);
+    node.splits = parts_of_tile(gemm, shape.grid.x, args, batch.count);
     return node;
   }
   if (function.kernel.kind == KernelKind::repack) return read_repack(ledger, handle, function, shape, params[0]);

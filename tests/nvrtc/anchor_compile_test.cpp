@@ -1,4 +1,4 @@
-// Kernels with epilogues: plans find one that stays in registers and keeps its products asynchronous.
+// Kernels with epilogues and for batches: plans find one that stays in registers and keeps its products asynchronous.
 
 #include "nvrtc/compile_fixture.hpp"
 
@@ -23,8 +23,11 @@ namespace {
 constexpr const char* kChains[] = {"bias+gelu", "scale_a:vector+scale_b:vector+bias+relu+residual", "bias+aux+gelu_erf",
                                    "scale_a+scale_b+bias:row+silu+scale_d+scalars", "residual"};
 
-/// Problems of every arch and kind of types, in turns with each chain, with and without C, and aligned or not.
-std::vector<std::pair<std::string, std::string>> fused_problems() {
+constexpr std::size_t kNoChains = 0;
+
+/// Problems of every arch and kind of types, with and without C, and aligned or not, in turns with each of the first
+/// `chains` chains.
+std::vector<std::pair<std::string, std::string>> problems_with(const std::string& more, std::size_t chains) {
   std::vector<std::pair<std::string, std::string>> all;
   std::size_t turn = 0;
   for (const char* arch : {"sm_75", "sm_80", "sm_89", "sm_90a"}) {
@@ -32,8 +35,9 @@ std::vector<std::pair<std::string, std::string>> fused_problems() {
          {"f16", "bf16", "f32", "f16*f16>f32", "e4m3", "e4m3*e4m3>e4m3", "s8*s8>s8", "s8*s8>bf16"}) {
       for (const char* sizes : {"4096 4096 4096", "512 2048 1024", "16 4096 4096"}) {
         for (const char* rest : {"", " beta=1", " align=4"}) {
-          const std::string chain = kChains[turn++ % std::size(kChains)];
-          all.emplace_back(std::string(sizes) + " nt " + types + rest + " epilogue=" + chain, arch);
+          std::string problem = std::string(sizes) + " nt " + types + rest + more;
+          if (chains > 0) problem += std::string(" epilogue=") + kChains[turn++ % chains];
+          all.emplace_back(problem, arch);
         }
       }
     }
@@ -41,7 +45,7 @@ std::vector<std::pair<std::string, std::string>> fused_problems() {
   return all;
 }
 
-class FusedCompile : public CompileMatrix {
+class AnchorCompile : public CompileMatrix {
  protected:
   /// The kernel of one of the `most` best anchors that spills no more than plans accept.
   void expect_one_in_registers(const std::string& text, const std::string& arch, std::size_t most) {
@@ -57,17 +61,31 @@ class FusedCompile : public CompileMatrix {
     }
     ADD_FAILURE() << "each of the " << most << " best anchors spills";
   }
+
+  /// The same for each problem, or for one of `step` in a sample.
+  void expect_some_in_registers(const std::vector<std::pair<std::string, std::string>>& problems, std::size_t step) {
+    const SampleOptions options = SampleOptions::from_environment();
+    if (options.full) step = 1;
+    for (std::size_t i = options.full ? 0 : options.seed % step; i < problems.size(); i += step)
+      expect_one_in_registers(problems[i].first, problems[i].second, 4);
+  }
 };
 
-TEST_F(FusedCompile, PlansFindAKernelThatStaysInRegisters) {
+TEST_F(AnchorCompile, PlansOfFusedProblemsFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
   most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});
-  const auto problems = fused_problems();
-  const SampleOptions options = SampleOptions::from_environment();
-  const std::size_t step = options.full ? 1 : 9;
-  for (std::size_t i = options.full ? 0 : options.seed % step; i < problems.size(); i += step) {
-    expect_one_in_registers(problems[i].first, problems[i].second, 4);
-  }
+  expect_some_in_registers(problems_with("", std::size(kChains)), 9);
+}
+
+TEST_F(AnchorCompile, PlansOfBatchesFindAKernelThatStaysInRegisters) {
+  most_ms_ *= 1.3;
+  expect_some_in_registers(problems_with(" batch=16", kNoChains), 18);
+}
+
+TEST_F(AnchorCompile, PlansOfFusedBatchesFindAKernelThatStaysInRegisters) {
+  most_ms_ *= 1.3;
+  most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});
+  expect_some_in_registers(problems_with(" batch=16", std::size(kChains)), 27);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "emulate/gemm_case.hpp"
+#include "shared/check_data.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hotgemm::emulate {
+
+/// The products of a batch as single cases, and the matrices of all of them behind each other.
+struct Batch {
+  GemmCase whole;
+  std::vector<GemmCase> cases;
+  std::vector<GemmMatrices> products;
+  GemmMatrices matrices;
+};
+
+/// The matrices behind each other, with an unused row between them.
+inline HostMatrix stacked(const std::vector<GemmMatrices>& products, HostMatrix GemmMatrices::*member, DType type) {
+  HostMatrix all = products.front().*member;
+  all.stride = (all.rows + 1) * all.ld;
+  all.rows = static_cast<std::int64_t>(products.size()) * (all.rows + 1) - 1;
+  all.bytes.clear();
+  for (const GemmMatrices& product : products) {
+    if (&product != &products.front())
+      all.bytes.insert(all.bytes.end(), static_cast<std::size_t>(all.pitch_bytes()), unwritten_byte(type));
+    all.bytes.insert(all.bytes.end(), (product.*member).bytes.begin(), (product.*member).bytes.end());
+  }
+  return all;
+}
+
+/// The matrix of product number `index` of such a batch.
+inline HostMatrix product_of(const HostMatrix& all, const HostMatrix& first, std::size_t index) {
+  HostMatrix one = first;
+  const auto begin = static_cast<std::int64_t>(index) * all.stride * all.element_bytes;
+  std::copy_n(all.bytes.begin() + begin, static_cast<std::int64_t>(one.bytes.size()), one.bytes.begin());
+  return one;
+}
+
+inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool shares_b) {
+  Batch batch;
+  c.problem.batch = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.cases.push_back(c);
+    batch.cases.back().data_seed = c.data_seed + 100 * i;
+    batch.products.push_back(make_matrices(batch.cases.back()));
+    const GemmMatrices& first = batch.products.front();
+    GemmMatrices& product = batch.products.back();
+    if (shares_a) product.a = first.a;
+    if (shares_b) product.b = first.b;
+    // Vectors and scalars belong to all products.
+    product.scale_a = first.scale_a;
+    product.scale_b = first.scale_b;
+    product.scale_d = first.scale_d;
+    product.bias = first.bias;
+    product.scalars = first.scalars;
+  }
+  const Types& types = c.problem.types;
+  const auto all = [&](HostMatrix GemmMatrices::*member, DType type) { return stacked(batch.products, member, type); };
+  batch.matrices = batch.products.front();
+  GemmMatrices& m = batch.matrices;
+  if (!shares_a) m.a = all(&GemmMatrices::a, types.a);
+  if (!shares_b) m.b = all(&GemmMatrices::b, types.b);
+  m.c = all(&GemmMatrices::c, types.c);
+  m.d = all(&GemmMatrices::d, types.d);
+  if (c.problem.epilogue.residual) m.residual = all(&GemmMatrices::residual, types.d);
+  if (c.problem.epilogue.aux) m.auxiliary = all(&GemmMatrices::auxiliary, types.d);
+  batch.whole = c;
+  batch.whole.problem.batch = static_cast<std::int64_t>(count);
+  return batch;
+}
+
+}  // namespace hotgemm::emulate
