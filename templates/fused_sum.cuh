@@ -135,14 +135,15 @@ class FusedSum {
     return value;
   }
 
-  /// The lines of `count` elements of a vector from number `first` on. The vector may begin within a line.
+  /// Prefetches `count` elements of a vector from number `first` on. The vector may begin within a line, so one more
+  /// line than they fill is asked for: that of the last element.
   static HOTGEMM_DEVICE void prefetch_lines(u64 vector, int first, int count, int bytes, int lane) {
     constexpr int kLineBytes = 128;
     const int step = kLineBytes / bytes;
+    if (count <= 0) return;
     for (int at = lane * step; at < count + step - 1; at += kWarpSize * step) {
-      const int index = first + min_of(at, count - 1);
-      if (count > 0)
-        ptx::prefetch_global_l1(vector + static_cast<u64>(index) * static_cast<u64>(bytes), static_cast<u32>(bytes));
+      const auto index = static_cast<u64>(first + min_of(at, count - 1));
+      ptx::prefetch_global_l1(vector + index * static_cast<u64>(bytes), static_cast<u32>(bytes));
     }
   }
   static HOTGEMM_DEVICE u64 place(u64 matrix, i64 ld, Element2d at) {

@@ -67,8 +67,8 @@ class WgmmaGemm {
     if (thread_ == 0) make_barriers();
     // The fence in make_barriers orders the barriers before the arrival, which orders nothing by itself.
     if constexpr (kCluster > 1) ptx::barrier_cluster_arrive_relaxed();
-    if (thread_ == kWarpSize) prefetch(args_.gemm.a, args_.prefetch.a);
-    if (thread_ == 2 * kWarpSize) prefetch(args_.gemm.b, args_.prefetch.b);
+    if (thread_ == kWarpSize) prefetch_share(args_.gemm.a, args_.prefetch.a);
+    if (thread_ == 2 * kWarpSize) prefetch_share(args_.gemm.b, args_.prefetch.b);
     ptx::griddepcontrol_launch_dependents();
     if constexpr (kCluster > 1) {
       ptx::barrier_cluster_wait();
@@ -281,7 +281,7 @@ class WgmmaGemm {
     }
   }
 
-  /// Calls use(item, epilogue) for each item; epilogue() is that of its product, which one call of `make` makes for all.
+  /// Calls use(item, epilogue) for each item. epilogue() is that of its product: in a batch a new one at each call.
   template <class Make, class Use>
   HOTGEMM_DEVICE void for_each_item(const Make& make, const Use& use) const {
     if constexpr (kTraits.batched) {

@@ -17,7 +17,7 @@ namespace hotgemm {
 
 /// Prefetches this block's share of an operand's first `bytes`. A prefetch reads no values, so it may run before the
 /// preceding kernel has written them.
-HOTGEMM_DEVICE void prefetch(u64 operand, u32 bytes) {
+HOTGEMM_DEVICE void prefetch_share(u64 operand, u32 bytes) {
   if (bytes == 0) return;  // the division would delay the first copy
   const ByteShare share = byte_share(bytes, ptx::grid_size(), ptx::block_index());
   if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);

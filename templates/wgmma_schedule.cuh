@@ -22,7 +22,7 @@ struct WorkItem {
   u32 turn;         ///< number of items that this block has taken before
   u32 product = 0;  ///< number of the product in a batch
   // If blocks divide k (wgmma_split.cuh):
-  u32 tile = 0;    ///< number of the tile in raster order
+  u32 tile = 0;    ///< number of the tile in raster order, over all products of a batch
   u32 split = 0;   ///< number of the range of k-tiles
   u32 splits = 1;  ///< ranges of each tile
 };

@@ -37,10 +37,11 @@ struct Operands {
   const float* alpha_device = nullptr;
   const float* beta_device = nullptr;
 
-  /// For a batch with equal distances: the number of elements from one matrix to the next, at least 0. With 0 all
-  /// products have the same matrix, which is possible for A, B, C and the residual. The matrices of D, and those of the
-  /// auxiliary output, do not overlap: they lie behind each other, or side by side in the rows of a wide matrix. If C or
-  /// the residual is D, its distance is that of D. Ignored if the batch is 1.
+  /// For a batch with equal distances: the number of elements from one matrix to the next, at least 0. A
+  /// distance of 0 gives all products the same matrix; A, B, C and the residual may have it. The matrices of D, and
+  /// those of the auxiliary output, do not overlap: they lie behind each other, or side by side in the rows of a wide
+  /// matrix. C or the residual may be the D of the same product, and then has its distance; they overlap with no other
+  /// D. Distances are ignored if the batch is 1.
   std::int64_t batch_stride_a = 0;
   std::int64_t batch_stride_b = 0;
   std::int64_t batch_stride_c = 0;

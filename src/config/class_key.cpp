@@ -25,7 +25,7 @@ std::uint8_t count_bucket(std::int64_t count) noexcept {
 
 std::int64_t class_count(std::int64_t count) noexcept {
   if (count <= 0) return 0;
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  return std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count))), kMaxSize);
 }
 
 ClassKey class_key(const Workload& w) noexcept {
@@ -50,7 +50,9 @@ ClassKey class_key(const Workload& w) noexcept {
 }
 
 Workload workload_of(const ClassKey& key) {
-  const auto count_of = [](std::uint8_t bucket) { return bucket == 0 ? 0 : std::int64_t{1} << (bucket - 1); };
+  const auto count_of = [](std::uint8_t bucket) {
+    return bucket == 0 ? 0 : class_count(std::int64_t{1} << (bucket - 1));
+  };
   return {{.m = key.class_m,
            .n = key.n,
            .k = key.k,
@@ -81,12 +83,13 @@ ClassKey without_epilogue(ClassKey key) noexcept {
   return key;
 }
 
-Workload largest_of_class(const Workload& problem) {
-  Workload result = without_epilogue(problem);
-  if (problem.m > 0) result.m = class_m(problem.m);
-  result.batch = std::min(class_count(problem.batch), kMaxSize);
-  return result;
+Workload with_largest_sizes(Workload problem) {
+  if (problem.m > 0) problem.m = class_m(problem.m);
+  problem.batch = class_count(problem.batch);
+  return problem;
 }
+
+Workload largest_of_class(const Workload& problem) { return with_largest_sizes(without_epilogue(problem)); }
 
 std::optional<Workload> with_other_16_bit_type(const Workload& problem) {
   Workload result = problem;

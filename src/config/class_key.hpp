@@ -44,7 +44,7 @@ static_assert(sizeof(ClassKey) == 7 * sizeof(std::uint64_t));
 /// rounded up to the power of two.
 std::uint8_t count_bucket(std::int64_t count) noexcept;
 
-/// The largest count in the same bucket.
+/// The largest count in the same bucket that a problem can have.
 std::int64_t class_count(std::int64_t count) noexcept;
 
 ClassKey class_key(const Workload& workload) noexcept;
@@ -57,9 +57,12 @@ Workload workload_of(const ClassKey& key);
 Workload without_epilogue(Workload problem);
 ClassKey without_epilogue(ClassKey key) noexcept;
 
-/// The bare product of `problem` with the largest m of its class: what is measured for the class. A pick for a smaller
-/// m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there (docs/notebook/search.md,
-/// 8).
+/// `problem` with the largest m and batch of its class. All problems of a class are planned as this one.
+Workload with_largest_sizes(Workload problem);
+
+/// The bare product of `problem` with the largest m and batch of its class: what is measured for the class. A pick for
+/// a smaller m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there
+/// (docs/notebook/search.md, 8).
 Workload largest_of_class(const Workload& problem);
 
 /// `problem` in bf16 for f16 and the other way round, if all of its types are one of these and the sums are f32. Both

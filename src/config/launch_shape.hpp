@@ -27,6 +27,12 @@ struct LaunchShape {
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
+  /// The tiles of `batch` products. More than a grid can have are counted as 2^38, so that products of the result fit.
+  constexpr std::int64_t tiles(std::int64_t m, std::int64_t n, std::int64_t batch) const {
+    constexpr std::int64_t kMany = std::int64_t{1} << 38;
+    const std::int64_t of_one = tiles(m, n);
+    return of_one > kMany / std::max<std::int64_t>(batch, 1) ? kMany : of_one * batch;
+  }
   /// True if a grid can have a block for each tile of `batch` products, and no size is above kMaxSize.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
@@ -39,7 +45,7 @@ struct LaunchShape {
   /// at most as many as the SMs.
   constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1, int sm_limit = 0,
                                 std::int64_t batch = 1) const {
-    std::int64_t clusters = tiles(m, n) * batch * (splits_k ? splits : 1);
+    std::int64_t clusters = tiles(m, n, batch) * (splits_k ? splits : 1);
     if (blocks_per_sm > 0) {
       const std::int64_t at_once =
           leaves_out_sms(sm_limit, sm_count) ? sm_limit : std::int64_t{sm_count} * blocks_per_sm;

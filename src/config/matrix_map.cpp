@@ -53,6 +53,7 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
   spec.sizes[0] = static_cast<std::uint64_t>(cols);
   spec.sizes[1] = static_cast<std::uint64_t>(rows);
   spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
+  // Matrices side by side have a smaller stride than rows, which the driver and the copy engine accept (BatchOnGpu).
   if (spec.rank == 3) {
     spec.sizes[2] = batch.stride == 0 ? 1 : static_cast<std::uint64_t>(batch.count);
     spec.strides[2] = batch.stride == 0 ? spec.strides[1] : static_cast<std::uint64_t>(batch.stride) * spec.strides[0];

@@ -11,6 +11,7 @@ constexpr int kRowBytes = 16;  // rows of copies begin at multiples of it
 }  // namespace
 
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
+  launch.repack_a = launch.repack_b = Repack::none;
   if (problem.batch != 1) return launch;  // only operands of one product are copied
   const auto way = [&](DType element, bool is_k_major, int align) {
     const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute));

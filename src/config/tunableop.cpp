@@ -162,7 +162,7 @@ std::vector<Shape> parse_tunableop(std::string_view text, std::string_view file_
   }
   if (left_out > 0) {
     log(LogLevel::warn, std::string(file_name) + ": " + std::to_string(left_out) +
-                            " lines are left out: no kernel computes their types, batches or scales yet");
+                            " lines are left out: problems with their types, batches or scales are not read");
   }
   return shapes;
 }

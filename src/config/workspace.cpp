@@ -8,7 +8,7 @@ namespace hotgemm {
 
 WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits,
                               std::int64_t batch) {
-  const auto clusters = static_cast<std::size_t>(shape.tiles(m, n) * batch), parts = static_cast<std::size_t>(splits);
+  const auto clusters = static_cast<std::size_t>(shape.tiles(m, n, batch)), parts = static_cast<std::size_t>(splits);
   const auto cluster_elements = static_cast<std::size_t>(shape.tile_m) * static_cast<std::size_t>(shape.tile_n);
   const std::size_t tiles = clusters * static_cast<std::size_t>(shape.cluster);
   return {.scratch_bytes = clusters * parts * cluster_elements * sizeof(float), .counters = tiles + tiles * parts};

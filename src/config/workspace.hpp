@@ -34,7 +34,7 @@ struct WorkspaceSize {
 };
 
 /// The workspace of a launch whose blocks divide k: a slot for each of `splits` parts of a block's tile, and counters
-/// of its arrivals and of each part's owner (templates/shared/split_slots.hpp). m and n are at least 1. A batch has so
+/// of its arrivals and of each part's owner (templates/shared/split_slots.hpp). m and n are at least 1. A batch has as
 /// much for each product.
 WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits,
                               std::int64_t batch = 1);

@@ -112,10 +112,11 @@ void Allocation::land(std::uint64_t address, const void* from, int bytes) {
 
 void Allocation::prefetch(const Thread& thread, Instruction instruction, std::uint64_t address,
                           std::uint32_t bytes) const {
-  constexpr int kAlignment = 16;
+  // A bulk prefetch takes whole chunks, the other one any address.
+  const unsigned alignment = instruction == Instruction::bulk_prefetch_l2 ? 16 : 1;
   const std::uint64_t first = address - address_, end = first + bytes;
   const auto pitch = static_cast<std::uint64_t>(shape_.pitch_bytes), row = static_cast<std::uint64_t>(shape_.row_bytes);
-  const bool is_aligned = address % kAlignment == 0 && bytes % kAlignment == 0;
+  const bool is_aligned = address % alignment == 0 && bytes % alignment == 0;
   const bool has_gap = pitch != row && (first % pitch) + bytes > row;
   const bool is_inside = address >= address_ && end <= bytes_.size() && !has_gap;
   if (is_aligned && is_inside) return;

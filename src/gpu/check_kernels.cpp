@@ -104,8 +104,11 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
         driver_.cuMemcpyHtoDAsync(vector, uploads.back().data(), uploads.back().size() * sizeof(float), stream),
         "fill scales");
   };
-  upload(to.scale_a, scale_factors(e.scale_a == Scaling::tensor ? 1 : p.m, seed + kScaleKey));
-  upload(to.scale_b, scale_factors(e.scale_b == Scaling::tensor ? 1 : p.n, seed + kScaleKey + 1));
+  const auto factors = [](Scaling scaling, std::int64_t all) {
+    return scaling == Scaling::none ? 0 : scaling == Scaling::tensor ? 1 : all;
+  };
+  upload(to.scale_a, scale_factors(factors(e.scale_a, p.m), seed + kScaleKey));
+  upload(to.scale_b, scale_factors(factors(e.scale_b, p.n), seed + kScaleKey + 1));
   upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));
   upload(to.scalars, {alpha, beta});
   if (to.auxiliary != 0) {

@@ -44,7 +44,7 @@ class CheckKernels {
   /// 1, but beta is 0 if there is no C.
   void fill_normal(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Compares D with alpha * op(A) * op(B) + beta * C of the check data, and waits. Returns an empty string if all bits
-  /// are right, else "N of M elements are wrong, one of them at (row, column)".
+  /// are right, else "N of M elements are wrong, one of them at (row, column)", with the product of a batch.
   std::string check(const Problem& problem, const OperandSet& set, unsigned seed, int alpha, int beta,
                     CUstream stream) const;
   /// Returns a digest of the memory of the pool, including other sets and guards, but without the elements of D in

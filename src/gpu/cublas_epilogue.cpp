@@ -97,6 +97,7 @@ void describe_epilogue(const Workload& problem, const LtEpilogue& epilogue, cons
   if (set.auxiliary != 0) {
     set_address(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, set.auxiliary);
     set_to(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, set.ld_auxiliary);
+    if (problem.batch != 1) set_to(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, set.stride_auxiliary);
   }
   set_address(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, set.scale_b);  // its first operand is our B
   set_address(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, set.scale_a);

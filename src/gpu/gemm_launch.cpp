@@ -47,8 +47,8 @@ CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmat
                  parameters, stream);
 }
 
-EpilogueArgs epilogue_args(const Operands& o, bool is_empty) {
-  return {.alpha = is_empty ? 0 : address(o.alpha_device),  // the sum is zero, as if alpha were
+EpilogueArgs epilogue_args(const Operands& o, bool has_no_product) {
+  return {.alpha = has_no_product ? 0 : address(o.alpha_device),  // the sum is zero, as if alpha were
           .beta = address(o.beta_device),
           .scale_a = address(o.scale_a),
           .scale_b = address(o.scale_b),
@@ -124,8 +124,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
   WorkspaceArgs workspace = given;
   // BLAS: with alpha zero, A and B are not read. An alpha in device memory is not known here.
-  const bool is_empty = k == 0 || (o.alpha == 0 && o.alpha_device == nullptr);
-  const bool copies = repacks(launch) && !is_empty, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
+  const bool has_no_product = k == 0 || (o.alpha == 0 && o.alpha_device == nullptr);
+  const bool copies = repacks(launch) && !has_no_product, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
     const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, from, workspace);
     const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream, sm_limit);
@@ -142,15 +142,15 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                            .ldd = o.ldd,
                            .m = static_cast<int>(m),
                            .n = static_cast<int>(n),
-                           .k = is_empty ? 0 : static_cast<int>(k),
-                           .alpha = is_empty ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
+                           .k = has_no_product ? 0 : static_cast<int>(k),
+                           .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
                            .beta = o.beta,
                            .raster_width = launch.raster_width,
                            .raster_along_n = launch.raster_along_n ? 1 : 0},
                           {}},
                          {}};
   const bool is_fused = kernel.traits.is_fused();
-  if (is_fused) args.epilogue = epilogue_args(o, is_empty);
+  if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
   if (kernel.traits.batched) args.batch = batch_args(o, batch);
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.

@@ -40,8 +40,8 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int alig
   return {ld, stride, offset, round_up(all_rows * row_bytes + offset, kMatrixAlignment)};
 }
 
-/// The matrices and vectors of a problem. Those that it does not have take no bytes. The matrices of a
-/// batch lie behind each other.
+/// The matrices and vectors of a problem. Those that it does not have take no bytes. The matrices of a batch lie behind
+/// each other.
 struct Matrices {
   Matrix a, b, c, d;
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary;

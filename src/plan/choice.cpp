@@ -164,8 +164,8 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                            const GpuQuery& query) {
   const DeviceInfo device = nominal_device(arch);
   const int sm_count = sm_count_of(query, device);
-  Workload problem = without_idle_limit(asked, sm_count);
-  problem.m = class_m(asked.m);  // all problems of a class get the same answer
+  // All problems of a class get the same answer.
+  const Workload problem = with_largest_sizes(without_idle_limit(asked, sm_count));
   const std::vector<Prediction> predictions = predicted_anchors(problem, device);
   std::vector<Choice> choices;
   if (const auto found = find_record(asked, arch, database, query)) {

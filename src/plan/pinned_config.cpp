@@ -1,5 +1,6 @@
 #include "plan/pinned_config.hpp"
 
+#include "config/class_key.hpp"
 #include "config/device_info.hpp"
 #include "config/launch_shape.hpp"
 #include "config/permitted.hpp"
@@ -41,8 +42,7 @@ PinnedConfig parse_pinned(std::string_view config, std::string_view launch) {
 
 Choice pinned_choice(const Workload& asked, const PinnedConfig& pinned, const std::string& arch, int sm_count,
                      const WorkspaceOf& workspace_of, std::size_t cap_bytes) {
-  Workload problem = asked;
-  problem.m = class_m(asked.m);
+  const Workload problem = with_largest_sizes(asked);
   const auto refuse = [&](const std::string& reason) {
     throw Error(ErrorCode::not_supported,
                 to_string(pinned.config) + " cannot be pinned for " + to_string(asked) + " on " + arch + ": " + reason);

@@ -173,8 +173,9 @@ double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const De
 std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
   if (!c.split_k) return {1};
   const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const std::int64_t clusters =
-      ceil_of(problem.m, c.block_m * c.cluster_m) * ceil_of(problem.n, c.block_n * c.cluster_n) * problem.batch;
+  constexpr std::int64_t kMany = 1 << 30;
+  const std::int64_t of_one = ceil_of(problem.m, c.block_m * c.cluster_m) * ceil_of(problem.n, c.block_n * c.cluster_n);
+  const std::int64_t clusters = std::min(of_one, kMany) * problem.batch;
   const std::int64_t tiles = std::max<std::int64_t>(clusters * c.cluster(), 1);  // an empty problem may be planned
   const std::int64_t k_tiles = ceil_of(std::max<std::int64_t>(problem.k, 1), c.block_k);
   const std::int64_t room = std::int64_t{device.sm_count} * c.blocks_per_sm / tiles;  // splits that one wave holds

@@ -30,8 +30,8 @@ constexpr MeasuredSize kMeasuredSizes[] = {
 Workload class_of(const Workload& problem) {
   Workload result = without_epilogue(as_aligned(problem));
   result.m = class_m(problem.m);
-  result.batch = std::min(class_count(problem.batch), kMaxSize);
-  result.groups = std::min(class_count(problem.groups), kMaxSize);
+  result.batch = class_count(problem.batch);
+  result.groups = class_count(problem.groups);
   return result;
 }
 

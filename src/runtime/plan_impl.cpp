@@ -23,8 +23,9 @@ namespace {
   }
   if (exceeds_tensor_maps(planned, operands)) {
     throw Error(ErrorCode::not_supported,
-                "a leading dimension is 2^40 bytes or more, which is too large for a tensor map: " + to_string(config) +
-                    " cannot compute " + to_string(planned) + "; plan for alignment classes of at most 8 bytes");
+                "a leading dimension or a distance is 2^40 bytes or more, which is too large for a tensor map: " +
+                    to_string(config) + " cannot compute " + to_string(planned) +
+                    "; plan for alignment classes of at most 8 bytes");
   }
   throw Error(ErrorCode::invalid_argument, "operands are aligned as " + to_string(describe(planned, operands)) +
                                                "; the plan is for " + to_string(planned));

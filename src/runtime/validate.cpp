@@ -158,8 +158,6 @@ std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
   return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
 }
 
-bool reads_c(const Operands& o) { return o.beta != 0 || o.beta_device != nullptr; }
-
 /// The bits that an alignment class must divide. Rows that are too far apart for a tensor map count as aligned to
 /// 8 bytes. Kernels that copy by tensor map need an alignment of 16, so another kernel is chosen.
 std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) {
@@ -182,18 +180,18 @@ void validate_beside_d(const char* underscore_name, const void* pointer, std::in
 /// The operands that the problem's epilogue has. validate_fields refuses the others.
 void validate_epilogue_operands(const Problem& p, const Operands& o) {
   const Epilogue& e = p.epilogue;
-  const bool is_empty = hotgemm::is_empty(p);
+  const bool has_no_d = is_empty(p);
   if (e.scalars && o.alpha_device == nullptr && o.beta_device == nullptr)
     bad("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
   validate_element_alignment("alpha_device", o.alpha_device, DType::f32);
   validate_element_alignment("beta_device", o.beta_device, DType::f32);
-  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, !is_empty);
-  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !is_empty);
-  if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !is_empty);
-  if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !is_empty);
+  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, !has_no_d);
+  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !has_no_d);
+  if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !has_no_d);
+  if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !has_no_d);
   if (e.aux) validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p);
   if (e.residual) validate_beside_d("_residual", o.residual, o.ld_residual, p);
-  if (is_empty) return;
+  if (has_no_d) return;
   if (e.aux && o.auxiliary == o.d) bad("auxiliary and D are the same matrix");
   if (e.residual && o.residual == o.d && o.ld_residual != o.ldd) {
     bad("residual and D are the same matrix with different leading dimensions: ld_residual " +
@@ -212,8 +210,12 @@ void validate_whole(const char* name, float factor) {
 
 bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
   const auto is_too_far = [](std::int64_t ld, DType dtype) { return pitch_bytes(ld, dtype) >= kMaxTensorStride; };
-  return is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) || is_too_far(o.ldd, p.types.d) ||
-         (reads_c(o) && is_too_far(o.ldc, p.types.c));
+  const bool is_c_read = reads_c(o);
+  const bool has_far_rows = is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) ||
+                            is_too_far(o.ldd, p.types.d) || (is_c_read && is_too_far(o.ldc, p.types.c));
+  if (has_far_rows || p.batch == 1) return has_far_rows;
+  return is_too_far(o.batch_stride_a, p.types.a) || is_too_far(o.batch_stride_b, p.types.b) ||
+         is_too_far(o.batch_stride_d, p.types.d) || (is_c_read && is_too_far(o.batch_stride_c, p.types.c));
 }
 
 void validate(const Problem& p) {
@@ -243,10 +245,10 @@ void validate(const Workload& w) {
   validate_enum("the workspace class", w.hints.workspace);
 }
 
-void validate(const Problem& p, const Operands& o) {
-  validate_fields(p, o);
-  if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
-  if (p.batch > 1) validate_batch(p, o);
+namespace {
+
+/// Checks A, B, C and D of one product.
+void validate_matrices(const Problem& p, const Operands& o) {
   if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
   if (p.prepacked_b) validate_prepacked("b", o.b, o.ldb, stored_shape(p, Operand::b));
   if (p.types.d == DType::s32) {
@@ -278,6 +280,15 @@ void validate(const Problem& p, const Operands& o) {
     bad("C and D are the same matrix with different leading dimensions: ldc " + std::to_string(o.ldc) + ", ldd " +
         std::to_string(o.ldd));
   }
+}
+
+}  // namespace
+
+void validate(const Problem& p, const Operands& o) {
+  validate_fields(p, o);
+  if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
+  validate_matrices(p, o);
+  if (p.batch > 1) validate_batch(p, o);
 }
 
 void validate_operand(const Problem& asked, Operand operand) {

@@ -30,11 +30,14 @@ void validate_operand(const Problem& problem, Operand operand);
 /// target that is not aligned, ends beyond the last address or overlaps the matrix.
 void validate_packing(const Problem& problem, Operand operand, const void* from, std::int64_t ld, const void* to);
 
-/// The hints that `describe` adds to a problem of these types.
+/// True if a call with these operands reads C.
+inline bool reads_c(const Operands& o) { return o.beta != 0 || o.beta_device != nullptr; }
+
+/// The hints that `describe` adds to `problem`.
 Hints hints_of(const Problem& problem, const Operands& operands);
 
-/// True if rows of an operand are kMaxTensorStride bytes or more apart. `describe` gives such an operand an alignment
-/// class of at most 8 bytes.
+/// True if rows or matrices of an operand are kMaxTensorStride bytes or more apart. `describe` gives such an operand an
+/// alignment class of at most 8 bytes.
 bool exceeds_tensor_maps(const Problem& problem, const Operands& operands);
 
 }  // namespace hotgemm

@@ -1,6 +1,7 @@
 #include "runtime/validate_batch.hpp"
 
 #include "config/work.hpp"
+#include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -55,7 +56,7 @@ void validate_batch(const Problem& p, const Operands& o) {
   validate_stride("a", o.a, o.batch_stride_a, p.batch, p.types.a);
   validate_stride("b", o.b, o.batch_stride_b, p.batch, p.types.b);
   validate_written("d", o.d, o.batch_stride_d, o.ldd, p);
-  if (o.beta != 0 || o.beta_device != nullptr) {
+  if (reads_c(o)) {
     validate_stride("c", o.c, o.batch_stride_c, p.batch, p.types.c);
     validate_in_place("c", o.c, o.batch_stride_c, o);
   }

@@ -5,7 +5,8 @@
 
 namespace hotgemm {
 
-/// Checks the distances between the matrices of a batch of at least two products. Throws Error{invalid_argument} that
+/// Checks the distances between the matrices of a batch of at least two products, whose leading dimensions are valid.
+/// Throws Error{invalid_argument} that
 /// names the field: a distance is negative, an end is beyond the last address, or matrices that are written overlap.
 void validate_batch(const Problem& problem, const Operands& operands);
 

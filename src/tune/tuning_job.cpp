@@ -10,9 +10,12 @@
 namespace hotgemm {
 namespace {
 
-bool is_empty(const Workload& problem) { return problem.m <= 0 || problem.n <= 0 || problem.k <= 0; }
+/// True if there is nothing to measure. Sizes are not validated yet.
+bool has_no_products(const Workload& p) { return std::min({p.m, p.n, p.k, p.batch}) <= 0; }
 
-std::string class_text(const Workload& problem) { return to_string(is_empty(problem) ? problem : class_of(problem)); }
+std::string class_text(const Workload& problem) {
+  return to_string(has_no_products(problem) ? problem : class_of(problem));
+}
 
 }  // namespace
 
@@ -64,7 +67,7 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
   const Workload& problem = job.problem();
   try {
     validate(problem);
-    if (is_empty(problem)) {
+    if (has_no_products(problem)) {
       throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
     }
     if (std::optional<TuningRecord> record = recorded(problem, earlier)) {

@@ -56,7 +56,8 @@ HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
   return v;
 }
 /// prefetch.global.L1: hints that the element of `bytes` at `address` will be loaded.
-HOTGEMM_DEVICE void prefetch_global_l1(u64 address, u32 /*bytes*/) {
+HOTGEMM_DEVICE void prefetch_global_l1(u64 address, u32 bytes) {
+  static_cast<void>(bytes);
   HOTGEMM_PTX("prefetch.global.L1 [%0];" ::"l"(address) : "memory");
 }
 

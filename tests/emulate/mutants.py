@@ -182,7 +182,8 @@ MUTANTS = {
     "simt_c_of_the_first_product": ("batch.cuh", "moved(args.c, batch.stride_c, product,", "moved(args.c, 0, product,"),
     "simt_residual_of_the_first_product": (
         "batch.cuh", "moved(args.residual, batch.stride_residual, product,", "moved(args.residual, 0, product,"),
-    "simt_tiles_of_a_product_too_few": ("batch.cuh", "ptx::block_index() - index * tiles", "ptx::block_index()"),
+    "simt_tiles_of_a_product_twice": (
+        "batch.cuh", "ptx::block_index() - index * tiles", "(ptx::block_index() - index * tiles) / 2"),
     "wgmma_a_of_the_first_product": (
         "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 0 ? 0 : static_cast<int>(product - product)"),
     "wgmma_shared_matrix_beyond_its_map": (

@@ -80,6 +80,26 @@ TEST_F(BatchTest, APlanServesTheBatchesOfItsBucketAndBatchesOfNoneDoNothing) {
   EXPECT_EQ(standin().launches(), launches);
 }
 
+TEST_F(BatchTest, AllBatchesOfABucketAreComputedAlike) {
+  const auto chosen = [&](const char* workload) {
+    const Plan plan = context(Policy::estimate).plan(parse_workload(workload));
+    return plan.config() + " " + std::to_string(plan.workspace_bytes());
+  };
+  for (const char* rest :
+       {"16 64 4096 nt f16 batch=", "70 80 512 nt bf16 align=2 batch=", "128 128 64 nn f16 batch="}) {
+    const std::string of_five = chosen((rest + std::string("5")).c_str());
+    EXPECT_EQ(of_five, chosen((rest + std::string("8")).c_str())) << rest;
+  }
+}
+
+TEST_F(BatchTest, NoOperandIsRepackedWhateverIsPinned) {
+  Context& context = this->context(Policy::estimate);
+  const BatchCase c = case_of("64 64 64 nt f16 batch=3");
+  BatchRun run(driver_, c, stream());
+  context.pin(describe(c.problem, run.operands()), "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1", "r1m_xa");
+  EXPECT_EQ(run.difference(context), "");
+}
+
 TEST_F(BatchTest, AWrongDistanceIsNamed) {
   Context& context = this->context(Policy::estimate);
   const BatchCase c = case_of("32 32 32 nt f16 batch=3 epilogue=residual");

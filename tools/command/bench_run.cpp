@@ -1,4 +1,5 @@
 #include "command/bench_run.hpp"
+#include "config/work.hpp"
 #include "context_impl.hpp"
 
 #include "command/fused_check.hpp"
@@ -50,7 +51,7 @@ void BenchRun::add_ceilings() {
 std::string BenchRun::baseline_version() const { return cublas_ ? cublas_->version() : "not used"; }
 
 std::vector<BenchResult> BenchRun::measure(const Workload& problem) {
-  if (problem.m == 0 || problem.n == 0 || problem.k == 0) return {failed(problem, "there is nothing to measure")};
+  if (is_empty(problem) || problem.k == 0) return {failed(problem, "there is nothing to measure")};
   try {
     const Plan plan = context_.plan(problem, policy_);
     std::optional<Plan> bare;

@@ -5,6 +5,7 @@
 #include "command/problem_options.hpp"
 #include "command/progress.hpp"
 #include "command/table.hpp"
+#include "config/work.hpp"
 #include "gpu/nvrtc.hpp"
 #include "tune/trace_header.hpp"
 
@@ -83,7 +84,7 @@ ExhaustiveRun::ExhaustiveRun(const Session& session, const TuningOptions& tuning
 }
 
 ExhaustiveResult ExhaustiveRun::measure(const Workload& problem) {
-  if (problem.m == 0 || problem.n == 0 || problem.k == 0) {
+  if (is_empty(problem) || problem.k == 0) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to measure");
   }
   const TraceHeader header = trace_header(HOTGEMM_VERSION, measurer_->gpu().environment, engine_);

@@ -127,11 +127,12 @@ struct Mismatches {
   std::int64_t looked_at = 0;
   std::int64_t wrong = 0;
   std::string first;
+  std::string where;  ///< of which product
 
   void look(const char* name, std::int64_t row, std::int64_t col, double found, double right, double gate) {
     ++looked_at;
     if (std::abs(found - right) <= gate) return;
-    if (wrong++ == 0) first = fmt::format("{} at ({}, {}) is {} instead of {}", name, row, col, found, right);
+    if (wrong++ == 0) first = fmt::format("{} at ({}, {}){} is {} instead of {}", name, row, col, where, found, right);
   }
 };
 
@@ -180,6 +181,7 @@ std::string check_fused(const Driver& driver, const CheckKernels& checks, const 
   driver.check(driver.cuStreamSynchronize(stream), "run a fused kernel and check its result");
   Mismatches mismatches;
   for (std::int64_t product = 0; product < problem.batch; ++product) {
+    if (problem.batch > 1) mismatches.where = fmt::format(" of product {}", product);
     look_at(driver, problem, product_of(problem, set, product), seed_of_product(seed, static_cast<unsigned>(product)),
             mismatches);
   }
