@@ -31,7 +31,7 @@ struct LaunchShape {
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n, std::int64_t batch) const {
     constexpr std::int64_t kMany = std::int64_t{1} << 38;
     const std::int64_t of_one = tiles(m, n);
-    return of_one > kMany / std::max<std::int64_t>(batch, 1) ? kMany : of_one * batch;
+    return batch > 1 && of_one > kMany / batch ? kMany : of_one * batch;
   }
   /// True if a grid can have a block for each tile of `batch` products, and no size is above kMaxSize.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
