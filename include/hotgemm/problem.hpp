@@ -95,8 +95,8 @@ enum class GroupKind : unsigned char {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, prepacked operands of f16 and
-/// bf16 that are no batch, and every part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, prepacked operands of f16
+/// and bf16 that are no batch, and every part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no
 /// epilogue. All other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;

@@ -85,8 +85,8 @@ const std::vector<GemmKernel>& batched_kernels() {
       kernel<kBf16, kBulk, Widths{8, 8}, true, Op::t, kAll>(),
       kernel<kBf16, kPingPong, Widths{8, 1}, true>(),  // D by lanes, at any alignment
       kernel<kF16, kOneTile, Widths{8, 8}, false>(),
-      kernel<kF16, kPair, Widths{8, 8}, true, Op::n>(),    // copies to both blocks of a cluster
-      kernel<kBf16, kDown, Widths{8, 8}, false>(),  // transposed
+      kernel<kF16, kPair, Widths{8, 8}, true, Op::n>(),  // copies to both blocks of a cluster
+      kernel<kBf16, kDown, Widths{8, 8}, false>(),       // transposed
       kernel<kF16, kSplit, Widths{8, 8}, true, Op::t, kAll>(),
       kernel<kF16, kSplitPair, Widths{8, 8}, false>(),
       kernel<kF16, kLoads, Widths{1, 1}, false>(),        // loads by threads, at any alignment
