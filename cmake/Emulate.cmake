@@ -38,9 +38,14 @@ endfunction()
 # them.
 function(hotgemm_emulated_kernel_options target templates)
   hotgemm_compile_options(${target})
+  if(HOTGEMM_SANITIZE)
+    set(level -O1)
+  else()
+    set(level -O2)
+  endif()
   # Templates get warnings where they are compiled for a GPU. A host compiler does not know #pragma unroll, or that it
   # uses a variable.
-  target_compile_options(${target} PRIVATE $<IF:$<BOOL:${HOTGEMM_SANITIZE}>,-O1,-O2> -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
+  target_compile_options(${target} PRIVATE ${level} -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
                                            -Wno-unused-variable)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(${target} PRIVATE -mfma)

@@ -245,7 +245,7 @@ MUTANTS = {
     "wgmma_consumer_awaits_wrong_parity": (
         "wgmma.cuh", "await(full(cursor.stage), cursor.parity);", "await(full(cursor.stage), cursor.parity ^ 1);"),
     "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
-    "wgmma_parity_does_not_turn": ("wgmma.cuh", "      parity ^= 1;\n", ""),
+    "wgmma_parity_does_not_turn": ("wgmma_cursor.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
         "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
     "wgmma_stage_released_a_step_early": (
@@ -306,7 +306,7 @@ MUTANTS = {
     "wgmma_gives_back_a_stage_too_many": ("wgmma.cuh", "tile + kStages < item.k_tiles;", "tile + kStages <= item.k_tiles;"),
     # ---- family wgmma: ping-pong ----
     "wgmma_skipped_tiles_not_counted": ("wgmma.cuh", "        cursor.advance(static_cast<u32>(item.k_tiles));\n", ""),
-    "wgmma_skipped_passes_not_counted": ("wgmma.cuh", "    parity ^= stage / kStages & 1;\n", ""),
+    "wgmma_skipped_passes_not_counted": ("wgmma_cursor.cuh", "    parity ^= stage / kStages & 1;\n", ""),
     "wgmma_consumers_in_no_turn": (
         "wgmma.cuh", "      if constexpr (kConfig.ping_pong) await_turn(consumer, item);\n", ""),
     "wgmma_one_warp_ends_the_turn_for_all": (
