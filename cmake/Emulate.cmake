@@ -34,8 +34,8 @@ function(hotgemm_link_templates directory)
 endfunction()
 
 # hotgemm_emulated_kernel_options(<target> <templates>): for targets that include kernels. They are optimised in every
-# build type, because they take most of the run time; with sanitizers less, because they take long to compile. They use fused multiply-adds, because a GPU computes a*b+c with
-# them.
+# build type, because they take most of the run time; with sanitizers less, because they take long to compile. They use
+# fused multiply-adds, because a GPU computes a*b+c with them.
 function(hotgemm_emulated_kernel_options target templates)
   hotgemm_compile_options(${target})
   if(HOTGEMM_SANITIZE)

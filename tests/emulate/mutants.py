@@ -373,7 +373,9 @@ MUTANTS = {
         "shared/wgmma_config.hpp", "min_of(div_up(consumer_m(), kStoreRows), 4)", "min_of(max_of(consumer_m() / kStoreRows, 1), 4)"),
     # ---- family wgmma: sums of FP8 that are promoted ----
     "wgmma_promoted_sums_go_on_in_the_next_tile": (
-        "wgmma.cuh", "    if constexpr (kConfig.promote) clear(accumulators);\n", ""),
+        "wgmma.cuh", "for (Accumulator& accumulator : accumulators) accumulator = {};",
+        "for (Accumulator& accumulator : accumulators) pin(accumulator);"),
+    "wgmma.cuh", "    if constexpr (kConfig.promote) clear(accumulators);\n", ""),
     "wgmma_part_of_the_k_tile_before_added_again": (
         "wgmma.cuh", "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);",
         "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), true);"),
