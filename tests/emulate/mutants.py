@@ -375,7 +375,6 @@ MUTANTS = {
     "wgmma_promoted_sums_go_on_in_the_next_tile": (
         "wgmma.cuh", "for (Accumulator& accumulator : accumulators) accumulator = {};",
         "for (Accumulator& accumulator : accumulators) pin(accumulator);"),
-    "wgmma.cuh", "    if constexpr (kConfig.promote) clear(accumulators);\n", ""),
     "wgmma_part_of_the_k_tile_before_added_again": (
         "wgmma.cuh", "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);",
         "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), true);"),
