@@ -175,7 +175,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
 }
 
 bool Context::Impl::is_tunable(DeviceState& device, const Workload& problem) const {
-  if (is_empty(problem) || problem.k == 0 || pinned_.contains(class_key(problem))) return false;
+  if (has_nothing_to_measure(problem) || pinned_.contains(class_key(problem))) return false;
   return !find_record(problem, device.info().arch, engine_.database, device.query()).has_value();
 }
 

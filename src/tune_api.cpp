@@ -36,7 +36,7 @@ TuneResult tune_one(DeviceState& device, TuningPlace& place, const Workload& pro
   const auto start = std::chrono::steady_clock::now();
   TuneResult result{.problem = problem};
   validate(problem);
-  if (is_empty(problem) || problem.k == 0) {
+  if (has_nothing_to_measure(problem)) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
   }
   GpuQuery query = device.query();

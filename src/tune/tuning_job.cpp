@@ -1,5 +1,6 @@
 #include "tune/tuning_job.hpp"
 
+#include "config/work.hpp"
 #include "runtime/validate.hpp"
 
 #include <algorithm>
@@ -10,11 +11,8 @@
 namespace hotgemm {
 namespace {
 
-/// True if there is nothing to measure. Sizes are not validated yet.
-bool has_no_products(const Workload& p) { return std::min({p.m, p.n, p.k, p.batch}) <= 0; }
-
 std::string class_text(const Workload& problem) {
-  return to_string(has_no_products(problem) ? problem : class_of(problem));
+  return to_string(has_nothing_to_measure(problem) ? problem : class_of(problem));
 }
 
 }  // namespace
@@ -67,7 +65,7 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
   const Workload& problem = job.problem();
   try {
     validate(problem);
-    if (has_no_products(problem)) {
+    if (has_nothing_to_measure(problem)) {
       throw Error(ErrorCode::invalid_argument, "there is nothing to tune in " + to_string(problem));
     }
     if (std::optional<TuningRecord> record = recorded(problem, earlier)) {

@@ -1,10 +1,10 @@
 #include "command/bench_run.hpp"
-#include "config/work.hpp"
 #include "context_impl.hpp"
 
 #include "command/fused_check.hpp"
 #include "command/problem_options.hpp"
 #include "config/class_key.hpp"
+#include "config/work.hpp"
 #include "gpu/foreign_kernel.hpp"
 #include "runtime/plan_impl.hpp"
 
@@ -51,7 +51,7 @@ void BenchRun::add_ceilings() {
 std::string BenchRun::baseline_version() const { return cublas_ ? cublas_->version() : "not used"; }
 
 std::vector<BenchResult> BenchRun::measure(const Workload& problem) {
-  if (is_empty(problem) || problem.k == 0) return {failed(problem, "there is nothing to measure")};
+  if (has_nothing_to_measure(problem)) return {failed(problem, "there is nothing to measure")};
   try {
     const Plan plan = context_.plan(problem, policy_);
     std::optional<Plan> bare;

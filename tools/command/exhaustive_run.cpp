@@ -84,7 +84,7 @@ ExhaustiveRun::ExhaustiveRun(const Session& session, const TuningOptions& tuning
 }
 
 ExhaustiveResult ExhaustiveRun::measure(const Workload& problem) {
-  if (is_empty(problem) || problem.k == 0) {
+  if (has_nothing_to_measure(problem)) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to measure");
   }
   const TraceHeader header = trace_header(HOTGEMM_VERSION, measurer_->gpu().environment, engine_);
