@@ -5,13 +5,13 @@ mutants.py list                             their names
 mutants.py write NAME TEMPLATES TWINS OUT   OUT becomes TEMPLATES as the emulated device sees them, with one bug
 mutants.py run TEMPLATES PROGRAMS BUILD     builds PROGRAMS/mutant_NAME in BUILD for a sample of them, runs these, prints
                                             the list and the score
-mutants.py self-test                        checks how the sample is drawn
+mutants.py self-test TEMPLATES              checks how the sample is drawn, and that each bug's text is there
 
 HOTGEMM_TEST_FULL=1 runs all. Else HOTGEMM_TEST_SEED draws the sample, and HOTGEMM_TEST_CHANGED names the templates that
 changed last ("wgmma.cuh shared/fragment.hpp"): the sample holds more of the bugs that are planted there.
 A bug consists of a file, a text that occurs in it once, and the replacement of the text. The name of a bug begins with
 the family whose kernels run with it. Names such as `simt_none` mean no bug: their programs must find nothing. All other
-programs must find something. `run` fails if a text does not occur exactly once.
+programs must find something. `self-test` fails if a text does not occur exactly once.
 """
 
 import concurrent.futures
@@ -612,7 +612,7 @@ def outcome(program: pathlib.Path) -> str:
 
 
 def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str]) -> list[str]:
-    """An eighth of each family's bugs, but at least two. A family with bugs in changed files has twice as many in the
+    """A twelfth of each family's bugs, but at least two. A family with bugs in changed files has twice as many in the
     sample, and these bugs come first."""
     rng = random.Random(seed)
     chosen = []
@@ -620,7 +620,7 @@ def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str])
         names = [name for name in bugs if name.startswith(f"{family}_")]
         rng.shuffle(names)
         names.sort(key=lambda name: bugs[name][0] not in changed)
-        count = max(2, round(len(names) / 8))
+        count = max(2, round(len(names) / 12))
         chosen += names[:2 * count if names and bugs[names[0]][0] in changed else count]
     return [name for name in bugs if name in chosen]
 
@@ -643,16 +643,11 @@ def build(names: list[str], directory: str) -> bool:
     return done.returncode == 0
 
 
-def run(templates: pathlib.Path, programs: pathlib.Path, build_directory: str) -> int:
+def run(programs: pathlib.Path, build_directory: str) -> int:
     failed = False
     for family in FAMILIES:
         if not any(name.startswith(f"{family}_") for name in MUTANTS):
             print(f"family {family} has no mutants: add some, named {family}_…, to MUTANTS in mutants.py")
-            failed = True
-    for name, (file, text, _) in MUTANTS.items():
-        times = (templates / file).read_text(encoding="utf-8").count(text)
-        if times != 1:
-            print(f"{name}: its text occurs {times} times in {file}, and must occur once")
             failed = True
     mutants = names_to_run()
     names = [*CLEAN, *mutants]
@@ -672,7 +667,17 @@ def run(templates: pathlib.Path, programs: pathlib.Path, build_directory: str) -
     return 1 if failed or caught < len(mutants) else 0
 
 
-def self_test() -> int:
+def misplaced(templates: pathlib.Path) -> list[str]:
+    """The bugs whose text does not occur exactly once in its file, with the number of times."""
+    found = []
+    for name, (file, text, _) in MUTANTS.items():
+        times = (templates / file).read_text(encoding="utf-8").count(text)
+        if times != 1:
+            found.append(f"{name}: {times} times in {file}")
+    return found
+
+
+def self_test(templates: pathlib.Path) -> int:
     draws = [sample(MUTANTS, seed, []) for seed in range(200)]
     of_wgmma = [name for name in MUTANTS if MUTANTS[name][0] == "wgmma.cuh"]
     after_change = sample(MUTANTS, 1, ["wgmma.cuh"])
@@ -685,6 +690,8 @@ def self_test() -> int:
         "a changed template has more": sum(name in of_wgmma for name in after_change)
                                        > 1.5 * sum(name in of_wgmma for name in draws[1]),
     }
+    wrong = misplaced(templates)
+    checks["the text of each mutant occurs once in its file" + "".join(f"\n       {line}" for line in wrong)] = not wrong
     for what, holds in checks.items():
         print(f"{'yes' if holds else 'NO '}  {what}")
     return 0 if all(checks.values()) else 1
@@ -700,9 +707,9 @@ def main() -> int:
         write(name, *(pathlib.Path(path) for path in paths))
         return 0
     if command == "self-test":
-        return self_test()
-    templates, programs, build_directory = words
-    return run(pathlib.Path(templates), pathlib.Path(programs), build_directory)
+        return self_test(pathlib.Path(*words))
+    programs, build_directory = words
+    return run(pathlib.Path(programs), build_directory)
 
 
 if __name__ == "__main__":
