@@ -2,6 +2,7 @@
 
 #include "torch/export.hpp"
 #include "torch/shim.hpp"
+#include "torch/tensor.hpp"
 
 #include <bit>
 #include <string_view>
@@ -21,8 +22,6 @@ constexpr std::size_t lines(std::string_view text) {
 }
 static_assert(lines(kOperators) == static_cast<std::size_t>(Operator::count));
 static_assert(lines(kOutcomes) == static_cast<std::size_t>(Outcome::count));
-
-std::int64_t element_bytes(hotgemm_type type) { return type == HOTGEMM_F32 ? 4 : 2; }
 
 /// log2 of the largest power of two, at most 16, that divides address, row and distance in bytes.
 std::int64_t alignment(const void* data, std::int64_t ld, std::int64_t distance, hotgemm_type type) {

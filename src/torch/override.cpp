@@ -106,9 +106,10 @@ bool has_sizes_of_result(const Tensor& a, const Tensor& b, const Tensor& out) {
 }
 
 bool shares_memory(const Tensor& operand, const Tensor& out) {
+  const auto type = element_of(out.dtype);
+  if (!type) return false;  // it is passed on in any case, as what is no matrix is
   const auto read_from = matrix_of(operand), written = matrix_of(out);
-  constexpr std::int64_t kElementBytes = 4;  // at most; too many only passes on
-  return read_from && written && overlap(*read_from, *written, kElementBytes);
+  return read_from && written && overlap(*read_from, *written, element_bytes(*type));
 }
 
 /// a, b, out -> out. What is to be resized, or is read too, is PyTorch's matter.

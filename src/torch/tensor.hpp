@@ -45,6 +45,7 @@ Tensor read(const Owned& owned);
 Owned empty_like(const Tensor& like, const std::int64_t* sizes, std::int64_t dim);
 /// The element type; nothing if overrides serve no such type.
 std::optional<hotgemm_type> element_of(std::int32_t dtype);
+constexpr std::int64_t element_bytes(hotgemm_type type) { return type == HOTGEMM_F32 ? 4 : 2; }
 bool same_device(const Tensor& a, const Tensor& b);
 
 /// Throws what becomes a RuntimeError: `what` failed in PyTorch.

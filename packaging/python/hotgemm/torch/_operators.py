@@ -157,45 +157,53 @@ def _activation_backward(grad: Tensor, aux: Tensor, activation: str) -> Tensor:
     if activation in ("gelu", "gelu_erf"):
         return aten.gelu_backward(grad, aux, approximate="tanh" if activation == "gelu" else "none")
     if activation == "silu":
-        return aten.silu_backward(grad, aux)
+        if not torch.is_grad_enabled():
+            return aten.silu_backward(grad, aux)
+        sigmoid = torch.sigmoid(aux)  # silu_backward has no derivative
+        return grad * sigmoid * (1 + aux * (1 - sigmoid))
     if activation == "sigmoid":
         return aten.sigmoid_backward(grad, torch.sigmoid(aux))
     return aten.tanh_backward(grad, torch.tanh(aux))
 
 
-def _product_backward(context: Any, grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Any, Any, Any]:
+def _needs(ctx: Any, argument: int) -> bool:
+    """Whether the gradient of an argument is needed; arguments at the end that were left out are not listed."""
+    return argument < len(ctx.needs_input_grad) and ctx.needs_input_grad[argument]
+
+
+def _product_backward(ctx: Any, grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Any, Any, Any]:
     """The gradients of x, weight and bias, of that of alpha · x · weightᵀ + bias. They are products of hotgemm too."""
     multiply = torch.ops.hotgemm.linear
     grad_x = grad_weight = grad_bias = None
-    if context.needs_input_grad[0]:
-        grad_x = multiply(grad, weight.t(), None, "none", None, context.alpha)
-    if context.needs_input_grad[1]:
+    if _needs(ctx, 0):
+        grad_x = multiply(grad, weight.t(), None, "none", None, ctx.alpha)
+    if _needs(ctx, 1):
         rows = grad.reshape(-1, grad.shape[-1])
-        grad_weight = multiply(rows.t(), x.reshape(-1, x.shape[-1]).t(), None, "none", None, context.alpha)
-    if context.needs_input_grad[2]:
+        grad_weight = multiply(rows.t(), x.reshape(-1, x.shape[-1]).t(), None, "none", None, ctx.alpha)
+    if _needs(ctx, 2):
         grad_bias = grad.reshape(-1, grad.shape[-1]).sum(0)
     return grad_x, grad_weight, grad_bias
 
 
-def _save(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    x, weight, bias, context.activation, _, context.alpha = inputs
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    x, weight, bias, ctx.activation, _, ctx.alpha = inputs
     aux = output[1] if isinstance(output, tuple) else None
-    context.save_for_backward(x, weight, bias if aux is None and context.activation != "none" else None, aux)
+    ctx.save_for_backward(x, weight, bias if aux is None and ctx.activation != "none" else None, aux)
 
 
-def _linear_backward(context: Any, grad: Tensor) -> tuple[Any, ...]:
-    x, weight, bias, _ = context.saved_tensors
+def _linear_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    x, weight, bias, _ = ctx.saved_tensors
     before = grad
-    if context.activation != "none":
-        aux = torch.ops.hotgemm.linear(x, weight, bias, "none", None, context.alpha)
-        before = _activation_backward(grad, aux, context.activation)
-    return (*_product_backward(context, before, x, weight), None, grad if context.needs_input_grad[4] else None, None)
+    if ctx.activation != "none":
+        aux = torch.ops.hotgemm.linear(x, weight, bias, "none", None, ctx.alpha)
+        before = _activation_backward(grad, aux, ctx.activation)
+    return (*_product_backward(ctx, before, x, weight), None, grad if _needs(ctx, 4) else None, None)
 
 
-def _linear_with_aux_backward(context: Any, grad: Tensor, grad_aux: Tensor) -> tuple[Any, ...]:
-    x, weight, _, aux = context.saved_tensors
-    before = _activation_backward(grad, aux, context.activation) + grad_aux
-    return (*_product_backward(context, before, x, weight), None, grad if context.needs_input_grad[4] else None, None)
+def _linear_with_aux_backward(ctx: Any, grad: Tensor, grad_aux: Tensor) -> tuple[Any, ...]:
+    x, weight, _, aux = ctx.saved_tensors
+    before = _activation_backward(grad, aux, ctx.activation) + grad_aux
+    return (*_product_backward(ctx, before, x, weight), None, grad if _needs(ctx, 4) else None, None)
 
 
 torch.library.register_autograd("hotgemm::linear", _linear_backward, setup_context=_save, lib=_library)
@@ -223,20 +231,33 @@ def _register_autocast(name: str, device: str) -> None:
 
 def _register_vmap(name: str) -> None:
     operator = getattr(torch.ops.hotgemm, name).default
-    by_torch = {"linear": _linear_by_torch, "linear_with_aux": _linear_with_aux_by_torch}[name]
+
+    def by_bmm(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str, residual: Tensor | None,
+               alpha: float) -> Any:
+        rows = x.reshape(x.shape[0], -1, x.shape[-1])
+        aux = torch.bmm(rows, weight.transpose(1, 2)) * alpha
+        if bias is not None:
+            aux = aux + bias.unsqueeze(1)
+        aux = aux.view(*x.shape[:-1], weight.shape[1])
+        value = _activated(aux, activation)
+        if residual is not None:
+            value = value + residual
+        return (value.clone() if value is aux else value, aux) if name == "linear_with_aux" else value
 
     def vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, weight: Tensor, bias: Tensor | None = None,
              activation: str = "none", residual: Tensor | None = None, alpha: float = 1.0) -> Any:
-        x_dim, weight_dim, bias_dim, _, residual_dim, _ = (*in_dims, *(None,) * (6 - len(in_dims)))
-        if x_dim is None or weight_dim is not None or bias_dim is not None:
-            result = torch.vmap(lambda *tensors: by_torch(*tensors[:3], activation, tensors[3], alpha),
-                                (x_dim, weight_dim, bias_dim, residual_dim))(x, weight, bias, residual)
-        else:  # the samples are further rows
-            x = x.movedim(x_dim, 0)
-            if residual is not None:
-                residual = residual.expand(info.batch_size, *residual.shape) if residual_dim is None \
-                    else residual.movedim(residual_dim, 0)
+        dims = (*in_dims, *(None,) * (6 - len(in_dims)))
+
+        def batched(tensor: Tensor | None, dim: int | None) -> Tensor | None:
+            if tensor is None:
+                return None
+            return tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+
+        x, residual = batched(x, dims[0]), batched(residual, dims[4])
+        if dims[1] is None and dims[2] is None:  # the samples are further rows
             result = operator(x, weight, bias, activation, residual, alpha)
+        else:
+            result = by_bmm(x, batched(weight, dims[1]), batched(bias, dims[2]), activation, residual, alpha)
         return result, (0, 0) if isinstance(result, tuple) else 0
 
     torch.library.register_vmap("hotgemm::" + name, vmap, lib=_library)
