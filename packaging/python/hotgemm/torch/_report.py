@@ -6,7 +6,7 @@ import ctypes
 from ctypes import c_uint64
 from dataclasses import dataclass, field
 
-from .. import _c
+from .. import _c, _context
 from . import _adapter
 
 TYPE_CHECKING = False
@@ -39,8 +39,19 @@ class Report:
     problems: list[Problem] = field(default_factory=list)  # those with the most calls first; at most 4096
 
     def to_tune(self) -> list[str]:
-        """Lines for `hotgemm tune --shapes`: the problems that were passed on, those with the most calls first."""
-        return list(dict.fromkeys(problem.text for problem in self.problems if problem.declined))
+        """The problems that were passed on, for hotgemm.tune() and prewarm(): those with the most calls first."""
+        return list(self._declined())
+
+    def shapes(self) -> str:
+        """The same as the text of a shape file, for `hotgemm tune --shapes FILE`, with the number of calls."""
+        return "".join(f"{text} count={calls}\n" for text, calls in self._declined().items())
+
+    def _declined(self) -> dict[str, int]:
+        calls: dict[str, int] = {}  # of all devices
+        for problem in self.problems:
+            if problem.declined:
+                calls[problem.text] = calls.get(problem.text, 0) + problem.calls
+        return calls
 
     def __str__(self) -> str:
         lines = []
@@ -83,8 +94,7 @@ def prepare() -> int:
 
     Raises the exception of hotgemm if a kernel cannot be made.
     """
-    functions, context = _c.library(), ctypes.c_void_p()
-    _c.check(functions.context_default(ctypes.byref(context)))
+    functions, context = _c.library(), _context.default_handle()
     prepared = 0
 
     def plan(seen: Any) -> None:
