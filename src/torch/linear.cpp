@@ -6,6 +6,7 @@
 #include "torch/export.hpp"
 #include "torch/launch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -41,10 +42,7 @@ std::int32_t activation_of(Slot slot) {
 /// An optional tensor, which the stack keeps: it may be passed on.
 std::optional<Tensor> optional_tensor(Slot slot) {
   if (slot == 0) return std::nullopt;
-  Owned lent(*reinterpret_cast<const Slot*>(slot));
-  const Tensor tensor = read(lent);
-  lent.release();
-  return tensor;
+  return read(reinterpret_cast<Handle>(*reinterpret_cast<const Slot*>(slot)));
 }
 
 void delete_optional(Slot slot) {
@@ -79,13 +77,6 @@ class Arguments {
   std::array<Slot, 6> slots_;
   bool given_away_ = false;
 };
-
-Tensor borrowed(Slot slot) {
-  Owned lent(slot);
-  const Tensor tensor = read(lent);
-  lent.release();
-  return tensor;
-}
 
 void set_residual(Product& product, const Matrix& residual) {
   product.problem.residual = 1;
@@ -128,9 +119,8 @@ bool try_linear(const Arguments& arguments, const Tensor& x, const Tensor& weigh
   }
   if (const auto residual = optional_tensor(arguments[kResidual])) {
     const auto matrix = rows_of(*residual);
-    const bool fits = residual->dtype == x.dtype && same_device(*residual, x) && residual->dim == out.dim && matrix &&
-                      (matrix->op == HOTGEMM_OP_N || matrix->cols == 1) && matrix->rows == d->rows &&
-                      matrix->cols == d->cols;
+    const bool fits = residual->dtype == x.dtype && same_device(*residual, x) && matrix &&
+                      (matrix->op == HOTGEMM_OP_N || matrix->cols == 1);
     if (!fits) return refuse(Outcome::operand);
     Matrix addend = *matrix;
     if (addend.op == HOTGEMM_OP_T) addend.ld = 1;  // a packed column
@@ -145,19 +135,42 @@ bool try_linear(const Arguments& arguments, const Tensor& x, const Tensor& weigh
   return launch(Operator::linear, product, x, kNoFlags) == Outcome::served;
 }
 
-bool has_sizes(const Tensor& x, const Tensor& weight) {
-  return x.dim >= 1 && weight.dim == 2 && x.sizes[x.dim - 1] == weight.sizes[1];
+std::string shape_text(const std::int64_t* sizes, std::int64_t dim) {
+  std::string text = "(";
+  for (std::int64_t i = 0; i < dim; ++i) text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  return text + ")";
+}
+
+/// The checks of the operator in Python, in its words: PyTorch before 2.13 does not hand a message on. The sizes of the
+/// result.
+std::array<std::int64_t, 64> check_linear(const Tensor& x, const Tensor& weight,
+                                          const std::optional<Tensor>& residual) {
+  if (weight.dim != 2 || x.dim < 1) {
+    throw std::runtime_error("hotgemm::linear: x has " + std::to_string(x.dim) + " dimensions and weight " +
+                             std::to_string(weight.dim) + "; at least 1 and 2 are needed");
+  }
+  if (x.sizes[x.dim - 1] != weight.sizes[1]) {
+    throw std::runtime_error("hotgemm::linear: x and weight shapes cannot be multiplied (" +
+                             shape_text(x.sizes, x.dim) + " and " + shape_text(weight.sizes, 2) + ")");
+  }
+  std::array<std::int64_t, 64> sizes;
+  std::copy_n(x.sizes, x.dim, sizes.begin());
+  sizes[static_cast<std::size_t>(x.dim - 1)] = weight.sizes[0];
+  if (residual && (residual->dim != x.dim || !std::equal(sizes.begin(), sizes.begin() + x.dim, residual->sizes))) {
+    throw std::runtime_error("hotgemm::linear: residual has the shape " + shape_text(residual->sizes, residual->dim) +
+                             ", the result " + shape_text(sizes.data(), x.dim));
+  }
+  return sizes;
 }
 
 void run_linear(Slot* stack, bool with_aux) {
   Arguments arguments(stack);
-  const Tensor x = borrowed(arguments[kX]), weight = borrowed(arguments[kWeight]);
+  const Tensor x = read(reinterpret_cast<Handle>(arguments[kX]));
+  const Tensor weight = read(reinterpret_cast<Handle>(arguments[kWeight]));
   activation_of(arguments[kActivation]);  // a wrong name is an error whoever computes
-  if (has_sizes(x, weight)) {
+  const auto sizes = check_linear(x, weight, optional_tensor(arguments[kResidual]));
+  {
     const DeviceGuard guard(x);
-    std::array<std::int64_t, 64> sizes;
-    std::memcpy(sizes.data(), x.sizes, static_cast<std::size_t>(x.dim) * sizeof(std::int64_t));
-    sizes[static_cast<std::size_t>(x.dim - 1)] = weight.sizes[0];
     Owned out = empty_like(x, sizes.data(), x.dim);
     Owned aux = with_aux ? empty_like(x, sizes.data(), x.dim) : Owned();
     if (try_linear(arguments, x, weight, read(out), with_aux ? std::optional(read(aux)) : std::nullopt)) {

@@ -13,9 +13,9 @@ void throw_of_torch(const char* what) {
   throw std::runtime_error(std::string(what) + " failed in PyTorch, which has printed the reason");
 }
 
-Tensor read(const Owned& owned) {
+Tensor read(Handle handle) {
   const Functions& torch = shim();
-  Tensor tensor{.handle = owned.get()};
+  Tensor tensor{.handle = handle};
   std::int64_t *sizes = nullptr, *strides = nullptr;
   const bool good = torch.get_dim(tensor.handle, &tensor.dim) == 0 && torch.get_sizes(tensor.handle, &sizes) == 0 &&
                     torch.get_strides(tensor.handle, &strides) == 0 &&

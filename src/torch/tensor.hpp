@@ -40,7 +40,8 @@ struct Tensor {
   void* data;
 };
 
-Tensor read(const Owned& owned);
+Tensor read(Handle handle);
+inline Tensor read(const Owned& owned) { return read(owned.get()); }
 /// A new tensor with packed rows, of the type and on the device of `like`.
 Owned empty_like(const Tensor& like, const std::int64_t* sizes, std::int64_t dim);
 /// The element type; nothing if overrides serve no such type.
