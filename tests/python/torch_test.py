@@ -585,6 +585,44 @@ def test_compiled_linear(kernels):
         assert all(torch.equal(a.grad, b.grad) for a, b in zip(trained, stock))
 
 
+# ---- ownership ----
+
+
+def owners(tensor):
+    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+
+
+def test_kernels_free_what_they_get(kernels):
+    """A boxed kernel owns its arguments: whether it serves, passes on or raises, it must give each back once."""
+    x, w, bias, residual = (operand.detach() for operand in linear_operands())
+    a, b, out, c = integers(24, 40), integers(40, 16), integers(24, 16), integers(24, 16)
+    double = a.double()
+    tensors = (x, w, bias, residual, a, b, out, c, double)
+    before = [owners(tensor) for tensor in tensors]
+    linear, with_aux = torch.ops.hotgemm.linear, torch.ops.hotgemm.linear_with_aux
+
+    def all_calls():
+        results = [torch.mm(a, b), torch.bmm(a[None], b[None]), torch.addmm(c, a, b), torch.addmm(c, a, b, beta=0.5),
+                   torch.mm(double, double.t()), torch.addmm(bias, a, b, beta=2), linear(x, w),
+                   linear(x, w, bias, "relu", residual), *with_aux(x, w, bias, "relu", residual),
+                   linear(x[0].double(), w.double(), bias.double()), linear(x, w, bias, "none", residual, 0.5)]
+        for result in (torch.mm(a, b, out=out), torch.addmm(c, a, b, out=out), torch.addmm(bias, a, b, beta=2, out=out)):
+            assert result is out
+        for wrong in (lambda: torch.mm(a, a), lambda: torch.bmm(a, b), lambda: torch.addmm(c, a, a),
+                      lambda: torch.mm(a, b, out=double), lambda: linear(x, b), lambda: linear(x, w, bias, "rely"),
+                      lambda: linear(x, w, bias, "none", c), lambda: linear(x, w, c)):
+            with pytest.raises(RuntimeError):
+                wrong()
+        return results
+
+    with enable(addmm=True):
+        first = all_calls()
+        ht.prepare()
+        second = all_calls()
+    assert [owners(tensor) for tensor in tensors] == before
+    assert [owners(result) for result in first + second] == [owners(torch.empty(4, device=DEVICE))] * len(first + second)
+
+
 # ---- swap ----
 
 
