@@ -4,6 +4,7 @@ Run by ctest as python.torch, with a Python that has torch and pytest: that of C
 HOTGEMM_TEST_DEVICE=cuda the same checks run on a GPU: tests/gpu/torch_gpu_test.py does it.
 """
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -666,14 +667,21 @@ def test_swap_linear(kernels):
 
 def test_vllm_plugin(monkeypatch):
     """A stub of what vLLM does: it loads the entry points of the group, and calls each, maybe several times."""
-    from hotgemm.torch import _override, _vllm
+    from hotgemm.torch import _vllm
     enabled = []
     monkeypatch.setattr(_vllm, "_enabled", None)
     monkeypatch.setattr(_vllm._override, "enable", lambda: enabled.append(enable()) or enabled[-1])
+    plugin = importlib.metadata.EntryPoint("hotgemm", "hotgemm.torch:vllm_plugin", "vllm.general_plugins").load()
+    monkeypatch.delenv("VLLM_PLUGINS", raising=False)
+    plugin()
+    assert not enabled  # nobody has asked for it
+    monkeypatch.setenv("VLLM_PLUGINS", "other,hotgemm")
     for _ in range(3):
-        ht.vllm_plugin()
-    assert len(enabled) == 1 and _override._active == enabled
-    assert "vllm_plugin" in ht.__all__
+        plugin()
+    assert len(enabled) == 1 and ht.is_enabled()
+    a = integers(16, 16)
+    torch.mm(a, a)
+    assert len(ht.report().problems) == 1
 
 
 # ---- the example, and the import ----
