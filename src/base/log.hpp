@@ -14,7 +14,7 @@ std::optional<LogLevel> parse_log_level(std::string_view text);
 /// locks. If it throws, the message goes to the default sink.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-/// The logger of this process. The default sink is spdlog on stderr; its level is `warn`, or the level in HOTGEMM_LOG.
+/// The logger of this process. The default sink is stderr; its level is `warn`, or the level in HOTGEMM_LOG.
 void set_logger_sink(LogSink sink);  ///< an empty sink restores the default
 void set_logger_level(LogLevel level);
 void log(LogLevel level, std::string_view message);
