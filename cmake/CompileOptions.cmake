@@ -61,8 +61,11 @@ function(hotgemm_compile_options target)
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   if(NOT hotgemm_sanitized)  # which find more, and take long to compile with both
     target_compile_options(${target} PRIVATE -fstack-protector-strong ${hotgemm_hardening})
-    # -U comes first, because the compilers of some distributions define a lower level by default.
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
+    # -U comes first, because the compilers of some distributions define a lower level by default. Without optimisation
+    # there would be warnings.
+    target_compile_options(
+      ${target}
+      PRIVATE $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
   endif()
   get_target_property(type ${target} TYPE)
   if(NOT type STREQUAL "STATIC_LIBRARY")

@@ -4,9 +4,7 @@
 # Kernels include "ptx/x.hpp", which a compiler first searches in the directory of the including file. So the compiler
 # sees the templates in a directory of links in which `ptx` is src/emulate/ptx. The templates themselves are unchanged.
 
-if(HOTGEMM_BUILD_EMULATE)
-  find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
-endif()
+find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
 if(NOT TARGET Boost::context)
   message(STATUS "Emulated device: not built (it needs Boost.Context: libboost-context-dev)")
   return()
