@@ -2,7 +2,7 @@
 # with `command`, `directory`, `help2man` and `gzip` set.
 
 function(write_page page name)
-  execute_process(COMMAND ${help2man} --no-info --section=1 --name=${name} --output=${directory}/${page}.1 ${ARGN}
+  execute_process(COMMAND ${help2man} --no-info --section=1 "--name=${name}" --output=${directory}/${page}.1 ${ARGN}
                   RESULT_VARIABLE failed ERROR_VARIABLE log)
   if(failed)
     message(FATAL_ERROR "help2man could not write the page of ${page}:\n${log}")
@@ -16,7 +16,7 @@ execute_process(COMMAND ${command} --version OUTPUT_VARIABLE version OUTPUT_STRI
                 COMMAND_ERROR_IS_FATAL ANY)
 write_page(hotgemm "tune, compile and compare matrix multiplication kernels" ${command})
 string(REGEX MATCH "Subcommands:\n.*" help "${help}")
-string(REGEX MATCHALL "\n  [a-z]+ +[^\n]+" lines "${help}")
+string(REGEX MATCHALL "\n  [a-z]+ +[^\n;]+" lines "${help}")
 foreach(line IN LISTS lines)
   string(REGEX MATCH "^\n  ([a-z]+) +(.*)" line "${line}")
   write_page(hotgemm-${CMAKE_MATCH_1} "${CMAKE_MATCH_2}" --version-string=${version} "${command} ${CMAKE_MATCH_1}")

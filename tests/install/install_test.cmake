@@ -1,5 +1,5 @@
 # cmake -DBUILD_DIR=… -DTEST_DIR=… -DWORK_DIR=… -DSOURCE_DIR=… -DGENERATOR=… -DCXX=… -DSTRIP=… -DNM=…
-#       -DHAS_COMMAND=0|1 -P install_test.cmake
+#       -DHAS_COMMAND=0|1 -DHAS_SHARED=0|1 -P install_test.cmake
 #
 # Installs into a prefix, moves it, and builds and runs programs of all kinds against it.
 
@@ -77,6 +77,18 @@ endfunction()
 
 build(cxx_program app -DCMAKE_BUILD_TYPE=Release)
 build(c_program c_app)
+
+# The shared library finds the records of the moved prefix: without them the digest is another.
+if(HAS_SHARED)
+  set(ENV{HOTGEMM_CACHE_DIR} ${WORK_DIR}/cache)
+  run(${WORK_DIR}/c_program/app --digest)
+  set(with_records ${log})
+  file(RENAME ${prefix}/share/hotgemm/cache ${prefix}/share/hotgemm/elsewhere)
+  run(${WORK_DIR}/c_program/app --digest)
+  if(log STREQUAL with_records)
+    message(FATAL_ERROR "the installed library does not find its records")
+  endif()
+endif()
 
 # pkg_config(<words for it> <word of the compiler>...): the same with what pkg-config says. It escapes the space in the
 # prefix, so a shell reads it.
