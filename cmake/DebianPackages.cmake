@@ -19,28 +19,30 @@ if(NOT CPACK_PACKAGE_CONTACT)
 endif()
 
 set(what_it_is
-    "hotgemm computes products of matrices on NVIDIA GPUs (GEMM). It renders kernels for the GPU that it finds, compiles \
-them with NVRTC, checks and times them, and remembers the fastest.")
+    "hotgemm computes products of matrices on NVIDIA GPUs (GEMM). It renders
+kernels for the GPU that it finds, compiles them with NVRTC, checks and times
+them, and remembers the fastest.
+.")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "GEMM kernels for NVIDIA GPUs, tuned at run time - C library
 ${what_it_is}
-.
-This package has the shared library with the C interface. It opens libcuda and libnvrtc (CUDA 12.9 or later) when they \
-are first needed; they come from NVIDIA.")
+This package has the shared library with the C interface. It opens libcuda
+and libnvrtc (CUDA 12.9 or later), which come from NVIDIA, when they are
+first needed.")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "GEMM kernels for NVIDIA GPUs, tuned at run time - development files
 ${what_it_is}
-.
-This package has the headers for C and C++, the static library with both interfaces, and files for CMake and \
-pkg-config.")
+This package has the headers for C and C++, the static library with both
+interfaces, and files for CMake and pkg-config.")
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION "GEMM kernels for NVIDIA GPUs, tuned at run time - command
 ${what_it_is}
-.
-This package has the command that tunes and compiles kernels in advance, compares them with cuBLAS, and looks after \
-caches and records. Programs that tune let it measure new kernels in a process of its own.")
+This package has the command that tunes and compiles kernels in advance,
+compares them with cuBLAS, and looks after caches and records. Programs that
+tune let it measure new kernels in a process of its own.")
 set(CPACK_DEBIAN_RECORDS_DESCRIPTION "GEMM kernels for NVIDIA GPUs, tuned at run time - tuning records
 ${what_it_is}
-.
-This package has the tuning records of some GPU models. The library picks its kernels by them, so that most problems \
-need no tuning there.")
+This package has the tuning records of some GPU models. The library picks its
+kernels by them, so that most problems need no tuning there.")
+# By this text CPack knows that the first line of each description is the summary.
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_NAME} built using CMake")
 
 set(release 1)
 set(full_version ${PROJECT_VERSION}-${release})
