@@ -6,6 +6,12 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# libhotgemm.a is merged from objects that hold machine code.
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
+if(CMAKE_CXX_FLAGS MATCHES "-flto")
+  string(APPEND CMAKE_CXX_FLAGS " -fno-lto")
+endif()
+
 include(CheckCXXCompilerFlag)
 include(CheckPIESupported)
 check_pie_supported()
