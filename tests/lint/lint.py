@@ -26,7 +26,7 @@ PATTERN_RULES = [
     ("std-include", r"templates/", r"^$", r"#\s*include\s*<", "templates are compiled with no std or CUDA header"),
     ("cuda-include", r"src/(base|config|records|cache|ladder|plan|emulate)/", r"^$",
      r"#\s*include\s*[<\"]" + CUDA_HEADER + r"\w*\.h", "only gpu and the rooms after it know CUDA"),
-    ("public-include", r"include/", r"^$", r"#\s*include\s*[<\"](spdlog|fmt|nlohmann|openssl|" + CUDA_HEADER + ")",
+    ("public-include", r"include/", r"^$", r"#\s*include\s*[<\"](fmt|nlohmann|openssl|" + CUDA_HEADER + ")",
      "public headers include the std library and hotgemm only"),
 ]
 ROOMS_FILE = "src/rooms.txt"
@@ -160,7 +160,7 @@ BAD_SAMPLES = {
     "room": ("src/config/e.hpp", '#include "gpu/m.hpp"\n'),
     "spelling": ("src/config/o.cpp", '#include "l.hpp"\n'),
     "quote": ("ARCHITECTURE.md", "another table\n"),
-    "public-include": ("include/hotgemm/f.hpp", "#include <spdlog/spdlog.h>\n"),
+    "public-include": ("include/hotgemm/f.hpp", "#include <fmt/format.h>\n"),
     "length": ("src/g.cpp", "\n" * (MAX_LINES + 1)),
     "marker": ("tools/command/h.cpp", "// TO" "DO: later\n"),
 }
