@@ -2,12 +2,11 @@
 
 #include <hotgemm/context.hpp>
 
-#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,16 +21,15 @@ constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"debug", LogLevel:
                                                              {"error", LogLevel::error},
                                                              {"off", LogLevel::off}};
 
-/// Writes "[14:03:27.051] [hotgemm] [warn] message" to stderr, in one call, so that lines of other threads stay whole.
-void print(LogLevel level, std::string_view message) {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  std::tm local{};
-  ::localtime_r(&now.tv_sec, &local);
-  const std::string line =
-      fmt::format("[{:02}:{:02}:{:02}.{:03}] [hotgemm] [{}] {}\n", local.tm_hour, local.tm_min, local.tm_sec,
-                  now.tv_nsec / 1'000'000, to_string(level), message);
-  std::fwrite(line.data(), 1, line.size(), stderr);
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: break;
+  }
+  return spdlog::level::off;
 }
 
 LogLevel level_from_environment() {
@@ -39,8 +37,13 @@ LogLevel level_from_environment() {
   return parse_log_level(text != nullptr ? text : "").value_or(LogLevel::warn);
 }
 
+/// A private logger outside spdlog's registry, because the host program may use spdlog too.
 class Logger {
  public:
+  Logger() : default_("hotgemm", std::make_shared<spdlog::sinks::stderr_sink_mt>()), level_(level_from_environment()) {
+    default_.set_level(spdlog::level::trace);
+    default_.set_pattern("[%H:%M:%S.%e] [hotgemm] [%l] %v");
+  }
   void set_sink(LogSink sink) {
     std::unique_lock lock(mutex_);
     const std::shared_ptr<Sink> former = std::exchange(sink_, sink ? std::make_shared<Sink>(std::move(sink)) : nullptr);
@@ -66,9 +69,9 @@ class Logger {
       }
       ended_.notify_all();
       if (is_written) return;
-      print(LogLevel::warn, "the log sink threw; its message follows");
+      default_.log(spdlog::level::warn, "the log sink threw; its message follows");
     }
-    print(level, message);
+    default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
   }
 
  private:
@@ -90,8 +93,9 @@ class Logger {
 
   std::mutex mutex_;
   std::condition_variable ended_;  // a call of a sink
+  spdlog::logger default_;
   std::shared_ptr<Sink> sink_;
-  LogLevel level_ = level_from_environment();
+  LogLevel level_;
 };
 
 Logger& logger() {

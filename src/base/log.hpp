@@ -14,7 +14,7 @@ std::optional<LogLevel> parse_log_level(std::string_view text);
 /// locks. If it throws, the message goes to the default sink.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-/// The logger of this process. The default sink is stderr; its level is `warn`, or the level in HOTGEMM_LOG.
+/// The logger of this process. The default sink is spdlog on stderr; its level is `warn`, or the level in HOTGEMM_LOG.
 /// An empty sink restores the default. Waits for the calls of the former sink that go on.
 void set_logger_sink(LogSink sink);
 void set_logger_level(LogLevel level);

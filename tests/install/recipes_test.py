@@ -15,7 +15,7 @@ RECIPES = {
     "spack": ("spack/packages/hotgemm/package.py",),
 }
 # What the library and the command are linked with or compiled against, beside CUDA's headers.
-DEPENDENCIES = ("openssl", "fmt", "nlohmann", "cli11")
+DEPENDENCIES = ("openssl", "fmt", "spdlog", "nlohmann", "cli11")
 
 
 def text_of(recipe):

@@ -26,7 +26,7 @@ PATTERN_RULES = [
     ("std-include", r"templates/", r"^$", r"#\s*include\s*<", "templates are compiled with no std or CUDA header"),
     ("cuda-include", r"src/(base|config|records|cache|ladder|plan|emulate)/", r"^$",
      r"#\s*include\s*[<\"]" + CUDA_HEADER + r"\w*\.h", "only gpu and the rooms after it know CUDA"),
-    ("public-include", r"include/", r"^$", r"#\s*include\s*[<\"](fmt|nlohmann|openssl|" + CUDA_HEADER + ")",
+    ("public-include", r"include/", r"^$", r"#\s*include\s*[<\"](spdlog|fmt|nlohmann|openssl|" + CUDA_HEADER + ")",
      "public headers include the std library and hotgemm only"),
 ]
 ROOMS_FILE = "src/rooms.txt"

@@ -19,6 +19,7 @@ class Hotgemm(CMakePackage):
     depends_on("cmake@3.25:", type="build")
     depends_on("cuda@12.9:")
     depends_on("fmt@9:")
+    depends_on("spdlog@1.10:")
     depends_on("nlohmann-json@3.11:")
     depends_on("openssl@3:")
     depends_on("cli11@2.1:", when="+command")
