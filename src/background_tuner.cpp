@@ -25,7 +25,8 @@ constexpr Clock::duration kFirstPoll = 50ms;
 constexpr Clock::duration kLastPoll = 2s;
 constexpr Clock::duration kPauseAfterFailure = 30s;  // others measured on the GPU, or the worker could not start
 constexpr Clock::duration kHurriedPause = 1s;
-constexpr double kLockWaitS = 0.5;  // the end of the program waits as long
+constexpr std::size_t kMostPreparing = 10'000;  // classes; a program with more declines for good
+constexpr double kLockWaitS = 0.5;              // the end of the program waits as long
 
 // The part of the time that tuning saved on an H200, against the two ways to plan without it (docs/results/sets.md).
 constexpr double kGainOnEstimate = 0.06;
@@ -98,6 +99,21 @@ bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
   shared_->to_load.push_back({.device = &device, .problem = problem, .plan = plan});
   shared_->changed.notify_all();
   return true;
+}
+
+void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem) {
+  if (is_forked_child() || !device.is_primary()) return;
+  const std::lock_guard lock(shared_->mutex);
+  if (is_stopping_ || shared_->preparing.size() >= kMostPreparing) return;
+  if (!shared_->preparing.insert({&device, class_key(problem)}).second || !begin_thread()) return;
+  shared_->to_load.push_back({.device = &device, .problem = problem, .is_to_prepare = true});
+  shared_->changed.notify_all();
+}
+
+void BackgroundTuner::retry_preparing() {
+  if (is_forked_child()) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->preparing.clear();
 }
 
 /// Returns false if there can be no thread. The caller holds the lock.
@@ -198,7 +214,7 @@ void BackgroundTuner::run() {
   measurer_.reset();
 }
 
-/// Loads the kernels of the classes with interim plans, also between two slices of a measurement.
+/// Loads the kernels of the classes with interim plans, and prepares others; also between two slices of a measurement.
 void BackgroundTuner::load_waiting() {
   std::unique_lock lock(shared_->mutex);
   while (!shared_->to_load.empty() && !is_stopping_) {
@@ -216,7 +232,10 @@ void BackgroundTuner::load(const Waiting& waiting) {
     const ContextOfId own(waiting.device->driver(), waiting.device->gpu(), waiting.device->context_id());
     if (!own.is_current()) return;                               // the CUDA context is gone, and the plan with it
     const RelaxedCaptureMode relaxed(waiting.device->driver());  // the program may be capturing
-    callbacks_.load(waiting);
+    if (!waiting.is_to_prepare) return callbacks_.load(waiting);
+    callbacks_.prepare(waiting);
+    const std::lock_guard lock(shared_->mutex);
+    shared_->preparing.erase({waiting.device, class_key(waiting.problem)});
   } catch (const std::exception& error) {
     log(LogLevel::warn,
         "not loaded in the background: the kernel for " + to_string(waiting.problem) + ": " + error.what());

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 namespace hotgemm {
@@ -37,6 +38,7 @@ class BackgroundTuner {
     DeviceState* device = nullptr;
     Workload problem;
     std::weak_ptr<const PlanImpl> plan;  ///< counts its uses
+    bool is_to_prepare = false;          ///< it has no plan
     double launch_us = 0;                ///< predicted
     double expected_gain = 0;            ///< the part of launch_us that measuring may save
     Clock::time_point not_before{};      ///< a former attempt was in vain
@@ -47,7 +49,8 @@ class BackgroundTuner {
     std::function<bool(const Waiting&)> is_wanted;  ///< before a class is measured; false: it waits no longer
     /// The wait of the class has ended; without an outcome it could not be measured.
     std::function<void(const Waiting&, const TuneOutcome* outcome)> ended;
-    std::function<void(const Waiting&)> load;  ///< the kernel for a class with an interim plan
+    std::function<void(const Waiting&)> load;     ///< the kernel for a class with an interim plan
+    std::function<void(const Waiting&)> prepare;  ///< a class without a plan
   };
 
   /// Throws Error{invalid_argument} for options out of their limits.
@@ -62,6 +65,11 @@ class BackgroundTuner {
   /// Lets the thread load the kernel of the class of `problem` soon. The class runs `plan` until then. False if there
   /// can be no thread.
   bool load_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
+  /// Lets the thread make the plan of the class of `problem` soon, which has none, unless it has tried before. Does
+  /// nothing where there can be no thread, and outside of primary contexts.
+  void prepare_later(DeviceState& device, const Workload& problem);
+  /// Classes that could not be prepared may be tried again.
+  void retry_preparing();
   /// See Context::wait_tuned.
   bool wait(Clock::time_point deadline);
   /// Lets the thread look at its classes now.
@@ -72,13 +80,23 @@ class BackgroundTuner {
   std::size_t waiting() const;
 
  private:
+  /// A class without a plan, in a CUDA context.
+  struct Preparing {
+    const DeviceState* device = nullptr;
+    ClassKey key;
+    friend bool operator==(const Preparing&, const Preparing&) = default;
+  };
+  struct PreparingHash {
+    std::size_t operator()(const Preparing& one) const noexcept { return hash_of(one.key); }
+  };
   /// The part that the thread shares with others. A child of fork() leaves it alone: its locks and its thread are those
   /// of the parent.
   struct Shared {
     std::mutex mutex;  // guards the other members
     std::condition_variable changed;
     std::vector<Waiting> waiting;
-    std::vector<Waiting> to_load;  // classes with interim plans
+    std::vector<Waiting> to_load;                            // classes with interim plans, and those to prepare
+    std::unordered_set<Preparing, PreparingHash> preparing;  // asked for, and not done: they wait, or have failed
     bool is_busy = false;
     Clock::duration poll{0};
     std::thread thread;

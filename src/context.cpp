@@ -28,6 +28,15 @@ std::string_view to_string(Policy policy) {
   return "?";
 }
 
+namespace {
+
+bool meets(const Choice& choice, const Demands& demands) {
+  if (demands.tuned && choice.origin != Origin::tuned && choice.origin != Origin::pinned) return false;
+  return !demands.faster || choice.cublas_ratio > 1;
+}
+
+}  // namespace
+
 Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 Context::~Context() = default;
 
@@ -55,6 +64,31 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   impl_->find_or_plan(device, problem, policy, stream, Impl::Reserve::once)->launch(stream, problem, operands);
 }
 
+bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& operands, const Demands& demands) {
+  if (!has_known_size(operands)) return try_gemm(stream, asked, known_operands(operands), demands);
+  validate(asked);
+  validate(asked, operands);
+  if (is_empty(asked)) return true;
+  const Workload problem = describe(asked, operands);
+  PushedContext pushed(Impl::driver());
+  DeviceState& device = impl_->current(stream, pushed);
+  const ClassKey key = class_key(problem);
+  if (ProblemLog* const problems = impl_->engine().problem_log.get()) problems->add(key, problem);
+  bool has_plan = false;
+  {
+    const ReadGuard reading;
+    const PlanTable::Slot* slot = device.plans().find(key);
+    has_plan = slot != nullptr;
+    if (has_plan && meets(slot->entry.plan->choice(), demands)) {
+      slot->entry.plan->launch(stream, problem, operands);
+      return true;
+    }
+  }
+  if (!has_plan && demands.prepare_later) impl_->background().prepare_later(device, problem);
+  impl_->engine().counters.declined.add_one();
+  return false;
+}
+
 Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
   validate(problem);
   PushedContext pushed(Impl::driver());
@@ -65,6 +99,8 @@ Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
 }
 
 Plan Context::plan(const Workload& problem) { return plan(problem, impl_->options().policy); }
+
+Policy Context::policy() const { return impl_->options().policy; }
 
 Stats Context::stats() const { return impl_->stats(); }
 
@@ -101,7 +137,8 @@ Context::Impl::Impl(const ContextOptions& options)
       background_(options, place_, control_,
                   {.is_wanted = [this](const auto& waiting) { return is_wanted(waiting); },
                    .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); },
-                   .load = [this](const auto& waiting) { replace_interim(waiting); }}) {}
+                   .load = [this](const auto& waiting) { replace_interim(waiting); },
+                   .prepare = [this](const auto& waiting) { prepare(waiting); }}) {}
 
 Context::Impl::~Impl() {
   background_.stop();
@@ -292,6 +329,12 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, cons
   return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
 }
 
+void Context::Impl::prepare(const BackgroundTuner::Waiting& waiting) {
+  // This is no call of the program's, so it does not measure.
+  const Policy policy = options_.policy == Policy::tune ? Policy::estimate : options_.policy;
+  find_or_plan(*waiting.device, waiting.problem, policy, nullptr, Reserve::again);
+}
+
 bool Context::Impl::is_wanted(const BackgroundTuner::Waiting& waiting) {
   DeviceState& device = *waiting.device;
   const ClassKey key = class_key(waiting.problem);
@@ -433,6 +476,7 @@ Stats Context::Impl::stats() const {
           .compiled = engine_.compiled,
           .without_workspace = engine_.workspace.launches_without(),
           .launches = counters.launches.sum(),
+          .declined = counters.declined.sum(),
           .live_plans = live_plans,
           .evictions = evictions,
           .exchanged = exchanged_,

@@ -12,6 +12,7 @@ ForgetReport Context::forget(const Workload& problem, Forget what) {
   validate(problem);
   const ClassKey key = class_key(problem);
   impl_->pinned().erase(key);
+  impl_->background().retry_preparing();
   Database::Forgotten records;
   const auto erase_plans = [&] {
     std::size_t plans = 0;

@@ -68,6 +68,7 @@ std::string Context::metrics() const {
   text.counter("plans_exchanged", "Plans replaced by tuning in the background.", stats.exchanged);
   text.gauge("classes_waiting", "Classes that wait to be tuned in the background.", stats.waiting_classes);
   text.counter("launches", "Launches enqueued.", stats.launches);
+  text.counter("calls_declined", "Calls that found no plan as they asked for, and did nothing.", stats.declined);
   text.counter("launches_without_workspace", "Launches that found no workspace.", stats.without_workspace);
   text.counter("kernels_compiled", "Kernels compiled, candidates included.", stats.compiled);
   text.counter("cubins_refused", "Cubins that the driver refused.", stats.refused_cubins);

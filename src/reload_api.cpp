@@ -15,6 +15,7 @@ std::size_t Context::reload() {
   engine.database.reload();
   engine.rejections.reload();
   engine.vetted.reload();
+  impl_->background().retry_preparing();
   std::size_t changed = 0;
   impl_->for_each_device([&](DeviceState& device) {
     for (const ClassKey& key : device.plans().keys()) changed += impl_->mark_if_outdated(device, key) ? 1 : 0;

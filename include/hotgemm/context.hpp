@@ -21,6 +21,16 @@
 
 namespace hotgemm {
 
+/// The properties that a plan must have for Context::try_gemm to use it, beside that it is there.
+struct Demands {
+  bool tuned = false;   ///< its kernel was measured for this class on this GPU model, or is pinned
+  bool faster = false;  ///< its class's record says that the kernel is faster than cuBLAS's default
+  /// If there is no plan at all, a thread of the library makes one soon, without measuring, so that later calls find
+  /// it. To load its kernel waits for the kernels that run in the CUDA context. Only primary CUDA contexts are served.
+  /// Each class is tried once; again if its plan was evicted, and after `reload` and `forget`.
+  bool prepare_later = false;
+};
+
 /// The actions that are allowed for a problem class that has not been planned yet.
 enum class Policy {
   cached_only,  ///< pick as `estimate` does, but compile nothing: Error{not_prepared} if the kernel is not in the cache
@@ -145,6 +155,7 @@ struct Stats {
   std::uint64_t compiled = 0;           ///< kernels compiled, candidates included
   std::uint64_t without_workspace = 0;  ///< launches that found no workspace left, and ran a kernel that needs none
   std::uint64_t launches = 0;           ///< calls of Context::gemm and Plan::launch that enqueued work
+  std::uint64_t declined = 0;           ///< calls of Context::try_gemm that returned false
   std::uint64_t live_plans = 0;         ///< kept now, in all CUDA contexts together
   std::uint64_t evictions = 0;          ///< plans that ContextOptions::max_plans pushed out
   std::uint64_t exchanged = 0;          ///< plans that tuning in the background has replaced
@@ -263,6 +274,11 @@ class Context {
   /// keeps its values. The workspace in `operands` may have been cleared.
   HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
+  /// As gemm, if the plan of the problem's class is in the current CUDA context and meets `demands`; returns true. Else
+  /// declines: returns false at once, without planning, compiling, loading or waiting, and nothing is enqueued. For
+  /// programs that have another product to fall back on. Throws Error as gemm does.
+  HOTGEMM_API bool try_gemm(Stream stream, const Problem& problem, const Operands& operands, const Demands& demands);
+
   /// Enqueues on `stream` a copy of `operand` of `problem` into its prepacked form, for weights that many calls read.
   ///
   /// The operand is stored at `from`, with rows `ld` elements apart. Its copy takes prepacked_size(…).bytes at `to`:
@@ -361,6 +377,7 @@ class Context {
   /// Error{interrupted} with its text. Kernels that were compiled until then are in the cache.
   HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
+  HOTGEMM_API Policy policy() const;  ///< ContextOptions::policy
   HOTGEMM_API Stats stats() const;
   /// A digest of what decides picks without measuring: the records of all layers in canonical order, the templates, the
   /// version, the objective and the cap of workspace. 64 hex digits. Ranks on GPUs of one model, with one driver and
@@ -394,7 +411,7 @@ HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int
 /// Sends messages to `sink` instead of stderr; an empty function restores stderr. The levels are "debug", "info",
 /// "warn" and "error". `sink` is called on the thread that logs: a thread of the caller or of the library, several at a
 /// time. The library may hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, the message
-/// goes to stderr.
+/// goes to stderr. When the function returns, no thread runs the former sink.
 HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 
 /// Sets the file from which a library is opened. No other is tried, not even the one that HOTGEMM_LIBCUDA,

@@ -57,6 +57,10 @@ class Plan {
   HOTGEMM_API Origin origin() const;
   /// The distance to the recorded class if origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
   HOTGEMM_API double distance() const;
+  /// The time of cuBLAS's default divided by the time of this kernel, as both were measured when the class was tuned;
+  /// above 1, this kernel is faster. 0 if the class's record does not say. Of a fused problem, it is the ratio of the
+  /// bare products.
+  HOTGEMM_API double cublas_ratio() const;
   HOTGEMM_API Resources resources() const;
   /// Bytes of device memory that a launch needs besides the operands. The caller passes them in Operands::workspace.
   /// Otherwise the library provides them: one slab for each stream of a CUDA context, and one for each stream of a

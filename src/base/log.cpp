@@ -5,10 +5,12 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace hotgemm {
 namespace {
@@ -43,34 +45,56 @@ class Logger {
     default_.set_pattern("[%H:%M:%S.%e] [hotgemm] [%l] %v");
   }
   void set_sink(LogSink sink) {
-    const std::lock_guard lock(mutex_);
-    sink_ = sink ? std::make_shared<LogSink>(std::move(sink)) : nullptr;
+    std::unique_lock lock(mutex_);
+    const std::shared_ptr<Sink> former = std::exchange(sink_, sink ? std::make_shared<Sink>(std::move(sink)) : nullptr);
+    if (former) ended_.wait(lock, [&] { return former->running == 0; });
   }
   void set_level(LogLevel level) {
     const std::lock_guard lock(mutex_);
     level_ = level;
   }
   void write(LogLevel level, std::string_view message) {
-    std::shared_ptr<LogSink> sink;
+    std::shared_ptr<Sink> sink;
     {
       const std::lock_guard lock(mutex_);
       if (level < level_ || level_ == LogLevel::off) return;
       sink = sink_;
+      if (sink) ++sink->running;
     }
     if (sink) {
-      try {
-        return (*sink)(level, message);
-      } catch (...) {  // the caller is in the middle of something else
-        default_.log(spdlog::level::warn, "the log sink threw; its message follows");
+      const bool is_written = pass(*sink, level, message);
+      {
+        const std::lock_guard lock(mutex_);
+        --sink->running;
       }
+      ended_.notify_all();
+      if (is_written) return;
+      default_.log(spdlog::level::warn, "the log sink threw; its message follows");
     }
     default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
   }
 
  private:
+  struct Sink {
+    explicit Sink(LogSink function) : call(std::move(function)) {}
+    LogSink call;
+    int running = 0;  // calls; guarded by `mutex_`
+  };
+
+  /// False if the sink threw: the caller is in the middle of something else.
+  static bool pass(const Sink& sink, LogLevel level, std::string_view message) {
+    try {
+      sink.call(level, message);
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+
   std::mutex mutex_;
+  std::condition_variable ended_;  // a call of a sink
   spdlog::logger default_;
-  std::shared_ptr<LogSink> sink_;
+  std::shared_ptr<Sink> sink_;
   LogLevel level_;
 };
 

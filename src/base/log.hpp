@@ -15,7 +15,8 @@ std::optional<LogLevel> parse_log_level(std::string_view text);
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
 /// The logger of this process. The default sink is spdlog on stderr; its level is `warn`, or the level in HOTGEMM_LOG.
-void set_logger_sink(LogSink sink);  ///< an empty sink restores the default
+/// An empty sink restores the default. Waits for the calls of the former sink that go on.
+void set_logger_sink(LogSink sink);
 void set_logger_level(LogLevel level);
 void log(LogLevel level, std::string_view message);
 

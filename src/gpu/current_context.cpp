@@ -1,9 +1,31 @@
 #include "gpu/current_context.hpp"
 
+#include <map>
+#include <mutex>
+#include <string>
+
 namespace hotgemm {
 namespace {
 
 constexpr const char* kAdvice = "call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent, in this thread";
+
+/// The primary contexts that the library has retained, by device.
+struct KeptContexts {
+  std::mutex mutex;
+  std::map<int, CUcontext> contexts;
+};
+
+CUcontext kept_primary_context(const Driver& driver, int ordinal) {
+  static auto* kept = new KeptContexts();  // never freed, as the contexts are never released
+  const std::lock_guard lock(kept->mutex);
+  const auto found = kept->contexts.find(ordinal);
+  if (found != kept->contexts.end()) return found->second;
+  CUdevice device = 0;
+  driver.check(driver.cuDeviceGet(&device, ordinal), "find the GPU with ordinal " + std::to_string(ordinal));
+  CUcontext context = nullptr;
+  driver.check(driver.cuDevicePrimaryCtxRetain(&context, device), "retain a primary context");
+  return kept->contexts[ordinal] = context;
+}
 
 }  // namespace
 
@@ -35,6 +57,15 @@ void PushedContext::push_context_if_none(CUstream stream) {
   // check() would build its text on every warm call.
   if (result != CUDA_SUCCESS) driver_.fail(result, "find the current CUDA context");
   if (current == nullptr) push_context_of(stream);
+}
+
+void PushedContext::push_primary_if_none(int ordinal) {
+  CUcontext current = nullptr;
+  const CUresult result = driver_.cuCtxGetCurrent(&current);
+  if (result != CUDA_SUCCESS) driver_.fail(result, "find the current CUDA context");
+  if (current != nullptr) return;
+  driver_.check(driver_.cuCtxPushCurrent(kept_primary_context(driver_, ordinal)), "make a primary context current");
+  is_pushed_ = true;
 }
 
 void PushedContext::pop() noexcept {

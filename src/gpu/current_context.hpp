@@ -25,6 +25,9 @@ class PushedContext {
   /// Makes the context of `stream` current, if the thread has none. Throws Error{no_device} for the default streams,
   /// which belong to no context by themselves, and driver errors.
   void push_context_if_none(CUstream stream);
+  /// Makes the primary context of the device with this ordinal current, if the thread has none. The library keeps the
+  /// context from then on, as the CUDA runtime does. Throws Error{no_device} if there is no such device.
+  void push_primary_if_none(int ordinal);
 
  private:
   void push_context_of(CUstream stream);

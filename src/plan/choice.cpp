@@ -169,7 +169,11 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   const std::vector<Prediction> predictions = predicted_anchors(problem, device);
   std::vector<Choice> choices;
   if (const auto found = find_record(asked, arch, database, query)) {
-    choices.push_back({found->record.config, found->record.launch, Origin::tuned, 0});
+    const TuningRecord& record = found->record;
+    choices.push_back({.config = record.config,
+                       .launch = record.launch,
+                       .origin = Origin::tuned,
+                       .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
   } else {
     choices = from_neighbours(problem, least_us(predictions), device, database, query);
     if (choices.empty() && problem.order != SumOrder::any) {

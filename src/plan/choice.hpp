@@ -19,6 +19,8 @@ struct Choice {
   LaunchConfig launch;
   Origin origin = Origin::estimated;
   double distance = 0;  ///< distance to the recorded class, if origin is `nearest`
+  /// Time of cuBLAS's default / time of the pick, as the class's record says; 0 if it does not.
+  double cublas_ratio = 0;
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 

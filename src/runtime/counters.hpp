@@ -56,6 +56,7 @@ std::string to_ms(std::chrono::nanoseconds time);
 /// Counts of events in all CUDA contexts of a Context.
 struct Counters {
   ThreadCounter launches;
+  ThreadCounter declined;
   std::atomic<std::uint64_t> refused_cubins{0};
   WaitHistogram planning, compiling, tuning, waiting;
 };

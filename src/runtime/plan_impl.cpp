@@ -136,6 +136,7 @@ const Workload& Plan::problem() const { return problem_; }
 std::string Plan::config() const { return to_string(impl_->choice().config); }
 Origin Plan::origin() const { return impl_->choice().origin; }
 double Plan::distance() const { return impl_->choice().distance; }
+double Plan::cublas_ratio() const { return impl_->choice().cublas_ratio; }
 Resources Plan::resources() const { return impl_->resources(); }
 std::size_t Plan::workspace_bytes() const { return impl_->workspace_size().total_bytes(); }
 

@@ -1,0 +1,187 @@
+#include "c/problem.hpp"
+
+#include "c/sized.hpp"
+#include "c/status.hpp"
+#include "c/text.hpp"
+#include "runtime/validate.hpp"
+#include "runtime/validate_operands.hpp"
+
+#include <hotgemm/context.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+namespace hotgemm::c {
+namespace {
+
+static_assert(sizeof(hotgemm_operands) == sizeof(Operands));
+static_assert(offsetof(hotgemm_operands, alpha) == offsetof(Operands, alpha));
+static_assert(offsetof(hotgemm_operands, batch_d) == offsetof(Operands, batch_d));
+static_assert(offsetof(hotgemm_operands, auxiliary) == offsetof(Operands, auxiliary));
+static_assert(offsetof(hotgemm_operands, workspace_bytes) == offsetof(Operands, workspace_bytes));
+static_assert(HOTGEMM_S32 == static_cast<int>(DType::s32) && HOTGEMM_E4M3 == static_cast<int>(DType::e4m3));
+static_assert(HOTGEMM_COMPUTE_S32 == static_cast<int>(ComputeType::s32));
+static_assert(HOTGEMM_ORDER_BATCH_INVARIANT == static_cast<int>(SumOrder::batch_invariant));
+static_assert(HOTGEMM_BATCH_POINTERS == static_cast<int>(BatchKind::pointers));
+static_assert(HOTGEMM_GROUPS_ALONG_K == static_cast<int>(GroupKind::along_k));
+static_assert(HOTGEMM_SCALE_BLOCK_128X128 == static_cast<int>(Scaling::block_128x128));
+static_assert(HOTGEMM_BIAS_PER_ROW == static_cast<int>(Bias::per_row));
+static_assert(HOTGEMM_TANH == static_cast<int>(Activation::tanh));
+
+/// A field of hotgemm_problem that holds an enumerator or a flag.
+struct Field {
+  const char* name;
+  std::int32_t hotgemm_problem::*value;
+};
+constexpr Field kEnums[] = {{"op_a", &hotgemm_problem::op_a},
+                            {"op_b", &hotgemm_problem::op_b},
+                            {"type_a", &hotgemm_problem::type_a},
+                            {"type_b", &hotgemm_problem::type_b},
+                            {"type_c", &hotgemm_problem::type_c},
+                            {"type_d", &hotgemm_problem::type_d},
+                            {"compute", &hotgemm_problem::compute},
+                            {"mode", &hotgemm_problem::mode},
+                            {"order", &hotgemm_problem::order},
+                            {"batch_kind", &hotgemm_problem::batch_kind},
+                            {"group_kind", &hotgemm_problem::group_kind},
+                            {"scale_a", &hotgemm_problem::scale_a},
+                            {"scale_b", &hotgemm_problem::scale_b},
+                            {"bias", &hotgemm_problem::bias},
+                            {"activation", &hotgemm_problem::activation}};
+constexpr Field kFlags[] = {{"aux", &hotgemm_problem::aux},
+                            {"gated", &hotgemm_problem::gated},
+                            {"residual", &hotgemm_problem::residual},
+                            {"amax", &hotgemm_problem::amax},
+                            {"scale_d", &hotgemm_problem::scale_d},
+                            {"scalars", &hotgemm_problem::scalars},
+                            {"prepacked_a", &hotgemm_problem::prepacked_a},
+                            {"prepacked_b", &hotgemm_problem::prepacked_b}};
+
+/// The enumerations of C++ have a byte, so that another number would be cast to an enumerator. Which of the 256 exist
+/// is checked behind this interface.
+void require_bytes(const hotgemm_problem& p) {
+  const auto fail = [&](const Field& field, const char* what) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(field.name) + " is " + std::to_string(p.*field.value) + ", which is " + what);
+  };
+  for (const Field& field : kEnums) {
+    if ((p.*field.value & ~0xff) != 0) fail(field, "not an enumerator");
+  }
+  for (const Field& field : kFlags) {
+    if ((p.*field.value & ~1) != 0) fail(field, "neither 0 nor 1");
+  }
+}
+
+hotgemm_problem problem_from(const Problem& p) {
+  const auto number = [](auto value) { return static_cast<std::int32_t>(value); };
+  const Types& t = p.types;
+  const Epilogue& e = p.epilogue;
+  return {.size = sizeof(hotgemm_problem),
+          .m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .op_a = number(p.op_a),
+          .op_b = number(p.op_b),
+          .type_a = number(t.a),
+          .type_b = number(t.b),
+          .type_c = number(t.c),
+          .type_d = number(t.d),
+          .compute = number(t.compute),
+          .mode = number(t.mode),
+          .order = number(p.order),
+          .sm_limit = p.sm_limit,
+          .batch = p.batch,
+          .batch_kind = number(p.batch_kind),
+          .group_kind = number(p.group_kind),
+          .groups = p.groups,
+          .scale_a = number(e.scale_a),
+          .scale_b = number(e.scale_b),
+          .bias = number(e.bias),
+          .activation = number(e.activation),
+          .aux = e.aux,
+          .gated = e.gated,
+          .residual = e.residual,
+          .amax = e.amax,
+          .scale_d = e.scale_d,
+          .scalars = e.scalars,
+          .prepacked_a = p.prepacked_a,
+          .prepacked_b = p.prepacked_b};
+}
+
+}  // namespace
+
+Problem problem_of(const hotgemm_problem* given) {
+  const hotgemm_problem p = known(required(given, "problem"), HOTGEMM_PROBLEM_INIT, "problem");
+  require_bytes(p);
+  return {.m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .op_a = static_cast<Op>(p.op_a),
+          .op_b = static_cast<Op>(p.op_b),
+          .types = {.a = static_cast<DType>(p.type_a),
+                    .b = static_cast<DType>(p.type_b),
+                    .c = static_cast<DType>(p.type_c),
+                    .d = static_cast<DType>(p.type_d),
+                    .compute = static_cast<ComputeType>(p.compute),
+                    .mode = static_cast<ComputeMode>(p.mode)},
+          .order = static_cast<SumOrder>(p.order),
+          .sm_limit = p.sm_limit,
+          .batch = p.batch,
+          .batch_kind = static_cast<BatchKind>(p.batch_kind),
+          .group_kind = static_cast<GroupKind>(p.group_kind),
+          .groups = p.groups,
+          .epilogue = {.scale_a = static_cast<Scaling>(p.scale_a),
+                       .scale_b = static_cast<Scaling>(p.scale_b),
+                       .bias = static_cast<Bias>(p.bias),
+                       .aux = p.aux != 0,
+                       .activation = static_cast<Activation>(p.activation),
+                       .gated = p.gated != 0,
+                       .residual = p.residual != 0,
+                       .amax = p.amax != 0,
+                       .scale_d = p.scale_d != 0,
+                       .scalars = p.scalars != 0},
+          .prepacked_a = p.prepacked_a != 0,
+          .prepacked_b = p.prepacked_b != 0};
+}
+
+Operands operands_of(const hotgemm_operands* given) {
+  // The library's rule for structs of another size stands behind this interface too.
+  const auto& operands = reinterpret_cast<const Operands&>(required(given, "operands"));
+  if (!has_known_size(operands)) return known_operands(operands);
+  static_assert(std::is_trivially_copyable_v<Operands>);
+  Operands result;
+  std::memcpy(static_cast<void*>(&result), given, sizeof(result));
+  return result;
+}
+
+Workload workload_of(const hotgemm_problem* problem, const hotgemm_operands* operands) {
+  const Problem known = problem_of(problem);
+  validate(known);
+  return operands == nullptr ? Workload(known) : describe(known, operands_of(operands));
+}
+
+Operand operand_of(std::int32_t number) {
+  if (number == HOTGEMM_OPERAND_A) return Operand::a;
+  if (number == HOTGEMM_OPERAND_B) return Operand::b;
+  throw Error(ErrorCode::invalid_argument,
+              "operand is " + std::to_string(number) + "; it is HOTGEMM_OPERAND_A or HOTGEMM_OPERAND_B");
+}
+
+}  // namespace hotgemm::c
+
+using namespace hotgemm;
+
+hotgemm_status hotgemm_problem_parse(const char* text, hotgemm_problem* problem) {
+  return c::done(nullptr, [&] {
+    const Problem parsed = parse_problem(&c::required(text, "text"));
+    const hotgemm_problem filled = c::problem_from(parsed);
+    c::give(c::required(problem, "problem"), filled, "problem");
+  });
+}
+
+hotgemm_status hotgemm_problem_text(const hotgemm_problem* problem, const hotgemm_operands* operands, char* buffer,
+                                    size_t size, size_t* length) {
+  return c::done(nullptr, [&] { c::give_text(to_string(c::workload_of(problem, operands)), buffer, size, length); });
+}
