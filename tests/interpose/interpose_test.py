@@ -47,6 +47,11 @@ class InterposeTest(unittest.TestCase):
     def test_cublaslt(self):
         self.assertEqual(self.run_suite("Lt.*", HOTGEMM_CUBLAS_SERVE="prepared"), "")
 
+    def test_descriptors_of_the_real_cublaslt(self):
+        if not ARGUMENTS.cublaslt:
+            self.skipTest("no libcublasLt here")
+        self.run_suite("RealLt.*", HOTGEMM_TEST_CUBLASLT=ARGUMENTS.cublaslt)
+
     def test_off(self):
         self.run_suite("Off.*", HOTGEMM_CUBLAS="off", HOTGEMM_CUBLAS_SERVE="prepared")
 
@@ -151,7 +156,7 @@ class LibraryTest(unittest.TestCase):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("tests", "interposer", "library", "command", "standin", "nvrtc"):
+    for name in ("tests", "interposer", "library", "command", "standin", "nvrtc", "cublaslt"):
         parser.add_argument(f"--{name}", required=True)
     _, rest = parser.parse_known_args(namespace=ARGUMENTS)
     unittest.main(argv=[sys.argv[0], *rest])
