@@ -6,6 +6,8 @@
 // Attributes that cublasLt.h of CUDA 12 does not have under these names.
 enum { kLayoutBatchMode = 8, kDescEmulation = 38 };
 
+// The library takes some 20 ns for an attribute, so none is read that does not matter.
+
 // Reads an attribute into a variable of its type. False if the library does not give one of this size.
 #define HOTGEMM_READ_DESC(real, desc, attribute, variable) \
   read_desc(real, desc, (cublasLtMatmulDescAttributes_t)(attribute), &(variable), sizeof(variable))
@@ -40,7 +42,10 @@ static enum reason read_layout(const struct cublaslt* real, cublasLtMatrixLayout
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_ROWS, layout->rows) ||
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_COLS, layout->cols) ||
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_LD, matrix->ld) ||
-      !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, layout->batch) ||
+      !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, layout->batch)) {
+    return REASON_HANDLE;
+  }
+  if (layout->batch != 1 &&
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix->stride)) {
     return REASON_HANDLE;
   }
@@ -60,7 +65,12 @@ static enum reason read_layouts(const struct cublaslt* real, const struct lt_cal
   enum reason reason = read_layout(real, call->layout_d, &d, &product->d);
   if (reason == REASON_SERVED) reason = read_layout(real, call->layout_a, &a, &product->a);
   if (reason == REASON_SERVED) reason = read_layout(real, call->layout_b, &b, &product->b);
-  if (reason == REASON_SERVED) reason = read_layout(real, call->layout_c, &c, &product->c);
+  if (call->layout_c == call->layout_d) {
+    c = d;
+    product->c = product->d;
+  } else if (reason == REASON_SERVED) {
+    reason = read_layout(real, call->layout_c, &c, &product->c);
+  }
   if (reason != REASON_SERVED) return reason;
   const bool a_is_mk = product->op_a == CUBLAS_OP_N;
   const bool b_is_kn = product->op_b == CUBLAS_OP_N;
@@ -131,9 +141,14 @@ static enum reason read_operation(const struct cublaslt* real, const struct lt_c
   product->beta = call->beta;
   if (pointer_mode != CUBLASLT_POINTER_MODE_HOST) return REASON_SCALARS;
   if (op_c != CUBLAS_OP_N || fill_mode != CUBLAS_FILL_MODE_FULL) return REASON_LAYOUT;
+  return REASON_SERVED;
+}
+
+// A library without emulation does not know the attribute. Elements of 16 bits are multiplied as they are.
+static bool is_emulated(const struct cublaslt* real, const struct lt_call* call, const struct product* product) {
   const void* emulation = NULL;
-  const bool can_emulate = HOTGEMM_READ_DESC(real, call->desc, kDescEmulation, emulation);
-  return can_emulate && emulation != NULL ? REASON_ARITHMETIC : REASON_SERVED;
+  return product->a.type == CUDA_R_32F && HOTGEMM_READ_DESC(real, call->desc, kDescEmulation, emulation) &&
+         emulation != NULL;
 }
 
 enum reason read_lt_call(const struct cublaslt* real, const struct lt_call* call, struct product* product) {
@@ -143,6 +158,7 @@ enum reason read_lt_call(const struct cublaslt* real, const struct lt_call* call
   }
   enum reason reason = read_operation(real, call, product);
   if (reason == REASON_SERVED) reason = read_layouts(real, call, product);
+  if (reason == REASON_SERVED && is_emulated(real, call, product)) reason = REASON_ARITHMETIC;
   if (reason == REASON_SERVED) reason = read_epilogue(real, call, product);
   return reason;
 }

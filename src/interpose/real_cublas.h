@@ -7,7 +7,7 @@
 
 // The functions of the real libcublas of one major version. A function that the library lacks is null.
 struct cublas {
-#define HOTGEMM_DECLARE(name, kind, Int) cublasStatus_t(*name) HOTGEMM_PARAMETERS_##kind(Int);
+#define HOTGEMM_DECLARE(name, kind, Int) cublasStatus_t (*name)(HOTGEMM_PARAMETERS_##kind(Int));
   HOTGEMM_PRODUCTS(HOTGEMM_DECLARE)
   HOTGEMM_POINTER_PRODUCTS(HOTGEMM_DECLARE)
 #undef HOTGEMM_DECLARE

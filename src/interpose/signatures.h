@@ -37,51 +37,51 @@
   cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, Int m, Int n, Int k, const void *alpha
 #define HOTGEMM_SIZE_ARGUMENTS handle, op_a, op_b, m, n, k, alpha
 
-#define HOTGEMM_PARAMETERS_GEMM_EX(Int)                                                                          \
-  (HOTGEMM_SIZES(Int), const void* a, cudaDataType type_a, Int lda, const void* b, cudaDataType type_b, Int ldb, \
-   const void* beta, void* c, cudaDataType type_c, Int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+#define HOTGEMM_PARAMETERS_GEMM_EX(Int)                                                                         \
+  HOTGEMM_SIZES(Int), const void *a, cudaDataType type_a, Int lda, const void *b, cudaDataType type_b, Int ldb, \
+      const void *beta, void *c, cudaDataType type_c, Int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm
 #define HOTGEMM_ARGUMENTS_GEMM_EX \
-  (HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, compute, algorithm)
+  HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, compute, algorithm
 
-#define HOTGEMM_PARAMETERS_STRIDED_EX(Int)                                                                    \
-  (HOTGEMM_SIZES(Int), const void* a, cudaDataType type_a, Int lda, long long stride_a, const void* b,        \
-   cudaDataType type_b, Int ldb, long long stride_b, const void* beta, void* c, cudaDataType type_c, Int ldc, \
-   long long stride_c, Int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
-#define HOTGEMM_ARGUMENTS_STRIDED_EX                                                                                  \
-  (HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, stride_a, b, type_b, ldb, stride_b, beta, c, type_c, ldc, stride_c, batch, \
-   compute, algorithm)
+#define HOTGEMM_PARAMETERS_STRIDED_EX(Int)                                                                       \
+  HOTGEMM_SIZES(Int), const void *a, cudaDataType type_a, Int lda, long long stride_a, const void *b,            \
+      cudaDataType type_b, Int ldb, long long stride_b, const void *beta, void *c, cudaDataType type_c, Int ldc, \
+      long long stride_c, Int batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm
+#define HOTGEMM_ARGUMENTS_STRIDED_EX                                                                                 \
+  HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, stride_a, b, type_b, ldb, stride_b, beta, c, type_c, ldc, stride_c, batch, \
+      compute, algorithm
 
-#define HOTGEMM_PARAMETERS_POINTERS_EX(Int)                                                                           \
-  (HOTGEMM_SIZES(Int), const void* const* a, cudaDataType type_a, Int lda, const void* const* b, cudaDataType type_b, \
-   Int ldb, const void* beta, void* const* c, cudaDataType type_c, Int ldc, Int batch, cublasComputeType_t compute,   \
-   cublasGemmAlgo_t algorithm)
+#define HOTGEMM_PARAMETERS_POINTERS_EX(Int)                                                                            \
+  HOTGEMM_SIZES(Int), const void *const *a, cudaDataType type_a, Int lda, const void *const *b, cudaDataType type_b,   \
+      Int ldb, const void *beta, void *const *c, cudaDataType type_c, Int ldc, Int batch, cublasComputeType_t compute, \
+      cublasGemmAlgo_t algorithm
 #define HOTGEMM_ARGUMENTS_POINTERS_EX \
-  (HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, batch, compute, algorithm)
+  HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, batch, compute, algorithm
 
-#define HOTGEMM_PARAMETERS_SGEMM_EX(Int)                                                                         \
-  (HOTGEMM_SIZES(Int), const void* a, cudaDataType type_a, Int lda, const void* b, cudaDataType type_b, Int ldb, \
-   const void* beta, void* c, cudaDataType type_c, Int ldc)
-#define HOTGEMM_ARGUMENTS_SGEMM_EX (HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc)
+#define HOTGEMM_PARAMETERS_SGEMM_EX(Int)                                                                        \
+  HOTGEMM_SIZES(Int), const void *a, cudaDataType type_a, Int lda, const void *b, cudaDataType type_b, Int ldb, \
+      const void *beta, void *c, cudaDataType type_c, Int ldc
+#define HOTGEMM_ARGUMENTS_SGEMM_EX HOTGEMM_SIZE_ARGUMENTS, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc
 
 #define HOTGEMM_PARAMETERS_GEMM(Int) \
-  (HOTGEMM_SIZES(Int), const void* a, Int lda, const void* b, Int ldb, const void* beta, void* c, Int ldc)
-#define HOTGEMM_ARGUMENTS_GEMM (HOTGEMM_SIZE_ARGUMENTS, a, lda, b, ldb, beta, c, ldc)
+  HOTGEMM_SIZES(Int), const void *a, Int lda, const void *b, Int ldb, const void *beta, void *c, Int ldc
+#define HOTGEMM_ARGUMENTS_GEMM HOTGEMM_SIZE_ARGUMENTS, a, lda, b, ldb, beta, c, ldc
 #define HOTGEMM_PARAMETERS_HGEMM HOTGEMM_PARAMETERS_GEMM
 #define HOTGEMM_ARGUMENTS_HGEMM HOTGEMM_ARGUMENTS_GEMM
 #define HOTGEMM_PARAMETERS_SGEMM HOTGEMM_PARAMETERS_GEMM
 #define HOTGEMM_ARGUMENTS_SGEMM HOTGEMM_ARGUMENTS_GEMM
 
-#define HOTGEMM_PARAMETERS_STRIDED(Int)                                                                        \
-  (HOTGEMM_SIZES(Int), const void* a, Int lda, long long stride_a, const void* b, Int ldb, long long stride_b, \
-   const void* beta, void* c, Int ldc, long long stride_c, Int batch)
+#define HOTGEMM_PARAMETERS_STRIDED(Int)                                                                       \
+  HOTGEMM_SIZES(Int), const void *a, Int lda, long long stride_a, const void *b, Int ldb, long long stride_b, \
+      const void *beta, void *c, Int ldc, long long stride_c, Int batch
 #define HOTGEMM_ARGUMENTS_STRIDED \
-  (HOTGEMM_SIZE_ARGUMENTS, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch)
+  HOTGEMM_SIZE_ARGUMENTS, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch
 #define HOTGEMM_PARAMETERS_HGEMM_STRIDED HOTGEMM_PARAMETERS_STRIDED
 #define HOTGEMM_ARGUMENTS_HGEMM_STRIDED HOTGEMM_ARGUMENTS_STRIDED
 #define HOTGEMM_PARAMETERS_SGEMM_STRIDED HOTGEMM_PARAMETERS_STRIDED
 #define HOTGEMM_ARGUMENTS_SGEMM_STRIDED HOTGEMM_ARGUMENTS_STRIDED
 
-#define HOTGEMM_PARAMETERS_POINTERS(Int)                                                                               \
-  (HOTGEMM_SIZES(Int), const void* const* a, Int lda, const void* const* b, Int ldb, const void* beta, void* const* c, \
-   Int ldc, Int batch)
-#define HOTGEMM_ARGUMENTS_POINTERS (HOTGEMM_SIZE_ARGUMENTS, a, lda, b, ldb, beta, c, ldc, batch)
+#define HOTGEMM_PARAMETERS_POINTERS(Int)                                                                              \
+  HOTGEMM_SIZES(Int), const void *const *a, Int lda, const void *const *b, Int ldb, const void *beta, void *const *c, \
+      Int ldc, Int batch
+#define HOTGEMM_ARGUMENTS_POINTERS HOTGEMM_SIZE_ARGUMENTS, a, lda, b, ldb, beta, c, ldc, batch

@@ -58,7 +58,6 @@ static enum reason set_sizes(const struct product* p, hotgemm_problem* problem) 
 static enum reason set_epilogue(const struct product* p, hotgemm_problem* problem, hotgemm_operands* operands) {
   const int epilogue = p->epilogue;
   if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
-    if (p->bias == NULL) return REASON_EPILOGUE;
     problem->bias = HOTGEMM_BIAS_PER_COLUMN;
     operands->bias = p->bias;
   }

@@ -38,10 +38,10 @@ struct Noted {
 extern "C" {
 
 // cublas_v2.h declares some of these with pointers to other types: so they have other names here than in the library.
-#define HOTGEMM_FAKE(name, kind, Int)                          \
-  __attribute__((symver(#name "@@" HOTGEMM_FAKE_VERSION)))     \
-  cublasStatus_t noted_##name HOTGEMM_PARAMETERS_##kind(Int) { \
-    return Noted{#name} HOTGEMM_ARGUMENTS_##kind;              \
+#define HOTGEMM_FAKE(name, kind, Int)                           \
+  __attribute__((symver(#name "@@" HOTGEMM_FAKE_VERSION)))      \
+  cublasStatus_t noted_##name(HOTGEMM_PARAMETERS_##kind(Int)) { \
+    return Noted{#name}(HOTGEMM_ARGUMENTS_##kind);              \
   }
 HOTGEMM_PRODUCTS(HOTGEMM_FAKE)
 HOTGEMM_POINTER_PRODUCTS(HOTGEMM_FAKE)

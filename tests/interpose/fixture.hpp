@@ -24,7 +24,7 @@ namespace hotgemm::interpose {
 // declare some with pointers to elements, and overload others.
 namespace bound {
 #define HOTGEMM_BOUND(name, kind, Int) \
-  inline const auto name = (cublasStatus_t(*) HOTGEMM_PARAMETERS_##kind(Int)) & ::name;  // NOLINT
+  inline const auto name = (cublasStatus_t(*)(HOTGEMM_PARAMETERS_##kind(Int))) & ::name;
 HOTGEMM_PRODUCTS(HOTGEMM_BOUND)
 HOTGEMM_POINTER_PRODUCTS(HOTGEMM_BOUND)
 #undef HOTGEMM_BOUND

@@ -45,7 +45,7 @@ class InterposeTest(unittest.TestCase):
         self.assertEqual(self.run_suite("PassedOn.*", HOTGEMM_CUBLAS_SERVE="prepared"), "")
 
     def test_cublaslt(self):
-        self.assertEqual(self.run_suite("Lt.*", HOTGEMM_CUBLAS_SERVE="prepared"), "")
+        self.assertEqual(self.run_suite("Lt.*", HOTGEMM_CUBLAS_SERVE="prepared", HOTGEMM_CUBLAS_SGEMM="1"), "")
 
     def test_descriptors_of_the_real_cublaslt(self):
         if not ARGUMENTS.cublaslt:

@@ -1,4 +1,4 @@
-// cublasLtMatmul. The environment of this suite: HOTGEMM_CUBLAS_SERVE=prepared.
+// cublasLtMatmul. The environment of this suite: HOTGEMM_CUBLAS_SERVE=prepared, HOTGEMM_CUBLAS_SGEMM=1.
 
 #include "interpose/fixture.hpp"
 
@@ -153,6 +153,8 @@ TEST_F(Lt, PassesOnOtherEpilogues) {
     expect_passed_on();
   }
   set_epilogue(CUBLASLT_EPILOGUE_BIAS);
+  set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, std::int64_t{64});  // of no consequence for one product
+  expect_served();
   set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(CUDA_R_32F));
   expect_passed_on();
   set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t{-1});
@@ -186,7 +188,6 @@ TEST_F(Lt, PassesOnOtherOperations) {
   std::vector<int> pointers = {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
                                CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
                                CUBLASLT_MATMUL_DESC_AMAX_D_POINTER};
-  if (HOTGEMM_FAKE_MAJOR >= 13) pointers.push_back(38);  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
   for (const int attribute : pointers) {
     SCOPED_TRACE(attribute);
     set<const void*>(attribute, bias_.at());
@@ -194,6 +195,24 @@ TEST_F(Lt, PassesOnOtherOperations) {
     set<const void*>(attribute, nullptr);
   }
   expect_served();
+}
+
+TEST_F(Lt, PassesOnEmulationOfF32) {
+  forget();
+  p_ = {.type = CUDA_R_32F, .type_c = CUDA_R_32F};
+  describe();
+  expect_served();
+  if (HOTGEMM_FAKE_MAJOR < 13) return;  // which has none
+  set<const void*>(38, bias_.at());     // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
+  expect_passed_on();
+}
+
+TEST_F(Lt, ServesOneLayoutForCAndD) {
+  p_.beta = 1;
+  cublasLtMatrixLayout_t kept = std::exchange(layout_c_, layout_d_);
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected());
+  layout_c_ = kept;
 }
 
 TEST_F(Lt, PassesOnOtherLayouts) {

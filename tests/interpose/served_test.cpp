@@ -167,6 +167,18 @@ TEST_F(Served, MathModesThatAreOfNoConsequence) {
   }
 }
 
+TEST_F(Served, F32InPlainMathOnly) {
+  Product p{.type = CUDA_R_32F, .type_c = CUDA_R_32F};
+  p.allocate();
+  const auto call = [&] { return gemm_ex(p, CUBLAS_COMPUTE_32F, &p.alpha, &p.beta); };
+  expect_served(p, call);
+  for (const cublasMath_t mode : {CUBLAS_TENSOR_OP_MATH, CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH}) {
+    cublasSetMathMode(handle_, mode);
+    EXPECT_EQ(call(), FakeRecord::kAnswer) << mode;
+  }
+  fake_record()->take();
+}
+
 // The stand-in's GPU has 132 SMs.
 TEST_F(Served, ATargetOfSmsIsALimit) {
   Product p{.m = 640, .n = 640};
