@@ -12,11 +12,12 @@ class EnvironmentTest : public InterposeTest {
  protected:
   EnvironmentTest() { p_.allocate(); }
 
-  cublasStatus_t call() {
-    return bound::cublasGemmEx(handle_, p_.op_a, p_.op_b, p_.m, p_.n, p_.k, &p_.alpha, p_.a.at(), p_.type,
-                               p_.a.int_ld(), p_.b.at(), p_.type, p_.b.int_ld(), &p_.beta, p_.c.at(), p_.type_c,
-                               p_.c.int_ld(), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  cublasStatus_t call(const Product& p) {
+    return bound::cublasGemmEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, p.a.at(), p.type, p.a.int_ld(),
+                               p.b.at(), p.type, p.b.int_ld(), &p.beta, p.c.at(), p.type_c, p.c.int_ld(),
+                               CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   }
+  cublasStatus_t call() { return call(p_); }
   /// Calls for as long as hotgemm might take to prepare the problem, and expects that cuBLAS gets each call.
   void expect_never_served() {
     for (int i = 0; i < 100; ++i) {
@@ -88,6 +89,29 @@ TEST_F(Report, ListsProblems) {
   p_.beta = 1;
   p_.allocate();
   for (int i = 0; i < 7; ++i) EXPECT_EQ(call(), FakeRecord::kAnswer);
+}
+TEST_F(Report, ListsAsManyProblemsAsItHolds) {
+  p_.n = 2100;
+  p_.allocate();
+  for (p_.n = 1; p_.n <= 2100; ++p_.n) {
+    EXPECT_EQ(call(), FakeRecord::kAnswer);
+  }
+  p_.n = 2048;
+  EXPECT_EQ(call(), FakeRecord::kAnswer);
+}
+TEST_F(Report, CountsCallsOfManyThreads) {
+  constexpr int kThreads = 8, kCalls = 500;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this] {
+      device().make_current();
+      Product p = p_;
+      for (p.n = 1; p.n <= 24; ++p.n) {  // each problem is new to all threads at about the same time
+        for (int i = 0; i < kCalls / 24; ++i) EXPECT_EQ(call(p), FakeRecord::kAnswer);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 TEST_F(Report, IsNotAChilds) {
   EXPECT_EQ(call(), FakeRecord::kAnswer);

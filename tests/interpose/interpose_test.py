@@ -91,6 +91,25 @@ class InterposeTest(unittest.TestCase):
         self.assertEqual(sum(counts.values()), int(head[2]))
         self.assertEqual(int(head[1]), int(head[2]) + 10)
 
+    def report_of(self, suite):
+        """The problems of the report, each with its count, and its number of declined calls."""
+        report = self.run_suite(suite, HOTGEMM_CUBLAS_REPORT="1")
+        problems = {line: int(count) for line, count in re.findall(r"^(\d.*) count=(\d+)$", report, re.M)}
+        declined = int(re.search(r"# +(\d+)  not prepared yet", report)[1])
+        return report, problems, declined
+
+    def test_the_report_holds_so_many_problems(self):
+        report, problems, declined = self.report_of("Report.ListsAsManyProblemsAsItHolds")
+        self.assertEqual(len(problems), 2048)
+        self.assertEqual(declined, 2101)
+        self.assertEqual(next(iter(problems.items())), ("2048 16 8 nn bf16 align=16", 2))
+        self.assertRegex(report, r"\n# +52  declined calls of further problems\n$")
+
+    def test_the_report_counts_calls_of_many_threads(self):
+        _, problems, declined = self.report_of("Report.CountsCallsOfManyThreads")
+        self.assertEqual(list(problems.values()), [8 * 20] * 24)
+        self.assertEqual(declined, 8 * 20 * 24)
+
     def test_the_report_of_a_child_is_not_written(self):
         report = self.run_suite("Report.IsNotAChilds", HOTGEMM_CUBLAS_REPORT="1")
         self.assertEqual(report.count("# hotgemm_cublas"), 1, report)
