@@ -12,13 +12,18 @@ enum { kFirstMajor = 12, kMajors = 2 };
 static struct cublas all_cublas[kMajors];
 static struct cublaslt all_cublaslt[kMajors];
 
-// The caller is bound to this library by version, so the process has loaded it: any other path to it, as that of a
-// wheel, has the same soname. It stays loaded: the handle is kept.
-static void* find_library(const char* stem, int major) {
+static void* find_loaded(const char* stem, int major) {
   char name[32];
   snprintf(name, sizeof name, "%s.so.%d", stem, major);
-  void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-  return library != NULL ? library : dlopen(name, RTLD_LAZY);
+  return dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+// A caller that is bound to a version has loaded the library of this major: any path to it, as that of a wheel, has the
+// same soname. One that looked the function up without a version gets the one of 13, and may have loaded the other
+// major. Nothing is loaded that the process has not; what it has stays loaded, because the handle is kept.
+static void* find_library(const char* stem, int major) {
+  void* library = find_loaded(stem, major);
+  return library != NULL ? library : find_loaded(stem, major == 12 ? 13 : 12);
 }
 
 // A function pointer and what dlsym returns are of one size on every system with dlsym, but C has no cast between them.

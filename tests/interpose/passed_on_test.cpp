@@ -3,8 +3,12 @@
 
 #include "interpose/fixture.hpp"
 
-#include <cstring>
+#include <gmock/gmock.h>
+
+#include <dlfcn.h>
+
 #include <limits>
+#include <type_traits>
 
 namespace hotgemm::interpose {
 namespace {
@@ -114,6 +118,17 @@ TEST_F(PassedOn, ASmTargetThatNoKernelKeeps) {
   cublasSetSmCountTarget(handle_, -3);
   expect_gemm_ex_passed_on();
   cublasSetSmCountTarget(handle_, 0);
+}
+
+TEST_F(PassedOn, ToTheLibraryThatIsLoadedWhateverTheVersion) {
+  const auto looked_up =
+      reinterpret_cast<std::remove_const_t<decltype(bound::cublasGemmEx)>>(dlsym(RTLD_DEFAULT, "cublasGemmEx"));
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(looked_up), &info), 0);
+  EXPECT_THAT(info.dli_fname, testing::HasSubstr("hotgemm_cublas"));
+  expect_passed_on("cublasGemmEx", looked_up, nullptr, p_.op_a, p_.op_b, m_, p_.n, p_.k, alpha_, p_.a.at(), type_a_,
+                   lda_, p_.b.at(), type_b_, p_.b.int_ld(), &p_.beta, p_.c.at(), type_c_, p_.c.int_ld(), compute_,
+                   CUBLAS_GEMM_DEFAULT);
 }
 
 // The values are no addresses of matrices: each function has its own.
