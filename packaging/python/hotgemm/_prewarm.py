@@ -36,6 +36,7 @@ else:
     PrewarmEntry = namedtuple("PrewarmEntry", "problem arch config failure origin from_cache registers spill_bytes")
     PrewarmReport = namedtuple("PrewarmReport", "compiled cached stored entries")
 
+_LOOK_S = 0.2
 _ORIGINS = {number: name[len("ORIGIN_"):].lower() for name, number in _c.ORIGIN.items()}
 
 
@@ -57,7 +58,7 @@ def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: 
     """
     entries: list[PrewarmEntry] = []
     raised: list[BaseException] = []
-    stopped = threading.Event()
+    stopped, finished = threading.Event(), threading.Event()
 
     @_c.PrewarmProgress
     def on_progress(_user: Any, done: int, total: int) -> int:
@@ -80,18 +81,22 @@ def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: 
     failures: list[Exception] = []
 
     def run() -> None:
-        status = _c.library().prewarm(handle, texts, len(texts), ctypes.byref(options), ctypes.byref(report))
-        if status:
-            failures.append(_c.failure(status))
+        try:
+            status = _c.library().prewarm(handle, texts, len(texts), ctypes.byref(options), ctypes.byref(report))
+            if status:
+                failures.append(_c.failure(status))
+        finally:
+            finished.set()
 
-    # On a thread of its own: this one could not hear Ctrl-C.
-    thread = threading.Thread(target=run, name="hotgemm.prewarm")
-    thread.start()
+    # On a thread of its own: this one could not hear Ctrl-C. It looks now and then, because NVRTC sets the handler of SIGINT
+    # anew, and in a way that lets a wait go on. Thread.join would return too early after a Ctrl-C (bpo-45274).
+    threading.Thread(target=run, name="hotgemm.prewarm").start()
     try:
-        thread.join()
+        while not finished.wait(_LOOK_S):
+            pass
     except BaseException:
         stopped.set()
-        thread.join()
+        finished.wait()
         raise
     for error in (*raised, *failures):
         raise error
