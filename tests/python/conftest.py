@@ -1,4 +1,4 @@
-"""Runs the tests on the stand-in driver, with a cache of their own."""
+"""Runs the tests with a cache of their own."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Arrays in the memory of the stand-in driver, which is memory of this process: NumPy reads and writes it."""
+"""Arrays on the device that NumPy can read and write: memory of the stand-in driver, or managed memory of a GPU."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ _HOST = {"bfloat16": np.dtype(np.uint16), "float8_e4m3fn": np.dtype(np.uint8)}
 
 
 class Driver:
-    """The stand-in driver, with the primary context of its first device."""
+    """The driver, with the primary context of its first device."""
 
     def __init__(self, path):
         self._look_up = ctypes.CDLL(path).cuGetProcAddress_v2
@@ -20,21 +20,31 @@ class Driver:
         self.context = ctypes.c_void_p()
         self("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
 
-    def __call__(self, name, *arguments):
+    def function(self, name):
+        """None if the driver has none of this name."""
         if name not in self._functions:
             address = ctypes.c_void_p()
             status = self._look_up(name.encode(), ctypes.byref(address), 12080, ctypes.c_uint64(0), None)
-            assert status == 0 and address.value, f"the driver has no {name}"
-            self._functions[name] = ctypes.CFUNCTYPE(ctypes.c_int)(address.value)
-        status = self._functions[name](*arguments)
+            found = status == 0 and address.value
+            self._functions[name] = ctypes.CFUNCTYPE(ctypes.c_int)(address.value) if found else None
+        return self._functions[name]
+
+    def __call__(self, name, *arguments):
+        function = self.function(name)
+        assert function is not None, f"the driver has no {name}"
+        status = function(*arguments)
         assert status == 0, f"{name}: {status}"
 
     def make_current(self):
         self("cuCtxSetCurrent", self.context)
 
     def allocate(self, count):
-        address = ctypes.c_uint64()
-        self("cuMemAlloc", ctypes.byref(address), ctypes.c_size_t(max(count, 1)))
+        address, count = ctypes.c_uint64(), ctypes.c_size_t(max(count, 1))
+        if self.function("cuMemAllocManaged") is not None:
+            attach_global = 1
+            self("cuMemAllocManaged", ctypes.byref(address), count, attach_global)
+        else:  # the stand-in driver, whose memory is of the host
+            self("cuMemAlloc", ctypes.byref(address), count)
         return address.value
 
     def free(self, address):
