@@ -91,6 +91,24 @@ def test_batches_of_views():
     same(out, product(shared, b))
 
 
+@pytest.mark.parametrize("m, gap", [(M, 0), (1, 0), (1, 8)])
+def test_batches_that_share_b_are_one_product(m, gap):
+    a, b = integers((3, m, K + gap))[:, :, :K], integers((K, N), seed=1)
+    out, c, residual = (integers((3, m, N), seed=seed) for seed in (2, 3, 4))
+    hotgemm.matmul(a, b, out, c=c, beta=2.0, residual=residual, bias=integers((N,), seed=5))
+    same(out, product(a, b) + 2 * c.values + integers((N,), seed=5).values + residual.values)
+    assert hotgemm.problem(a, b, out).startswith(f"{3 * m} {N} {K} nn f16")
+    hotgemm.matmul(a, b, out, bias=integers((m, 1)))  # rows of one product differ
+    same(out, product(a, b) + integers((m, 1)).values)
+
+
+def test_batches_with_gaps_are_not_joined():
+    a, b, out = integers((3, 2 * M, K))[:, :M], integers((K, N), seed=1), empty((3, M, N))
+    hotgemm.matmul(a, b, out)
+    same(out, product(a, b))
+    assert "batch=3" in hotgemm.problem(a, b, out)
+
+
 def test_alpha_and_beta():
     a, b, c = integers((M, K)), integers((K, N), seed=1), integers((M, N), seed=2)
     out = integers((M, N), seed=3)
@@ -134,6 +152,7 @@ def test_epilogue_of_a_batch():
     out, residual, bias = empty((2, M, N)), integers((M, N), seed=2), integers((1, N), seed=3)
     hotgemm.matmul(a, b, out, bias=bias, residual=residual)  # one residual for all products
     same(out, product(a, b) + bias.values + residual.values)
+    assert "batch=2" in hotgemm.problem(a, b, out, bias=bias, residual=residual)
 
 
 def test_equal_shapes_of_different_layouts_are_told_apart():

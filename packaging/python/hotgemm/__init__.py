@@ -40,4 +40,4 @@ def set_log_level(level: int | str) -> None:
 def version() -> str:
     """The version of the library that runs: "0.1.0"."""
     from . import _c
-    return _c.library().version().decode()
+    return _c.decoded(_c.library().version())

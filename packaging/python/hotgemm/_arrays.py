@@ -24,8 +24,6 @@ _TYPE_NAMES = {"float16": "F16", "bfloat16": "BF16", "float32": "F32", "float8_e
                "int8": "S8", "int32": "S32"}
 _TYPES = {name: _c.TYPE[ours] for name, ours in _TYPE_NAMES.items()}
 NAMES = {number: name for name, number in _TYPES.items()}
-BYTES = {_c.TYPE["F16"]: 2, _c.TYPE["BF16"]: 2, _c.TYPE["F32"]: 4, _c.TYPE["E4M3"]: 1, _c.TYPE["E5M2"]: 1,
-         _c.TYPE["S8"]: 1, _c.TYPE["S32"]: 4}
 
 
 class View:
@@ -68,6 +66,10 @@ def packed(shape: Any) -> tuple[int, ...]:
 class Reader:
     """What readers of all kinds do alike."""
 
+    if TYPE_CHECKING:
+        def read(self, array: Any, name: str, stream: int | None) -> tuple[Any, int]:
+            """The layout and the address of an array that is made ready on `stream`. `name` is for messages."""
+
     def read_product(self, a: Any, b: Any, out: Any, stream: int | None) -> tuple[Any, int, int, int]:
         """Three arrays of one type: a key for their layouts, and their addresses."""
         layout_a, at_a = self.read(a, "a", stream)
@@ -90,8 +92,7 @@ class TorchReader(Reader):
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self._stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
-    @staticmethod
-    def read(tensor: Any, name: str, stream: int | None) -> tuple[Any, int]:
+    def read(self, tensor: Any, name: str, stream: int | None) -> tuple[Any, int]:
         return (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device(), tensor.requires_grad), tensor.data_ptr()
 
     def read_product(self, a: Any, b: Any, out: Any, stream: int | None) -> tuple[Any, int, int, int]:
@@ -130,8 +131,7 @@ class CupyReader(Reader):
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
 
-    @staticmethod
-    def read(array: Any, name: str, stream: int | None) -> tuple[Any, int]:
+    def read(self, array: Any, name: str, stream: int | None) -> tuple[Any, int]:
         data = array.data
         return (array.shape, array.strides, array.dtype, data.device_id), data.ptr
 
@@ -140,7 +140,7 @@ class CupyReader(Reader):
         return View(self, name, shape, [stride // dtype.itemsize for stride in strides], dtype.name, device, self._stream)
 
     def _stream(self) -> int:
-        return self._cupy.cuda.get_current_stream().ptr
+        return int(self._cupy.cuda.get_current_stream().ptr)
 
     def elsewhere(self, device: int) -> Callable[[], Any] | None:
         runtime = self._cupy.cuda.runtime
@@ -283,7 +283,7 @@ def handle_of(stream: Any) -> int:
         if isinstance(handle, int):
             return handle
     if hasattr(stream, "__cuda_stream__"):
-        return stream.__cuda_stream__()[1]
+        return int(stream.__cuda_stream__()[1])
     handle = getattr(getattr(stream, "handle", None), "value", stream)
     if handle is None or isinstance(handle, int):  # Numba's default stream has no handle
         return handle or 0

@@ -30,4 +30,5 @@ def bench(problems: str | Iterable[str], *options: str) -> dict[str, Any]:
         done = subprocess.run([_library.command(), "bench", "--json", "--shapes", shapes.name, *options], check=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=_library.command_environment())
-    return json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result

@@ -33,6 +33,7 @@ ACTIVATION = {"ACTIVATION_NONE": 0, "RELU": 1, "GELU": 2, "GELU_ERF": 3, "SILU":
 CALL = {"IF_PREPARED": 1, "IF_TUNED": 2, "IF_FASTER": 4, "PREPARE_LATER": 8}
 POLICY = {"POLICY_OF_CONTEXT": -1, "CACHED_ONLY": 0, "ESTIMATE": 1, "TUNE": 2, "BACKGROUND": 3}
 ORIGIN = {"ORIGIN_TUNED": 0, "ORIGIN_NEAREST": 1, "ORIGIN_ESTIMATED": 2, "ORIGIN_PINNED": 3}
+ORIGINS = {number: name[len("ORIGIN_"):].lower() for name, number in ORIGIN.items()}
 OPERAND = {"OPERAND_A": 0, "OPERAND_B": 1}
 NUMBERS = (STATUS, TYPE, OP, COMPUTE, MODE, ORDER, BATCH, GROUPS, SCALE, BIAS, ACTIVATION, CALL, POLICY, ORIGIN,
            OPERAND)
@@ -187,9 +188,6 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 # ---- calls ----
 
-_opened: Any = None
-
-
 class _Functions:
     """The functions of the library that runs, without `hotgemm_`."""
 
@@ -199,8 +197,14 @@ class _Functions:
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
 
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
-def library() -> Any:
+
+_opened: _Functions | None = None
+
+
+def library() -> _Functions:
     """The functions of libhotgemm.so. The first call opens it, and prepares what it needs from Python."""
     global _opened
     if _opened is None:
@@ -236,6 +240,15 @@ def text(function: Any, *arguments: Any) -> str:
         check(function(*arguments, buffer, room, length))
         if length.value < room:
             return buffer.value.decode()
+
+
+def decoded(text: bytes | None) -> str:
+    return (text or b"").decode(errors="replace")
+
+
+def names_of(struct: type[Sized]) -> list[str]:
+    """The names of a struct's fields."""
+    return [field[0] for field in struct._fields_]
 
 
 def texts(values: list[str]) -> Any:

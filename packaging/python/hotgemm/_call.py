@@ -176,7 +176,7 @@ def _common_device(views: dict[str, _arrays.View]) -> int:
 
 def _stream_of(views: dict[str, _arrays.View]) -> Callable[[], int]:
     """What tells the stream of a call that names none: the current one of the framework, or that of the arrays."""
-    sources = {}
+    sources: dict[Any, _arrays.View] = {}
     for view in views.values():
         if view.stream is not None:
             key = view.stream if isinstance(view.stream, int) else getattr(view.stream, "func", view.stream)

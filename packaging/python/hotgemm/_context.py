@@ -115,7 +115,7 @@ def stats(context: Context | None = None) -> dict[str, int | float]:
     that calling threads spent: "planning_s", "compiling_s", "tuning_s", "waiting_s"."""
     numbers = _c.Stats()
     _c.check(_c.library().get_stats(handle_of(context), ctypes.byref(numbers)))
-    return {name: getattr(numbers, name) for name, _ in _c.Stats._fields_ if name != "size"}
+    return {name: getattr(numbers, name) for name in _c.names_of(_c.Stats) if name != "size"}
 
 
 def metrics(context: Context | None = None) -> str:

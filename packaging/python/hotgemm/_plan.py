@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_ORIGINS = {number: name[len("ORIGIN_"):].lower() for name, number in _c.ORIGIN.items()}
-
 
 class Plan:
     """A kernel for products of these sizes, types, ops and this epilogue. `plan` makes it."""
@@ -65,8 +63,8 @@ class Plan:
         0: not measured), "workspace_bytes"."""
         facts = _c.PlanFacts()
         _c.check(_c.library().plan_get_facts(self._handle, ctypes.byref(facts)))
-        numbers = {name: getattr(facts, name) for name, _ in _c.PlanFacts._fields_ if name not in ("size", "reserved")}
-        return {**numbers, "origin": _ORIGINS.get(facts.origin, "unknown")}
+        numbers = {name: getattr(facts, name) for name in _c.names_of(_c.PlanFacts) if name not in ("size", "reserved")}
+        return {**numbers, "origin": _c.ORIGINS.get(facts.origin, "unknown")}
 
     def refresh(self) -> bool:
         """Takes the present kernel of the class; True if that is another one. No other thread may use the plan meanwhile."""

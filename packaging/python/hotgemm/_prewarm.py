@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from typing import NamedTuple
 
 from . import _c, _context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, NamedTuple
+    from typing import Any, Callable, Iterable
 
-    class PrewarmEntry(NamedTuple):
-        """The kernel that is picked for one problem on one architecture."""
 
-        problem: str
-        arch: str
-        config: str
-        failure: str
-        origin: str
-        from_cache: bool
-        registers: int
-        spill_bytes: int
+class PrewarmEntry(NamedTuple):
+    """The kernel that is picked for one problem on one architecture."""
 
-    class PrewarmReport(NamedTuple):
-        """What a prewarm did: numbers of distinct kernels, and an entry for each problem and architecture."""
+    problem: str
+    arch: str
+    config: str
+    failure: str  # why it could not be built; empty if it was
+    origin: str  # "tuned", "nearest", "estimated" or "pinned"
+    from_cache: bool  # it was there before
+    registers: int
+    spill_bytes: int
 
-        compiled: int
-        cached: int
-        stored: int
-        entries: list[PrewarmEntry]
-else:
-    from collections import namedtuple
 
-    PrewarmEntry = namedtuple("PrewarmEntry", "problem arch config failure origin from_cache registers spill_bytes")
-    PrewarmReport = namedtuple("PrewarmReport", "compiled cached stored entries")
+class PrewarmReport(NamedTuple):
+    """What a prewarm did: numbers of distinct kernels, and an entry for each problem and architecture."""
+
+    compiled: int
+    cached: int
+    stored: int  # of both: lie on disk
+    entries: list[PrewarmEntry]
+
 
 _LOOK_S = 0.2
-_ORIGINS = {number: name[len("ORIGIN_"):].lower() for name, number in _c.ORIGIN.items()}
 
 
 def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: int = 0, candidates: bool = False,
@@ -104,6 +102,6 @@ def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: 
 
 
 def _entry(entry: _c.PrewarmEntry) -> PrewarmEntry:
-    return PrewarmEntry(*((value or b"").decode(errors="replace")
-                          for value in (entry.problem, entry.arch, entry.config, entry.failure)),
-                        _ORIGINS.get(entry.origin, "unknown"), bool(entry.from_cache), entry.registers, entry.spill_bytes)
+    return PrewarmEntry(_c.decoded(entry.problem), _c.decoded(entry.arch), _c.decoded(entry.config),
+                        _c.decoded(entry.failure), _c.ORIGINS.get(entry.origin, "unknown"), bool(entry.from_cache),
+                        entry.registers, entry.spill_bytes)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+from typing import NamedTuple
 
 from . import _c, _context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, NamedTuple
+    from typing import Any, Callable, Iterable
 
-    class TuneResult(NamedTuple):
-        """What tuning found for one problem."""
 
-        problem: str
-        config: str
-        launch: str
-        failure: str
-        measured: int
-        was_recorded: bool
-        median_us: float
-        tflops: float
-        seconds: float
-else:
-    from collections import namedtuple
+class TuneResult(NamedTuple):
+    """What tuning found for one problem."""
 
-    TuneResult = namedtuple("TuneResult", "problem config launch failure measured was_recorded median_us tflops seconds")
+    problem: str
+    config: str  # the pick; empty if there is none
+    launch: str  # its raster
+    failure: str  # why there is no pick; empty if there is one
+    measured: int  # candidates that were checked and timed
+    was_recorded: bool  # an earlier record answered; nothing was measured
+    median_us: float
+    tflops: float
+    seconds: float  # of compiling, checking and measuring
 
 
 def tune(problems: str | Iterable[str], *, retune: bool = False, budget_s: float = 0.0, max_candidates: int = 0,
@@ -78,6 +76,6 @@ def tune(problems: str | Iterable[str], *, retune: bool = False, budget_s: float
 
 
 def _result(result: _c.TuneResult) -> TuneResult:
-    return TuneResult(*((value or b"").decode(errors="replace")
-                        for value in (result.problem, result.config, result.launch, result.failure)),
-                      result.measured, bool(result.was_recorded), result.median_us, result.tflops, result.seconds)
+    return TuneResult(_c.decoded(result.problem), _c.decoded(result.config), _c.decoded(result.launch),
+                      _c.decoded(result.failure), result.measured, bool(result.was_recorded), result.median_us,
+                      result.tflops, result.seconds)
