@@ -49,6 +49,15 @@ def test_the_library_opens_no_library_of_nvidia_before_it_needs_one():
     assert printed == "[]\n"
 
 
+def test_the_version_is_that_of_the_header():
+    header = (pathlib.Path(__file__).parents[2] / "include/hotgemm/version.h").read_text()
+    numbers = [line.split()[-1] for line in header.splitlines() if line.startswith("#define HOTGEMM_VERSION_M")
+               or line.startswith("#define HOTGEMM_VERSION_P")]
+    assert hotgemm.__version__ == hotgemm.version() == ".".join(numbers)
+    with pytest.raises(AttributeError, match="matmull"):
+        hotgemm.matmull
+
+
 def test_import_is_fast():
     program = """
     import time, ctypes

@@ -41,3 +41,9 @@ def version() -> str:
     """The version of the library that runs: "0.1.0"."""
     from . import _c
     return _c.decoded(_c.library().version())
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # of the library, which is not opened by the import
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

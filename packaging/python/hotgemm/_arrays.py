@@ -71,7 +71,7 @@ class Reader:
             """The layout and the address of an array that is made ready on `stream`. `name` is for messages."""
 
     def read_product(self, a: Any, b: Any, out: Any, stream: int | None) -> tuple[Any, int, int, int]:
-        """Three arrays of one type: a key for their layouts, and their addresses."""
+        """Three arrays of this reader: a key for their layouts, and their addresses."""
         layout_a, at_a = self.read(a, "a", stream)
         layout_b, at_b = self.read(b, "b", stream)
         layout_out, at_out = self.read(out, "out", stream)

@@ -74,10 +74,10 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
     """The call with the addresses of these arrays in it. It holds for this thread, until the next one is asked for."""
     is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is None and alpha.__class__ in _NUMBERS
                 and beta.__class__ in _NUMBERS)
-    kind = a.__class__
-    reader = _arrays.readers.get(kind)
-    if reader is None or b.__class__ is not kind or out.__class__ is not kind:
-        reader = _Mixed(*(_arrays.reader_of(array, name) for array, name in ((a, "a"), (b, "b"), (out, "out"))))
+    readers = _arrays.readers
+    reader = readers.get(a.__class__)
+    if reader is None or readers.get(b.__class__) is not reader or readers.get(out.__class__) is not reader:
+        reader = _common_reader(a=a, b=b, out=out)
     layouts, at_a, at_b, at_out = reader.read_product(a, b, out, stream)
     if is_plain:
         others: Any = ()
@@ -111,8 +111,13 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
     return call
 
 
+def _common_reader(**arrays: Any) -> Any:
+    readers = [_arrays.reader_of(array, name) for name, array in arrays.items()]
+    return readers[0] if readers.count(readers[0]) == len(readers) else _Mixed(*readers)
+
+
 class _Mixed(_arrays.Reader):
-    """Arrays of several types."""
+    """Arrays of several kinds."""
 
     def __init__(self, *readers: Any) -> None:
         self._readers = readers

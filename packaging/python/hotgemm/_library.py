@@ -43,7 +43,7 @@ def open_library() -> ctypes.CDLL:
 def command() -> str:
     """The path of the program `hotgemm`."""
     found = _in_package("bin/hotgemm") or shutil.which("hotgemm")
-    if found is None:
+    if found is None or os.path.realpath(found) == os.path.realpath(sys.argv[0]):  # the latter is the script that asks
         raise FileNotFoundError("there is no command `hotgemm`, neither in the package nor in PATH")
     return found
 
