@@ -19,8 +19,11 @@ namespace hotgemm::standin {
 struct AddressSpace {
   const DeviceMemory& memory;
   std::uint64_t context;
+  bool reaches_host_memory = false;
 
-  bool contains(std::uint64_t address, std::uint64_t bytes) const { return memory.contains(context, address, bytes); }
+  bool contains(std::uint64_t address, std::uint64_t bytes) const {
+    return reaches_host_memory ? address != 0 || bytes == 0 : memory.contains(context, address, bytes);
+  }
 };
 
 /// The end of a kernel, as the device would report it.

@@ -38,6 +38,8 @@ void add_rule(Script& script, const std::string& part, const std::string& rule) 
   const std::string word = rule.substr(0, mark);
   if (part == "mps") {
     script.is_shared_by_mps = rule == "1";
+  } else if (part == "host") {
+    script.reaches_host_memory = rule == "1";
   } else if (const auto corruption = corruptions.find(word); corruption != corruptions.end()) {
     script.corruptions.emplace_back(part, corruption->second);
   } else if (const auto fate = fates.find(word); fate != fates.end()) {

@@ -58,7 +58,7 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
   }
   ledger.script.count_launch(function->name);
   if (meets_fate(ledger, context, function->name)) return CUDA_SUCCESS;
-  const AddressSpace space{ledger.memory, context.id};
+  const AddressSpace space{ledger.memory, context.id, ledger.script.reaches_host_memory};
   Outcome outcome = Outcome::good;
   if (std::holds_alternative<GemmArgs>(node.args)) {
     const auto corruption = Script::latest(ledger.script.corruptions, function->name);

@@ -1,0 +1,272 @@
+"""The operators: torch.ops.hotgemm.linear and .linear_with_aux, with fake kernels, autograd, autocast and vmap."""
+
+from __future__ import annotations
+
+import threading
+
+import torch
+import torch.nn.functional as F
+
+from . import _adapter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from torch import Tensor
+
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh")
+
+_ARGUMENTS = ("(Tensor x, Tensor weight, Tensor? bias=None, str activation='none', Tensor? residual=None, "
+              "float alpha=1.0)")
+_library = torch.library.Library("hotgemm", "DEF")
+for _name, _result in (("linear", "Tensor"), ("linear_with_aux", "(Tensor, Tensor)")):
+    _library.define(f"{_name}{_ARGUMENTS} -> {_result}")
+    _library.define(f"{_name}_by_torch{_ARGUMENTS} -> {_result}")
+# The result, or whether there is one: what is not served is left to aten::addmm.
+_library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha) -> Tensor?")
+_library.define("addmm_out(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha, Tensor(a!) out) -> bool")
+
+_KERNELS = {"linear": "hotgemm_torch_linear", "linear_with_aux": "hotgemm_torch_linear_with_aux",
+            "addmm": "hotgemm_torch_addmm", "addmm_out": "hotgemm_torch_addmm_out"}
+_lock = threading.Lock()
+_registered: dict[str, Any] = {}
+
+
+def register_kernels(key: str) -> None:
+    """Registers the kernels of libhotgemm_torch.so; the CPU's are for tests of hotgemm."""
+    with _lock:
+        if key not in _registered:
+            _registered[key] = _adapter.Kernels("hotgemm", key, _KERNELS)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
+           residual: Tensor | None = None, alpha: float = 1.0) -> Tensor:
+    """activation(alpha · x · weightᵀ + bias) + residual, by one kernel.
+
+    x: [..., k]. weight: [n, k]. bias: [n]. residual and the result: [..., n]. All of one type: f16, bf16 or f32. activation:
+    "none", "relu", "gelu" (with tanh), "gelu_erf", "silu", "sigmoid" or "tanh". What no kernel of hotgemm computes is
+    computed by PyTorch, on any device. If a gradient is needed, the values before the activation are kept for it.
+
+    Raises RuntimeError for wrong sizes, types and devices, and for another activation.
+    """
+    if activation != "none" and torch.is_grad_enabled() and _needs_grad(x, weight, bias):
+        return torch.ops.hotgemm.linear_with_aux(x, weight, bias, activation, residual, alpha)[0]
+    return torch.ops.hotgemm.linear(x, weight, bias, activation, residual, alpha)
+
+
+def _needs_grad(*tensors: Tensor | None) -> bool:
+    return any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
+# ---- by PyTorch: any device, any type ----
+
+
+def _activated(value: Tensor, activation: str) -> Tensor:
+    if activation == "none":
+        return value
+    if activation == "gelu":
+        return F.gelu(value, approximate="tanh")
+    if activation == "gelu_erf":
+        return F.gelu(value)
+    return {"relu": torch.relu, "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh}[activation](value)
+
+
+def _check(x: Tensor, weight: Tensor, activation: str, residual: Tensor | None) -> None:
+    if activation not in ACTIVATIONS:
+        raise RuntimeError(f"hotgemm::linear: there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
+    if weight.dim() != 2 or x.dim() < 1:
+        raise RuntimeError(f"hotgemm::linear: x has {x.dim()} dimensions and weight {weight.dim()}; at least 1 and 2 are "
+                           "needed")
+    if x.shape[-1] != weight.shape[1]:
+        raise RuntimeError(f"hotgemm::linear: x and weight shapes cannot be multiplied ({tuple(x.shape)} and "
+                           f"{tuple(weight.shape)})")
+    if residual is not None and residual.shape != (*x.shape[:-1], weight.shape[0]):
+        raise RuntimeError(f"hotgemm::linear: residual has the shape {tuple(residual.shape)}, the result "
+                           f"{(*x.shape[:-1], weight.shape[0])}")
+
+
+def _linear_with_aux_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
+                              residual: Tensor | None = None, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
+    _check(x, weight, activation, residual)
+    if alpha == 1.0:
+        aux = F.linear(x, weight, bias)
+    else:
+        aux = F.linear(x, weight) * alpha
+        if bias is not None:
+            aux = aux + bias
+    value = _activated(aux, activation)
+    if residual is not None:
+        value = value + residual
+    return (value.clone() if value is aux else value), aux
+
+
+def _linear_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
+                     residual: Tensor | None = None, alpha: float = 1.0) -> Tensor:
+    _check(x, weight, activation, residual)
+    if alpha == 1.0:
+        value = F.linear(x, weight, bias)
+    else:
+        value = F.linear(x, weight) * alpha
+        if bias is not None:
+            value = value + bias
+    value = _activated(value, activation)
+    return value if residual is None else value + residual
+
+
+for _name in ("linear", "linear_by_torch"):
+    _library.impl(_name, _linear_by_torch, "CompositeExplicitAutograd")
+    _library.impl(_name.replace("linear", "linear_with_aux", 1), _linear_with_aux_by_torch,
+                  "CompositeExplicitAutograd")
+
+
+# ---- fake ----
+
+
+def _result_like(x: Tensor, weight: Tensor, activation: str, residual: Tensor | None) -> Tensor:
+    _check(x, weight, activation, residual)
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+def _fake_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
+                 residual: Tensor | None = None, alpha: float = 1.0) -> Tensor:
+    return _result_like(x, weight, activation, residual)
+
+
+def _fake_linear_with_aux(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
+                          residual: Tensor | None = None, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
+    return _result_like(x, weight, activation, residual), _result_like(x, weight, activation, residual)
+
+
+for _name in ("linear", "linear_by_torch"):
+    torch.library.register_fake("hotgemm::" + _name, _fake_linear, lib=_library)
+    torch.library.register_fake("hotgemm::" + _name.replace("linear", "linear_with_aux", 1), _fake_linear_with_aux,
+                                lib=_library)
+
+
+# ---- autograd ----
+
+
+def _activation_backward(grad: Tensor, aux: Tensor, activation: str) -> Tensor:
+    """The gradient before the activation, of that behind it."""
+    aten = torch.ops.aten
+    if activation == "none":
+        return grad
+    if activation == "relu":
+        return aten.threshold_backward(grad, aux, 0)
+    if activation in ("gelu", "gelu_erf"):
+        return aten.gelu_backward(grad, aux, approximate="tanh" if activation == "gelu" else "none")
+    if activation == "silu":
+        if not torch.is_grad_enabled():
+            return aten.silu_backward(grad, aux)
+        sigmoid = torch.sigmoid(aux)  # silu_backward has no derivative
+        return grad * sigmoid * (1 + aux * (1 - sigmoid))
+    if activation == "sigmoid":
+        return aten.sigmoid_backward(grad, torch.sigmoid(aux))
+    return aten.tanh_backward(grad, torch.tanh(aux))
+
+
+def _needs(ctx: Any, argument: int) -> bool:
+    """Whether the gradient of an argument is needed; arguments at the end that were left out are not listed."""
+    return argument < len(ctx.needs_input_grad) and ctx.needs_input_grad[argument]
+
+
+def _product_backward(ctx: Any, grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Any, Any, Any]:
+    """The gradients of x, weight and bias, of that of alpha · x · weightᵀ + bias. They are products of hotgemm too."""
+    multiply = torch.ops.hotgemm.linear
+    grad_x = grad_weight = grad_bias = None
+    if _needs(ctx, 0):
+        grad_x = multiply(grad, weight.t(), None, "none", None, ctx.alpha)
+    if _needs(ctx, 1):
+        rows = grad.reshape(-1, grad.shape[-1])
+        grad_weight = multiply(rows.t(), x.reshape(-1, x.shape[-1]).t(), None, "none", None, ctx.alpha)
+    if _needs(ctx, 2):
+        grad_bias = grad.reshape(-1, grad.shape[-1]).sum(0)
+    return grad_x, grad_weight, grad_bias
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    x, weight, bias, ctx.activation, _, ctx.alpha = inputs
+    aux = output[1] if isinstance(output, tuple) else None
+    ctx.save_for_backward(x, weight, bias if aux is None and ctx.activation != "none" else None, aux)
+
+
+def _linear_backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    x, weight, bias, _ = ctx.saved_tensors
+    before = grad
+    if ctx.activation != "none":
+        aux = torch.ops.hotgemm.linear(x, weight, bias, "none", None, ctx.alpha)
+        before = _activation_backward(grad, aux, ctx.activation)
+    return (*_product_backward(ctx, before, x, weight), None, grad if _needs(ctx, 4) else None, None)
+
+
+def _linear_with_aux_backward(ctx: Any, grad: Tensor, grad_aux: Tensor) -> tuple[Any, ...]:
+    x, weight, _, aux = ctx.saved_tensors
+    before = _activation_backward(grad, aux, ctx.activation) + grad_aux
+    return (*_product_backward(ctx, before, x, weight), None, grad if _needs(ctx, 4) else None, None)
+
+
+torch.library.register_autograd("hotgemm::linear", _linear_backward, setup_context=_save, lib=_library)
+torch.library.register_autograd("hotgemm::linear_with_aux", _linear_with_aux_backward, setup_context=_save, lib=_library)
+
+
+# ---- autocast, vmap ----
+
+
+def _register_autocast(name: str, device: str) -> None:
+    operator = getattr(torch.ops.hotgemm, name).default
+
+    def cast(tensor: Tensor | None, to: torch.dtype) -> Tensor | None:
+        castable = tensor is not None and tensor.is_floating_point() and tensor.dtype != torch.float64
+        return tensor.to(to) if castable and tensor.device.type == device else tensor
+
+    def autocast(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
+                 residual: Tensor | None = None, alpha: float = 1.0) -> Any:
+        to = torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
+            return operator(cast(x, to), cast(weight, to), cast(bias, to), activation, cast(residual, to), alpha)
+
+    _library.impl(name, autocast, "Autocast" + device.upper())
+
+
+def _register_vmap(name: str) -> None:
+    operator = getattr(torch.ops.hotgemm, name).default
+
+    def by_bmm(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str, residual: Tensor | None,
+               alpha: float) -> Any:
+        rows = x.reshape(x.shape[0], -1, x.shape[-1])
+        aux = torch.bmm(rows, weight.transpose(1, 2)) * alpha
+        if bias is not None:
+            aux = aux + bias.unsqueeze(1)
+        aux = aux.view(*x.shape[:-1], weight.shape[1])
+        value = _activated(aux, activation)
+        if residual is not None:
+            value = value + residual
+        return (value.clone() if value is aux else value, aux) if name == "linear_with_aux" else value
+
+    def vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, weight: Tensor, bias: Tensor | None = None,
+             activation: str = "none", residual: Tensor | None = None, alpha: float = 1.0) -> Any:
+        dims = (*in_dims, *(None,) * (6 - len(in_dims)))
+
+        def batched(tensor: Tensor | None, dim: int | None) -> Tensor | None:
+            if tensor is None:
+                return None
+            return tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+
+        x, residual = batched(x, dims[0]), batched(residual, dims[4])
+        if dims[1] is None and dims[2] is None:  # the samples are further rows
+            result = operator(x, weight, bias, activation, residual, alpha)
+        else:
+            result = by_bmm(x, batched(weight, dims[1]), batched(bias, dims[2]), activation, residual, alpha)
+        return result, (0, 0) if isinstance(result, tuple) else 0
+
+    torch.library.register_vmap("hotgemm::" + name, vmap, lib=_library)
+
+
+for _name in ("linear", "linear_with_aux"):
+    _register_autocast(_name, "cuda")
+    _register_autocast(_name, "cpu")
+    _register_vmap(_name)
+
+if _adapter.serves("CUDA"):
+    register_kernels("CUDA")

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <hotgemm/hotgemm.h>
+
+#include <cstdint>
+
+// What libhotgemm_torch.so exports. packaging/python/hotgemm/torch is its one user, and of the same release.
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+/// The symbols to bind, a line each; "?" before those that may be missing. Of the second list each backend has its own.
+const char* hotgemm_torch_functions();
+const char* hotgemm_torch_backend_functions();
+/// Takes the addresses in the order of the lists.
+void hotgemm_torch_bind(void* const* addresses);
+void hotgemm_torch_bind_backend(int is_cuda, void* const* addresses);
+
+struct hotgemm_torch_settings {
+  std::uint32_t flags;      ///< of the calls of overrides: HOTGEMM_IF_...
+  std::int32_t order;       ///< HOTGEMM_ORDER_...
+  std::int32_t serves_f32;  ///< 0: f32 products are passed on
+};
+/// Holds for calls that begin from now on.
+void hotgemm_torch_configure(const hotgemm_torch_settings* settings);
+
+/// Boxed kernels: of aten::mm, mm.out, bmm, bmm.out, and of our operators.
+void hotgemm_torch_mm(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_mm_out(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_bmm(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_bmm_out(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_addmm(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_addmm_out(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_linear(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+void hotgemm_torch_linear_with_aux(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
+
+/// The names of the operators and of the outcomes that are counted, a line each.
+const char* hotgemm_torch_operators();
+const char* hotgemm_torch_outcomes();
+/// Fills a table of as many rows as there are operators, and as many columns as there are outcomes.
+void hotgemm_torch_counts(std::uint64_t* counts);
+
+/// A problem that calls had. The operands say its alignment; their addresses may be of memory that is gone.
+struct hotgemm_torch_problem {
+  const hotgemm_problem* problem;
+  const hotgemm_operands* operands;
+  const char* failure;  ///< the first message of a failure; empty if there was none
+  std::int32_t device;
+  std::int32_t reserved;
+  std::uint64_t served, declined, failed;
+};
+/// Calls `visit` for each problem with a count.
+void hotgemm_torch_visit(void (*visit)(void* user, const hotgemm_torch_problem* problem), void* user);
+/// Sets all counts to zero.
+void hotgemm_torch_reset_counts();
+}
+#pragma GCC visibility pop
