@@ -28,9 +28,8 @@ void print(LogLevel level, std::string_view message) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   std::tm local{};
   ::localtime_r(&now.tv_sec, &local);
-  const std::string line =
-      fmt::format("[{:02}:{:02}:{:02}.{:03}] [hotgemm] [{}] {}\n", local.tm_hour, local.tm_min, local.tm_sec,
-                  now.tv_nsec / 1'000'000, to_string(level), message);
+  const std::string line = fmt::format("[{:02}:{:02}:{:02}.{:03}] [hotgemm] [{}] {}\n", local.tm_hour, local.tm_min,
+                                       local.tm_sec, now.tv_nsec / 1'000'000, to_string(level), message);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
