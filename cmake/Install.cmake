@@ -1,5 +1,5 @@
 # cmake --install: the libraries, their headers, the command and the shipped tuning records, for find_package(hotgemm) and
-# pkg-config. Nothing that is installed names the prefix, so it may be moved.
+# pkg-config. They find each other by paths that are relative, so the prefix may be moved.
 #
 # The components are packages of distributions: library (libhotgemm.so), development, command, records.
 
