@@ -1,7 +1,7 @@
 // The kernels of hotgemm::linear and hotgemm::linear_with_aux: act(alpha × x × weightᵀ + bias) + residual as one
 // kernel.
 //
-// What no kernel of ours computes goes to the operator of the same schema in Python, which is made of PyTorch's own.
+// What no kernel of ours computes goes to an operator in Python that is made of PyTorch's own.
 
 #include "torch/export.hpp"
 #include "torch/launch.hpp"
@@ -90,8 +90,8 @@ bool is_vector_of(const Tensor& bias, const Tensor& x, std::int64_t n) {
 }
 
 /// True if d is enqueued, and with `aux` also the values before the activation.
-bool try_linear(const Arguments& arguments, const Tensor& x, const Tensor& weight, const Tensor& out,
-                const std::optional<Tensor>& aux) {
+bool try_linear(const Arguments& arguments, std::int32_t activation, const Tensor& x, const Tensor& weight,
+                const Tensor& out, const std::optional<Tensor>& aux) {
   const auto refuse = [](Outcome outcome) {
     Ledger::get().count(Operator::linear, outcome);
     return false;
@@ -111,7 +111,7 @@ bool try_linear(const Arguments& arguments, const Tensor& x, const Tensor& weigh
   const Slot alpha_slot = arguments[kAlpha];
   std::memcpy(&alpha, &alpha_slot, sizeof alpha);
   product.operands.alpha = static_cast<float>(alpha);
-  product.problem.activation = activation_of(arguments[kActivation]);
+  product.problem.activation = activation;
   if (const auto bias = optional_tensor(arguments[kBias])) {
     if (!is_vector_of(*bias, x, product.problem.n)) return refuse(Outcome::operand);
     product.problem.bias = HOTGEMM_BIAS_PER_COLUMN;
@@ -167,19 +167,21 @@ void run_linear(Slot* stack, bool with_aux) {
   Arguments arguments(stack);
   const Tensor x = read(reinterpret_cast<Handle>(arguments[kX]));
   const Tensor weight = read(reinterpret_cast<Handle>(arguments[kWeight]));
-  activation_of(arguments[kActivation]);  // a wrong name is an error whoever computes
+  const std::int32_t activation = activation_of(arguments[kActivation]);  // a wrong name is an error whoever computes
   const auto sizes = check_linear(x, weight, optional_tensor(arguments[kResidual]));
   {
     const DeviceGuard guard(x);
     Owned out = empty_like(x, sizes.data(), x.dim);
     Owned aux = with_aux ? empty_like(x, sizes.data(), x.dim) : Owned();
-    if (try_linear(arguments, x, weight, read(out), with_aux ? std::optional(read(aux)) : std::nullopt)) {
+    if (try_linear(arguments, activation, x, weight, read(out), with_aux ? std::optional(read(aux)) : std::nullopt)) {
       stack[0] = out.release();
       if (with_aux) stack[1] = aux.release();
       return;
     }
   }
+  shim().delete_string(reinterpret_cast<void*>(arguments[kActivation]));
   arguments.give_away();
+  stack[kActivation] = static_cast<Slot>(activation);
   const char* name = with_aux ? "hotgemm::linear_with_aux_by_torch" : "hotgemm::linear_by_torch";
   if (shim().call_dispatcher(name, "", stack, kShimVersion) != 0) throw_of_torch("hotgemm::linear");
 }

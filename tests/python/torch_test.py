@@ -4,6 +4,7 @@ Run by ctest as python.torch, with a Python that has torch and pytest: that of C
 HOTGEMM_TEST_DEVICE=cuda the same checks run on a GPU: tests/gpu/torch_gpu_test.py does it.
 """
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
@@ -622,6 +623,27 @@ def test_kernels_free_what_they_get(kernels):
         second = all_calls()
     assert [owners(tensor) for tensor in tensors] == before
     assert [owners(result) for result in first + second] == [owners(torch.empty(4, device=DEVICE))] * len(first + second)
+
+
+def test_memory_does_not_grow(kernels):
+    x, w, bias, residual = (operand.detach() for operand in linear_operands())
+    x, w, bias, residual = x[0], w, bias, residual[0]
+    double = [operand.double() for operand in (x, w, bias)]
+
+    def refused():
+        with contextlib.suppress(RuntimeError):
+            torch.ops.hotgemm.linear(x, w, bias, "rely", residual)
+
+    def resident_bytes():
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    for compute in (lambda: torch.ops.hotgemm.linear(*double, "relu"), refused):
+        for _ in range(500):
+            compute()
+        before = resident_bytes()
+        for _ in range(15000):
+            compute()
+        assert (resident_bytes() - before) / 15000 < 16  # the smallest allocation is 32 bytes
 
 
 # ---- swap ----

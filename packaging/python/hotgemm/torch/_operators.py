@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh")
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh")  # by their numbers in C
 
 _ARGUMENTS = ("(Tensor x, Tensor weight, Tensor? bias=None, str activation='none', Tensor? residual=None, "
               "float alpha=1.0)")
 _library = torch.library.Library("hotgemm", "DEF")
 for _name, _result in (("linear", "Tensor"), ("linear_with_aux", "(Tensor, Tensor)")):
     _library.define(f"{_name}{_ARGUMENTS} -> {_result}")
-    _library.define(f"{_name}_by_torch{_ARGUMENTS} -> {_result}")
+    # What libhotgemm_torch.so passes on. With a number: PyTorch 2.10 loses the memory of a text that C++ hands it.
+    _library.define(f"{_name}_by_torch(Tensor x, Tensor weight, Tensor? bias, int activation, Tensor? residual, "
+                    f"float alpha) -> {_result}")
 # The result, or whether there is one: what is not served is left to aten::addmm.
 _library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha) -> Tensor?")
 _library.define("addmm_out(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha, Tensor(a!) out) -> bool")
@@ -114,10 +116,17 @@ def _linear_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, acti
     return value if residual is None else value + residual
 
 
-for _name in ("linear", "linear_by_torch"):
-    _library.impl(_name, _linear_by_torch, "CompositeExplicitAutograd")
-    _library.impl(_name.replace("linear", "linear_with_aux", 1), _linear_with_aux_by_torch,
-                  "CompositeExplicitAutograd")
+def _register_by_torch(name: str, compute: Any) -> None:
+    def numbered(x: Tensor, weight: Tensor, bias: Tensor | None, activation: int, residual: Tensor | None,
+                 alpha: float) -> Any:
+        return compute(x, weight, bias, ACTIVATIONS[activation], residual, alpha)
+
+    _library.impl(name, compute, "CompositeExplicitAutograd")
+    _library.impl(name + "_by_torch", numbered, "CompositeExplicitAutograd")
+
+
+_register_by_torch("linear", _linear_by_torch)
+_register_by_torch("linear_with_aux", _linear_with_aux_by_torch)
 
 
 # ---- fake ----
@@ -138,10 +147,8 @@ def _fake_linear_with_aux(x: Tensor, weight: Tensor, bias: Tensor | None = None,
     return _result_like(x, weight, activation, residual), _result_like(x, weight, activation, residual)
 
 
-for _name in ("linear", "linear_by_torch"):
-    torch.library.register_fake("hotgemm::" + _name, _fake_linear, lib=_library)
-    torch.library.register_fake("hotgemm::" + _name.replace("linear", "linear_with_aux", 1), _fake_linear_with_aux,
-                                lib=_library)
+torch.library.register_fake("hotgemm::linear", _fake_linear, lib=_library)
+torch.library.register_fake("hotgemm::linear_with_aux", _fake_linear_with_aux, lib=_library)
 
 
 # ---- autograd ----
