@@ -65,7 +65,9 @@ _driver = None
 def driver():
     global _driver
     if _driver is None:
-        _driver = Driver(os.environ["HOTGEMM_LIBCUDA"])
+        path = os.environ.get("HOTGEMM_LIBCUDA")
+        assert path, "HOTGEMM_LIBCUDA does not name a driver: run these tests by run.py, as ctest does"
+        _driver = Driver(path)
         _driver.make_current()
     return _driver
 

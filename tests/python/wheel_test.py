@@ -16,10 +16,11 @@ import hotgemm
 def unpacked(tmp_path_factory):
     """A directory like site-packages, with the package and what the build tree adds to it."""
     cmake = shutil.which("cmake") or pytest.skip("no cmake")
+    build = pathlib.Path(os.environ["HOTGEMM_BUILD_DIRECTORY"])
     packages = tmp_path_factory.mktemp("site-packages")
     package = packages / "hotgemm"
     shutil.copytree(pathlib.Path(hotgemm.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    subprocess.run([cmake, "--install", os.environ["HOTGEMM_BUILD_DIRECTORY"], "--component", "wheel", "--prefix", package],
+    subprocess.run([cmake, "--install", build, "--component", "wheel", "--prefix", package],
                    check=True, capture_output=True)
     return packages
 
