@@ -1,6 +1,6 @@
 # The targets format, format-check and tidy. They cover the files that git would track.
 
-file(GLOB_RECURSE code_files CONFIGURE_DEPENDS include/*.hpp src/*.hpp src/*.cpp templates/*.hpp templates/*.cuh
+file(GLOB_RECURSE code_files CONFIGURE_DEPENDS include/*.hpp src/*.hpp src/*.cpp src/*.h src/*.c templates/*.hpp templates/*.cuh
      tests/*.hpp tests/*.cpp tools/command/*.cpp tools/command/*.hpp examples/*.cpp examples/*.c)
 
 find_program(HOTGEMM_CLANG_FORMAT NAMES clang-format)

@@ -6,11 +6,18 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# libhotgemm.a is merged from objects that hold machine code.
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
+if(CMAKE_CXX_FLAGS MATCHES "-flto")
+  string(APPEND CMAKE_CXX_FLAGS " -fno-lto")
+endif()
+
 include(CheckCXXCompilerFlag)
 include(CheckPIESupported)
 check_pie_supported()
 
-set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+# Unique symbols would be shared by two versions of the library in one process.
+check_cxx_compiler_flag(-fno-gnu-unique HOTGEMM_HAS_fno_gnu_unique)
 
 foreach(flag -fcf-protection -fstack-clash-protection -ftrivial-auto-var-init=zero)
   string(MAKE_C_IDENTIFIER "HOTGEMM_HAS${flag}" result)
@@ -52,11 +59,19 @@ function(hotgemm_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
                                            $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${target} PRIVATE $<$<BOOL:${HOTGEMM_HAS_fno_gnu_unique}>:-fno-gnu-unique>)
+  # What is installed names no directory of this machine. A debugger in the build tree needs the names.
+  foreach(tree ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${tree}/=>)
+  endforeach()
   target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   if(NOT hotgemm_sanitized)  # which find more, and take long to compile with both
     target_compile_options(${target} PRIVATE -fstack-protector-strong ${hotgemm_hardening})
-    # -U comes first, because the compilers of some distributions define a lower level by default.
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
+    # -U comes first, because the compilers of some distributions define a lower level by default. Without optimisation
+    # there would be warnings.
+    target_compile_options(
+      ${target}
+      PRIVATE $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>)
   endif()
   get_target_property(type ${target} TYPE)
   if(NOT type STREQUAL "STATIC_LIBRARY")
@@ -92,15 +107,4 @@ function(hotgemm_join_tests target groups)
   if(hotgemm_sanitized OR HOTGEMM_JOIN_TESTS)
     hotgemm_join_sources(${target} ${groups})
   endif()
-endfunction()
-
-# A shared libhotgemm exports what HOTGEMM_API marks. The version script hides the rest of what its objects hold with
-# default visibility: instances of std's templates, and functions of fmt and spdlog.
-function(hotgemm_export_api_only target)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/exports.map)
-  target_link_options(${target} PRIVATE -Wl,--version-script=${script})
-  if(NOT hotgemm_sanitized)
-    target_link_options(${target} PRIVATE -Wl,-z,defs)
-  endif()
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
 endfunction()

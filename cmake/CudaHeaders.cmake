@@ -1,7 +1,8 @@
 # Finds the headers of the CUDA driver API, NVRTC and cuBLAS, and the directories of their libraries.
 #
-# They come from a CUDA toolkit, or from PyPI wheels that are unpacked in HOTGEMM_CUDA_WHEELS_DIR. No CUDA library is
-# linked. The libraries are opened at run time, first by name and then in HOTGEMM_CUDA_LIBRARY_DIRS.
+# They come from a CUDA toolkit, or from PyPI wheels that are unpacked in HOTGEMM_CUDA_WHEELS_DIR, unless HOTGEMM_OFFLINE
+# forbids to get them. No CUDA library is linked. The libraries are opened at run time, first by name and then, with
+# HOTGEMM_SEARCH_CUDA_OF_BUILD, in HOTGEMM_CUDA_LIBRARY_DIRS.
 # Sets HOTGEMM_CUDA_INCLUDE_DIRS, HOTGEMM_CUDA_LIBRARY_DIRS and HOTGEMM_CUDA_ORIGIN.
 
 set(hotgemm_min_cuda 12090)  # in the form of CUDA_VERSION in cuda.h; kernels need NVRTC 12.9 or later
@@ -67,6 +68,14 @@ if(NOT HOTGEMM_CUDA_ORIGIN)
   set(HOTGEMM_CUDA_INCLUDE_DIRS ${prefix}/nvidia/cu13/include)
   set(HOTGEMM_CUDA_LIBRARY_DIRS ${prefix}/nvidia/cu13/lib)
   hotgemm_cuda_headers_version("${HOTGEMM_CUDA_INCLUDE_DIRS}" version)
+  if(version LESS hotgemm_min_cuda AND HOTGEMM_OFFLINE)
+    message(
+      FATAL_ERROR
+        "hotgemm needs the headers of CUDA 12.9 or later (cuda.h, nvrtc.h, cublas_v2.h, cublasLt.h) to be compiled, and "
+        "found none: neither a CUDA toolkit nor NVIDIA's wheels in ${prefix}. It downloads nothing, because "
+        "HOTGEMM_OFFLINE is on. Install a toolkit, point -DCUDAToolkit_ROOT at one, or allow it to get the headers from "
+        "PyPI with -DHOTGEMM_OFFLINE=OFF.")
+  endif()
   if(version LESS hotgemm_min_cuda)
     hotgemm_install_cuda_wheels(${prefix})
     hotgemm_cuda_headers_version("${HOTGEMM_CUDA_INCLUDE_DIRS}" version)

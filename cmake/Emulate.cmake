@@ -4,10 +4,7 @@
 # Kernels include "ptx/x.hpp", which a compiler first searches in the directory of the including file. So the compiler
 # sees the templates in a directory of links in which `ptx` is src/emulate/ptx. The templates themselves are unchanged.
 
-option(HOTGEMM_BUILD_EMULATE "Build the emulated device, where Boost.Context is found" ON)
-if(HOTGEMM_BUILD_EMULATE)
-  find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
-endif()
+find_package(Boost 1.74 CONFIG QUIET COMPONENTS context)
 if(NOT TARGET Boost::context)
   message(STATUS "Emulated device: not built (it needs Boost.Context: libboost-context-dev)")
   return()
@@ -66,7 +63,7 @@ add_library(hotgemm_emulate STATIC ${emulate_sources} $<TARGET_OBJECTS:hotgemm_e
 hotgemm_compile_options(hotgemm_emulate)
 hotgemm_private_includes(hotgemm_emulate)
 target_compile_options(hotgemm_emulate PRIVATE -O2)
-target_link_libraries(hotgemm_emulate PUBLIC hotgemm_static Boost::context fmt::fmt)
+target_link_libraries(hotgemm_emulate PUBLIC hotgemm_static Boost::context ${hotgemm_fmt})
 if(HOTGEMM_SANITIZE MATCHES "address")
   # With use-after-return checks, each of thousands of fibers would get a second stack of some MiB. The flag is PUBLIC,
   # because inline functions shared with the library are compiled only once.

@@ -18,25 +18,6 @@
 
 namespace hotgemm {
 
-std::string_view to_string(Policy policy) {
-  switch (policy) {
-    case Policy::cached_only: return "cached_only";
-    case Policy::estimate: return "estimate";
-    case Policy::tune: return "tune";
-    case Policy::background: return "background";
-  }
-  return "?";
-}
-
-namespace {
-
-bool meets(const Choice& choice, const Demands& demands) {
-  if (demands.tuned && choice.origin != Origin::tuned && choice.origin != Origin::pinned) return false;
-  return !demands.faster || choice.cublas_ratio > 1;
-}
-
-}  // namespace
-
 Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 Context::~Context() = default;
 
@@ -62,31 +43,6 @@ void Context::gemm(Stream stream, const Problem& asked, const Operands& operands
   }
   require_enqueueable(device.driver(), stream);
   impl_->find_or_plan(device, problem, policy, stream, Impl::Reserve::once)->launch(stream, problem, operands);
-}
-
-bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& operands, const Demands& demands) {
-  if (!has_known_size(operands)) return try_gemm(stream, asked, known_operands(operands), demands);
-  validate(asked);
-  validate(asked, operands);
-  if (is_empty(asked)) return true;
-  const Workload problem = describe(asked, operands);
-  PushedContext pushed(Impl::driver());
-  DeviceState& device = impl_->current(stream, pushed);
-  const ClassKey key = class_key(problem);
-  if (ProblemLog* const problems = impl_->engine().problem_log.get()) problems->add(key, problem);
-  bool has_plan = false;
-  {
-    const ReadGuard reading;
-    const PlanTable::Slot* slot = device.plans().find(key);
-    has_plan = slot != nullptr;
-    if (has_plan && meets(slot->entry.plan->choice(), demands)) {
-      slot->entry.plan->launch(stream, problem, operands);
-      return true;
-    }
-  }
-  if (!has_plan && demands.prepare_later) impl_->background().prepare_later(device, problem);
-  impl_->engine().counters.declined.add_one();
-  return false;
 }
 
 Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {
@@ -327,12 +283,6 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, cons
   if (bytes > cap_bytes) return nullptr;  // the plan of the next choice notes the reason
   const Affordable affordable = bytes > 0 ? affordable_choices(device, problem) : Affordable{};
   return make_plan(device, problem, choice, *winner.cubin, affordable, Policy::tune);
-}
-
-void Context::Impl::prepare(const BackgroundTuner::Waiting& waiting) {
-  // This is no call of the program's, so it does not measure.
-  const Policy policy = options_.policy == Policy::tune ? Policy::estimate : options_.policy;
-  find_or_plan(*waiting.device, waiting.problem, policy, nullptr, Reserve::again);
 }
 
 bool Context::Impl::is_wanted(const BackgroundTuner::Waiting& waiting) {

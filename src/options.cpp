@@ -31,6 +31,16 @@ std::int64_t parse_max_plans(std::string_view text) {
 
 }  // namespace
 
+std::string_view to_string(Policy policy) {
+  switch (policy) {
+    case Policy::cached_only: return "cached_only";
+    case Policy::estimate: return "estimate";
+    case Policy::tune: return "tune";
+    case Policy::background: return "background";
+  }
+  return "?";
+}
+
 ContextOptions ContextOptions::from_environment() {
   ContextOptions options;
   const char* text = secure_getenv("HOTGEMM_TUNE");

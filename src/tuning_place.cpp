@@ -51,7 +51,10 @@ std::string unfitness(const fs::path& program) {
 std::vector<fs::path> installed_commands() {
   std::vector<fs::path> commands;
   if (const fs::path library = own_file(); !library.empty() && library != own_program()) {
-    commands = {library.parent_path() / "hotgemm", library.parent_path().parent_path() / "bin" / "hotgemm"};
+    // lib/libhotgemm.so is one below the prefix, lib/<triplet>/libhotgemm.so two.
+    const fs::path directory = library.parent_path();
+    const fs::path above = directory.parent_path();
+    commands = {directory / "hotgemm", above / "bin" / "hotgemm", above.parent_path() / "bin" / "hotgemm"};
   }
   if (*HOTGEMM_INSTALLED_BIN_DIR != '\0') commands.emplace_back(HOTGEMM_INSTALLED_BIN_DIR "/hotgemm");
   return commands;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <hotgemm/cache.hpp>
-#include <hotgemm/export.hpp>
 #include <hotgemm/objective.hpp>
 #include <hotgemm/plan.hpp>
 #include <hotgemm/prepacked.hpp>
@@ -43,7 +42,7 @@ enum class Policy {
   /// BackgroundOptions.
   background,
 };
-HOTGEMM_API std::string_view to_string(Policy policy);
+std::string_view to_string(Policy policy);
 
 struct TuneOptions {
   int max_candidates = 20;  ///< compiled, checked and timed per problem, anchors included
@@ -131,7 +130,7 @@ struct ContextOptions {
   /// missing: Policy::tune), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and
   /// HOTGEMM_MAX_PLANS
   /// ("20000"). Throws Error{invalid_argument} for any other value of these.
-  HOTGEMM_API static ContextOptions from_environment();
+  static ContextOptions from_environment();
 };
 
 /// A histogram of times: the number of events whose time is less than 2^i µs and at least 2^(i-1) µs, for each i. The
@@ -254,16 +253,16 @@ struct PrewarmReport {
 /// workspace: destroy them, or let them go unused, before the Context. Plans may be dropped after it.
 class Context {
  public:
-  HOTGEMM_API explicit Context(const ContextOptions& options = ContextOptions::from_environment());
-  HOTGEMM_API ~Context();
+  explicit Context(const ContextOptions& options = ContextOptions::from_environment());
+  ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   /// The context of hgemm. It is made on first use from the environment and never destroyed.
-  HOTGEMM_API static Context& default_context();
+  static Context& default_context();
   /// Sets the options of default_context, in place of ContextOptions::from_environment(). Throws
   /// Error{invalid_argument} if it has been made already.
-  HOTGEMM_API static void configure_default(const ContextOptions& options);
+  static void configure_default(const ContextOptions& options);
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.
   ///
@@ -272,12 +271,12 @@ class Context {
   /// new class. If m or n is zero, the call does nothing. If k or alpha is zero, beta * C goes through the epilogue.
   /// Throws Error{invalid_argument, not_supported, not_prepared, …}; in that case no kernel has been enqueued, and D
   /// keeps its values. The workspace in `operands` may have been cleared.
-  HOTGEMM_API void gemm(Stream stream, const Problem& problem, const Operands& operands);
+  void gemm(Stream stream, const Problem& problem, const Operands& operands);
 
   /// As gemm, if the plan of the problem's class is in the current CUDA context and meets `demands`; returns true. Else
   /// declines: returns false at once, without planning, compiling, loading or waiting, and nothing is enqueued. For
   /// programs that have another product to fall back on. Throws Error as gemm does.
-  HOTGEMM_API bool try_gemm(Stream stream, const Problem& problem, const Operands& operands, const Demands& demands);
+  bool try_gemm(Stream stream, const Problem& problem, const Operands& operands, const Demands& demands);
 
   /// Enqueues on `stream` a copy of `operand` of `problem` into its prepacked form, for weights that many calls read.
   ///
@@ -292,40 +291,39 @@ class Context {
   /// Policy::cached_only the call throws Error{not_prepared}. Prewarming a problem whose prepacked_a or prepacked_b is
   /// true puts it there. Throws Error{invalid_argument, not_supported, not_prepared, …}; in that case nothing has been
   /// enqueued.
-  HOTGEMM_API void pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld,
-                        void* to);
+  void pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld, void* to);
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns; for a problem with
   /// prepacked operands the kernel of `pack` is, too. The hints of a workload come from `describe`; `Workload(problem)`
   /// has those of packed operands. If `stream` is being captured, planning does not measure or allocate, and waits only
   /// for a thread that plans the same new class. The same holds for the null stream while another stream, which
   /// synchronises with it, is being captured: that capture stays valid, and a later call may tune.
-  HOTGEMM_API Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
-  HOTGEMM_API Plan plan(const Workload& problem);  ///< by the context's policy
+  Plan plan(const Workload& problem, Policy policy, Stream stream = nullptr);
+  Plan plan(const Workload& problem);  ///< by the context's policy
 
   /// Replaces `plan` by the present plan of its class, if that is another one: under Policy::background the class may
   /// have been measured since. Returns true if it did. A graph that captured a launch keeps the former kernel. Makes no
   /// plan: one that reload has found outdated in another CUDA context is renewed by gemm or plan first.
-  HOTGEMM_API bool refresh(Plan& plan);
+  bool refresh(Plan& plan);
 
   /// Waits until no class waits to be measured in the background, or until `deadline`, or until the total of
   /// ContextOptions::tuning_total_s is used up; returns true in the first case. Meanwhile classes count that were only
   /// planned, or called once, and measuring makes no pauses, whatever BackgroundOptions says: this is for a program
   /// that has met its problems, and has nothing else to do.
-  HOTGEMM_API bool wait_tuned(std::chrono::steady_clock::time_point deadline);
+  bool wait_tuned(std::chrono::steady_clock::time_point deadline);
 
   /// Stops the tuning within calls and in the background, until it is resumed: after this call no new measurement
   /// begins. One that goes on in a call ends as by cancel_tuning. A measurement in the background ends after its slice.
   /// Its times are lost, and the class waits again. Calls get the estimate meanwhile. Context::tune is not paused.
   /// Calls of pause_tuning do not add up.
-  HOTGEMM_API void pause_tuning();
-  HOTGEMM_API void resume_tuning();
+  void pause_tuning();
+  void resume_tuning();
   /// Ends the tunings that go on in calls of other threads and in the background. One in a call ends after the launch
   /// or the compilation that runs, with the best so far, as a provisional record; if nothing was timed, with the
   /// estimate, and the class is tried again after a pause of at least 10 s. In the background nothing is recorded, and
   /// the class is tried again after 30 s. `tune` ends with the problem that it measures. Does not wait for them. Later
   /// calls tune as before: see pause_tuning.
-  HOTGEMM_API void cancel_tuning();
+  void cancel_tuning();
 
   /// Forgets the plan of the problem's class in every CUDA context, and that it was pinned: the next call plans it
   /// anew. Deterministic sums may get another kernel by this, and other bits. Plans that the program holds stay usable.
@@ -336,7 +334,7 @@ class Context {
   /// records. Throws Error{io_error} if the files cannot be changed; then plans and memory have forgotten the class.
   ///
   /// Waits for a thread that plans the class. A tuning of the class that goes on is not ended, and will be recorded.
-  HOTGEMM_API ForgetReport forget(const Workload& problem, Forget what = Forget::plan);
+  ForgetReport forget(const Workload& problem, Forget what = Forget::plan);
 
   /// Reads the records of all layers from disk again, and what other processes have rejected and vetted: `hotgemm tune`
   /// may have run beside this process. Returns the number of plans whose class has another best kernel in the records
@@ -344,7 +342,7 @@ class Context {
   /// of others by their next call outside of a capture. If the new plan cannot be made, the former stays. All other
   /// plans stay as they are, and so do plans of SumOrder::deterministic and of pinned classes, and plans that the
   /// program holds. Needs no CUDA context.
-  HOTGEMM_API std::size_t reload();
+  std::size_t reload();
 
   /// From now on the class of `problem` runs `config`, in every CUDA context of this object: it is neither tuned within
   /// calls or in the background nor evicted, and `pin` records nothing. Context::tune of the class still records. The
@@ -358,7 +356,7 @@ class Context {
   /// the SM limit or the cap of workspace; and the errors of plan. Then nothing has changed. If the config cannot
   /// compute the class on the GPU of a CUDA context that is used later, the class runs there as if it were not pinned,
   /// and the log says so.
-  HOTGEMM_API void pin(const Workload& problem, std::string_view config, std::string_view launch = {});
+  void pin(const Workload& problem, std::string_view config, std::string_view launch = {});
 
   /// Measures each problem on the GPU of the current CUDA context and records the picks, whatever the policy is.
   /// Without `retune`, a problem with a current record is answered from it and not measured, unless its search was
@@ -368,27 +366,26 @@ class Context {
   /// If it throws an Error, tune throws the same Error; any other exception becomes Error{interrupted} with its text.
   /// The measurements until then are recorded. Plans of the problems' classes are replaced if the records name other
   /// kernels, as `reload` does it.
-  HOTGEMM_API std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options,
-                                           bool retune = false,
-                                           const std::function<bool(const TuneResult&)>& progress = {});
+  std::vector<TuneResult> tune(std::span<const Workload> problems, const TuneOptions& options, bool retune = false,
+                               const std::function<bool(const TuneResult&)>& progress = {});
 
   /// Compiles the kernels that Policy::cached_only needs for each problem and architecture. Needs neither a GPU nor
   /// libcuda. If `options.progress` throws an Error, prewarm throws the same Error; any other exception becomes
   /// Error{interrupted} with its text. Kernels that were compiled until then are in the cache.
-  HOTGEMM_API PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
+  PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
-  HOTGEMM_API Policy policy() const;  ///< ContextOptions::policy
-  HOTGEMM_API Stats stats() const;
+  Policy policy() const;  ///< ContextOptions::policy
+  Stats stats() const;
   /// A digest of what decides picks without measuring: the records of all layers in canonical order, the templates, the
   /// version, the objective and the cap of workspace. 64 hex digits. Ranks on GPUs of one model, with one driver and
   /// compiler, pick the same kernels for the same problems under Policy::estimate and Policy::cached_only if it is the
   /// same for all: a program compares it once after it has made its Context. Records that are added or reloaded change
   /// it. Reads every record: some milliseconds for a thousand.
-  HOTGEMM_API std::string records_digest() const;
+  std::string records_digest() const;
   /// The same numbers as stats(), and those of the kernel cache, as Prometheus text (version 0.0.4): counters named
   /// hotgemm_…_total, gauges and histograms in seconds, each with its HELP and TYPE. docs/metrics.md lists them. Waits
   /// for no other thread's planning.
-  HOTGEMM_API std::string metrics() const;
+  std::string metrics() const;
 
  private:
   class Impl;
@@ -397,30 +394,30 @@ class Context {
 };
 
 /// `problem` with the hints that hold for `operands`.
-HOTGEMM_API Workload describe(const Problem& problem, const Operands& operands);
+Workload describe(const Problem& problem, const Operands& operands);
 
 /// C = alpha * op(A) * op(B) + beta * C, row-major: the whole library in one call. By default a class that recurs is
 /// tuned in the background.
 ///
 /// op(A) is m×k, op(B) is k×n and C is m×n. Leading dimensions are in elements of the matrices as stored. `types` is a
 /// preset such as kBf16. Uses Context::default_context(); see Context::gemm for errors and planning.
-HOTGEMM_API void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-                       const void* a, std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c,
-                       std::int64_t ldc, const Types& types = kF16);
+void hgemm(Stream stream, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const void* a,
+           std::int64_t lda, const void* b, std::int64_t ldb, float beta, void* c, std::int64_t ldc,
+           const Types& types = kF16);
 
 /// Sends messages to `sink` instead of stderr; an empty function restores stderr. The levels are "debug", "info",
 /// "warn" and "error". `sink` is called on the thread that logs: a thread of the caller or of the library, several at a
 /// time. The library may hold its own locks meanwhile, so `sink` must not call hotgemm. If `sink` throws, the message
 /// goes to stderr. When the function returns, no thread runs the former sink.
-HOTGEMM_API void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
+void set_log_sink(std::function<void(std::string_view level, std::string_view message)> sink);
 
 /// Sets the file from which a library is opened. No other is tried, not even the one that HOTGEMM_LIBCUDA,
 /// HOTGEMM_LIBNVRTC, HOTGEMM_LIBCUBLAS or HOTGEMM_LIBCUBLASLT names. `library` is "libcuda", "libnvrtc", "libcublas" or
 /// "libcublasLt"; an empty `path` takes the setting back. It holds for the process. Throws Error{invalid_argument} for
 /// another name, and if the library has been looked for already.
-HOTGEMM_API void set_library_path(std::string_view library, std::string_view path);
+void set_library_path(std::string_view library, std::string_view path);
 /// Sets the lowest level of messages that are logged: "debug", "info", "warn", "error" or "off". The default is the
 /// value of HOTGEMM_LOG, else "warn". Throws Error{invalid_argument}.
-HOTGEMM_API void set_log_level(std::string_view level);
+void set_log_level(std::string_view level);
 
 }  // namespace hotgemm

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <hotgemm/export.hpp>
-
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,10 +25,10 @@ enum class ErrorCode {
 };
 
 /// "invalid_argument", …
-HOTGEMM_API std::string_view to_string(ErrorCode code);
+std::string_view to_string(ErrorCode code);
 
 /// The exception that every function of the library throws. what() names the attempt, the config and the result.
-class HOTGEMM_API Error : public std::runtime_error {
+class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ErrorCode code() const noexcept { return code_; }

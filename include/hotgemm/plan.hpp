@@ -1,7 +1,6 @@
 #pragma once
 
 #include <hotgemm/error.hpp>
-#include <hotgemm/export.hpp>
 #include <hotgemm/types.hpp>
 
 #include <cstddef>
@@ -19,7 +18,7 @@ enum class Origin {
   pinned,     ///< named by the program: Context::pin
 };
 /// "tuned", "nearest", "estimated", "pinned".
-HOTGEMM_API std::string_view to_string(Origin origin);
+std::string_view to_string(Origin origin);
 
 /// The resources of the GPU that a kernel uses.
 struct Resources {
@@ -49,26 +48,26 @@ class Plan {
   /// current CUDA context must be the one in which the plan was made; a thread without one gets that of the stream (see
   /// Context). Operands must have the alignment classes of the plan's workload or better ones, and beta must be zero if
   /// and only if the workload's `beta_is_zero` is true. Thread-safe.
-  HOTGEMM_API void launch(Stream stream, const Operands& operands) const;
+  void launch(Stream stream, const Operands& operands) const;
 
-  HOTGEMM_API const Workload& problem() const;
+  const Workload& problem() const;
   /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
-  HOTGEMM_API std::string config() const;
-  HOTGEMM_API Origin origin() const;
+  std::string config() const;
+  Origin origin() const;
   /// The distance to the recorded class if origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
-  HOTGEMM_API double distance() const;
+  double distance() const;
   /// The time of cuBLAS's default divided by the time of this kernel, as both were measured when the class was tuned;
   /// above 1, this kernel is faster. 0 if the class's record does not say. Of a fused problem, it is the ratio of the
   /// bare products.
-  HOTGEMM_API double cublas_ratio() const;
-  HOTGEMM_API Resources resources() const;
+  double cublas_ratio() const;
+  Resources resources() const;
   /// Bytes of device memory that a launch needs besides the operands. The caller passes them in Operands::workspace.
   /// Otherwise the library provides them: one slab for each stream of a CUDA context, and one for each stream of a
   /// capture, which becomes free when the graph is destroyed. If ContextOptions::workspace_bytes or the GPU leaves no
   /// memory, the launch runs a kernel that needs none; `explain` and Stats::without_workspace count these launches.
-  HOTGEMM_API std::size_t workspace_bytes() const;
+  std::size_t workspace_bytes() const;
   /// All the properties above in one line.
-  HOTGEMM_API std::string explain() const;
+  std::string explain() const;
 
  private:
   friend class Context;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <hotgemm/export.hpp>
 #include <hotgemm/problem.hpp>
 
 #include <cstddef>
@@ -27,6 +26,6 @@ struct PrepackedSize {
 /// The size of `operand` of `problem` in its prepacked form; `prepacked_a` and `prepacked_b` make no difference. Throws
 /// Error{invalid_argument, not_supported} for a problem that no kernel computes, and for elements that are not f16 or
 /// bf16.
-HOTGEMM_API PrepackedSize prepacked_size(const Problem& problem, Operand operand);
+PrepackedSize prepacked_size(const Problem& problem, Operand operand);
 
 }  // namespace hotgemm

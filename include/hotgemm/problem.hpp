@@ -1,6 +1,5 @@
 #pragma once
 
-#include <hotgemm/export.hpp>
 #include <hotgemm/gemm_types.hpp>  // DType, Op, Epilogue
 
 #include <cstddef>
@@ -148,7 +147,7 @@ struct Hints {
 
 /// The hints of packed operands: rows as stored have no gaps, addresses are multiples of 16 bytes as every allocator
 /// gives them, C is not read, and prepacked operands are in class 16. hotgemm assumes these where no others are given.
-HOTGEMM_API Hints packed_hints(const Problem& problem);
+Hints packed_hints(const Problem& problem);
 
 /// A problem with the hints of its operands. The library plans, tunes, records and prepares workloads.
 ///
@@ -161,9 +160,9 @@ struct Workload : Problem {
   Hints hints;
 
   /// A workload of size zero, with hints that promise nothing.
-  HOTGEMM_API Workload();
+  Workload();
   /// Alignment classes below one element are raised to it, and those of prepacked operands to 16.
-  HOTGEMM_API Workload(const Problem& problem, const Hints& known_hints);
+  Workload(const Problem& problem, const Hints& known_hints);
   /// The workload of `problem` with packed operands.
   explicit Workload(const Problem& problem) : Workload(problem, packed_hints(problem)) {}
 
@@ -172,7 +171,7 @@ struct Workload : Problem {
 
 /// The end of the bucket of m that contains `m`. The ends are 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, and then four
 /// for each doubling. The last one is 2147482623 = 2^31 - 1025, the largest size.
-HOTGEMM_API std::int64_t class_m(std::int64_t m);
+std::int64_t class_m(std::int64_t m);
 
 // ---- text
 //
@@ -198,25 +197,25 @@ HOTGEMM_API std::int64_t class_m(std::int64_t m);
 // Without align, lda, ldb and ldd, the operands are packed (see `packed_hints`).
 
 /// The name of the enumerator: "f16", "bf16", …
-HOTGEMM_API std::string_view to_string(DType type);
+std::string_view to_string(DType type);
 /// "n", "t".
-HOTGEMM_API std::string_view to_string(Op op);
+std::string_view to_string(Op op);
 /// "f32", "f16", "tf32", "s32".
-HOTGEMM_API std::string_view to_string(ComputeType type);
+std::string_view to_string(ComputeType type);
 /// "f16" or "bf16*bf16>f32", followed by "c=" and "acc=" if they differ from the default of the preset or the types.
-HOTGEMM_API std::string to_string(const Types& types);
+std::string to_string(const Types& types);
 /// The text of the problem, without hints.
-HOTGEMM_API std::string to_string(const Problem& problem);
+std::string to_string(const Problem& problem);
 /// The text of the workload. It always contains "align=", so that different classes have different texts.
-HOTGEMM_API std::string to_string(const Workload& workload);
+std::string to_string(const Workload& workload);
 
 /// Inverses of to_string, but for parse_types; throw Error{invalid_argument} that names the bad word.
-HOTGEMM_API DType parse_dtype(std::string_view text);
-HOTGEMM_API Op parse_op(std::string_view text);
-HOTGEMM_API ComputeType parse_compute_type(std::string_view text);
+DType parse_dtype(std::string_view text);
+Op parse_op(std::string_view text);
+ComputeType parse_compute_type(std::string_view text);
 /// One word: a preset, or "A*B>D".
-HOTGEMM_API Types parse_types(std::string_view text);
-HOTGEMM_API Problem parse_problem(std::string_view text);
-HOTGEMM_API Workload parse_workload(std::string_view text);
+Types parse_types(std::string_view text);
+Problem parse_problem(std::string_view text);
+Workload parse_workload(std::string_view text);
 
 }  // namespace hotgemm

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <hotgemm/export.hpp>
 #include <hotgemm/operands.hpp>
 #include <hotgemm/problem.hpp>
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <hotgemm/export.hpp>
 #include <hotgemm/version.h>  // HOTGEMM_VERSION
 
 #include <string_view>
@@ -8,6 +7,6 @@
 namespace hotgemm {
 
 /// The version of the library that runs, as in HOTGEMM_VERSION.
-HOTGEMM_API std::string_view version();
+std::string_view version();
 
 }  // namespace hotgemm

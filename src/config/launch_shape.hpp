@@ -5,7 +5,6 @@
 #include "config/max_size.hpp"
 #include "config/sm_limit.hpp"
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 
@@ -38,7 +37,7 @@ struct LaunchShape {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
     const std::int64_t most = kMostBlocks / (splits_k ? kMostSplits : 1);
     return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && batch <= kMaxSize &&
-           tiles(m, n) * cluster <= most / std::max<std::int64_t>(batch, 1);
+           tiles(m, n, batch) * cluster <= most;
   }
   /// The number of blocks of a grid on a GPU with `sm_count` SMs. Persistent blocks stay within `sm_limit`, the SM
   /// limit of the problem, if they can; a GPU places each block on an SM of its own while it has one, so that they are

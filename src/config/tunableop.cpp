@@ -20,10 +20,11 @@
 // The format is that of aten/src/ATen/cuda/tunable in PyTorch: README.md there shows a file, Signature() in
 // TunableGemm.h and in GemmCommon.h make the first two fields. A line is
 //
-//   <operator>_<type>_<ops>,<ops>_<m>_<n>_<k>[_B_<batch>]_ld_<lda>_<ldb>_<ldc>[_…],<solution>[,<milliseconds>]
+//   <operator>_<type>_<ops>,<ops>_<m>_<n>_<k>[_B_<batch>]_ld_<lda>_<ldb>_<ldc>[_…][,<solution>[,<milliseconds>]]
 //
 // as in "GemmTunableOp_BFloat16_TN,tn_4096_1024_512_ld_512_512_4096,Gemm_Hipblaslt_220,0.0123". Early versions have no
-// leading dimensions. Lines that begin with "Validator," name versions.
+// leading dimensions. A file of problems that were not tuned (PYTORCH_TUNABLEOP_RECORD_UNTUNED) has no solutions. No
+// line tells the distances of a batch. Lines that begin with "Validator," name versions.
 
 namespace hotgemm {
 namespace {
@@ -98,6 +99,7 @@ BlasProduct product_of(std::string_view text) {
 Shape shape_of(const BlasProduct& p, std::string_view type) {
   std::string text = std::to_string(p.n) + " " + std::to_string(p.m) + " " + std::to_string(p.k) + " " + p.op_b +
                      p.op_a + " " + std::string(type);
+  if (p.batch != 1) text += " batch=" + std::to_string(p.batch);
   if (p.ld) {
     const auto [lda, ldb, ldc] = *p.ld;
     const auto add = [&](std::string_view key, std::int64_t ld, std::int64_t row) {
@@ -121,12 +123,12 @@ double us_of(std::string_view milliseconds) {
 /// nullopt for a line that no kernel computes.
 std::optional<Shape> parse_result(std::string_view line) {
   const std::vector<std::string_view> fields = split_at(line, ',');
-  if (fields.size() < 3 || fields.size() > 4 || fields[0].find(kOperator) == std::string_view::npos) {
+  if (fields.size() < 2 || fields.size() > 4 || fields[0].find(kOperator) == std::string_view::npos) {
     not_a_line("the line", line);
   }
   const BlasProduct product = product_of(fields[1]);
   const std::string_view type = type_of(fields[0]);
-  if (type.empty() || product.batch != 1 || fields[0].starts_with("Scaled")) return std::nullopt;
+  if (type.empty() || fields[0].starts_with("Scaled")) return std::nullopt;
   Shape shape = shape_of(product, type);
   if (fields.size() == 4 && !fields[3].empty()) shape.us = us_of(fields[3]);
   if (!is_supported(shape.workload)) return std::nullopt;
@@ -162,7 +164,7 @@ std::vector<Shape> parse_tunableop(std::string_view text, std::string_view file_
   }
   if (left_out > 0) {
     log(LogLevel::warn, std::string(file_name) + ": " + std::to_string(left_out) +
-                            " lines are left out: problems with their types, batches or scales are not read");
+                            " lines are left out: problems with their types or scales are not read");
   }
   return shapes;
 }

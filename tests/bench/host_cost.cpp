@@ -7,6 +7,7 @@
 // paired: `raw_ns` is its time per call, `over_raw_ns` the median difference.
 
 #include "base/statistics.hpp"
+#include "c/handles.hpp"
 #include "config/render.hpp"
 #include "config/traits.hpp"
 #include "context_impl.hpp"
@@ -18,12 +19,15 @@
 #include "gpu/stream.hpp"
 #include "gpu/tensor_map.hpp"
 
+#include <hotgemm/hotgemm.h>
 #include <hotgemm/hotgemm.hpp>
 
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -239,6 +243,36 @@ void context_gemm(benchmark::State& state) {
   });
 }
 
+/// The C interface: the same call, a call that may decline, and one that does.
+void c_call(benchmark::State& state, std::uint32_t flags, hotgemm_status expected) {
+  with_gpu(state, [&](WarmCall& warm) {
+    hotgemm_context handle{&warm.context(), nullptr};
+    hotgemm_problem problem = HOTGEMM_PROBLEM_INIT;
+    hotgemm_problem_parse(to_string(static_cast<const Problem&>(warm.problem())).c_str(), &problem);
+    hotgemm_operands operands;
+    std::memcpy(&operands, &warm.operands(), sizeof(operands));
+    hotgemm_call call = HOTGEMM_CALL_INIT;
+    call.flags = flags;
+    measure(state, warm, [&] {
+      if (hotgemm_gemm(&handle, &problem, &operands, warm.stream(), &call) == expected) return;
+      throw Error(ErrorCode::internal, "hotgemm_gemm returned another status");
+    });
+  });
+}
+
+void c_gemm(benchmark::State& state) { c_call(state, 0, HOTGEMM_SUCCESS); }
+void c_gemm_if_prepared(benchmark::State& state) { c_call(state, HOTGEMM_IF_PREPARED, HOTGEMM_SUCCESS); }
+void c_gemm_declined(benchmark::State& state) { c_call(state, HOTGEMM_IF_TUNED, HOTGEMM_NOT_PREPARED); }
+
+void c_plan_launch(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) {
+    const hotgemm_plan plan{warm.plan()};
+    hotgemm_operands operands;
+    std::memcpy(&operands, &warm.operands(), sizeof(operands));
+    measure(state, warm, [&] { hotgemm_plan_launch(&plan, &operands, warm.stream(), nullptr); });
+  });
+}
+
 void one_line_hgemm(benchmark::State& state) {
   with_gpu(state, [&](WarmCall& warm) {
     const Workload& p = warm.problem();
@@ -266,6 +300,10 @@ BENCHMARK(plan_launch)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(plan_launch_with_maps)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(plan_launch_elsewhere)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(context_gemm)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(c_plan_launch)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(c_gemm)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(c_gemm_if_prepared)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(c_gemm_declined)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(one_line_hgemm)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(cublas_gemm_ex)->UseManualTime()->Iterations(kBatches);
 

@@ -87,6 +87,20 @@ class UsageTest(CliTest):
                 self.assertIn(named, done.stderr)
                 self.assertEqual(done.stdout, "")
 
+    def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(self):
+        for words, answer in ((["prewam"], "prewarm"), (["cache", "trm"], "trim"), (["tune", "--shpe", "8x8x8"], "--shape"),
+                              (["show", "--arch", "sm_90"], "sm_90a"), (["show", "--arch", "sm_98a"], None),
+                              (["worke"], None)):
+            done = self.run_command(*words, expect=1)
+            self.assertEqual(f"did you mean {answer}?" in done.stderr, answer is not None, done.stderr)
+        self.assertIn("known are sm_75, ", self.run_command("show", "--arch", "sm_98a", expect=1).stderr)
+
+    def test_an_architecture_has_several_names(self):
+        pages = {self.run_command("show", "--shape", "8x8x8", "--arch", arch).stdout
+                 for arch in ("sm_80", "80", "8.0", "sm80", "compute_80")}
+        self.assertEqual(len(pages), 1)
+        self.run_command("show", "--shape", "8x8x8", "--arch", "native", expect=3)  # there is no driver
+
     def test_errors_are_json_with_json(self):
         self.assertEqual(self.run_json("bogus", expect=1)["error"]["code"], "usage")
         self.assertEqual(self.run_json("show", "nonsense", expect=1)["error"]["code"], "invalid_argument")

@@ -33,6 +33,19 @@ def run(*words, **how):
     return done.stdout
 
 
+def make_debian_root(root):
+    """Makes `root` the root of Debian 12, from its mirror."""
+    run("debootstrap", "--variant=minbase", "bookworm", root)
+    for name, copy in [(name, name) for name in NETWORK_FILES] + [(CERTIFICATES, TRUSTED), (CERTIFICATES,) * 2]:
+        source, target = pathlib.Path("/") / name, root / copy
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            target.mkdir(exist_ok=True)
+            run("cp", "-aL", f"{source}/.", target)
+        elif source.exists():
+            shutil.copy(source, target)
+
+
 class Image:
     """The file system of a stage, and what its lines have set."""
 
@@ -86,18 +99,9 @@ class ContainerBuildTest(unittest.TestCase):
         self.images = {}
 
     def base(self):
-        """The root of Debian 12 from its mirror."""
         base = self.path / "base"
         if not base.exists():
-            run("debootstrap", "--variant=minbase", "bookworm", base)
-            for name, copy in [(name, name) for name in NETWORK_FILES] + [(CERTIFICATES, TRUSTED), (CERTIFICATES,) * 2]:
-                source, target = pathlib.Path("/") / name, base / copy
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if source.is_dir():
-                    target.mkdir(exist_ok=True)
-                    run("cp", "-aL", f"{source}/.", target)
-                elif source.exists():
-                    shutil.copy(source, target)
+            make_debian_root(base)
         return base
 
     def context(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that a shared library exports the functions that the C header declares, no more and no less, in their node.
+"""Checks that a shared library exports the functions that the C headers declare, no more and no less, in their node.
 
-exports.py LIBRARY HEADER SONAME NODE   exit status 1 and one line per difference
-exports.py --self-test COMPILER         a library that exports too much, or too little, must be refused
+exports.py LIBRARY SONAME NODE HEADER...   exit status 1 and one line per difference
+exports.py --self-test COMPILER            a library that exports too much, or too little, must be refused
 """
 
 import pathlib
@@ -81,8 +81,9 @@ def self_test(compiler: str) -> int:
 def main() -> int:
     if sys.argv[1] == "--self-test":
         return self_test(sys.argv[2])
-    library, header, soname, node = sys.argv[1:]
-    found = differences(library, pathlib.Path(header).read_text(encoding="utf-8"), node)
+    library, soname, node, *headers = sys.argv[1:]
+    text = "".join(pathlib.Path(header).read_text(encoding="utf-8") for header in headers)
+    found = differences(library, text, node)
     dynamic = subprocess.run(["readelf", "-dW", library], capture_output=True, text=True, check=True).stdout
     if f"[{soname}]" not in dynamic:
         found.append(f"its SONAME is not {soname}")

@@ -160,7 +160,7 @@ BAD_SAMPLES = {
     "room": ("src/config/e.hpp", '#include "gpu/m.hpp"\n'),
     "spelling": ("src/config/o.cpp", '#include "l.hpp"\n'),
     "quote": ("ARCHITECTURE.md", "another table\n"),
-    "public-include": ("include/hotgemm/f.hpp", "#include <spdlog/spdlog.h>\n"),
+    "public-include": ("include/hotgemm/f.hpp", "#include <fmt/format.h>\n"),
     "length": ("src/g.cpp", "\n" * (MAX_LINES + 1)),
     "marker": ("tools/command/h.cpp", "// TO" "DO: later\n"),
 }

@@ -1,10 +1,6 @@
 // The C interface: the same calls as in C++, structs of other versions, texts, and errors.
 
-#include "standin/control_fixture.hpp"
-
-#include "c/handles.hpp"
-
-#include <hotgemm/hotgemm.h>
+#include "standin/c_api_fixture.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -23,86 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-/// The text that a function of the interface gives.
-template <class Give>
-std::string text_of(Give&& give) {
-  std::size_t length = 0;
-  EXPECT_EQ(give(nullptr, std::size_t{0}, &length), HOTGEMM_SUCCESS);
-  std::string text(length, '?');
-  EXPECT_EQ(give(text.data(), length + 1, &length), HOTGEMM_SUCCESS);
-  EXPECT_EQ(text.size(), length);
-  return text;
-}
-
-std::string last_error() {
-  std::string text(hotgemm_last_error(nullptr, 0), '?');
-  hotgemm_last_error(text.data(), text.size() + 1);
-  return text;
-}
-
-hotgemm_problem c_problem(std::int64_t m = 8, std::int64_t n = 16, std::int64_t k = 8) {
-  hotgemm_problem problem = HOTGEMM_PROBLEM_INIT;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  return problem;
-}
-
-hotgemm_operands c_operands(const Operands& o) {
-  hotgemm_operands result;
-  static_assert(sizeof(result) == sizeof(o));
-  std::memcpy(&result, &o, sizeof(o));
-  return result;
-}
-
-class CApiTest : public ControlTest {
- protected:
-  void TearDown() override {
-    hotgemm_context_destroy(c_context_);
-    hotgemm_set_log_sink(nullptr, nullptr);
-    ControlTest::TearDown();
-  }
-
-  /// A context with the cache of the test.
-  hotgemm_context* make(std::map<std::string, std::string> options = {}) {
-    options.insert({{"policy", "estimate"}, {"cache_directory", cache_.path().string()}, {"worker", "none"}});
-    std::vector<hotgemm_option> list;
-    for (const auto& [name, value] : options) list.push_back({name.c_str(), value.c_str()});
-    EXPECT_EQ(hotgemm_context_create(list.data(), list.size(), &c_context_), HOTGEMM_SUCCESS) << last_error();
-    return c_context_;
-  }
-  hotgemm_status call(const hotgemm_problem& problem, const Operands& o, const hotgemm_call* how = nullptr) {
-    const hotgemm_operands operands = c_operands(o);
-    return hotgemm_gemm(c_context_, &problem, &operands, stream(), how);
-  }
-  /// Expects `status` of a call of problem `c`, and a right result if that is success.
-  void expect_call(hotgemm_status status, std::uint32_t flags = 0, const GemmCase& c = small_case()) {
-    hotgemm_call how = HOTGEMM_CALL_INIT;
-    how.flags = flags;
-    hotgemm_problem problem = c_problem(c.problem.m, c.problem.n, c.problem.k);
-    if (status != HOTGEMM_SUCCESS) {
-      CaseRun run(Driver::get(), c, stream());
-      run.fill(CaseRun::Data::integers, 1);
-      run.run([&](const Operands& o) { EXPECT_EQ(call(problem, o, &how), status) << last_error(); });
-      return;
-    }
-    expect_right(c, stream(), [&](const Operands& o) { EXPECT_EQ(call(problem, o, &how), status) << last_error(); });
-  }
-  hotgemm_stats stats() {
-    hotgemm_stats stats = HOTGEMM_STATS_INIT;
-    EXPECT_EQ(hotgemm_get_stats(c_context_, &stats), HOTGEMM_SUCCESS);
-    return stats;
-  }
-  /// Waits until the thread of the library has nothing to do.
-  void wait() {
-    std::int32_t done = 0;
-    EXPECT_EQ(hotgemm_wait_tuned(c_context_, 60, &done), HOTGEMM_SUCCESS);
-    EXPECT_EQ(done, 1);
-  }
-
-  hotgemm_context* c_context_ = nullptr;
-};
 
 TEST_F(CApiTest, ACallComputes) {
   make();
@@ -173,84 +89,6 @@ TEST_F(CApiTest, APlanIsMadeToldAndLaunched) {
   hotgemm_plan_destroy(plan);
   EXPECT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, 9, stream(), nullptr, &plan), HOTGEMM_INVALID_ARGUMENT);
   EXPECT_EQ(plan, nullptr);
-}
-
-// ---- declining ----
-
-TEST_F(CApiTest, ACallThatMayOnlyUseAPlanDeclinesWithoutOne) {
-  make();
-  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED);
-  EXPECT_EQ(stats().plans, 0u);
-  EXPECT_EQ(stats().compiled, 0u);
-  EXPECT_EQ(stats().declined, 1u);
-  EXPECT_EQ(standin().launches("hotgemm_"), 0u);
-  expect_call(HOTGEMM_SUCCESS);
-  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
-  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
-  EXPECT_THAT(last_error(), HasSubstr("declined"));
-}
-
-TEST_F(CApiTest, AnEmptyProductIsDoneWithoutAPlan) {
-  make();
-  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED, small_case(0));
-}
-
-TEST_F(CApiTest, AMeasuredOrPinnedPlanCountsAsTuned) {
-  make();
-  const hotgemm_problem problem = c_problem();
-  const char* const text = "8 16 8 nn f16";
-  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
-  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
-  expect_call(HOTGEMM_SUCCESS);
-  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
-  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_FASTER);
-
-  const hotgemm_problem other = c_problem(8, 32, 8);
-  hotgemm_plan* plan = nullptr;
-  ASSERT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_ESTIMATE, stream(), nullptr, &plan), 0);
-  const std::string config = text_of([&](auto... out) { return hotgemm_plan_config(plan, out...); });
-  hotgemm_plan_destroy(plan);
-  ASSERT_EQ(hotgemm_pin(c_context_, &other, nullptr, config.c_str(), nullptr, nullptr), HOTGEMM_SUCCESS)
-      << last_error();
-  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED, small_case(8, 32, 8));
-}
-
-TEST_F(CApiTest, ARecordWithCublasBesideItDecidesWhoIsFaster) {
-  make();
-  const GemmCase c = small_case();
-  const hotgemm_problem problem = c_problem();
-  for (const double ratio : {0.9, 1.1}) {
-    TuningRecord record = record_of(*c_context_->context, c, choices(c).front());
-    record.cublas = {.version = "13.1.0", .algorithm = "", .ratio = ratio, .default_ratio = ratio};
-    impl_of(*c_context_->context).engine().database.add(record);
-    ASSERT_EQ(hotgemm_forget(c_context_, &problem, nullptr, 0), HOTGEMM_SUCCESS);
-    expect_call(HOTGEMM_SUCCESS);
-    expect_call(ratio > 1 ? HOTGEMM_SUCCESS : HOTGEMM_NOT_PREPARED, HOTGEMM_IF_FASTER);
-  }
-}
-
-TEST_F(CApiTest, AClassThatIsDeclinedIsPreparedOnRequest) {
-  make();
-  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
-  wait();
-  EXPECT_EQ(stats().plans, 1u);
-  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
-}
-
-TEST_F(CApiTest, AClassThatCannotBePreparedIsTriedOnce) {
-  make({{"policy", "cached_only"}, {"cache.read_only_layers", ""}});
-  warnings_.take();
-  for (int i = 0; i < 3; ++i) {
-    expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
-    wait();
-  }
-  const std::vector<std::string> all = warnings_.take();
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_THAT(all.front(), HasSubstr("no cubin in the cache"));
-  ASSERT_EQ(hotgemm_reload(c_context_, nullptr), HOTGEMM_SUCCESS);
-  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
-  wait();
-  EXPECT_EQ(warnings_.take().size(), 1u) << "after reload it is tried again";
 }
 
 // ---- structs of other versions ----

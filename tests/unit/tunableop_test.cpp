@@ -49,6 +49,21 @@ TEST(TunableOpTest, LeadingDimensionsGiveTheAlignment) {
   EXPECT_EQ(parse_tunableop("GemmTunableOp_Half_TN,tn_64_1_32_ld_32_1_64,Default,1\n", "t.csv").size(), 1u);
 }
 
+TEST(TunableOpTest, BatchesAreRead) {
+  const std::vector<Shape> shapes =
+      parse_tunableop("GemmStridedBatchedTunableOp_Half_TN,tn_64_32_128_B_16_ld_128_128_64,Default,0.25\n", "t.csv");
+  EXPECT_EQ(texts_of(shapes), (std::vector<std::string>{"32 64 128 nt f16 batch=16 align=16"}));
+  EXPECT_EQ(shapes[0].us, 250);
+}
+
+TEST(TunableOpTest, ProblemsThatWereNotTunedAreRead) {
+  const char* const untuned = "GemmTunableOp_float_NT,nt_768_1024_512_ld_768_1024_768\n";
+  ASSERT_TRUE(is_tunableop(untuned));
+  const std::vector<Shape> shapes = parse_tunableop(untuned, "t.csv");
+  EXPECT_EQ(texts_of(shapes), (std::vector<std::string>{"1024 768 512 tn f32 align=16"}));
+  EXPECT_EQ(shapes[0].us, 0);
+}
+
 TEST(TunableOpTest, WhatNoKernelComputesIsLeftOutWithAWarning) {
   std::vector<std::string> warnings;
   set_logger_level(LogLevel::warn);
@@ -56,20 +71,20 @@ TEST(TunableOpTest, WhatNoKernelComputesIsLeftOutWithAWarning) {
   const std::vector<Shape> shapes = parse_tunableop(
       "GemmTunableOp_double_NN,nn_8_8_8_ld_8_8_8,Default,1\n"
       "GemmTunableOp_c10::complex<float>_NN,nn_8_8_8_ld_8_8_8,Default,1\n"
-      "GemmStridedBatchedTunableOp_Half_NN,nn_8_8_8_B_16_ld_8_8_8,Default,1\n"
       "ScaledGemmTunableOp_Float8_e4m3fn_Float8_e4m3fn_BFloat16_TN,tn_8_8_8_ld_8_8_8_rw_1_bias_None,Default,1\n"
       "GemmTunableOp_Half_NN,nn_8_8_8_ld_8_8_8,Default,1\n",
       "t.csv");
   set_logger_sink({});
   EXPECT_EQ(texts_of(shapes), (std::vector<std::string>{"8 8 8 nn f16 align=16"}));
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("t.csv: 4 lines are left out"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("t.csv: 3 lines are left out"), std::string::npos) << warnings[0];
 }
 
 TEST(TunableOpTest, AnotherFormIsAnErrorThatNamesTheLine) {
-  for (const char* line : {"GemmTunableOp_Half_NN", "GemmTunableOp_Half_NN,nn_8_8,Default,1",
-                           "GemmTunableOp_Half_NN,qn_8_8_8,Default,1", "GemmTunableOp_Half_NN,nn_8_8_8,Default,soon",
-                           "GemmTunableOp_Half_NN,nn_8_x_8,Default,1", "something,else,here"}) {
+  for (const char* line :
+       {"GemmTunableOp_Half_NN", "GemmTunableOp_Half_NN,nn_8_8", "GemmTunableOp_Half_NN,nn_8_8,Default,1",
+        "GemmTunableOp_Half_NN,qn_8_8_8,Default,1", "GemmTunableOp_Half_NN,nn_8_8_8,Default,soon",
+        "GemmTunableOp_Half_NN,nn_8_x_8,Default,1", "something,else,here"}) {
     try {
       parse_tunableop("Validator,PT_VERSION,2.6.0\n" + std::string(line) + "\n", "dir/t.csv");
       ADD_FAILURE() << line;

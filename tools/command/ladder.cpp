@@ -1,3 +1,4 @@
+#include "command/arch_option.hpp"
 #include "command/commands.hpp"
 #include "command/compile_jobs.hpp"
 #include "command/gpu_monitor.hpp"
@@ -138,7 +139,7 @@ int run_ladder(Session& session, const LadderCommand& command) {
   return exit_code_for(report);
 }
 
-void add_output_options(CLI::App& sub, LadderCommand& command) {
+void add_output_options(CLI::App& sub, const Session& session, LadderCommand& command) {
   sub.add_flag(
       "--verbose", command.verbose,
       "also print the kernels' names, whether the tuner tries them, and minimum, mean and maximum of the times");
@@ -150,7 +151,8 @@ void add_output_options(CLI::App& sub, LadderCommand& command) {
                "traffic counts all requests of blocks to L2 and DRAM, as if there were no cache");
   CLI::Option* no_run = sub.add_flag("--no-run", command.no_run,
                                      "compile, and print the resources of each rung; needs no GPU, measures no times");
-  sub.add_option("--arch", command.arch, "with --no-run: the architecture (default: this GPU's, else sm_90a)")
+  add_arch_option(sub, session, command.arch,
+                  "with --no-run: the architecture, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)")
       ->needs(no_run);
   add_results_options(sub, command.results);
   sub.get_option("--results")->excludes(no_run);
@@ -178,7 +180,7 @@ void add_ladder_command(CLI::App& app, Session& session) {
   sub.add_option("--scratch", command->scratch,
                  "device memory for operands, as in 512M or 8G (default: half of what is free)");
   add_jobs_option(sub, command->jobs);
-  add_output_options(sub, *command);
+  add_output_options(sub, session, *command);
 }
 
 }  // namespace hotgemm::command

@@ -1,5 +1,6 @@
 #include "command/commands.hpp"
 #include "command/progress.hpp"
+#include "command/suggest.hpp"
 
 #include <hotgemm/version.hpp>
 
@@ -56,18 +57,47 @@ int report_error(Session& session, std::string_view code, const std::string& mes
   return exit_code;
 }
 
-/// Names the unknown word: CLI11 only says that a subcommand is missing.
+std::vector<CLI::App*> commands_of(CLI::App& group) {
+  return group.get_subcommands([](CLI::App* sub) { return !sub->get_group().empty(); });  // not those for workers
+}
+
+std::string unknown_command(CLI::App& group, std::string_view word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(group)) names.push_back(command->get_name());
+  const std::string meant = did_you_mean(word, names);
+  return fmt::format("{} has no command {}{}", group.get_name(), quoted(word),
+                     meant.empty() ? "; --help lists them" : meant);
+}
+
+/// The first of `words` that looks like an option and is none of the command's; empty if there is none.
+std::string unknown_option(CLI::App& command, const std::vector<std::string_view>& words) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string_view word : words) {
+    const std::string name(word.substr(0, word.find('=')));
+    if (!name.starts_with("--") || std::ranges::find(names, name) != names.end()) continue;
+    return fmt::format("{} has no option {}{}", command.get_name(), quoted(std::string_view(name)),
+                       did_you_mean(name, names));
+  }
+  return {};
+}
+
+/// Names the unknown word, and what it was probably meant to be: CLI11 only says that something is missing or too much.
 std::string usage_message(CLI::App& app, const std::vector<std::string_view>& words, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return error.what();
-  const auto all = [](CLI::App*) { return true; };
   CLI::App* group = &app;
   for (const std::string_view word : words) {
-    if (group->get_subcommands(all).empty()) break;
+    if (commands_of(*group).empty()) break;
     const auto named = group->get_subcommands([&](CLI::App* sub) { return sub->get_name() == word; });
-    if (named.empty()) return fmt::format("{} has no command {}; --help lists them", group->get_name(), quoted(word));
+    if (named.empty() && word.starts_with('-')) break;
+    if (named.empty()) return unknown_command(*group, word);
     group = named.front();
   }
-  if (group->get_subcommands(all).empty()) return error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    if (std::string message = unknown_option(*group, words); !message.empty()) return message;
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr || commands_of(*group).empty()) return error.what();
   return fmt::format("{} needs a command; --help lists them", group->get_name());
 }
 
@@ -107,6 +137,10 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::Success& request) {  // --help, --version
     app.exit(request);
     return finish(session, kGood);
+  } catch (const Error& error) {  // of an option's value
+    session.json = std::ranges::find(words, "--json") != words.end();
+    return finish(session,
+                  report_error(session, to_string(error.code()), one_line(error.what()), exit_code_of(error.code())));
   } catch (const CLI::ParseError& error) {
     session.json = std::ranges::find(words, "--json") != words.end();
     return finish(session, report_error(session, "usage", usage_message(app, words, error), kUsage));

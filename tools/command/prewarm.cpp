@@ -290,7 +290,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
                                  "compile, without a GPU, the kernels that problems need, so that a later run with "
                                  "policy cached_only compiles nothing; exits with 3 if a kernel was not stored on disk",
                                  [&session, command] { return run_prewarm(session, *command); });
-  add_selection_options(sub, command->selection);
+  add_selection_options(sub, session, command->selection);
   add_shard_option(sub, command->shard);
   add_jobs_option(sub, command->jobs);
   sub.add_flag("--report", command->report, "print a table with a row per problem and architecture");

@@ -1,5 +1,7 @@
 #include "command/prewarm_tasks.hpp"
 
+#include "command/arch_option.hpp"
+
 #include "config/class_key.hpp"
 #include "config/device_info.hpp"
 #include "config/m_range.hpp"
@@ -55,12 +57,12 @@ void add_records(TaskList& list, const PrewarmSelection& selection, const Databa
 
 }  // namespace
 
-void add_selection_options(CLI::App& app, PrewarmSelection& selection) {
+void add_selection_options(CLI::App& app, const Session& session, PrewarmSelection& selection) {
   add_problem_options(app, selection.problems);
-  app.add_option("--arch", selection.archs,
-                 "architectures to compile for, as in sm_80,sm_89,sm_90a; with --from-db the default is, for each "
-                 "class, those of its records")
-      ->delimiter(',');
+  add_arch_option(
+      app, session, selection.archs,
+      "architectures to compile for, as in sm_80,sm_89,sm_90a or native; with --from-db the default is, for "
+      "each class, those of its records");
   app.add_flag("--from-db", selection.from_db, "also every problem class in the tuning records, of all layers");
   app.add_option("--m-buckets", selection.m_buckets,
                  "FIRST:LAST, as in 1:4096: in place of its own m, every problem gets each bucket of m in this range");
@@ -76,7 +78,6 @@ bool is_empty(const PrewarmSelection& selection) {
 }
 
 std::vector<PrewarmTask> tasks_of(const PrewarmSelection& selection, const Database& records) {
-  for (const std::string& arch : selection.archs) arch_limits(arch);  // throws for an unknown architecture
   const bool uses_records = selection.from_db || selection.all;
   const std::vector<Workload> problems = read_problems(selection.problems);
   if (!uses_records) require(problems);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "command/problem_options.hpp"
+#include "command/session.hpp"
 #include "prewarm_run.hpp"
 
 #include <CLI/CLI.hpp>
@@ -20,7 +21,7 @@ struct PrewarmSelection {
   std::string m_buckets;    ///< "1:4096"
 };
 
-void add_selection_options(CLI::App& app, PrewarmSelection& selection);
+void add_selection_options(CLI::App& app, const Session& session, PrewarmSelection& selection);
 
 /// True if no problem is given or asked for.
 bool is_empty(const PrewarmSelection& selection);

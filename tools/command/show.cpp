@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "command/arch_option.hpp"
 #include "command/commands.hpp"
 #include "command/config_page.hpp"
 #include "command/problem_options.hpp"
@@ -184,7 +185,8 @@ void add_show_command(CLI::App& app, Session& session) {
       [&session, command] { return run_show(session, *command); });
   sub.add_option("config", command->config, "the name of a config: mma_m128_n128_...");
   add_problem_options(sub, command->problems);
-  sub.add_option("--arch", command->arch, "the architecture to plan for (default: this GPU's, else sm_90a)");
+  add_arch_option(sub, session, command->arch,
+                  "the architecture to plan for, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)");
   sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str();
   sub.add_flag("--candidates", command->candidates, "list all candidates");
   sub.add_flag("--anchors", command->anchors, "list the anchors: the configs to pick from without measuring");

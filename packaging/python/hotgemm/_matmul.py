@@ -1,0 +1,104 @@
+"""The product of two arrays."""
+
+from __future__ import annotations
+
+from . import _arrays, _c, _call, _context, _product
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_gemm: Any = None  # the C function, once the library is open
+
+
+def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
+           activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
+           scale_b: Any = None, scale_d: Any = None, dtype: str | None = None, compute: str | None = None,
+           mode: str | None = None, order: str | None = None, sm_limit: int = 0, only: str | None = None,
+           prepare_later: bool = False, stream: Any = None, context: _context.Context | None = None) -> Any:
+    """Enqueues out = (activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias) + residual) * scale_d.
+
+    Returns out. The call does not wait for the GPU. Parts that are not given are left out. They are computed in the
+    kernel of the product, in f32, and rounded once.
+
+    Arrays are tensors of PyTorch, arrays of CuPy, or objects with `__dlpack__` or `__cuda_array_interface__`, all on one
+    CUDA device. Rows or columns of a, b and out are contiguous; transposed views cost nothing.
+
+    Args:
+      a: (m, k), or (batch, m, k). Elements of float16, bfloat16, float32, float8_e4m3fn, float8_e5m2 or int8.
+      b: (k, n), or (batch, k, n). If only one of a and b is a batch, or its batch is 1, all products share the other.
+      out: (m, n), or (batch, m, n); must not overlap with a or b. None: PyTorch or CuPy, whose a is, allocates it.
+      alpha, beta: numbers, or arrays of one float32 on the device, which the kernel reads when it runs.
+      c: of out's shape and type. None: out itself, if beta is not zero.
+      bias: (n,) or (1, n), an element for each column; or (m, 1), for each row. Of out's type; bfloat16 for an out of
+        8-bit floats, float32 for one of int8.
+      activation: "relu", "gelu" (with tanh), "gelu_erf", "silu", "sigmoid", "tanh".
+      residual: of out's shape and type; may be out itself.
+      aux: of out's shape and type; written: the value before the activation, for a backward pass.
+      scale_a: float32 on the device: one, or (m,), a factor for each row.
+      scale_b: float32 on the device: one, or (n,), a factor for each column.
+      scale_d: one float32 on the device, a factor before the result is rounded.
+      dtype: the type of an out that is allocated here: "float32". None: that of a; int32 for int8, bfloat16 for 8-bit
+        floats.
+      compute: the arithmetic of the sum over k: "f32", "f16", "tf32", "s32". None: s32 for int8, else f32.
+      mode: "precise", or "fast", which differs for 8-bit floats.
+      order: "any", "deterministic" (equal calls give equal bits), "batch_invariant" (and so do equal rows, whatever m).
+      sm_limit: the most SMs that the kernel may occupy. 0: all.
+      only: raises NotPrepared at once, without planning or compiling, unless the class of the problem has a plan:
+        "prepared", any; "tuned", of a kernel that was measured; "faster", one that its record says is faster than
+        cuBLAS.
+      prepare_later: beside `only`: a thread of the library makes the plan that was missing.
+      stream: a stream or its handle. None: the framework's current stream; for other arrays the one that
+        `__cuda_array_interface__` names, else the legacy default stream.
+      context: None: the default one.
+
+    Raises:
+      InvalidArgument: (a ValueError) shapes, strides or types that do not fit; the message names argument and shape.
+      TypeError: not an array.
+      NotSupported: no kernel computes it on this GPU.
+      NotPrepared: because of `only`, or the policy "cached_only".
+      Error: anything else; nothing has been enqueued, and out keeps its values.
+    """
+    if stream is not None:
+        stream = _arrays.handle_of(stream)
+    if out is None:
+        out = _result(a, b, dtype, stream)
+    call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
+                       mode, order, sm_limit, only, prepare_later, stream)
+    handle = _context.default_handle() if context is None else context.handle
+    if stream is None:
+        stream = call.stream()
+    gemm = _gemm or _open()
+    if call.elsewhere is None:
+        status = gemm(handle, call.problem_at, call.operands_at, stream, call.call_at)
+    else:
+        with call.on_device():
+            status = gemm(handle, call.problem_at, call.operands_at, stream, call.call_at)
+    if status:
+        raise _c.failure(status)
+    return out
+
+
+def problem(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
+            activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
+            scale_b: Any = None, scale_d: Any = None, dtype: str | None = None, compute: str | None = None,
+            mode: str | None = None, order: str | None = None, sm_limit: int = 0) -> str:
+    """The text of the problem that `matmul` with these arguments computes: a line for `tune`, `prewarm`, `bench` and
+    shape files, such as "4096 4096 512 nt bf16 align=16". Launches nothing."""
+    if out is None:
+        out = _result(a, b, dtype, None)
+    call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
+                       mode, order, sm_limit, None, False, None)
+    return _c.text(_c.library().problem_text, call.problem_at, call.operands_at)
+
+
+def _result(a: Any, b: Any, dtype: str | None, stream: int | None) -> Any:
+    views = _call.views_of(stream, a=a, b=b)
+    shape = _product.result_shape(views["a"], views["b"])
+    return views["a"].reader.empty(a, shape, dtype or _arrays.NAMES[_product.result_type(views["a"])])
+
+
+def _open() -> Any:
+    global _gemm
+    _gemm = _c.library().gemm
+    return _gemm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <stdint.h>
+
+// A matrix of a call: column-major, `ld` elements from column to column, `stride` elements from product to product.
+struct matrix {
+  const void* at;
+  cudaDataType type;
+  int64_t ld;
+  int64_t stride;
+};
+
+// One call of a function of cuBLAS, as its caller describes it: D = epilogue(alpha * op(A) * op(B) + beta * C). D is
+// m x n. The functions that take no D write to C: then both are the same.
+struct product {
+  cublasOperation_t op_a, op_b;
+  int64_t m, n, k;
+  int64_t batch;
+  struct matrix a, b, c, d;
+  const void* alpha;  // of type `scale`, on the host
+  const void* beta;
+  cudaDataType scale;
+  cublasComputeType_t compute;
+  cublasLtEpilogue_t epilogue;
+  const void* bias;
+  int32_t sm_target;  // 0: all SMs
+};

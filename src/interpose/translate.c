@@ -1,0 +1,131 @@
+#include "interpose/translate.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+// The types that are served. Each compute type here is the plain one: the FAST ones round elements, the PEDANTIC ones
+// ask for one order of operations, and emulation is another arithmetic.
+static const struct served_types {
+  cudaDataType a, d;
+  cublasComputeType_t compute;
+  cudaDataType scale;
+  hotgemm_type our_a, our_d;
+  int32_t our_compute;
+} kServedTypes[] = {
+    {CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, HOTGEMM_BF16, HOTGEMM_BF16, HOTGEMM_COMPUTE_F32},
+    {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, HOTGEMM_BF16, HOTGEMM_F32, HOTGEMM_COMPUTE_F32},
+    {CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, HOTGEMM_F16, HOTGEMM_F16, HOTGEMM_COMPUTE_F32},
+    {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, HOTGEMM_F16, HOTGEMM_F32, HOTGEMM_COMPUTE_F32},
+    {CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, CUDA_R_16F, HOTGEMM_F16, HOTGEMM_F16, HOTGEMM_COMPUTE_F16},
+    {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, HOTGEMM_F32, HOTGEMM_F32, HOTGEMM_COMPUTE_F32},
+    {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, HOTGEMM_S8, HOTGEMM_S32, HOTGEMM_COMPUTE_S32},
+};
+
+static enum reason set_types(const struct product* p, hotgemm_problem* problem) {
+  if (p->a.type != p->b.type || p->c.type != p->d.type) return REASON_TYPES;
+  for (size_t i = 0; i < sizeof kServedTypes / sizeof *kServedTypes; ++i) {
+    const struct served_types* row = &kServedTypes[i];
+    if (row->a != p->a.type || row->d != p->d.type || row->compute != p->compute || row->scale != p->scale) continue;
+    problem->type_a = problem->type_b = row->our_a;
+    problem->type_c = problem->type_d = row->our_d;
+    problem->compute = row->our_compute;
+    return REASON_SERVED;
+  }
+  return REASON_TYPES;
+}
+
+// The conjugate of a real matrix is the matrix.
+static int32_t our_op(cublasOperation_t op) { return op == CUBLAS_OP_N ? HOTGEMM_OP_N : HOTGEMM_OP_T; }
+
+static bool is_op(cublasOperation_t op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
+
+static enum reason set_sizes(const struct product* p, hotgemm_problem* problem) {
+  if (p->m <= 0 || p->n <= 0 || p->k <= 0 || p->batch <= 0) return REASON_NO_ELEMENTS;
+  if (!is_op(p->op_a) || !is_op(p->op_b)) return REASON_LAYOUT;
+  problem->m = p->n;
+  problem->n = p->m;
+  problem->k = p->k;
+  problem->batch = p->batch;
+  problem->op_a = our_op(p->op_b);
+  problem->op_b = our_op(p->op_a);
+  problem->sm_limit = p->sm_target;
+  return REASON_SERVED;
+}
+
+// The bias of cuBLAS has an element for each row of its D: for each column of ours. Its GELU is the one with tanh.
+static enum reason set_epilogue(const struct product* p, hotgemm_problem* problem, hotgemm_operands* operands) {
+  const int epilogue = p->epilogue;
+  if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
+    problem->bias = HOTGEMM_BIAS_PER_COLUMN;
+    operands->bias = p->bias;
+  }
+  switch (epilogue & ~CUBLASLT_EPILOGUE_BIAS) {
+    case 0:
+    case CUBLASLT_EPILOGUE_DEFAULT: return REASON_SERVED;
+    case CUBLASLT_EPILOGUE_RELU: problem->activation = HOTGEMM_RELU; return REASON_SERVED;
+    case CUBLASLT_EPILOGUE_GELU: problem->activation = HOTGEMM_GELU; return REASON_SERVED;
+    default: return REASON_EPILOGUE;
+  }
+}
+
+static float half_to_float(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
+  float value = 0;
+  if (exponent == 31) {
+    value = fraction == 0 ? INFINITY : NAN;
+  } else {
+    value = ldexpf((float)(exponent == 0 ? fraction : fraction | 1024), (exponent == 0 ? 1 : exponent) - 25);
+  }
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+// False for a number that a float does not hold.
+static bool read_scalar(const void* at, cudaDataType type, float* value) {
+  if (at == NULL) return false;
+  if (type == CUDA_R_16F) {
+    uint16_t bits = 0;
+    memcpy(&bits, at, sizeof bits);
+    *value = half_to_float(bits);
+  } else if (type == CUDA_R_32I) {
+    int32_t number = 0;
+    memcpy(&number, at, sizeof number);
+    *value = (float)number;
+    return number >= -(1 << 24) && number <= 1 << 24;
+  } else {
+    memcpy(value, at, sizeof *value);
+  }
+  return true;
+}
+
+static enum reason set_operands(const struct product* p, hotgemm_operands* operands) {
+  if (!read_scalar(p->alpha, p->scale, &operands->alpha)) return REASON_SCALARS;
+  if (!read_scalar(p->beta, p->scale, &operands->beta)) return REASON_SCALARS;
+  operands->a = p->b.at;
+  operands->lda = p->b.ld;
+  operands->batch_stride_a = p->b.stride;
+  operands->b = p->a.at;
+  operands->ldb = p->a.ld;
+  operands->batch_stride_b = p->a.stride;
+  if (operands->beta != 0) {
+    operands->c = p->c.at;
+    operands->ldc = p->c.ld;
+    operands->batch_stride_c = p->c.stride;
+  }
+  operands->d = (void*)p->d.at;
+  operands->ldd = p->d.ld;
+  operands->batch_stride_d = p->d.stride;
+  return REASON_SERVED;
+}
+
+enum reason translate(const struct product* product, hotgemm_problem* problem, hotgemm_operands* operands) {
+  *problem = (hotgemm_problem)HOTGEMM_PROBLEM_INIT;
+  *operands = (hotgemm_operands)HOTGEMM_OPERANDS_INIT;
+  enum reason reason = set_types(product, problem);
+  if (reason == REASON_SERVED) reason = set_sizes(product, problem);
+  if (reason == REASON_SERVED) reason = set_epilogue(product, problem, operands);
+  if (reason == REASON_SERVED) reason = set_operands(product, operands);
+  return reason;
+}

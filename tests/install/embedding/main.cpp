@@ -1,0 +1,3 @@
+#include <hotgemm/hotgemm.h>
+
+int main() { return hotgemm_version() == nullptr; }

@@ -1,0 +1,262 @@
+// cublasLtMatmul. The environment of this suite: HOTGEMM_CUBLAS_SERVE=prepared, HOTGEMM_CUBLAS_SGEMM=1.
+
+#include "interpose/fixture.hpp"
+
+#include <cmath>
+
+namespace hotgemm::interpose {
+namespace {
+
+constexpr std::uint64_t kNoAlgorithm[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+class Lt : public InterposeTest {
+ protected:
+  Lt() {
+    p_.beta = 0;
+    describe();
+  }
+  ~Lt() override { forget(); }
+
+  void describe() {
+    p_.allocate();
+    d_ = Matrix::random(4, p_.type_c, p_.m, p_.n, p_.batch);
+    bias_ = Matrix::random(5, p_.type_c, p_.m, 1);
+    cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(p_.op_a));
+    set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(p_.op_b));
+    layout_a_ = layout_of(p_.a);
+    layout_b_ = layout_of(p_.b);
+    layout_c_ = layout_of(p_.c);
+    layout_d_ = layout_of(d_);
+  }
+  void forget() {
+    cublasLtMatmulDescDestroy(desc_);
+    for (cublasLtMatrixLayout_t layout : {layout_a_, layout_b_, layout_c_, layout_d_})
+      cublasLtMatrixLayoutDestroy(layout);
+  }
+  static cublasLtMatrixLayout_t layout_of(const Matrix& matrix) {
+    cublasLtMatrixLayout_t layout = nullptr;
+    cublasLtMatrixLayoutCreate(&layout, matrix.type(), static_cast<std::uint64_t>(matrix.rows()),
+                               static_cast<std::uint64_t>(matrix.cols()), matrix.ld());
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(matrix.batch()));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.stride());
+    return layout;
+  }
+  template <class T>
+  void set(int attribute, T value) {
+    ASSERT_EQ(cublasLtMatmulDescSetAttribute(desc_, static_cast<cublasLtMatmulDescAttributes_t>(attribute), &value,
+                                             sizeof value),
+              CUBLAS_STATUS_SUCCESS);
+  }
+  template <class T>
+  static void set(cublasLtMatrixLayout_t layout, int attribute, T value) {
+    ASSERT_EQ(cublasLtMatrixLayoutSetAttribute(layout, static_cast<cublasLtMatrixLayoutAttribute_t>(attribute), &value,
+                                               sizeof value),
+              CUBLAS_STATUS_SUCCESS);
+  }
+  void set_epilogue(cublasLtEpilogue_t epilogue) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue));
+    if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.at());
+  }
+
+  template <class Function>
+  cublasStatus_t call(Function function) {
+    return function(lt_, desc_, &p_.alpha, p_.a.at(), layout_a_, p_.b.at(), layout_b_, &p_.beta, c_at(), layout_c_,
+                    d_.at(), layout_d_, algorithm(), workspace_, std::size_t{77}, stream_);
+  }
+  void expect_served() {
+    call_until_served([this] { return call(&cublasLtMatmul); });
+  }
+  void expect_passed_on() {
+    const std::vector<float> before = Product::elements(d_);
+    InterposeTest::expect_passed_on("cublasLtMatmul", &cublasLtMatmul, lt_, desc_, &p_.alpha, p_.a.at(), layout_a_,
+                                    p_.b.at(), layout_b_, &p_.beta, c_at(), layout_c_, d_.at(), layout_d_, algorithm(),
+                                    workspace_, std::size_t{77}, stream_);
+    EXPECT_EQ(Product::elements(d_), before);
+  }
+  const void* c_at() const { return p_.beta != 0 ? p_.c.at() : nullptr; }
+  static const cublasLtMatmulAlgo_t* algorithm() { return reinterpret_cast<const cublasLtMatmulAlgo_t*>(kNoAlgorithm); }
+
+  Product p_;
+  Matrix d_, bias_;
+  cublasLtHandle_t lt_ = reinterpret_cast<cublasLtHandle_t>(0x1230);
+  void* workspace_ = reinterpret_cast<void*>(0x4560);
+  cublasLtMatmulDesc_t desc_ = nullptr;
+  cublasLtMatrixLayout_t layout_a_ = nullptr, layout_b_ = nullptr, layout_c_ = nullptr, layout_d_ = nullptr;
+};
+
+TEST_F(Lt, ServesEveryOperationWithAnotherC) {
+  for (const cublasOperation_t op_a : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+    for (const cublasOperation_t op_b : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+      forget();
+      p_ = {.op_a = op_a, .op_b = op_b, .alpha = 2, .beta = -1};
+      describe();
+      expect_served();
+      EXPECT_EQ(Product::elements(d_), p_.expected());
+    }
+  }
+}
+
+TEST_F(Lt, ServesABatch) {
+  forget();
+  p_ = {.op_a = CUBLAS_OP_T, .batch = 3, .type = CUDA_R_16F, .type_c = CUDA_R_16F, .beta = 1};
+  describe();
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected());
+  set_epilogue(CUBLASLT_EPILOGUE_BIAS);
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return v + bias_.get(0, i, 0); }));
+  set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, std::int64_t{64});
+  expect_passed_on();
+}
+
+float relu(float value) { return value < 0 ? 0 : value; }
+
+TEST_F(Lt, ServesABiasOfRowsAndRelu) {
+  set_epilogue(CUBLASLT_EPILOGUE_RELU);
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [](float v, auto) { return relu(v); }));
+  set_epilogue(CUBLASLT_EPILOGUE_BIAS);
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return v + bias_.get(0, i, 0); }));
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(CUDA_R_16BF));  // D's: the default, said aloud
+  set_epilogue(CUBLASLT_EPILOGUE_RELU_BIAS);
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return relu(v + bias_.get(0, i, 0)); }));
+}
+
+TEST_F(Lt, ServesTheGeluWithTanh) {
+  const auto gelu = [](float v) { return v / 2 * (1 + std::tanh(0.7978845608f * (v + 0.044715f * v * v * v))); };
+  for (const cublasLtEpilogue_t epilogue : {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS}) {
+    forget();
+    p_ = {.type_c = CUDA_R_32F, .alpha = 0.125f};
+    describe();
+    set_epilogue(epilogue);
+    expect_served();
+    const bool has_bias = epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
+    const std::vector<float> expected =
+        p_.expected(p_.c, [&](float v, auto i) { return gelu(v + (has_bias ? bias_.get(0, i, 0) : 0)); });
+    const std::vector<float> got = Product::elements(d_);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_NEAR(got[i], expected[i], 1e-5f * (1 + std::abs(expected[i])));  // gelu with erf is off by 1e-4
+    }
+  }
+}
+
+TEST_F(Lt, PassesOnOtherEpilogues) {
+  expect_served();
+  for (const cublasLtEpilogue_t epilogue :
+       {CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_EPILOGUE_DRELU, CUBLASLT_EPILOGUE_DGELU,
+        CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DRELU_BGRAD}) {
+    set_epilogue(epilogue);
+    expect_passed_on();
+  }
+  set_epilogue(CUBLASLT_EPILOGUE_BIAS);
+  set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, std::int64_t{64});  // of no consequence for one product
+  expect_served();
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(CUDA_R_32F));
+  expect_passed_on();
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, std::int32_t{-1});
+  set<const void*>(CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
+  expect_passed_on();
+  set_epilogue(CUBLASLT_EPILOGUE_DEFAULT);
+  expect_served();
+}
+
+/// An attribute of the operation with a value that is not served, and its usual one.
+template <class T>
+struct Change {
+  int attribute;
+  T to, usual;
+};
+
+TEST_F(Lt, PassesOnOtherOperations) {
+  expect_served();
+  for (const auto& [attribute, to, usual] :
+       {Change<std::int32_t>{CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE, 0},
+        Change<std::int32_t>{CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST, 0},
+        Change<std::int32_t>{CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F},
+        Change<std::int32_t>{CUBLASLT_MATMUL_DESC_SCALE_TYPE, CUDA_R_64F, CUDA_R_32F},
+        Change<std::int32_t>{CUBLASLT_MATMUL_DESC_TRANSC, CUBLAS_OP_T, CUBLAS_OP_N},
+        Change<std::int32_t>{CUBLASLT_MATMUL_DESC_FILL_MODE, CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_FULL}}) {
+    SCOPED_TRACE(attribute);
+    set(attribute, to);
+    expect_passed_on();
+    set(attribute, usual);
+  }
+  std::vector<int> pointers = {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                               CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
+                               CUBLASLT_MATMUL_DESC_AMAX_D_POINTER};
+  for (const int attribute : pointers) {
+    SCOPED_TRACE(attribute);
+    set<const void*>(attribute, bias_.at());
+    expect_passed_on();
+    set<const void*>(attribute, nullptr);
+  }
+  expect_served();
+}
+
+TEST_F(Lt, PassesOnEmulationOfF32) {
+  forget();
+  p_ = {.type = CUDA_R_32F, .type_c = CUDA_R_32F};
+  describe();
+  expect_served();
+  if (HOTGEMM_FAKE_MAJOR < 13) return;  // which has none
+  set<const void*>(38, bias_.at());     // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
+  expect_passed_on();
+}
+
+TEST_F(Lt, ServesOneLayoutForCAndD) {
+  p_.beta = 1;
+  cublasLtMatrixLayout_t kept = std::exchange(layout_c_, layout_d_);
+  expect_served();
+  EXPECT_EQ(Product::elements(d_), p_.expected());
+  layout_c_ = kept;
+}
+
+TEST_F(Lt, PassesOnOtherLayouts) {
+  expect_served();
+  for (const cublasLtMatrixLayout_t layout : {layout_a_, layout_b_, layout_c_, layout_d_}) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_ORDER, static_cast<std::int32_t>(CUBLASLT_ORDER_ROW));
+    expect_passed_on();
+    set(layout, CUBLASLT_MATRIX_LAYOUT_ORDER, static_cast<std::int32_t>(CUBLASLT_ORDER_COL));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_TYPE, static_cast<std::int32_t>(CUDA_R_8F_E4M3));
+    expect_passed_on();
+    set(layout, CUBLASLT_MATRIX_LAYOUT_TYPE, static_cast<std::int32_t>(CUDA_R_16BF));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, std::int32_t{2});
+    expect_passed_on();
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, std::int32_t{1});
+    if (HOTGEMM_FAKE_MAJOR < 13) continue;
+    set(layout, 8, std::int32_t{1});  // CUBLASLT_BATCH_MODE_POINTER_ARRAY
+    expect_passed_on();
+    set(layout, 8, std::int32_t{0});
+  }
+  set(layout_b_, CUBLASLT_MATRIX_LAYOUT_ROWS, std::uint64_t{9});
+  expect_passed_on();
+  set(layout_b_, CUBLASLT_MATRIX_LAYOUT_ROWS, std::uint64_t{8});
+  expect_served();
+}
+
+TEST_F(Lt, PassesOnWhatIsMissing) {
+  expect_served();
+  InterposeTest::expect_passed_on("cublasLtMatmul", &cublasLtMatmul, lt_, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                  nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                  std::size_t{0}, nullptr);
+  cublasLtMatrixLayout_t kept = std::exchange(layout_a_, nullptr);
+  expect_passed_on();
+  layout_a_ = kept;
+}
+
+TEST_F(Lt, PassesOnWhatLibcublasAsks) {
+  expect_served();
+  EXPECT_EQ(call(&fake_lt_call_of_cublas), FakeRecord::kAnswer);
+  std::vector<std::string> names;
+  for (const FakeCall& one : fake_record()->take()) names.push_back(one.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"the caller of cublasLtMatmul", "cublasLtMatmul",
+                                             "the caller of cublasLtMatmul"}));
+  expect_served();
+}
+
+}  // namespace
+}  // namespace hotgemm::interpose

@@ -1,0 +1,92 @@
+// Calls that run what is ready, or decline.
+
+#include "standin/c_api_fixture.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hotgemm::standin {
+namespace {
+
+using testing::HasSubstr;
+
+using DeclineTest = CApiTest;
+
+TEST_F(DeclineTest, ACallThatMayOnlyUseAPlanDeclinesWithoutOne) {
+  make();
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED);
+  EXPECT_EQ(stats().plans, 0u);
+  EXPECT_EQ(stats().compiled, 0u);
+  EXPECT_EQ(stats().declined, 1u);
+  EXPECT_EQ(standin().launches("hotgemm_"), 0u);
+  expect_call(HOTGEMM_SUCCESS);
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
+  EXPECT_THAT(last_error(), HasSubstr("declined"));
+}
+
+TEST_F(DeclineTest, AnEmptyProductIsDoneWithoutAPlan) {
+  make();
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED, small_case(0));
+}
+
+TEST_F(DeclineTest, AMeasuredOrPinnedPlanCountsAsTuned) {
+  make();
+  const hotgemm_problem problem = c_problem();
+  const char* const text = "8 16 8 nn f16";
+  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
+  expect_call(HOTGEMM_SUCCESS);
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_FASTER);
+
+  const hotgemm_problem other = c_problem(8, 32, 8);
+  hotgemm_plan* plan = nullptr;
+  ASSERT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_ESTIMATE, stream(), nullptr, &plan), 0);
+  const std::string config = text_of([&](auto... out) { return hotgemm_plan_config(plan, out...); });
+  hotgemm_plan_destroy(plan);
+  ASSERT_EQ(hotgemm_pin(c_context_, &other, nullptr, config.c_str(), nullptr, nullptr), HOTGEMM_SUCCESS)
+      << last_error();
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED, small_case(8, 32, 8));
+}
+
+TEST_F(DeclineTest, ARecordWithCublasBesideItDecidesWhoIsFaster) {
+  make();
+  const GemmCase c = small_case();
+  const hotgemm_problem problem = c_problem();
+  for (const double ratio : {0.9, 1.1}) {
+    TuningRecord record = record_of(*c_context_->context, c, choices(c).front());
+    record.cublas = {.version = "13.1.0", .algorithm = "", .ratio = ratio, .default_ratio = ratio};
+    impl_of(*c_context_->context).engine().database.add(record);
+    ASSERT_EQ(hotgemm_forget(c_context_, &problem, nullptr, 0), HOTGEMM_SUCCESS);
+    expect_call(HOTGEMM_SUCCESS);
+    expect_call(ratio > 1 ? HOTGEMM_SUCCESS : HOTGEMM_NOT_PREPARED, HOTGEMM_IF_FASTER);
+  }
+}
+
+TEST_F(DeclineTest, AClassThatIsDeclinedIsPreparedOnRequest) {
+  make();
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
+  wait();
+  EXPECT_EQ(stats().plans, 1u);
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
+}
+
+TEST_F(DeclineTest, AClassThatCannotBePreparedIsTriedOnce) {
+  make({{"policy", "cached_only"}, {"cache.read_only_layers", ""}});
+  warnings_.take();
+  for (int i = 0; i < 3; ++i) {
+    expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
+    wait();
+  }
+  const std::vector<std::string> all = warnings_.take();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_THAT(all.front(), HasSubstr("no cubin in the cache"));
+  ASSERT_EQ(hotgemm_reload(c_context_, nullptr), HOTGEMM_SUCCESS);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
+  wait();
+  EXPECT_EQ(warnings_.take().size(), 1u) << "after reload it is tried again";
+}
+
+}  // namespace
+}  // namespace hotgemm::standin
