@@ -19,8 +19,8 @@ std::string size_text(const Tensor& tensor) {
 }
 
 std::string device_text(const Tensor& tensor) {
-  if (tensor.device_index < 0) return "another device";
-  return "device " + std::to_string(tensor.device_index);
+  if (tensor.device_type != shim().type_cuda()) return "another kind of device";
+  return "cuda:" + std::to_string(tensor.device_index);
 }
 
 void check_devices(const Tensor& a, const Tensor& b, const char* name, const char* kernel) {

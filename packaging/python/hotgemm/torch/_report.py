@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from ctypes import c_uint64
 from dataclasses import dataclass, field
+
+import torch
 
 from .. import _c, _context
 from . import _adapter
@@ -102,8 +105,10 @@ def prepare() -> int:
         if not seen.declined:
             return
         made, call = ctypes.c_void_p(), _c.Call(device=seen.device)
-        _c.check(functions.plan_create(context, seen.problem, seen.operands, _c.POLICY["ESTIMATE"], None,
-                                       ctypes.byref(call), ctypes.byref(made)))
+        # A plan belongs to the current CUDA context; the device of the call counts only where there is none.
+        with torch.cuda.device(seen.device) if torch.cuda.is_initialized() else contextlib.nullcontext():
+            _c.check(functions.plan_create(context, seen.problem, seen.operands, _c.POLICY["ESTIMATE"], None,
+                                           ctypes.byref(call), ctypes.byref(made)))
         functions.plan_destroy(made)
         prepared += 1
 
