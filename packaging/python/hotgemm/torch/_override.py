@@ -53,6 +53,7 @@ def enable(*, when: str = "faster", addmm: bool = False, order: str = "any", f32
            prepare: bool = True, key: str = "CUDA") -> Override:
     """Lets hotgemm compute torch.mm and torch.bmm, and with them what PyTorch makes of them: matmul, linear without bias,
     einsum, and their backward passes. For the whole process, until disable(); or as a context: ``with enable(): ...``.
+    No other thread may compute products meanwhile: PyTorch does not guard the exchange of a kernel against calls.
 
     A product is served if its class has a kernel that is loaded, and else passed on to PyTorch's kernel. Nothing is
     compiled, loaded or measured within a call.
@@ -93,7 +94,7 @@ def enable(*, when: str = "faster", addmm: bool = False, order: str = "any", f32
 
 
 def disable() -> None:
-    """Takes all overrides back: PyTorch's own kernels compute again."""
+    """Takes all overrides back: PyTorch's own kernels compute again. No other thread may compute products meanwhile."""
     with _lock:
         _active.clear()
         _apply()
