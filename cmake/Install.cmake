@@ -1,7 +1,8 @@
 # cmake --install: the libraries, their headers, the command and the shipped tuning records, for find_package(hotgemm) and
 # pkg-config. They find each other by paths that are relative, so the prefix may be moved.
 #
-# The components are packages of distributions: library (libhotgemm.so), development, command, records.
+# The components are packages of distributions: library (libhotgemm.so), development, command, records;
+# and interposer (src/interpose), which no package has yet.
 
 include(CMakePackageConfigHelpers)
 

@@ -101,12 +101,13 @@ bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
   return true;
 }
 
-void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem) {
+void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem, const Demands& demands) {
   if (is_forked_child() || !device.is_primary()) return;
   const std::lock_guard lock(shared_->mutex);
   if (is_stopping_ || shared_->preparing.size() >= kMostPreparing) return;
-  if (!shared_->preparing.insert({&device, class_key(problem)}).second || !begin_thread()) return;
-  shared_->to_load.push_back({.device = &device, .problem = problem, .is_to_prepare = true});
+  const Preparing preparing{&device, class_key(problem), demands.tuned, demands.faster};
+  if (!shared_->preparing.insert(preparing).second || !begin_thread()) return;
+  shared_->to_load.push_back({.device = &device, .problem = problem, .is_to_prepare = true, .demands = demands});
   shared_->changed.notify_all();
 }
 
@@ -233,9 +234,10 @@ void BackgroundTuner::load(const Waiting& waiting) {
     if (!own.is_current()) return;                               // the CUDA context is gone, and the plan with it
     const RelaxedCaptureMode relaxed(waiting.device->driver());  // the program may be capturing
     if (!waiting.is_to_prepare) return callbacks_.load(waiting);
-    callbacks_.prepare(waiting);
+    if (!callbacks_.prepare(waiting)) return;
     const std::lock_guard lock(shared_->mutex);
-    shared_->preparing.erase({waiting.device, class_key(waiting.problem)});
+    const Demands& demands = waiting.demands;
+    shared_->preparing.erase({waiting.device, class_key(waiting.problem), demands.tuned, demands.faster});
   } catch (const std::exception& error) {
     log(LogLevel::warn,
         "not loaded in the background: the kernel for " + to_string(waiting.problem) + ": " + error.what());

@@ -39,6 +39,7 @@ class BackgroundTuner {
     Workload problem;
     std::weak_ptr<const PlanImpl> plan;  ///< counts its uses
     bool is_to_prepare = false;          ///< it has no plan
+    Demands demands{};                   ///< those of the call that asked to prepare it
     double launch_us = 0;                ///< predicted
     double expected_gain = 0;            ///< the part of launch_us that measuring may save
     Clock::time_point not_before{};      ///< a former attempt was in vain
@@ -50,7 +51,7 @@ class BackgroundTuner {
     /// The wait of the class has ended; without an outcome it could not be measured.
     std::function<void(const Waiting&, const TuneOutcome* outcome)> ended;
     std::function<void(const Waiting&)> load;     ///< the kernel for a class with an interim plan
-    std::function<void(const Waiting&)> prepare;  ///< a class without a plan
+    std::function<bool(const Waiting&)> prepare;  ///< a class without a plan; false: no plan would meet its demands
   };
 
   /// Throws Error{invalid_argument} for options out of their limits.
@@ -65,9 +66,9 @@ class BackgroundTuner {
   /// Lets the thread load the kernel of the class of `problem` soon. The class runs `plan` until then. False if there
   /// can be no thread.
   bool load_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan);
-  /// Lets the thread make the plan of the class of `problem` soon, which has none, unless it has tried before. Does
-  /// nothing where there can be no thread, and outside of primary contexts.
-  void prepare_later(DeviceState& device, const Workload& problem);
+  /// Lets the thread make the plan of the class of `problem` soon, which has none, unless it has tried before with the
+  /// same demands. Does nothing where there can be no thread, and outside of primary contexts.
+  void prepare_later(DeviceState& device, const Workload& problem, const Demands& demands);
   /// Classes that could not be prepared may be tried again.
   void retry_preparing();
   /// See Context::wait_tuned.
@@ -84,6 +85,8 @@ class BackgroundTuner {
   struct Preparing {
     const DeviceState* device = nullptr;
     ClassKey key;
+    bool must_be_tuned = false;
+    bool must_be_faster = false;
     friend bool operator==(const Preparing&, const Preparing&) = default;
   };
   struct PreparingHash {
@@ -96,7 +99,7 @@ class BackgroundTuner {
     std::condition_variable changed;
     std::vector<Waiting> waiting;
     std::vector<Waiting> to_load;                            // classes with interim plans, and those to prepare
-    std::unordered_set<Preparing, PreparingHash> preparing;  // asked for, and not done: they wait, or have failed
+    std::unordered_set<Preparing, PreparingHash> preparing;  // asked for, and not done: they wait, or it was in vain
     bool is_busy = false;
     Clock::duration poll{0};
     std::thread thread;

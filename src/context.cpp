@@ -94,7 +94,7 @@ Context::Impl::Impl(const ContextOptions& options)
                   {.is_wanted = [this](const auto& waiting) { return is_wanted(waiting); },
                    .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); },
                    .load = [this](const auto& waiting) { replace_interim(waiting); },
-                   .prepare = [this](const auto& waiting) { prepare(waiting); }}) {}
+                   .prepare = [this](const auto& waiting) { return prepare(waiting); }}) {}
 
 Context::Impl::~Impl() {
   background_.stop();

@@ -117,8 +117,9 @@ class Context::Impl {
   /// Lets the class of `plan` wait for the background, if this is the policy.
   void tune_later(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan,
                   Policy policy);
-  /// Makes the plan of a class that Context::try_gemm found without one.
-  void prepare(const BackgroundTuner::Waiting& waiting);
+  /// Makes the plan of a class that Context::try_gemm found without one. False if it would not meet the call's demands:
+  /// to load a kernel that no call may run would only hold up others.
+  bool prepare(const BackgroundTuner::Waiting& waiting);
   /// True if the class still has the plan that waits, and no record. If it has a record by now, that is planned.
   bool is_wanted(const BackgroundTuner::Waiting& waiting);
   /// Ends the wait of a class for the background: its plan is that of the winner, or without one the present one.

@@ -37,15 +37,21 @@ bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& oper
       return true;
     }
   }
-  if (!has_plan && demands.prepare_later) impl_->background().prepare_later(device, problem);
+  if (!has_plan && demands.prepare_later) impl_->background().prepare_later(device, problem, demands);
   impl_->engine().counters.declined.add_one();
   return false;
 }
 
-void Context::Impl::prepare(const BackgroundTuner::Waiting& waiting) {
+bool Context::Impl::prepare(const BackgroundTuner::Waiting& waiting) {
+  DeviceState& device = *waiting.device;
+  if (!pinned_.find(class_key(waiting.problem))) {
+    const Affordable affordable = affordable_choices(device, waiting.problem);
+    if (affordable.choices.empty() || !meets(affordable.choices.front(), waiting.demands)) return false;
+  }
   // This is no call of the program's, so it does not measure.
   const Policy policy = options_.policy == Policy::tune ? Policy::estimate : options_.policy;
-  find_or_plan(*waiting.device, waiting.problem, policy, nullptr, Reserve::again);
+  find_or_plan(device, waiting.problem, policy, nullptr, Reserve::again);
+  return true;
 }
 
 }  // namespace hotgemm

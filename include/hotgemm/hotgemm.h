@@ -231,8 +231,9 @@ enum {
   HOTGEMM_IF_TUNED = 2,    /* a plan whose kernel was measured for this class on this GPU model, or pinned */
   HOTGEMM_IF_FASTER = 4,   /* a plan whose record says that its kernel is faster than cuBLAS's default */
   /* Beside one of these: a call that declines because its class has no plan lets a thread of the library make one,
-   * without measuring. Later calls find it. Loading a kernel waits for the kernels that run in the CUDA context, and
-   * holds up launches meanwhile. Only primary CUDA contexts are served, which are those of the CUDA runtime. */
+   * without measuring, if it would meet the other flags. Later calls find it. Loading a kernel waits for the kernels
+   * that run in the CUDA context, and holds up launches meanwhile. Only primary CUDA contexts are served, which are
+   * those of the CUDA runtime. */
   HOTGEMM_PREPARE_LATER = 8
 };
 

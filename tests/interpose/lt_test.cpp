@@ -197,14 +197,19 @@ TEST_F(Lt, PassesOnOtherOperations) {
   expect_served();
 }
 
-TEST_F(Lt, PassesOnEmulationOfF32) {
+TEST_F(Lt, PassesOnEmulationOfF32Only) {
+  constexpr int kEmulation = 38;  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
+  const bool can_emulate = HOTGEMM_FAKE_MAJOR >= 13;
+  if (can_emulate) set<const void*>(kEmulation, bias_.at());
+  expect_served();
   forget();
   p_ = {.type = CUDA_R_32F, .type_c = CUDA_R_32F};
   describe();
   expect_served();
-  if (HOTGEMM_FAKE_MAJOR < 13) return;  // which has none
-  set<const void*>(38, bias_.at());     // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
-  expect_passed_on();
+  if (can_emulate) {
+    set<const void*>(kEmulation, bias_.at());
+    expect_passed_on();
+  }
 }
 
 TEST_F(Lt, ServesOneLayoutForCAndD) {

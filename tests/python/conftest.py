@@ -17,5 +17,7 @@ def process(tmp_path_factory):
     try:
         with hotgemm.Context() as context:
             hotgemm.prewarm("16 16 16 nn f16", "sm_80", jobs=1, context=context)
-    except hotgemm.NoCompiler as error:
+    except hotgemm.Error as error:
+        if "no NVRTC" not in str(error):
+            raise
         pytest.exit(f"skipped: {error}", returncode=77)

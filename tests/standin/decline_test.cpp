@@ -72,6 +72,29 @@ TEST_F(DeclineTest, AClassThatIsDeclinedIsPreparedOnRequest) {
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
 }
 
+TEST_F(DeclineTest, AKernelThatNoCallMayRunIsNotLoaded) {
+  make();
+  for (const std::uint32_t demand : {HOTGEMM_IF_TUNED, HOTGEMM_IF_FASTER}) {
+    expect_call(HOTGEMM_NOT_PREPARED, demand | HOTGEMM_PREPARE_LATER);
+    wait();
+  }
+  EXPECT_EQ(stats().plans, 0u);
+  EXPECT_EQ(stats().compiled, 0u);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
+  wait();
+  EXPECT_EQ(stats().plans, 1u) << "other demands are another question";
+}
+
+TEST_F(DeclineTest, AKernelThatIsFasterByRecordIsLoaded) {
+  make();
+  TuningRecord record = record_of(*c_context_->context, small_case(), choices(small_case()).front());
+  record.cublas = {.version = "13.1.0", .algorithm = "", .ratio = 1.1, .default_ratio = 1.1};
+  impl_of(*c_context_->context).engine().database.add(record);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_FASTER | HOTGEMM_PREPARE_LATER);
+  wait();
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_FASTER);
+}
+
 TEST_F(DeclineTest, AClassThatCannotBePreparedIsTriedOnce) {
   make({{"policy", "cached_only"}, {"cache.read_only_layers", ""}});
   warnings_.take();
