@@ -63,7 +63,8 @@ def enable(*, when: str = "faster", addmm: bool = False, order: str = "any", f32
     addmm:    also torch.addmm, and so linear with a bias. That override is in Python, and costs some microseconds a call.
     order:    "any"; "deterministic": equal calls give equal bits; "batch_invariant": a row's bits do not depend on m.
     f32:      whether products of f32 are served. None: if torch.backends.cuda.matmul.allow_tf32 is off now.
-    prepare:  whether a thread loads kernels for classes that were passed on, so that later calls find them.
+    prepare:  whether a thread loads kernels for classes that were passed on and that `when` would serve with them, so that
+              later calls find them.
     key:      the dispatch key: "CUDA"; "CPU" is for tests of hotgemm.
 
     Raises ValueError for other values, ImportError if a library is missing. Warns, and has no effect, in a PyTorch

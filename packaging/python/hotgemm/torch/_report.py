@@ -46,7 +46,8 @@ class Report:
         return list(self._declined())
 
     def shapes(self) -> str:
-        """The same as the text of a shape file, for `hotgemm tune --shapes FILE`, with the number of calls."""
+        """The same as the text of a shape file, with the number of calls: for
+        `hotgemm tune --cublas --shapes FILE`, whose records say what is faster than cuBLAS."""
         return "".join(f"{text} count={calls}\n" for text, calls in self._declined().items())
 
     def _declined(self) -> dict[str, int]:
@@ -93,7 +94,7 @@ def report(*, reset: bool = False) -> Report:
 
 def prepare() -> int:
     """Compiles and loads kernels for the problems that were passed on, without measuring; returns how many problems have
-    one now. After it, ``enable(when="prepared")`` serves them; "faster" asks for records, which `hotgemm tune` makes.
+    one now. After it, ``enable(when="prepared")`` serves them; "faster" asks for records, which `hotgemm tune --cublas` makes.
 
     Raises the exception of hotgemm if a kernel cannot be made.
     """
