@@ -6,12 +6,16 @@ set(package_library libhotgemm${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(package_development libhotgemm-dev)
 set(package_command hotgemm)
 set(package_records hotgemm-records)
-set(components library development command records)
-if(NOT HOTGEMM_BUILD_SHARED)
-  list(REMOVE_ITEM components library)
+set(package_interposer hotgemm-cublas)
+set(components development records)
+if(TARGET hotgemm_shared)
+  list(APPEND components library)
 endif()
-if(NOT TARGET hotgemm_command)
-  list(REMOVE_ITEM components command)
+if(TARGET hotgemm_command)
+  list(APPEND components command)
+endif()
+if(TARGET hotgemm_cublas)
+  list(APPEND components interposer)
 endif()
 
 if(NOT CPACK_PACKAGE_CONTACT)
@@ -41,6 +45,10 @@ set(CPACK_DEBIAN_RECORDS_DESCRIPTION "GEMM kernels for NVIDIA GPUs, tuned at run
 ${what_it_is}
 This package has the tuning records of some GPU models. The library picks its
 kernels by them, so that most problems need no tuning there.")
+set(CPACK_DEBIAN_INTERPOSER_DESCRIPTION "GEMM kernels for NVIDIA GPUs, tuned at run time - in front of cuBLAS
+${what_it_is}
+This package has libhotgemm_cublas.so. With it in LD_PRELOAD, programs that
+call cuBLAS get hotgemm's kernels where they are known to be faster.")
 # By this text CPack knows that the first line of each description is the summary.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_NAME} built using CMake")
 
@@ -55,6 +63,9 @@ if(HOTGEMM_BUILD_SHARED)
 endif()
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "${package_records}, ${package_command}")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "${package_records}")
+set(CPACK_DEBIAN_INTERPOSER_PACKAGE_DEPENDS "${package_library} (= ${full_version})")
+set(CPACK_DEBIAN_INTERPOSER_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_INTERPOSER_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)

@@ -29,7 +29,7 @@ class HotgemmRecipe(ConanFile):
 
     def export_sources(self):
         for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*", "templates/*", "cache/*",
-                        "tools/command/*", "tools/fit_model/*"):
+                        "tools/command/*", "tools/fit_model/*", "packaging/debian/*", "packaging/python/*"):
             copy(self, pattern, os.path.join(self.recipe_folder, ROOT), self.export_sources_folder)
 
     def layout(self):

@@ -21,7 +21,8 @@ from container_build_test import Image, make_debian_root, run
 
 ARGUMENTS = argparse.Namespace()
 LIBRARY, DEVELOPMENT, COMMAND, RECORDS = "libhotgemm0.1", "libhotgemm-dev", "hotgemm", "hotgemm-records"
-ALL = (LIBRARY, DEVELOPMENT, COMMAND, RECORDS)
+INTERPOSER = "hotgemm-cublas"
+ALL = (LIBRARY, DEVELOPMENT, COMMAND, RECORDS, INTERPOSER)
 
 
 class PackagesTest(unittest.TestCase):
@@ -75,6 +76,7 @@ class DebianTest(PackagesTest):
         version = re.escape(self.field(LIBRARY, "Version"))
         self.assertRegex(self.field(DEVELOPMENT, "Depends"), rf"\b{LIBRARY} \(= {version}\)")
         self.assertRegex(self.field(DEVELOPMENT, "Depends"), r"\blibssl-dev\b")
+        self.assertRegex(self.field(INTERPOSER, "Depends"), rf"\b{LIBRARY} \(= {version}\)")
         for package in (LIBRARY, COMMAND):
             self.assertRegex(self.field(package, "Depends"), r"\blibc6\b")
             self.assertRegex(self.field(package, "Depends"), r"\blibstdc\+\+6\b")
@@ -89,6 +91,7 @@ class DebianTest(PackagesTest):
                         r"/usr/include/hotgemm/hotgemm\.h", r"/usr/include/hotgemm/hotgemm\.hpp"):
             self.assert_holds(DEVELOPMENT, pattern)
         self.assert_holds(COMMAND, "/usr/bin/hotgemm")
+        self.assert_holds(INTERPOSER, r"/usr/lib/(\S+/)?libhotgemm_cublas\.so")
         self.assert_holds(RECORDS, r"/usr/share/hotgemm/cache/\S+\.jsonl")
         if shutil.which("help2man"):
             self.assert_holds(COMMAND, r"/usr/share/man/man1/hotgemm\.1\.gz")
