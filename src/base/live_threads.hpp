@@ -1,9 +1,9 @@
 #pragma once
 
+#include "base/exit_handlers.hpp"
 #include "base/fork_guard.hpp"
 
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -24,7 +24,7 @@ class LiveThreads {
   bool add(Owner* owner) {
     const std::lock_guard lock(mutex_);
     if (is_over_) return false;
-    if (!std::exchange(is_watching_, true)) std::atexit([] { instance().stop_all(); });
+    if (!std::exchange(is_watching_, true)) add_exit_handler([] { instance().stop_all(); });
     owners_.insert(owner);
     return true;
   }

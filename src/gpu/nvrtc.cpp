@@ -1,5 +1,6 @@
 #include "gpu/nvrtc.hpp"
 
+#include "base/exit_handlers.hpp"
 #include "base/profiler_range.hpp"
 #include "gpu/build_id.hpp"
 #include "gpu/nvrtc_search.hpp"
@@ -113,6 +114,9 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     check(set_flow_callback_(program, cancels_when_late, &deadline), "set a deadline for");
   }
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
+  // The first compilation makes objects of NVRTC that the end of the program destroys.
+  static std::once_flag first;
+  std::call_once(first, renew_exit_handlers);
   if (result == NVRTC_ERROR_CANCELLED) {
     throw Error(ErrorCode::interrupted, "the compilation of " + source.symbol + " was cancelled at its deadline");
   }

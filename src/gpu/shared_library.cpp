@@ -1,5 +1,7 @@
 #include "gpu/shared_library.hpp"
 
+#include "base/exit_handlers.hpp"
+
 #include <dlfcn.h>
 #include <link.h>
 
@@ -43,6 +45,7 @@ SharedLibrary SharedLibrary::open(const std::string& override_path, const std::v
   std::string failures;
   for (const std::string& attempt : attempts) {
     if (void* handle = dlopen(attempt.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      renew_exit_handlers();
       return SharedLibrary(handle, path_of(handle, attempt));
     }
     const char* reason = dlerror();

@@ -191,6 +191,23 @@ def test_loaded_libraries_are_recognised():
         _library._MAJORS = _library_majors
 
 
+@pytest.mark.parametrize("seconds", (0, 0.1, 0.2, 0.4, 0.8))
+def test_a_process_may_end_while_a_thread_of_the_library_compiles(seconds, tmp_path):
+    """The thread opens NVRTC, whose destructors are registered after the handler that stops the thread."""
+    python(f"""
+    import time
+    import hotgemm
+    import device
+    for n in range(64, 96):
+        a, b, out = (device.empty(shape) for shape in ((64, 8 * n), (8 * n, n), (64, n)))
+        try:
+            hotgemm.matmul(a, b, out, only="prepared", prepare_later=True)
+        except hotgemm.NotPrepared:
+            pass
+    time.sleep({seconds})
+    """, HOTGEMM_CACHE_DIR=str(tmp_path))
+
+
 # ---- the command ----
 
 

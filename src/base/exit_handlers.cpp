@@ -1,0 +1,46 @@
+#include "base/exit_handlers.hpp"
+
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+namespace hotgemm {
+namespace {
+
+struct ExitHandlers {
+  std::mutex mutex;  // guards `functions`
+  std::vector<void (*)()> functions;
+
+  static ExitHandlers& instance() {
+    static auto* all = new ExitHandlers;  // never freed: used while the program ends
+    return *all;
+  }
+  static void run() {
+    std::vector<void (*)()> functions;
+    {
+      const std::lock_guard lock(instance().mutex);
+      functions = instance().functions;
+    }
+    for (void (*function)() : functions) function();
+  }
+};
+
+}  // namespace
+
+void add_exit_handler(void (*function)()) {
+  {
+    const std::lock_guard lock(ExitHandlers::instance().mutex);
+    ExitHandlers::instance().functions.push_back(function);
+  }
+  std::atexit(ExitHandlers::run);
+}
+
+void renew_exit_handlers() {
+  {
+    const std::lock_guard lock(ExitHandlers::instance().mutex);
+    if (ExitHandlers::instance().functions.empty()) return;
+  }
+  std::atexit(ExitHandlers::run);
+}
+
+}  // namespace hotgemm

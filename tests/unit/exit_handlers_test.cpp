@@ -1,0 +1,28 @@
+#include "base/exit_handlers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace hotgemm {
+namespace {
+
+constexpr int kOurs = 10, kOfTheLibrary = 11;
+
+/// Ends the program with the code of what runs first at its end: our handler, or the destructors of a library that was
+/// opened after it was added.
+[[noreturn]] void end(bool is_renewed) {
+  add_exit_handler([] { std::_Exit(kOurs); });
+  std::atexit([] { std::_Exit(kOfTheLibrary); });
+  if (is_renewed) renew_exit_handlers();
+  std::exit(0);
+}
+
+TEST(ExitHandlersDeathTest, ARenewedHandlerRunsBeforeALibraryIsTakenApart) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end(false), testing::ExitedWithCode(kOfTheLibrary), "");
+  EXPECT_EXIT(end(true), testing::ExitedWithCode(kOurs), "");
+}
+
+}  // namespace
+}  // namespace hotgemm
