@@ -59,9 +59,7 @@ constexpr Field kFlags[] = {{"aux", &hotgemm_problem::aux},
                             {"prepacked_a", &hotgemm_problem::prepacked_a},
                             {"prepacked_b", &hotgemm_problem::prepacked_b}};
 
-/// The enumerations of C++ have a byte, so that another number would be cast to an enumerator. Which of the 256 exist
-/// is checked behind this interface.
-void require_bytes(const hotgemm_problem& p) {
+[[noreturn]] void name_bad_field(const hotgemm_problem& p) {
   const auto fail = [&](const Field& field, const char* what) {
     throw Error(ErrorCode::invalid_argument,
                 std::string(field.name) + " is " + std::to_string(p.*field.value) + ", which is " + what);
@@ -72,6 +70,17 @@ void require_bytes(const hotgemm_problem& p) {
   for (const Field& field : kFlags) {
     if ((p.*field.value & ~1) != 0) fail(field, "neither 0 nor 1");
   }
+  throw Error(ErrorCode::internal, "a field of hotgemm_problem is bad, and has no name");
+}
+
+/// The enumerations of C++ have a byte, so that another number would be cast to an enumerator. Which of the 256 exist
+/// is checked behind this interface. Warm calls come here, so the names are looked for only if one is bad.
+void require_bytes(const hotgemm_problem& p) {
+  const std::int32_t enums = p.op_a | p.op_b | p.type_a | p.type_b | p.type_c | p.type_d | p.compute | p.mode |
+                             p.order | p.batch_kind | p.group_kind | p.scale_a | p.scale_b | p.bias | p.activation;
+  const std::int32_t flags =
+      p.aux | p.gated | p.residual | p.amax | p.scale_d | p.scalars | p.prepacked_a | p.prepacked_b;
+  if ((enums & ~0xff) != 0 || (flags & ~1) != 0) name_bad_field(p);
 }
 
 hotgemm_problem problem_from(const Problem& p) {
@@ -113,7 +122,11 @@ hotgemm_problem problem_from(const Problem& p) {
 }  // namespace
 
 Problem problem_of(const hotgemm_problem* given) {
-  const hotgemm_problem p = known(required(given, "problem"), HOTGEMM_PROBLEM_INIT, "problem");
+  const hotgemm_problem& p = required(given, "problem");
+  if (p.size != sizeof(p)) {
+    const hotgemm_problem converted = known(p, HOTGEMM_PROBLEM_INIT, "problem");
+    return problem_of(&converted);
+  }
   require_bytes(p);
   return {.m = p.m,
           .n = p.n,
