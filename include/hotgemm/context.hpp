@@ -25,8 +25,9 @@ struct Demands {
   bool tuned = false;   ///< its kernel was measured for this class on this GPU model, or is pinned
   bool faster = false;  ///< its class's record says that the kernel is faster than cuBLAS's default
   /// If there is no plan at all, a thread of the library makes one soon, without measuring, so that later calls find
-  /// it; but not one that would not meet the other demands. To load its kernel waits for the kernels that run in the CUDA context. Only primary CUDA contexts are served.
-  /// Each class is tried once; again if its plan was evicted, and after `reload` and `forget`.
+  /// it; but not one that would not meet the other demands. To load its kernel waits for the kernels that run in the
+  /// CUDA context. Only primary CUDA contexts are served. Each class is tried once; again if its plan was evicted, and
+  /// after `reload` and `forget`.
   bool prepare_later = false;
 };
 
