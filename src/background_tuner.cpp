@@ -1,6 +1,7 @@
 #include "background_tuner.hpp"
 
 #include "base/cores.hpp"
+#include "base/exit_handlers.hpp"
 #include "base/fork_guard.hpp"
 #include "base/live_threads.hpp"
 #include "base/log.hpp"
@@ -105,6 +106,7 @@ void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem
   if (is_forked_child() || !device.is_primary()) return;
   const std::lock_guard lock(shared_->mutex);
   if (is_stopping_ || shared_->preparing.size() >= kMostPreparing) return;
+  watch_main_thread();
   const Preparing preparing{&device, class_key(problem), demands.tuned, demands.faster};
   if (!shared_->preparing.insert(preparing).second || !begin_thread()) return;
   shared_->to_load.push_back({.device = &device, .problem = problem, .is_to_prepare = true, .demands = demands});

@@ -1,5 +1,7 @@
 #include "base/exit_handlers.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <mutex>
 #include <vector>
@@ -25,7 +27,20 @@ struct ExitHandlers {
   }
 };
 
+/// The main thread's, which is destroyed when this thread calls exit() or returns from main.
+struct EndOfMainThread {
+  bool is_watched = false;
+  ~EndOfMainThread() {
+    if (is_watched) ExitHandlers::run();
+  }
+};
+thread_local EndOfMainThread end_of_main_thread;
+
 }  // namespace
+
+void watch_main_thread() {
+  if (::gettid() == ::getpid()) end_of_main_thread.is_watched = true;
+}
 
 void add_exit_handler(void (*function)()) {
   {

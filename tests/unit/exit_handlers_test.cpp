@@ -18,6 +18,19 @@ constexpr int kOurs = 10, kOfTheLibrary = 11;
   std::exit(0);
 }
 
+/// The same, where the handler is called before all that any library has registered.
+[[noreturn]] void end_of_main_thread() {
+  add_exit_handler([] { std::_Exit(kOurs); });
+  watch_main_thread();
+  std::atexit([] { std::_Exit(kOfTheLibrary); });
+  std::exit(0);
+}
+
+TEST(ExitHandlersDeathTest, TheEndOfTheMainThreadComesFirst) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_of_main_thread(), testing::ExitedWithCode(kOurs), "");
+}
+
 TEST(ExitHandlersDeathTest, ARenewedHandlerRunsBeforeALibraryIsTakenApart) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(end(false), testing::ExitedWithCode(kOfTheLibrary), "");
