@@ -1,5 +1,6 @@
 #include "c/call.hpp"
 #include "c/handles.hpp"
+#include "gpu/nvrtc.hpp"
 
 #include <algorithm>
 #include <string>
@@ -108,6 +109,7 @@ void require_complete(const PrewarmReport& report) {
     throw Error(ErrorCode::interrupted, std::to_string(report.not_started) + " kernels were not begun");
   }
   if (report.failed > 0) {
+    Nvrtc::get();  // throws the reason if there is no compiler
     const auto first = std::ranges::find_if(report.entries, failed, &PrewarmEntry::failure);
     throw Error(ErrorCode::compile_failed,
                 std::to_string(report.failed) + " kernels could not be built" +

@@ -11,7 +11,7 @@ import pytest
 from hotgemm import _c
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADER = (ROOT / "include/hotgemm/hotgemm.h").read_text(encoding="utf-8")
+HEADER = "".join((ROOT / f"include/hotgemm/{name}.h").read_text(encoding="utf-8") for name in ("hotgemm", "prepare"))
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
 
 

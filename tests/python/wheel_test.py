@@ -48,4 +48,4 @@ def test_a_wheel_can_hold_all_of_it(unpacked):
     package = unpacked / "hotgemm"
     assert not [path for path in package.rglob("*") if path.is_symlink()]
     names = {path.name for path in package.iterdir() if path.suffix != ".py"} - {"__pycache__"}
-    assert names == {"bin", "lib", "py.typed", "share"}
+    assert names == {"bin", "lib", "py.typed", "share", "torch"}
