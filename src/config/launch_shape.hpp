@@ -36,8 +36,7 @@ struct LaunchShape {
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
     const std::int64_t most = kMostBlocks / (splits_k ? kMostSplits : 1);
-    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && batch <= kMaxSize &&
-           tiles(m, n, batch) * cluster <= most;
+    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && batch <= kMaxSize && tiles(m, n, batch) * cluster <= most;
   }
   /// The number of blocks of a grid on a GPU with `sm_count` SMs. Persistent blocks stay within `sm_limit`, the SM
   /// limit of the problem, if they can; a GPU places each block on an SM of its own while it has one, so that they are

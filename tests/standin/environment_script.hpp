@@ -14,8 +14,8 @@ namespace hotgemm::standin {
 ///   fault, hang, crash           the end of the kernel (script.hpp); "fault@4" from its fourth launch on
 ///   slow:US, speed:US            real and simulated time of a launch, in microseconds
 ///
-/// Two are for no kernel. "mps=1": the GPU is shared through MPS. "host=1": kernels may access all memory of the process,
-/// as operands that are CPU tensors need it. Any other rule ends the process.
+/// Two are for no kernel. "mps=1": the GPU is shared through MPS. "host=1": kernels may access all memory of the
+/// process, as operands that are CPU tensors need it. Any other rule ends the process.
 Script script_from_environment();
 
 }  // namespace hotgemm::standin

@@ -66,7 +66,8 @@ class Script {
   std::size_t memory_limit = 0;  // per device; 0 means the device's size
   int sm_limit = 0;              // SMs that launches must stay within; 0: all
   bool is_shared_by_mps = false;
-  bool reaches_host_memory = false;  // kernels, as where a GPU reads pageable memory: tensors of a CPU are operands then
+  bool reaches_host_memory =
+      false;  // kernels, as where a GPU reads pageable memory: tensors of a CPU are operands then
 
  private:
   std::vector<Failure> failures_;
