@@ -2,7 +2,7 @@
 # pkg-config. They find each other by paths that are relative, so the prefix may be moved.
 #
 # The components are packages of distributions: library (libhotgemm.so), development, command, records;
-# and interposer (src/interpose), which no package has yet.
+# and interposer (src/interpose).
 
 include(CMakePackageConfigHelpers)
 

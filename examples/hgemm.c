@@ -1,7 +1,7 @@
 /*
  * C = A * B^T in f16 on the GPU, in C, with memory from the CUDA runtime.
  *
- *   cc hgemm.c -lhotgemm -lcudart
+ *   cc hgemm.c $(pkg-config --cflags --libs hotgemm) -I/usr/local/cuda/include -L/usr/local/cuda/lib64 -lcudart
  */
 
 #include <hotgemm/hotgemm.h>

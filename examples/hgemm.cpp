@@ -1,6 +1,7 @@
 // C = A * Bᵀ in f16 on the GPU, with memory from the CUDA runtime.
 //
-//   c++ -std=c++20 hgemm.cpp -lhotgemm -lcudart
+//   c++ -std=c++20 hgemm.cpp $(pkg-config --cflags --libs hotgemm-cxx) -I/usr/local/cuda/include
+//       -L/usr/local/cuda/lib64 -lcudart
 
 #include <hotgemm/hotgemm.hpp>
 

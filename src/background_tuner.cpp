@@ -104,11 +104,12 @@ bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
 
 void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem, const Demands& demands) {
   if (is_forked_child() || !device.is_primary()) return;
-  const std::lock_guard lock(shared_->mutex);
-  if (is_stopping_ || shared_->preparing.size() >= kMostPreparing) return;
   watch_main_thread();
   const Preparing preparing{&device, class_key(problem), demands.tuned, demands.faster};
-  if (!shared_->preparing.insert(preparing).second || !begin_thread()) return;
+  const std::lock_guard lock(shared_->mutex);
+  if (is_stopping_ || shared_->preparing.size() >= kMostPreparing || shared_->preparing.contains(preparing)) return;
+  if (!begin_thread()) return;
+  shared_->preparing.insert(preparing);
   shared_->to_load.push_back({.device = &device, .problem = problem, .is_to_prepare = true, .demands = demands});
   shared_->changed.notify_all();
 }

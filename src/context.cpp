@@ -292,7 +292,7 @@ bool Context::Impl::is_wanted(const BackgroundTuner::Waiting& waiting) {
   if (!known || !known->is_provisional || known->plan != waiting.plan.lock()) return false;
   if (is_tunable(device, waiting.problem)) return true;
   // There is a record by now, of another GPU's tuning for instance.
-  if (options_.background.loads_kernels && mark_if_outdated(device, key)) {
+  if (options_.background.loads_kernels && mark_if_outdated(device, key) != Outdated::no) {
     replace_outdated(device, waiting.problem, key, Policy::estimate);
   }
   return false;

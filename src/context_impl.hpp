@@ -64,8 +64,11 @@ class Context::Impl {
   /// Inserts a plan that was made after `reloads` reloads of the records. If there was another one meanwhile, which
   /// could not see this plan, the plan is marked as it would have been then.
   void insert(DeviceState& device, const ClassKey& key, PlanEntry entry, std::uint64_t reloads);
-  /// Marks the plan of `key` if the records name another one now. False if they do not, or it must stay.
-  bool mark_if_outdated(DeviceState& device, const ClassKey& key);
+  /// What the records say now of a plan: the same, or that it must stay; the same kernel, which was measured since, or
+  /// compared with cuBLAS; another kernel.
+  enum class Outdated { no, in_origin, in_kernel };
+  /// Marks the plan of `key` if it is outdated.
+  Outdated mark_if_outdated(DeviceState& device, const ClassKey& key);
   /// Replaces the plans of the current CUDA context that are marked, if there is one.
   void replace_outdated_here();
   /// Marks the plans of the class of `problem` that are outdated, and replaces that of the current CUDA context.

@@ -27,24 +27,26 @@ bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& oper
   DeviceState& device = impl_->current(stream, pushed);
   const ClassKey key = class_key(problem);
   if (ProblemLog* const problems = impl_->engine().problem_log.get()) problems->add(key, problem);
-  bool has_plan = false;
+  bool is_current = false, is_served = false;
   {
     const ReadGuard reading;
     const PlanTable::Slot* slot = device.plans().find(key);
-    has_plan = slot != nullptr;
-    if (has_plan && meets(slot->entry.plan->choice(), demands)) {
+    is_current = slot != nullptr && !slot->is_outdated;
+    if (slot != nullptr && meets(slot->entry.plan->choice(), demands)) {
       slot->entry.plan->launch(stream, problem, operands);
-      return true;
+      is_served = true;
     }
   }
-  if (!has_plan && demands.prepare_later) impl_->background().prepare_later(device, problem, demands);
-  impl_->engine().counters.declined.add_one();
-  return false;
+  if (!is_current && demands.prepare_later) impl_->background().prepare_later(device, problem, demands);
+  if (!is_served) impl_->engine().counters.declined.add_one();
+  return is_served;
 }
 
 bool Context::Impl::prepare(const BackgroundTuner::Waiting& waiting) {
   DeviceState& device = *waiting.device;
-  if (!pinned_.find(class_key(waiting.problem))) {
+  if (pinned_.contains(class_key(waiting.problem))) {
+    if (waiting.demands.faster) return false;  // no record says so of what is pinned
+  } else {
     const Affordable affordable = affordable_choices(device, waiting.problem);
     if (affordable.choices.empty() || !meets(affordable.choices.front(), waiting.demands)) return false;
   }

@@ -18,7 +18,9 @@ std::size_t Context::reload() {
   impl_->background().retry_preparing();
   std::size_t changed = 0;
   impl_->for_each_device([&](DeviceState& device) {
-    for (const ClassKey& key : device.plans().keys()) changed += impl_->mark_if_outdated(device, key) ? 1 : 0;
+    for (const ClassKey& key : device.plans().keys()) {
+      changed += impl_->mark_if_outdated(device, key) == Impl::Outdated::in_kernel ? 1 : 0;
+    }
   });
   impl_->replace_outdated_here();
   return changed;
@@ -43,21 +45,28 @@ void Context::Impl::insert(DeviceState& device, const ClassKey& key, PlanEntry e
   if (engine_.database.reloads() != reloads) mark_if_outdated(device, key);
 }
 
-bool Context::Impl::mark_if_outdated(DeviceState& device, const ClassKey& key) {
+Context::Impl::Outdated Context::Impl::mark_if_outdated(DeviceState& device, const ClassKey& key) {
   const std::optional<PlanEntry> known = device.plans().get(key, false);
-  if (!known || known->is_kept || known->is_outdated || known->is_interim) return false;
+  if (!known || known->is_kept || known->is_outdated || known->is_interim) return Outdated::no;
   const Choice& present = known->plan->choice();
+  Outdated outdated = Outdated::in_kernel;
   try {
     const Affordable best = affordable_choices(device, workload_of(key));
-    if (best.choices.empty()) return false;
+    if (best.choices.empty()) return Outdated::no;
     const Choice& choice = best.choices.front();
-    if (choice.config == present.config && choice.launch == present.launch) return false;
+    if (choice.config == present.config && choice.launch == present.launch) {
+      // Calls may demand a kernel that was measured, or that is faster than cuBLAS's.
+      const bool is_same = (choice.origin == Origin::tuned) == (present.origin == Origin::tuned) &&
+                           choice.cublas_ratio == present.cublas_ratio;
+      if (is_same) return Outdated::no;
+      outdated = Outdated::in_origin;
+    }
   } catch (const Error& error) {  // the class keeps the plan that it has
     log(LogLevel::debug, "no other plan for " + to_string(workload_of(key)) + ": " + error.what());
-    return false;
+    return Outdated::no;
   }
   device.plans().mark_outdated(key, known->plan.get());
-  return true;
+  return outdated;
 }
 
 void Context::Impl::replace_outdated_here() {

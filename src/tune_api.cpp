@@ -78,6 +78,7 @@ std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const 
       results.push_back({.problem = problem, .failure = error.what(), .failure_code = error.code()});
     }
     if (results.back().failure.empty()) impl_->replace_plans_of(problem);
+    impl_->background().retry_preparing();
     if (progress && !callbacks.run(false, [&] { return progress(results.back()); })) break;
     if (is_cancelled()) break;
   }

@@ -23,11 +23,12 @@ namespace hotgemm {
 /// The properties that a plan must have for Context::try_gemm to use it, beside that it is there.
 struct Demands {
   bool tuned = false;   ///< its kernel was measured for this class on this GPU model, or is pinned
-  bool faster = false;  ///< its class's record says that the kernel is faster than cuBLAS's default
-  /// If there is no plan at all, a thread of the library makes one soon, without measuring, so that later calls find
-  /// it; but not one that would not meet the other demands. To load its kernel waits for the kernels that run in the
-  /// CUDA context. Only primary CUDA contexts are served. Each class is tried once; again if its plan was evicted, and
-  /// after `reload` and `forget`.
+  bool faster = false;  ///< its class's record says that the kernel is faster than cuBLAS's default; a launch without
+                        ///< workspace may run another one
+  /// If there is no plan, or the records have changed since, a thread of the library makes one soon, without measuring,
+  /// so that later calls find it; but not one that would not meet the other demands. To load its kernel waits for the
+  /// kernels that run in the CUDA context. Only primary CUDA contexts are served. Each class is tried once; again if
+  /// its plan was evicted, and after `reload` and `forget`.
   bool prepare_later = false;
 };
 
@@ -340,7 +341,8 @@ class Context {
   /// Reads the records of all layers from disk again, and what other processes have rejected and vetted: `hotgemm tune`
   /// may have run beside this process. Returns the number of plans whose class has another best kernel in the records
   /// now. Those of the current CUDA context are replaced before the function returns, which may compile kernels; those
-  /// of others by their next call outside of a capture. If the new plan cannot be made, the former stays. All other
+  /// of others by their next call outside of a capture. If the new plan cannot be made, the former stays. A class whose
+  /// kernel the records confirm gets a plan of the same kernel that says so. All other
   /// plans stay as they are, and so do plans of SumOrder::deterministic and of pinned classes, and plans that the
   /// program holds. Needs no CUDA context.
   std::size_t reload();

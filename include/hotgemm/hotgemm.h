@@ -1,7 +1,8 @@
 /*
  * hotgemm in C: the interface of libhotgemm.so, and the one that other languages use.
  *
- * Every function but the few that return text returns a status: 0 for success. No exception leaves a function. No
+ * Functions return a status, 0 for success; but those that destroy return nothing, and hotgemm_status_name,
+ * hotgemm_version and hotgemm_last_error give text. No exception leaves a function. No
  * function ends the process. All functions may be called from any thread, at any time, unless their comment says
  * otherwise; a handle must not be used during or after its destruction.
  *
@@ -10,7 +11,8 @@
  *   hotgemm_problem problem = HOTGEMM_PROBLEM_INIT;
  *   problem.m = 4096;
  *
- * They grow at their end only and have no padding. A library that is newer than the program gives the fields that the
+ * hotgemm_option has no size and never grows. Structs that only callbacks receive have no INIT. All others
+ * grow at their end only and have no padding. A library that is newer than the program gives the fields that the
  * program does not know their defaults. A library that is older refuses the struct (HOTGEMM_NOT_SUPPORTED) if a field
  * that it does not know is not zero. For a struct that a function fills, `size` is the room that the caller has; the
  * function writes no byte beyond it.

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -29,6 +30,7 @@ struct ExitHandlers {
 
 /// The main thread's, which is destroyed when this thread calls exit() or returns from main.
 struct EndOfMainThread {
+  bool is_known = false;  // whether this is the main thread
   bool is_watched = false;
   ~EndOfMainThread() {
     if (is_watched) ExitHandlers::run();
@@ -39,7 +41,9 @@ thread_local EndOfMainThread end_of_main_thread;
 }  // namespace
 
 void watch_main_thread() {
-  if (::gettid() == ::getpid()) end_of_main_thread.is_watched = true;
+  EndOfMainThread& end = end_of_main_thread;
+  if (std::exchange(end.is_known, true)) return;  // without a system call: calls that decline come here
+  end.is_watched = ::gettid() == ::getpid();
 }
 
 void add_exit_handler(void (*function)()) {

@@ -11,11 +11,12 @@ namespace hotgemm {
 /// Calls `function` at the end of the program, perhaps several times: once for each renewal.
 void add_exit_handler(void (*function)());
 
-/// Moves the handlers in front of all that is registered now. To be called after a library was opened, and after its
-/// first use if that registers something.
+/// Registers the handlers once more, so that they are called before all that is registered now. To be called after a
+/// library was opened, and after its first use if that registers something.
 void renew_exit_handlers();
 
 /// On the main thread: the handlers are the first to be called if this thread ends the program. Elsewhere does nothing.
+/// They are called too if the main thread ends by itself and others go on.
 void watch_main_thread();
 
 }  // namespace hotgemm

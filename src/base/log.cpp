@@ -1,9 +1,13 @@
 #include "base/log.hpp"
 
+#include "base/fork_guard.hpp"
+
 #include <hotgemm/context.hpp>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <cxxabi.h>
 
 #include <condition_variable>
 #include <cstdlib>
@@ -45,9 +49,11 @@ class Logger {
     default_.set_pattern("[%H:%M:%S.%e] [hotgemm] [%l] %v");
   }
   void set_sink(LogSink sink) {
+    std::shared_ptr<Sink> former = sink ? std::make_shared<Sink>(std::move(sink)) : nullptr;
     std::unique_lock lock(mutex_);
-    const std::shared_ptr<Sink> former = std::exchange(sink_, sink ? std::make_shared<Sink>(std::move(sink)) : nullptr);
-    if (former) ended_.wait(lock, [&] { return former->running == 0; });
+    former.swap(sink_);
+    // The threads of a parent that ran it do not exist in a child.
+    if (former && !is_forked_child()) ended_.wait(lock, [&] { return former->running == 0; });
   }
   void set_level(LogLevel level) {
     const std::lock_guard lock(mutex_);
@@ -62,13 +68,8 @@ class Logger {
       if (sink) ++sink->running;
     }
     if (sink) {
-      const bool is_written = pass(*sink, level, message);
-      {
-        const std::lock_guard lock(mutex_);
-        --sink->running;
-      }
-      ended_.notify_all();
-      if (is_written) return;
+      const EndOfCall end{*this, sink};
+      if (pass(*sink, level, message)) return;
       default_.log(spdlog::level::warn, "the log sink threw; its message follows");
     }
     default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
@@ -81,11 +82,27 @@ class Logger {
     int running = 0;  // calls; guarded by `mutex_`
   };
 
-  /// False if the sink threw: the caller is in the middle of something else.
+  /// Ends a call of a sink. Who replaced it may then destroy what it holds, so this thread does not.
+  struct EndOfCall {
+    Logger& logger;
+    std::shared_ptr<Sink>& sink;
+    ~EndOfCall() {
+      {
+        const std::lock_guard lock(logger.mutex_);
+        --sink->running;
+        sink.reset();
+      }
+      logger.ended_.notify_all();
+    }
+  };
+
+  /// False if the sink threw: the caller is in the middle of something else. The cancellation of the thread passes.
   static bool pass(const Sink& sink, LogLevel level, std::string_view message) {
     try {
       sink.call(level, message);
       return true;
+    } catch (const abi::__forced_unwind&) {
+      throw;
     } catch (...) {
       return false;
     }

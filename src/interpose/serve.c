@@ -10,7 +10,7 @@
 static bool is_f32(const struct product* product) { return product->a.type == CUDA_R_32F; }
 
 // The default, and for elements of 16 bits also the modes that round elements of f32 only. That sums must not be
-// reduced in less than f32 is true of every kernel.
+// reduced in less than the compute type is true of every kernel.
 static bool is_plain_math(cublasMath_t mode, const struct product* product) {
   const int arithmetic = (int)mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
   if (arithmetic == CUBLAS_DEFAULT_MATH) return true;

@@ -16,9 +16,10 @@ static bool is_set_to(const char* variable, const char* value) {
   return text != NULL && strcmp(text, value) == 0;
 }
 
+// A copy: a program that sets its title writes over its environment.
 static const char* text_of(const char* variable) {
   const char* text = secure_getenv(variable);
-  return text != NULL && *text != '\0' ? text : NULL;
+  return text != NULL && *text != '\0' ? strdup(text) : NULL;
 }
 
 static bool is_any_set(const char* prefix) {
@@ -37,7 +38,7 @@ static void read_environment(void) {
       // CUBLAS_EMULATE_SINGLE_PRECISION, CUBLAS_EMULATION_STRATEGY and others of their kind.
       .has_plain_f32 = !is_any_set("NVIDIA_TF32_OVERRIDE=") && !is_any_set("CUBLAS_EMULAT"),
       .call_flags = which | HOTGEMM_PREPARE_LATER,
-      .sets_policy = text_of("HOTGEMM_TUNE") == NULL,
+      .sets_policy = secure_getenv("HOTGEMM_TUNE") == NULL,
       .library = text_of("HOTGEMM_LIBRARY"),
       .report_to = text_of("HOTGEMM_CUBLAS_REPORT"),
   };

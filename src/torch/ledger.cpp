@@ -112,6 +112,8 @@ void Ledger::reset() {
   for (auto& count : counts_) count = 0;
   for (std::size_t i = 0; i < entry_count_.load(std::memory_order_acquire); ++i) {
     entries_[i]->served = entries_[i]->declined = entries_[i]->failed = 0;
+    const std::lock_guard lock(mutex_);
+    entries_[i]->failure.clear();
   }
 }
 

@@ -112,6 +112,20 @@ bool shares_memory(const Tensor& operand, const Tensor& out) {
   return read_from && written && overlap(*read_from, *written, element_bytes(*type));
 }
 
+/// The bytes from the first element of a tensor to behind the last, whatever its strides are.
+std::int64_t span_bytes(const Tensor& tensor) {
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < tensor.dim; ++i) last += (tensor.sizes[i] - 1) * tensor.strides[i];
+  const auto type = element_of(tensor.dtype);
+  return (last + 1) * (type ? element_bytes(*type) : 8);
+}
+
+/// True if the tensors may share memory: their addresses do.
+bool touches(const Tensor& a, const Tensor& b) {
+  const char *from_a = static_cast<const char*>(a.data), *from_b = static_cast<const char*>(b.data);
+  return from_a < from_b + span_bytes(b) && from_b < from_a + span_bytes(a);
+}
+
 /// a, b, out -> out. What is to be resized, or is read too, is PyTorch's matter.
 void run_out(const Override& self, Slot* stack) {
   const Owned first(stack[0]), second(stack[1]);
@@ -150,10 +164,14 @@ bool set_addend(Product& product, const Tensor& self, float beta) {
     return true;
   }
   if (one_row && problem.m > 1) return false;  // a scaled bias
-  const auto matrix = matrix_of(self);
-  if (!matrix || (matrix->op != HOTGEMM_OP_N && problem.n > 1)) return false;
+  std::int64_t row_stride = problem.n;         // of one row
+  if (self.dim == 2) {
+    const auto matrix = matrix_of(self);
+    if (!matrix || (matrix->op != HOTGEMM_OP_N && problem.n > 1)) return false;
+    row_stride = self.strides[0];
+  }
   product.operands.c = self.data;
-  product.operands.ldc = std::max(problem.n, self.strides[0]);
+  product.operands.ldc = std::max(problem.n, row_stride);
   product.operands.beta = beta;
   return true;
 }
@@ -213,7 +231,7 @@ void run_addmm_out(Slot* stack) {
   stack[0] = 0;
   if (!is_plain_addmm(self, a, b)) return Ledger::get().count(Operator::addmm, Outcome::type);
   const bool same_out = same_device(a, out) && a.dtype == out.dtype && has_sizes_of_result(a, b, out);
-  if (!same_out || shares_memory(a, out) || shares_memory(b, out) || (self.dim == 2 && shares_memory(self, out))) {
+  if (!same_out || shares_memory(a, out) || shares_memory(b, out) || (beta != 0.0f && touches(self, out))) {
     return Ledger::get().count(Operator::addmm, Outcome::out);
   }
   const DeviceGuard guard(a);

@@ -177,6 +177,21 @@ TEST_F(CApiTest, TheMessageIsWrittenWhereTheCallAsks) {
   std::thread([] { EXPECT_EQ(last_error(), ""); }).join();
 }
 
+TEST_F(CApiTest, AThreadThatEndsMayStillFail) {
+  struct CallsAtTheEnd {
+    ~CallsAtTheEnd() {
+      EXPECT_EQ(hotgemm_set_log_level("no level"), HOTGEMM_INVALID_ARGUMENT);
+      EXPECT_EQ(last_error(), "") << "the thread's message is gone";
+    }
+  };
+  std::thread([] {
+    thread_local CallsAtTheEnd made_first;  // and so destroyed last
+    [[maybe_unused]] const auto* used = &made_first;
+    EXPECT_EQ(hotgemm_set_log_level("no level"), HOTGEMM_INVALID_ARGUMENT);
+    EXPECT_NE(last_error(), "");
+  }).join();
+}
+
 TEST_F(CApiTest, EveryStatusHasAName) {
   EXPECT_STREQ(hotgemm_status_name(HOTGEMM_SUCCESS), "success");
   EXPECT_STREQ(hotgemm_status_name(HOTGEMM_NOT_PREPARED), "not_prepared");

@@ -50,6 +50,43 @@ TEST_F(DeclineTest, AMeasuredOrPinnedPlanCountsAsTuned) {
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED, small_case(8, 32, 8));
 }
 
+TEST_F(DeclineTest, APlanCountsAsTunedWhenItsKernelHasBeenMeasured) {
+  make();
+  expect_call(HOTGEMM_SUCCESS);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
+  const char* const text = "8 16 8 nn f16";
+  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
+}
+
+TEST_F(DeclineTest, ReloadingTellsAPlanThatItsKernelIsFaster) {
+  make();
+  const Choice best = choices(small_case()).front();
+  expect_call(HOTGEMM_SUCCESS);
+  {
+    Context other(options(Policy::estimate));
+    TuningRecord record = record_of(other, small_case(), best);
+    record.cublas = {.version = "13.1.0", .algorithm = "", .ratio = 1.1, .default_ratio = 1.1};
+    impl_of(other).engine().database.add(record);
+  }
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_FASTER);
+  std::size_t outdated = 7;
+  ASSERT_EQ(hotgemm_reload(c_context_, &outdated), HOTGEMM_SUCCESS);
+  EXPECT_EQ(outdated, 0u) << "the kernel is the same";
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_FASTER);
+}
+
+TEST_F(DeclineTest, TuningLetsAClassBePreparedThatWasInVain) {
+  make();
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED | HOTGEMM_PREPARE_LATER);
+  wait();
+  const char* const text = "8 16 8 nn f16";
+  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED | HOTGEMM_PREPARE_LATER);
+  wait();
+  expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
+}
+
 TEST_F(DeclineTest, ARecordWithCublasBesideItDecidesWhoIsFaster) {
   make();
   const GemmCase c = small_case();
