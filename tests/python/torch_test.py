@@ -402,6 +402,20 @@ def test_addmm_scalars():
                                      addmm=True), torch.addmm(addend, a, b, **scalars))
 
 
+def test_addmm_of_one_row_takes_a_scaled_bias():
+    c, a, b = integers(16), integers(1, 32), integers(32, 16)
+    assert torch.equal(served("addmm", lambda: torch.addmm(c, a, b, beta=2), addmm=True), torch.addmm(c, a, b, beta=2))
+
+
+def test_addmm_whose_addend_is_a_row_of_the_output_is_passed_on():
+    a, b, out = integers(24, 32), integers(32, 16), integers(24, 16)
+    for addend in (out[0], out[:1].expand(24, 16)):
+        with enable(addmm=True):
+            ht.report(reset=True)
+            torch.addmm(addend, a, b, out=out)
+            assert ht.report().passed_on["addmm"] == {"the output's form": 1}
+
+
 def test_addmm_of_other_types_and_errors():
     c, a = integers(8), integers(8, 8)
     for dtype in OTHER_TYPES:
