@@ -3,14 +3,13 @@
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 namespace hotgemm::c {
 
 std::size_t copy_text(std::string_view text, char* buffer, std::size_t size) noexcept {
   if (buffer != nullptr && size > 0) {
     const std::size_t count = std::min(text.size(), size - 1);
-    std::memcpy(buffer, text.data(), count);
+    std::copy_n(text.data(), count, buffer);  // which may be none, of an empty view
     buffer[count] = '\0';
   }
   return text.size();
