@@ -65,7 +65,7 @@ def test_import_is_fast():
     import hotgemm
     print(time.process_time() - begin)
     """
-    assert min(float(python(program)) for _ in range(3)) < 0.05
+    assert min(float(python(program)) for _ in range(3)) < 0.15
 
 
 def test_children_of_fork_get_an_error():
