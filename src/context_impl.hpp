@@ -64,9 +64,12 @@ class Context::Impl {
   /// Inserts a plan that was made after `reloads` reloads of the records. If there was another one meanwhile, which
   /// could not see this plan, the plan is marked as it would have been then.
   void insert(DeviceState& device, const ClassKey& key, PlanEntry entry, std::uint64_t reloads);
-  /// What the records say now of a plan: the same, or that it must stay; the same kernel, which was measured since, or
-  /// compared with cuBLAS; another kernel.
-  enum class Outdated { no, in_origin, in_kernel };
+  /// The way in which the records, as they are now, contradict a plan.
+  enum class Outdated {
+    no,         ///< they do not, or the plan must stay
+    in_origin,  ///< they name the same kernel, and say that it was measured, or how fast cuBLAS is
+    in_kernel,  ///< they name another kernel
+  };
   /// Marks the plan of `key` if it is outdated.
   Outdated mark_if_outdated(DeviceState& device, const ClassKey& key);
   /// Replaces the plans of the current CUDA context that are marked, if there is one.

@@ -9,8 +9,8 @@
 
 namespace hotgemm::c {
 
-/// What a caller says about a call, and the device that it names: the primary context of that is current, if the thread
-/// has none, as long as this object lives.
+/// The options of one call. If they name a device and the thread has no current CUDA context, this object makes the
+/// device's primary context current as long as it lives.
 class Call {
  public:
   /// `given` may be null. Throws Error{invalid_argument, not_supported} that name the field.

@@ -94,7 +94,7 @@ HOTGEMM_PRODUCTS(HOTGEMM_EXPORT_BOTH)
   HOTGEMM_EXPORT_POINTERS(name, kind, Int, 12, "@") HOTGEMM_EXPORT_POINTERS(name, kind, Int, 13, "@@")
 HOTGEMM_POINTER_PRODUCTS(HOTGEMM_EXPORT_BOTH_POINTERS)
 
-// What libcublas asks of libcublasLt is part of a call that it got by itself, or that was passed on to it.
+// libcublas itself calls cublasLtMatmul. Such a call belongs to one that was already passed on, so it is not served.
 static bool serve_lt(const struct cublaslt* real, const struct lt_call* call, cudaStream_t stream, const void* caller) {
   if (!settings()->is_on || is_in_libcublas(caller)) return false;
   struct product product;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What tells the problem classes of a program apart, but for the buckets of m: hotgemm_tune joins what is one class.
+// The key of a problem class, but with the exact m: hotgemm_tune joins problems of one class.
 struct key {
   hotgemm_problem problem;  // has no padding
   uint64_t traits;          // of the operands

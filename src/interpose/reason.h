@@ -1,6 +1,6 @@
 #pragma once
 
-// What became of a call: it was served, or passed on to cuBLAS for one of these reasons.
+// The outcomes of a call: it is served, or passed on to cuBLAS for one of these reasons.
 #define HOTGEMM_REASONS(F)                                                                          \
   F(SERVED, "served")                                                                               \
   F(DECLINED, "not prepared yet, or no record says that hotgemm is faster")                         \

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What the environment asks of the interposer. docs/cublas.md describes the variables.
+// The settings of the interposer, read from the environment. docs/cublas.md describes the variables.
 struct settings {
   bool is_on;
   bool serves_f32;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// What libhotgemm_torch.so exports. packaging/python/hotgemm/torch is its one user, and of the same release.
+// The functions that libhotgemm_torch.so exports. Only packaging/python/hotgemm/torch of the same release calls them.
 
 #pragma GCC visibility push(default)
 extern "C" {

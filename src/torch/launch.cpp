@@ -3,7 +3,6 @@
 #include "torch/export.hpp"
 
 #include <atomic>
-#include <utility>
 
 namespace hotgemm::torch {
 namespace {
@@ -59,14 +58,7 @@ Outcome admits(const Tensor& operand) {
 
 bool set_matrices(Product& product, hotgemm_type type, const Matrix& a, const Matrix& b, const Matrix& d) {
   if (a.rows == 0 || a.cols == 0 || b.cols == 0 || d.batch == 0) return false;
-  if (d.op == HOTGEMM_OP_T) {
-    const auto transposed = [](Matrix matrix) {
-      std::swap(matrix.rows, matrix.cols);
-      matrix.op = matrix.op == HOTGEMM_OP_N ? HOTGEMM_OP_T : HOTGEMM_OP_N;
-      return matrix;
-    };
-    return set_matrices(product, type, transposed(b), transposed(a), transposed(d));
-  }
+  if (d.op == HOTGEMM_OP_T) return set_matrices(product, type, transposed(b), transposed(a), transposed(d));
   hotgemm_problem& problem = product.problem;
   problem.m = a.rows;
   problem.n = b.cols;

@@ -30,7 +30,7 @@ std::int64_t alignment(const void* data, std::int64_t ld, std::int64_t distance,
   return std::countr_zero(bits);
 }
 
-/// What tells one problem's text from another's.
+/// The key of a problem: equal keys have equal texts.
 std::array<std::int64_t, 6> key_of(const Product& product) {
   const hotgemm_problem& p = product.problem;
   const hotgemm_operands& o = product.operands;

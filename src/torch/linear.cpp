@@ -99,18 +99,12 @@ bool try_linear(const Arguments& arguments, std::int32_t activation, const Tenso
   if (!element_of(x.dtype) || x.dtype != weight.dtype || !same_device(x, weight)) return refuse(Outcome::type);
   const auto rows = rows_of(x), w = matrix_of(weight), d = rows_of(out);
   if (!rows || !w || !d) return refuse(Outcome::strides);
-  Matrix transposed = *w;
-  std::swap(transposed.rows, transposed.cols);
-  transposed.op = w->op == HOTGEMM_OP_N ? HOTGEMM_OP_T : HOTGEMM_OP_N;
   Matrix row_major = *d;  // packed, so it may also be called a column
   row_major.op = HOTGEMM_OP_N;
   row_major.ld = d->cols;
   Product product;
-  if (!set_matrices(product, *element_of(x.dtype), *rows, transposed, row_major)) return refuse(Outcome::empty);
-  double alpha;
-  const Slot alpha_slot = arguments[kAlpha];
-  std::memcpy(&alpha, &alpha_slot, sizeof alpha);
-  product.operands.alpha = static_cast<float>(alpha);
+  if (!set_matrices(product, *element_of(x.dtype), *rows, transposed(*w), row_major)) return refuse(Outcome::empty);
+  product.operands.alpha = scalar_of(arguments[kAlpha]);
   product.problem.activation = activation;
   if (const auto bias = optional_tensor(arguments[kBias])) {
     if (!is_vector_of(*bias, x, product.problem.n)) return refuse(Outcome::operand);

@@ -1,6 +1,7 @@
 #include "torch/matrix.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hotgemm::torch {
 namespace {
@@ -40,6 +41,12 @@ std::optional<Matrix> matrix_of(const Tensor& tensor) {
     matrix.batch_stride = matrix.batch > 1 ? tensor.strides[0] : 0;
   }
   if (!set_layout(matrix, tensor.strides[row], tensor.strides[col])) return std::nullopt;
+  return matrix;
+}
+
+Matrix transposed(Matrix matrix) {
+  std::swap(matrix.rows, matrix.cols);
+  matrix.op = matrix.op == HOTGEMM_OP_N ? HOTGEMM_OP_T : HOTGEMM_OP_N;
   return matrix;
 }
 

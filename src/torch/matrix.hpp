@@ -21,6 +21,8 @@ struct Matrix {
 
 /// Of a tensor of 2 dimensions, or of 3: a batch.
 std::optional<Matrix> matrix_of(const Tensor& tensor);
+/// The transpose of a matrix, in the same memory.
+Matrix transposed(Matrix matrix);
 /// All dimensions but the last as the rows of one matrix.
 std::optional<Matrix> rows_of(const Tensor& tensor);
 

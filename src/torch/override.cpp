@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -143,12 +142,6 @@ void run_out(const Override& self, Slot* stack) {
   stack[0] = out.release();
 }
 
-float scalar_of(Slot slot) {
-  double value;
-  std::memcpy(&value, &slot, sizeof value);
-  return static_cast<float>(value);
-}
-
 /// Makes `self`, which broadcasts to the result, the bias or C of the product.
 bool set_addend(Product& product, const Tensor& self, float beta) {
   if (beta == 0.0f) return true;
@@ -196,7 +189,7 @@ bool try_addmm(const Tensor& self, const Tensor& a, const Tensor& b, float beta,
   return launch(Operator::addmm, product, a, settings().flags) == Outcome::served;
 }
 
-/// What try_addmm needs to be so of its operands; if it is not, PyTorch's kernel says why, or knows what to do.
+/// True if the operands fit try_addmm. If not, PyTorch's kernel reports the error, or computes the product.
 bool is_plain_addmm(const Tensor& self, const Tensor& a, const Tensor& b) {
   return a.dim == 2 && b.dim == 2 && a.sizes[1] == b.sizes[0] && same_device(a, b) && same_device(a, self) &&
          a.dtype == b.dtype && a.dtype == self.dtype;

@@ -1,5 +1,7 @@
 #include "torch/tensor.hpp"
 
+#include <cstring>
+
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -55,6 +57,12 @@ std::optional<hotgemm_type> element_of(std::int32_t dtype) {
 
 bool same_device(const Tensor& a, const Tensor& b) {
   return a.device_type == b.device_type && a.device_index == b.device_index;
+}
+
+float scalar_of(Slot slot) {
+  double value;
+  std::memcpy(&value, &slot, sizeof value);
+  return static_cast<float>(value);
 }
 
 }  // namespace hotgemm::torch

@@ -20,7 +20,6 @@ class Owned {
   }
 
   Handle get() const { return handle_; }
-  explicit operator bool() const { return handle_ != nullptr; }
   /// Gives the reference away as a place of a stack.
   Slot release() { return reinterpret_cast<Slot>(std::exchange(handle_, nullptr)); }
 
@@ -48,6 +47,9 @@ Owned empty_like(const Tensor& like, const std::int64_t* sizes, std::int64_t dim
 std::optional<hotgemm_type> element_of(std::int32_t dtype);
 constexpr std::int64_t element_bytes(hotgemm_type type) { return type == HOTGEMM_F32 ? 4 : 2; }
 bool same_device(const Tensor& a, const Tensor& b);
+
+/// The number in a place of a stack, which PyTorch stores as a double.
+float scalar_of(Slot slot);
 
 /// Throws what becomes a RuntimeError: `what` failed in PyTorch.
 [[noreturn]] void throw_of_torch(const char* what);

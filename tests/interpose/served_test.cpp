@@ -1,4 +1,4 @@
-// What is served gives exact results. The environment of this suite: HOTGEMM_CUBLAS_SERVE=prepared,
+// Calls that are served give exact results. The environment of this suite: HOTGEMM_CUBLAS_SERVE=prepared,
 // HOTGEMM_CUBLAS_SGEMM=1.
 
 #include "interpose/fixture.hpp"

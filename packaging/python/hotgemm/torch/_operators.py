@@ -88,15 +88,17 @@ def _check(x: Tensor, weight: Tensor, activation: str, residual: Tensor | None) 
                            f"{(*x.shape[:-1], weight.shape[0])}")
 
 
+def _before_activation(x: Tensor, weight: Tensor, bias: Tensor | None, alpha: float) -> Tensor:
+    if alpha == 1.0:
+        return F.linear(x, weight, bias)
+    value = F.linear(x, weight) * alpha
+    return value if bias is None else value + bias
+
+
 def _linear_with_aux_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
                               residual: Tensor | None = None, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
     _check(x, weight, activation, residual)
-    if alpha == 1.0:
-        aux = F.linear(x, weight, bias)
-    else:
-        aux = F.linear(x, weight) * alpha
-        if bias is not None:
-            aux = aux + bias
+    aux = _before_activation(x, weight, bias, alpha)
     value = _activated(aux, activation)
     if residual is not None:
         value = value + residual
@@ -106,13 +108,7 @@ def _linear_with_aux_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = N
 def _linear_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
                      residual: Tensor | None = None, alpha: float = 1.0) -> Tensor:
     _check(x, weight, activation, residual)
-    if alpha == 1.0:
-        value = F.linear(x, weight, bias)
-    else:
-        value = F.linear(x, weight) * alpha
-        if bias is not None:
-            value = value + bias
-    value = _activated(value, activation)
+    value = _activated(_before_activation(x, weight, bias, alpha), activation)
     return value if residual is None else value + residual
 
 
