@@ -99,10 +99,17 @@ function(hotgemm_join_sources target groups)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP group_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # each joined source looks like a header
 endfunction()
 
-# For tests and the command, under sanitizers or with HOTGEMM_JOIN_TESTS. Other builds compile each file alone, so that a
-# missing include is found.
+# For the library, under sanitizers. Other builds compile each file alone, so that a missing include is found.
+function(hotgemm_join_library target groups)
+  if(hotgemm_sanitized)
+    hotgemm_join_sources(${target} ${groups})
+  endif()
+endfunction()
+
+# For tests and the command, under sanitizers or with HOTGEMM_JOIN_TESTS.
 function(hotgemm_join_tests target groups)
   if(hotgemm_sanitized OR HOTGEMM_JOIN_TESTS)
     hotgemm_join_sources(${target} ${groups})

@@ -9,7 +9,6 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kConfidence = 0.95;
 

@@ -1,12 +1,16 @@
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
-// Statistics of time samples. All functions are pure and deterministic. NaN stands for a sample that was not taken.
+// Statistics of time samples. All functions are pure and deterministic.
 
 namespace hotgemm {
+
+/// A sample that was not taken.
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The quantile `q` in [0, 1] of the samples that are not NaN, interpolated between neighbours; NaN if there are none.
 double quantile(std::span<const double> samples, double q);

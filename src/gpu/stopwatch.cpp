@@ -14,7 +14,6 @@
 namespace hotgemm {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int kMinGraphLaunches = 20;  // enough launches that the overhead of a replay is negligible
 constexpr int kProbeLaunches = 8;      // for an estimate: the overhead of one short launch is too large
 constexpr double kProbeBelowUs = 200;  // above this time, a single launch is precise enough

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -15,7 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kAhead = 3;  // batches that are queued when the host waits for one
 constexpr double kBatchUs = 8000;  // of GPU time
 constexpr int kProbeLaunches = 8;  // for an estimate of short launches

@@ -4,6 +4,7 @@
 #include "gpu/nvrtc.hpp"
 #include "plan/candidates.hpp"
 #include "tune/bench.hpp"
+#include "tune/row_launch.hpp"
 #include "tune/trace_header.hpp"
 
 #include <hotgemm/error.hpp>
@@ -35,14 +36,8 @@ bool is_about(const TraceLine& line, const std::string& problem, const std::map<
       line);
 }
 
-/// One entry of a race: a config with a raster. The reference races beside the entries.
-struct RowLaunch {
-  std::size_t row;
-  LaunchConfig launch;
-};
-
 struct Step {
-  std::vector<RowLaunch> entries;
+  std::vector<RowLaunch> entries;  // of a race, beside the reference
   int rounds = 1;
 };
 
@@ -163,7 +158,7 @@ class Exhaustive {
   }
 
   bool lacks_rounds(const RowLaunch& entry) const {
-    const RankedCandidate* ranked = ranking_.find({to_string(rows_[entry.row].config), to_string(entry.launch)});
+    const RankedCandidate* ranked = ranking_.find({to_string(rows_[entry.candidate].config), to_string(entry.launch)});
     return ranked == nullptr || ranked->rounds < options_.rounds;
   }
 
@@ -241,7 +236,7 @@ class Exhaustive {
   std::vector<Trial> trials_of(const std::vector<RowLaunch>& entries) const {
     std::vector<Trial> trials;
     for (const RowLaunch& entry : entries)
-      trials.push_back({rows_[entry.row].config, entry.launch, rows_[entry.row].cubin});
+      trials.push_back({rows_[entry.candidate].config, entry.launch, rows_[entry.candidate].cubin});
     return trials;
   }
 
@@ -249,7 +244,7 @@ class Exhaustive {
     if (step.entries.empty()) return;
     std::vector<RowLaunch> entries = with_reference(step.entries);
     std::vector<std::size_t> rows;
-    for (const RowLaunch& entry : entries) rows.push_back(entry.row);
+    for (const RowLaunch& entry : entries) rows.push_back(entry.candidate);
     build(rows, /*merge=*/false);
     if (is_cancelled()) return;
     if (!drop_dead(entries)) return;
@@ -265,7 +260,7 @@ class Exhaustive {
     const RowLaunch reference{index_.at(ranking_.reference.config), parse_launch(ranking_.reference.launch).value()};
     std::vector<RowLaunch> all{reference};
     for (const RowLaunch& entry : entries) {
-      if (entry.row != reference.row || entry.launch != reference.launch) all.push_back(entry);
+      if (entry.candidate != reference.candidate || entry.launch != reference.launch) all.push_back(entry);
     }
     return all;
   }
@@ -274,27 +269,27 @@ class Exhaustive {
   /// finds another reference.
   bool drop_dead(std::vector<RowLaunch>& entries) {
     if (!ranking_.reference.config.empty()) {
-      const Candidate& reference = rows_[entries.front().row];
+      const Candidate& reference = rows_[entries.front().candidate];
       if (!reference.is_alive()) {
         add(TraceRejection{name_, to_string(reference.config), to_string(reference.launch),
                            std::string(to_string(reference.stage)), reference.reason});
         return false;
       }
     }
-    std::erase_if(entries, [&](const RowLaunch& entry) { return !rows_[entry.row].is_alive(); });
+    std::erase_if(entries, [&](const RowLaunch& entry) { return !rows_[entry.candidate].is_alive(); });
     return !entries.empty();
   }
 
   void check(const std::vector<RowLaunch>& entries) {
     std::vector<RowLaunch> unchecked;
     for (const RowLaunch& entry : entries) {
-      if (checked_.insert(entry.row).second) unchecked.push_back(entry);
+      if (checked_.insert(entry.candidate).second) unchecked.push_back(entry);
     }
     if (unchecked.empty()) return;
     const std::vector<Verdict> verdicts =
         measurer_.check(trials_of(unchecked), static_cast<unsigned>(options_.seed) ^ 0xc4ecu);
     for (std::size_t i = 0; i < unchecked.size(); ++i) {
-      if (!verdicts[i].is_sound()) end_row(rows_[unchecked[i].row], verdicts[i].stage, verdicts[i].reason);
+      if (!verdicts[i].is_sound()) end_row(rows_[unchecked[i].candidate], verdicts[i].stage, verdicts[i].reason);
     }
   }
 
@@ -307,7 +302,7 @@ class Exhaustive {
                               .seed = options_.seed + static_cast<std::uint64_t>(ranking_.races)};
     const RaceResult result = measurer_.race(trials_of(entries), options, false);
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      Candidate& c = rows_[entries[i].row];
+      Candidate& c = rows_[entries[i].candidate];
       if (!result.failures[i].empty()) {
         end_row(c, Stage::measure, result.failures[i]);
         continue;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <thread>
 #include <utility>
 
@@ -19,7 +18,6 @@ constexpr double kSliceRoundUs = 250;   // GPU time of a trial in a group; a sli
 constexpr int kMostRepeats = 3;         // of a group that is disturbed, before its samples are left out
 constexpr int kMostSlicesOfBegin = 10;  // for which the pause after begin is; it may have waited, not worked
 constexpr double kLongestSleepS = 0.1;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 

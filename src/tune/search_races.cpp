@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hotgemm {
 namespace {
 
 constexpr double kRoundUs = 1000;  // GPU time per candidate and round
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 

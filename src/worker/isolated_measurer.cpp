@@ -1,13 +1,13 @@
 #include "worker/isolated_measurer.hpp"
 
 #include "base/log.hpp"
+#include "base/statistics.hpp"
 #include "config/work.hpp"
 #include "worker/worker_process.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -24,7 +24,6 @@ constexpr double kComparePatienceS = 180;  // to race hundreds of cuBLAS's algor
 constexpr double kExpectedFactor = 20;     // a step may take the expected time multiplied by this
 constexpr int kMostKills = 5;              // by other processes, in a row
 constexpr int kMostFruitlessRaces = 3;     // races that ended the worker although no single trial could be blamed
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::size_t> all_of(std::size_t count) {
   std::vector<std::size_t> indices(count);

@@ -5,7 +5,7 @@
 namespace hotgemm {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
 
 GemmCase small_case(DType dtype = DType::f16) {
   GemmCase c;
@@ -74,7 +74,7 @@ TEST_F(Semantics, FractionalAndExtremeScalarsStayWithinTheGate) {
 TEST_F(Semantics, NanScalarsReachEveryElement) {
   for (const bool in_alpha : {true, false}) {
     GemmCase c = small_case();
-    (in_alpha ? c.alpha : c.beta) = kNan;
+    (in_alpha ? c.alpha : c.beta) = kFloatNan;
     CaseRun run(driver(), c, stream());
     run.fill(CaseRun::Data::integers, 7);
     run.run(caller(gpu().context(), c.problem));
@@ -125,7 +125,7 @@ TEST_F(Semantics, AnEmptyProductGivesBetaTimesC) {
 /// Infinity or NaN in alpha has no effect on an empty sum.
 TEST_F(Semantics, AnEmptyProductHidesAlpha) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    for (const float alpha : {std::numeric_limits<float>::infinity(), kNan}) {
+    for (const float alpha : {std::numeric_limits<float>::infinity(), kFloatNan}) {
       for (const float beta : {0.0f, 1.0f, -0.5f}) {
         GemmCase c = small_case(dtype);
         c.problem.k = 0;

@@ -1,9 +1,9 @@
 #include "standin/search_fixture.hpp"
 
+#include "base/statistics.hpp"
+
 namespace hotgemm::standin {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_F(SearchTest, FindsTheFastestConfigAndRaster) {
   const std::vector<Candidate> rows = candidates(20);

@@ -1,5 +1,7 @@
 #include "plan/halving.hpp"
 
+#include "base/statistics.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +12,6 @@ namespace hotgemm {
 namespace {
 
 using Samples = std::vector<std::vector<double>>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::size_t> order_of(const Samples& us) {
   std::vector<std::size_t> order;

@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
 
 namespace hotgemm {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> one_to(int count) {
   std::vector<double> samples(static_cast<std::size_t>(count));

@@ -9,12 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace hotgemm::command {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kNone = "-";
 
 /// Microseconds of a launch; NaN where the row was not timed.
