@@ -7,6 +7,7 @@
 #include <hotgemm/objective.hpp>
 #include <hotgemm/types.hpp>
 
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -32,12 +33,18 @@ struct Environment {
 
 /// cuBLAS beside a pick, by the measure of the record.
 struct CublasComparison {
-  std::string version;       ///< "13.1.0"; empty if cuBLAS was not measured
-  std::string algorithm;     ///< the best: cuBLASLt's algorithm as hexadecimal digits; empty for cuBLAS's default
-  double ratio = 0;          ///< the best's cost / the pick's, as the objective counts it; above 1, the pick is better
+  std::string version;    ///< "13.1.0"; empty if cuBLAS was not measured
+  std::string algorithm;  ///< the best: cuBLASLt's algorithm as hexadecimal digits; empty for cuBLAS's default
+  /// The best's cost / the pick's, as the objective counts it; above 1, the pick is better; 0 if only the default ran.
+  double ratio = 0;
   double default_ratio = 0;  ///< the same of cuBLAS's default; 0 if it could not run
   friend bool operator==(const CublasComparison&, const CublasComparison&) = default;
 };
+
+/// The ratio to the best of cuBLAS that was measured; NaN if none was.
+inline double best_known_ratio(const CublasComparison& c) {
+  return c.version.empty() ? std::numeric_limits<double>::quiet_NaN() : c.ratio > 0 ? c.ratio : c.default_ratio;
+}
 
 /// The reason why a record is provisional.
 enum class ProvisionalCause {

@@ -44,6 +44,8 @@ class BaselineChooser {
                   std::span<const OperandSet> sets, float alpha, float beta, KeptChoices kept);
 
   const Contender& cublas_default() const { return default_; }
+  /// cuBLAS's default as the baseline, without a race.
+  Baseline default_alone() const { return {.cublas_default = default_}; }
   /// The number of cuBLASLt's algorithms that were raced; 0 as long as kept choices were enough.
   int tried() const { return all_.empty() ? 0 : static_cast<int>(all_.size()) - 1; }
 

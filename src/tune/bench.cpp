@@ -160,14 +160,16 @@ void measure_both(const Driver& driver, CUstream stream, const Contender& ours, 
                   const BenchOptions& options, RaceOptions race_options, BenchResult& result) {
   const bool by_blocks = result.measure == Measure::sustained;
   const RaceOptions rounds = race_options;
-  const auto by_rounds = [&] { return chooser.by_rounds(race_options); };
+  const auto by_rounds = [&] {
+    return options.default_only ? chooser.default_alone() : chooser.by_rounds(race_options);
+  };
   const auto other_of = [](const BenchResult& r) { return OtherMeasure{r.measure, r.ratio, r.ci, r.baseline}; };
   measure_against(driver, stream, ours, chooser, options.bare, by_rounds, race_options, result);
   if (by_blocks) {
     result.other = other_of(result);
     race_options.rounds = options.pairs;
     race_options.blocks = BlockLengths{.load_s = kReloadS};
-    const auto choose = [&] { return chooser.by_blocks(rounds, kLoadS); };
+    const auto choose = [&] { return options.default_only ? by_rounds() : chooser.by_blocks(rounds, kLoadS); };
     measure_against(driver, stream, ours, chooser, options.bare, choose, race_options, result);
   } else if (race_options.ahead) {  // the ratio in chains of each contender alone is shown beside it
     race_options.ahead = {};

@@ -40,7 +40,8 @@ struct BenchOptions {
   std::uint64_t seed = 1;
   float alpha = 1;  ///< as given to our kernel; beta counts as 0 if the problem says so
   float beta = 0;
-  KeptChoices kept;  ///< of cuBLAS's algorithms
+  KeptChoices kept;           ///< of cuBLAS's algorithms
+  bool default_only = false;  ///< cuBLAS's default is the baseline, and no other algorithm is tried
   /// Our kernel of the product without its epilogue, which then runs beside ours; null: none does.
   const Contender* bare = nullptr;
 };

@@ -229,6 +229,8 @@ CublasBaseline& DeviceMeasurer::cublas() {
 
 CublasComparison DeviceMeasurer::compare_with_cublas(const Trial& pick, const CublasQuestion& question) {
   constexpr int kPairs = 3;
+  constexpr int kShortRounds = 7;
+  constexpr double kShortRoundUs = 2000;
   Session& session = *session_;
   session.fill_normal();
   if (on_step_) on_step_(kNoTrial);
@@ -239,12 +241,19 @@ CublasComparison DeviceMeasurer::compare_with_cublas(const Trial& pick, const Cu
                        .seed = session.options.seed + 1,
                        .beta = session.beta(),
                        .kept = {&device_.engine().cublas_choices, gpu_.environment.gpu}};
+  if (question.scope == CublasScope::default_only) {
+    options.default_only = true;
+    options.rounds = kShortRounds;
+    options.round_us = kShortRoundUs;
+  }
   if (pick.launch.programmatic) options.ahead = session.foreign_launch();
   const Workload problem = as_aligned(session.problem);  // the operands' rows are, and a kept choice is one for these
   const BenchResult result = bench_problem(session.driver(), session.stream.get(), contender(pick), session.pool.sets(),
                                            problem, cublas(), options);
   if (!result.failure.empty()) throw Error(ErrorCode::not_supported, result.failure);
-  return comparison_of(result, question.objective, cublas().version());
+  CublasComparison comparison = comparison_of(result, question.objective, cublas().version());
+  if (options.default_only) comparison.default_ratio = std::exchange(comparison.ratio, 0);
+  return comparison;
 }
 
 }  // namespace hotgemm

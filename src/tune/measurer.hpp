@@ -56,11 +56,19 @@ struct MeasureOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
+/// What of cuBLAS a pick is compared with.
+enum class CublasScope {
+  none,
+  default_only,  ///< its default: in a few short rounds, unless blocks decided
+  all,           ///< its default and its best, as `bench` does
+};
+
 /// The conditions of a comparison with cuBLAS. They are those under which the kernel was picked.
 struct CublasQuestion {
   TimingMode mode = TimingMode::eager;
   Measure measure = Measure::rounds;
   Objective objective = Objective::speed;
+  CublasScope scope = CublasScope::all;
 };
 
 /// Runs trials of one problem after the other on one GPU. DeviceMeasurer runs them in this process; IsolatedMeasurer
@@ -84,8 +92,8 @@ class Measurer {
   /// one. The row is missing if begin did not prepare a baseline or cuBLAS could not run.
   virtual RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool with_baseline) = 0;
 
-  /// Measures `pick`, a trial that was raced, against cuBLAS's default and its best algorithm, on fresh samples.
-  /// Throws Error{not_supported} if cuBLAS cannot run.
+  /// Measures `pick`, a sound trial, against cuBLAS, on fresh samples. Throws Error{not_supported} if cuBLAS cannot
+  /// run.
   virtual CublasComparison compare_with_cublas(const Trial& pick, const CublasQuestion& question) = 0;
 
   /// Frees the operands of the problem.

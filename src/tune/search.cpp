@@ -49,7 +49,7 @@ class Search : SearchRaces {
       check();
       measure();
       outcome_.baseline = measurer_.baseline();
-      if (options_.with_cublas && winner_) compare_with_cublas();
+      if (options_.cublas != CublasScope::none && winner_) compare_with_cublas();
       measurer_.end();
     }
     if (!winner_) fail_without_winner();
@@ -349,8 +349,8 @@ class Search : SearchRaces {
     }
     const Trial pick = trials_of({winner_->entry}).front();
     try {
-      cublas_ =
-          measurer_.compare_with_cublas(pick, {.mode = mode_, .measure = measure_, .objective = options_.objective});
+      cublas_ = measurer_.compare_with_cublas(
+          pick, {.mode = mode_, .measure = measure_, .objective = options_.objective, .scope = options_.cublas});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;
       outcome_.cublas_failure = error.what();

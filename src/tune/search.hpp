@@ -54,7 +54,7 @@ struct SearchOptions {
   bool with_rasters = true;
   int final_races = 3;  ///< the most races of `rounds` rounds for the final comparison
   bool with_baseline = false;
-  bool with_cublas = false;  ///< at the end, compare the pick with cuBLAS's default and its best, for the record
+  CublasScope cublas = CublasScope::none;  ///< what the pick is compared with at the end, for the record
   /// Blocks decide where the power cap binds. Without them rounds decide where it may bind, with the power model if
   /// there is one for the problem, and the pick is provisional.
   bool with_blocks = false;

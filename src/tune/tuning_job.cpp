@@ -51,11 +51,24 @@ std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, Ea
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, query());
   if (!found || found->freshness != Freshness::current) return std::nullopt;
-  // A provisional record is an answer only if this run has spent its budget on it.
-  if (found->record.is_provisional && earlier != EarlierRun::done) return std::nullopt;
+  // A provisional record is an answer only if this run has spent its budget on it, or if no pick is
+  // asked for.
+  const bool keeps_pick = earlier == EarlierRun::done || options_.cublas == CublasScope::default_only;
+  if (found->record.is_provisional && !keeps_pick) return std::nullopt;
   if (found->record.objective != engine_.objective) return std::nullopt;
-  const bool lacks_cublas = options_.with_cublas && found->record.cublas.version.empty();
+  const bool lacks_cublas = options_.cublas != CublasScope::none && found->record.cublas.version.empty();
   if (lacks_cublas && earlier != EarlierRun::done) return std::nullopt;
+  return found->record;
+}
+
+/// The record of the class, if all that is asked of it is a comparison with cuBLAS's default.
+std::optional<TuningRecord> JobPreparation::uncompared(const Workload& problem) const {
+  if (options_.cublas != CublasScope::default_only || options_.retune || options_.gpu_share < 1) return std::nullopt;
+  const std::optional<Found> found = engine_.database.find(problem, query());
+  if (!found || found->freshness != Freshness::current || found->record.objective != engine_.objective ||
+      !found->record.cublas.version.empty()) {
+    return std::nullopt;
+  }
   return found->record;
 }
 
@@ -72,8 +85,13 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
       return ProblemResult{.problem = problem, .status = TuneStatus::recorded, .record = std::move(record)};
     }
     const Workload measured = job.measured();
-    job.candidates = pick_candidates(measured, gpu_.info, options_.tuning.max_candidates, &engine_.database, query(),
-                                     affordable_by(engine_, measured));
+    job.uncompared = uncompared(problem);
+    if (job.uncompared) {
+      job.candidates = {{.config = job.uncompared->config, .launch = job.uncompared->launch}};
+    } else {
+      job.candidates = pick_candidates(measured, gpu_.info, options_.tuning.max_candidates, &engine_.database, query(),
+                                       affordable_by(engine_, measured));
+    }
     build_candidates(job.candidates, measured, gpu_.environment, engine_, jobs_, is_cancelled);
     merge_twins(job.candidates, measured);  // merge now: each trial is then a kernel that is timed
   } catch (const Error& error) {

@@ -15,6 +15,7 @@ namespace hotgemm {
 struct TuningJob {
   std::vector<Workload> problems;  ///< all of one class, in the list's order
   std::vector<Candidate> candidates;
+  std::optional<TuningRecord> uncompared;  ///< keeps its pick, the only candidate, and lacks a comparison with cuBLAS
   double compile_s = 0;
   int trials = 0;           ///< the number of candidates that it may time
   std::set<int> failed_on;  ///< GPUs whose measurers failed with this job
@@ -43,6 +44,7 @@ class JobPreparation {
 
  private:
   std::optional<TuningRecord> recorded(const Workload& problem, EarlierRun earlier) const;
+  std::optional<TuningRecord> uncompared(const Workload& problem) const;
   GpuQuery query() const;
 
   Engine& engine_;

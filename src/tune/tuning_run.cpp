@@ -2,6 +2,7 @@
 
 #include "base/callback_guard.hpp"
 #include "gpu/nvrtc.hpp"
+#include "tune/bench.hpp"
 #include "tune/tuning_job.hpp"
 #include "tune/tuning_queue.hpp"
 
@@ -78,6 +79,8 @@ class Run {
   bool wait_for_go(bool is_up);
   /// Returns the error of the measurer; empty if the measurer is sound.
   std::string measure(int gpu, Measurer& measurer, TuningJob job);
+  void tune(Measurer& measurer, const TuningJob& job, ProblemResult& result);
+  void compare_with_cublas(Measurer& measurer, const TuningJob& job, ProblemResult& result);
   std::string put_back(TuningJob job, int gpu, const Error& error);
   SearchOptions search_options(const Measurer& measurer) const;
   SearchObserver search_observer(int gpu, const TuningJob& job, std::vector<Rejection>& rejections);
@@ -307,17 +310,11 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
   ProblemResult result{.problem = problem, .gpu = gpu, .compile_s = job.compile_s};
   tell(observer_.began, gpu, problem);
   try {
-    const TuneOutcome outcome = search(engine_, measurer, job.measured(), job.candidates, search_options(measurer),
-                                       search_observer(gpu, job, result.rejections));
-    result.status = outcome.is_partial ? TuneStatus::partial : TuneStatus::tuned;
-    result.record = outcome.record;
-    result.baseline = outcome.baseline;
-    result.baseline_us = outcome.baseline_us;
-    result.ratio = outcome.ratio;
-    result.of_fastest = outcome.of_fastest;
-    result.cublas_failure = outcome.cublas_failure;
-    result.measured = outcome.measured;
-    result.is_cut_short = outcome.is_partial && is_over();
+    if (job.uncompared) {
+      compare_with_cublas(measurer, job, result);
+    } else {
+      tune(measurer, job, result);
+    }
   } catch (const Error& error) {
     if (is_measurers(error.code())) return put_back(std::move(job), gpu, error);
     if (is_over()) {  // the end of the run may be the only reason for the failure
@@ -334,6 +331,47 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
   finish(job, std::move(result));
   queue_.finish(job, measured);
   return {};
+}
+
+void Run::tune(Measurer& measurer, const TuningJob& job, ProblemResult& result) {
+  const TuneOutcome outcome = search(engine_, measurer, job.measured(), job.candidates, search_options(measurer),
+                                     search_observer(result.gpu, job, result.rejections));
+  result.status = outcome.is_partial ? TuneStatus::partial : TuneStatus::tuned;
+  result.record = outcome.record;
+  result.baseline = outcome.baseline;
+  result.baseline_us = outcome.baseline_us;
+  result.ratio = outcome.ratio;
+  result.of_fastest = outcome.of_fastest;
+  result.cublas_failure = outcome.cublas_failure;
+  result.measured = outcome.measured;
+  result.is_cut_short = outcome.is_partial && is_over();
+}
+
+/// The record keeps its pick, and gets the comparison that it lacks.
+void Run::compare_with_cublas(Measurer& measurer, const TuningJob& job, ProblemResult& result) {
+  TuningRecord record = *job.uncompared;
+  result.status = TuneStatus::recorded;
+  const Candidate& pick = job.candidates.front();
+  try {
+    if (!pick.cubin) throw Error(ErrorCode::not_supported, pick.reason);
+    const SearchOptions options = search_options(measurer);
+    measurer.begin(job.measured(), {.scratch_bytes = options.scratch_bytes, .seed = options.seed});
+    const Trial trial{pick.config, pick.launch, pick.cubin};
+    const CublasQuestion question{
+        .mode = record.timing.median_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager,
+        .measure = record.measure,
+        .objective = record.objective,
+        .scope = CublasScope::default_only};
+    const Verdict verdict = measurer.check({&trial, 1}, static_cast<unsigned>(options.seed + 1)).front();
+    if (!verdict.is_sound()) throw Error(ErrorCode::not_supported, verdict.reason);
+    record.cublas = measurer.compare_with_cublas(trial, question);
+    measurer.end();
+    engine_.database.add(record);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_supported) throw;
+    result.cublas_failure = error.what();
+  }
+  result.record = std::move(record);
 }
 
 std::string Run::put_back(TuningJob job, int gpu, const Error& error) {
@@ -356,7 +394,7 @@ SearchOptions Run::search_options(const Measurer& measurer) const {
           .seed = tuning.seed,
           .scratch_bytes = tuning.scratch_bytes > 0 ? tuning.scratch_bytes : measurer.gpu().free_bytes / 2,
           .with_baseline = options_.with_baseline && is_alone,
-          .with_cublas = options_.with_cublas && is_alone,
+          .cublas = is_alone ? options_.cublas : CublasScope::none,
           .with_blocks = is_alone,
           .objective = engine_.objective,
           .toolchain = toolchain_};

@@ -162,7 +162,7 @@ RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
 Request encode_compare(const Trial& pick, const CublasQuestion& question) {
   FieldWriter fields;
   fields.add_number(static_cast<int>(question.mode)).add_number(static_cast<int>(question.measure));
-  fields.add_number(static_cast<int>(question.objective));
+  fields.add_number(static_cast<int>(question.objective)).add_number(static_cast<int>(question.scope));
   add_trials(fields, {&pick, 1});
   return {RequestKind::compare, fields.bytes()};
 }
@@ -173,6 +173,7 @@ CompareRequest decode_compare(std::span<const std::byte> body, const Cubins& cub
   request.question.mode = static_cast<TimingMode>(fields.number<int>());
   request.question.measure = static_cast<Measure>(fields.number<int>());
   request.question.objective = static_cast<Objective>(fields.number<int>());
+  request.question.scope = static_cast<CublasScope>(fields.number<int>());
   const std::vector<Trial> trials = read_trials(fields, cubins);
   if (trials.size() != 1) throw Error(ErrorCode::internal, "a comparison is of one trial");
   request.pick = trials.front();

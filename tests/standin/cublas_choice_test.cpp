@@ -136,6 +136,10 @@ TEST_F(CublasChoiceTest, APickIsComparedWithTheBest) {
     EXPECT_EQ(comparison.algorithm.size(), 128u);
     EXPECT_EQ(comparison.algorithm.substr(0, 16), "1032547698badcfe");
   }
+  const CublasComparison with_default = measurer.compare_with_cublas(trials[0], {.scope = CublasScope::default_only});
+  EXPECT_NEAR(with_default.default_ratio, 2, 0.02);
+  EXPECT_EQ(with_default.ratio, 0) << "of the best, which did not run";
+  EXPECT_EQ(with_default.algorithm, "");
   expect_thrown(ErrorCode::not_supported, {"power", "unknown"}, [&] {
     measurer.compare_with_cublas(trials[0], {.measure = Measure::sustained, .objective = Objective::energy});
   });

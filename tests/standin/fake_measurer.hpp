@@ -98,8 +98,8 @@ class FakeMeasurer final : public Measurer {
     }
     return result;
   }
-  CublasComparison compare_with_cublas(const Trial&, const CublasQuestion&) override {
-    return {.version = "13.1.0", .ratio = 1};
+  CublasComparison compare_with_cublas(const Trial&, const CublasQuestion& question) override {
+    return {.version = "13.1.0", .ratio = question.scope == CublasScope::all ? 1.0 : 0.0, .default_ratio = 1.25};
   }
   void end() override {}
   std::string baseline() const override { return gpus_.has_baseline ? "cublas" : ""; }

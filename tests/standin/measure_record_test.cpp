@@ -115,13 +115,14 @@ TEST(MeasureRecordTest, FactsArriveAsTheyWere) {
 
 TEST(MeasureRecordTest, AComparisonWithCublasArrivesAsItWas) {
   const Trial pick = some_trials().front();
-  const CublasQuestion question{TimingMode::graph, Measure::sustained, Objective::energy};
+  const CublasQuestion question{TimingMode::graph, Measure::sustained, Objective::energy, CublasScope::default_only};
   const CompareRequest request = decode_compare(encode_compare(pick, question).body, held());
   EXPECT_EQ(request.pick.config, pick.config);
   EXPECT_EQ(request.pick.launch, pick.launch);
   EXPECT_EQ(request.question.mode, question.mode);
   EXPECT_EQ(request.question.measure, question.measure);
   EXPECT_EQ(request.question.objective, question.objective);
+  EXPECT_EQ(request.question.scope, question.scope);
   EXPECT_THROW(decode_compare(encode_compare(pick, question).body, {}), Error);
   const CublasComparison comparison{"13.1.0", std::string(128, 'a'), 0.97, 0.9};
   const Reply reply = encode_comparison(comparison);

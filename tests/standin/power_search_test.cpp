@@ -303,7 +303,7 @@ TEST_F(EnergySearchTest, ACancelledSearchRecordsNoGuess) {
 TEST_F(EnergySearchTest, ThePickIsComparedWithCublasAsItWasPicked) {
   search_for(Objective::speed);
   EXPECT_THAT(gpu_.questions, testing::IsEmpty()) << "only on request";
-  options_.with_cublas = true;
+  options_.cublas = CublasScope::all;
   for (const Objective objective : {Objective::speed, Objective::energy}) {
     const TuningRecord record = *search_for(objective).record;
     EXPECT_EQ(record.cublas, (CublasComparison{"13.1.0", std::string(128, 'a'), 0.97, 0.9}));

@@ -18,12 +18,12 @@ class TuningObjectiveTest : public testing::Test {
     KernelShelf::add(cache_.path());
   }
 
-  ProblemResult tune(Objective objective, bool with_cublas = false) {
+  ProblemResult tune(Objective objective, CublasScope cublas = CublasScope::none) {
     ContextOptions options = options_in(cache_.path(), Policy::tune);
     options.objective = objective;
     if (!engine_ || engine_->objective != objective) engine_.emplace(options);
     const auto factory = [this](int gpu) { return std::make_unique<FakeMeasurer>(gpus_, gpu); };
-    TuningRunOptions how{.tuning = quick_tuning(4), .with_cublas = with_cublas};
+    TuningRunOptions how{.tuning = quick_tuning(4), .cublas = cublas};
     how.tuning.jobs = 1;
     const Workload problem({.m = 64, .n = 64, .k = 64, .types = kF32});
     return TuningRun(*engine_, factory, how).run({&problem, 1}).results.at(0);
@@ -53,11 +53,32 @@ TEST_F(TuningObjectiveTest, WithoutThePowerThereIsNoTuningForEnergy) {
 
 TEST_F(TuningObjectiveTest, ARecordWithoutTheComparisonThatIsAskedForIsNoAnswer) {
   EXPECT_EQ(tune(Objective::speed).status, TuneStatus::tuned);
-  EXPECT_EQ(tune(Objective::speed, true).status, TuneStatus::tuned);
-  const ProblemResult result = tune(Objective::speed, true);
+  EXPECT_EQ(tune(Objective::speed, CublasScope::all).status, TuneStatus::tuned);
+  const ProblemResult result = tune(Objective::speed, CublasScope::all);
   EXPECT_EQ(result.status, TuneStatus::recorded);
   EXPECT_EQ(result.record->cublas.version, "13.1.0");
   EXPECT_EQ(tune(Objective::speed).status, TuneStatus::recorded) << "more than asked for";
+}
+
+TEST_F(TuningObjectiveTest, AComparisonWithTheDefaultKeepsThePick) {
+  const TuningRecord before = tune(Objective::speed).record.value();
+  gpus_.speed = [&](const Trial& trial) { return trial.config == before.config ? 200.0 : 100.0; };
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const ProblemResult result = tune(Objective::speed, CublasScope::default_only);
+    EXPECT_EQ(result.status, TuneStatus::recorded) << result.failure;
+    EXPECT_EQ(result.measured, 0);
+    TuningRecord expected = before;
+    expected.cublas = {.version = "13.1.0", .default_ratio = 1.25};
+    EXPECT_EQ(result.record, expected);
+  }
+  EXPECT_EQ(gpus_.begun().size(), 2u) << "tuned once, compared once";
+}
+
+TEST_F(TuningObjectiveTest, AProblemWithoutARecordIsTunedAndComparedWithTheDefault) {
+  const ProblemResult result = tune(Objective::speed, CublasScope::default_only);
+  EXPECT_EQ(result.status, TuneStatus::tuned);
+  EXPECT_EQ(result.record->cublas.default_ratio, 1.25);
+  EXPECT_EQ(result.record->cublas.ratio, 0);
 }
 
 }  // namespace

@@ -21,9 +21,10 @@
 namespace hotgemm::command {
 namespace {
 
-/// "1.034 of 13.1.0": the ratio to the best of cuBLAS, as `tune` prints it.
+/// "1.034 of 13.1.0", the ratio to the best of cuBLAS as `tune` prints it, or "1.034 of 13.1.0's default".
 std::string cublas_text(const CublasComparison& cublas) {
-  return cublas.version.empty() ? "-" : fmt::format("{:.3f} of {}", cublas.ratio, cublas.version);
+  if (cublas.version.empty()) return "-";
+  return fmt::format("{:.3f} of {}{}", best_known_ratio(cublas), cublas.version, cublas.ratio > 0 ? "" : "'s default");
 }
 
 /// "current; provisional: disturbed", for example.

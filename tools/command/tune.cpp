@@ -39,6 +39,7 @@ struct TuneCommand {
   int trials = TuningRunOptions{}.max_trials;
   bool no_baseline = false;
   bool cublas = false;
+  bool cublas_default = false;
   bool retune = false;
   bool resume = false;
   bool rejections = false;
@@ -57,7 +58,9 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
   return {.gpus = gpus_of(command, session),
           .tuning = tune_options(command.tuning),
           .with_baseline = !command.no_baseline,
-          .with_cublas = command.cublas,
+          .cublas = command.cublas           ? CublasScope::all
+                    : command.cublas_default ? CublasScope::default_only
+                                             : CublasScope::none,
           .gpu_share = command.measuring.gpu_share,
           .retune = command.retune,
           .run_budget_s = command.run_budget_s,
@@ -275,6 +278,11 @@ void add_tune_command(CLI::App& app, Session& session) {
          "at the end compare each pick with cuBLAS's default and its best, as `bench` does, and keep version, "
          "algorithm and ratio in the record; takes up to 30 s more for a problem. Records without it are made again")
       ->excludes("--gpu-share");
+  sub.add_flag("--cublas-default", command->cublas_default,
+               "compare each pick with cuBLAS's default only, which programs get that choose no algorithm; takes some "
+               "tenths of a second more for a problem. A record without a comparison keeps its pick, and gets one")
+      ->excludes("--gpu-share")
+      ->excludes("--cublas");
   sub.add_flag("--retune", command->retune, "measure again even if there is a record");
   sub.add_flag("--stale", command->list.only_stale,
                "measure only problems whose record is stale, as `db show` marks them: driver, compiler, templates or "

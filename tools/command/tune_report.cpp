@@ -72,7 +72,7 @@ Json to_json(const CublasComparison& cublas) {
   if (cublas.version.empty()) return {};
   return {{"version", cublas.version},
           {"algorithm", cublas.algorithm.empty() ? Json() : Json(cublas.algorithm)},
-          {"ratio", cublas.ratio},
+          {"ratio", cublas.ratio > 0 ? Json(cublas.ratio) : Json()},
           {"default_ratio", cublas.default_ratio > 0 ? Json(cublas.default_ratio) : Json()}};
 }
 
@@ -137,7 +137,8 @@ namespace {
 /// The ratio that the record keeps, or else that of the last race.
 std::string of_cublas(const ProblemResult& r) {
   if (!r.record) return "-";
-  return number(r.record->cublas.version.empty() ? r.ratio : r.record->cublas.ratio, 3);
+  const CublasComparison& cublas = r.record->cublas;
+  return number(cublas.version.empty() ? r.ratio : best_known_ratio(cublas), 3);
 }
 
 std::vector<std::string> result_row(const ProblemResult& r, bool with_energy) {
