@@ -5,6 +5,7 @@
 
 #include <hotgemm/hotgemm.h>
 
+#include <cstdint>
 #include <optional>
 
 namespace hotgemm::c {
