@@ -3,8 +3,8 @@
 A sentence, or a row of a table, that links to a page or CSV of docs/results or docs/notebook cites it. A sentence that
 ends with a colon cites for the table or block behind it. Every number of it, but those in names, in code and in sizes
 such as 4096³, is in one of the cited files, there maybe with more digits. A sentence that says "on an H200" or "on an
-H100" and has a number cites a file or a commit, or its paragraph cites a file. The pages of docs/results/raw and docs/notebook are what
-others cite, and are not checked.
+H100" and has a number cites a file or a commit, or its paragraph cites a file. The pages of docs/results/raw and
+docs/notebook are what others cite, and are not checked.
 """
 
 import pathlib
