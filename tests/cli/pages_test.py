@@ -44,6 +44,7 @@ class PagesTest(CliTest):
         (self.path / "bin/hotgemm").symlink_to(cli_test.COMMAND)
         self.environment["PATH"] = f"{self.path}/bin:{self.environment['PATH']}"
         self.environment["HOME"] = str(self.path)
+        (self.path / "docs").symlink_to(ROOT / "docs")
         for name in ("shapes.txt", "a.txt", "b.txt", "report.txt", "logs/run7/1.txt"):
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             (self.path / name).write_text(SHAPES, encoding="utf-8")
