@@ -108,6 +108,14 @@ class GuideTest(unittest.TestCase):
         self.assertIn("at 8192³ 10.0 → 11.3 TFLOP/s, 1.13×; at 16384³ 20.0 → 19.0 TFLOP/s, 0.95×, with 8 → 16", text)
         self.assertIn("--rung 'slow,fast one' --shape 8192x8192x8192,16384x16384x16384`", text)
 
+    def test_a_rung_that_has_changed_has_no_speed(self):
+        self.csv(HEADING + row("slow", 10) + row("fast one", 37))
+        self.csv("# comment\nfast one\n", "ladder-changed.txt")
+        self.run_tool()
+        text = " ".join(self.page.read_text(encoding="utf-8").split())
+        self.assertIn("`fast one` changed, and has not been measured since. Run `hotgemm ladder", text)
+        self.assertNotIn("TFLOP/s", text)
+
     def test_numbers_are_in_the_files_that_their_sentence_cites(self):
         link = "[r](results/r.md)"
         for text in (f"It takes 12.3 µs ({link}). Nine and 9 are counted.", f"| 12 | 11000 | {link} |\n| 99 | none |",
