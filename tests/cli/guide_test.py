@@ -166,6 +166,14 @@ class GuideTest(unittest.TestCase):
         self.root = ROOT
         self.run_tool("--check")
 
+    def test_the_planted_bug_of_the_emulated_device_is_one_that_it_must_find(self):
+        sys.path.insert(0, str(ROOT / "tests/emulate"))
+        import mutants
+        file, text, bug = mutants.MUTANTS["mma_wait_one_group_short"]
+        page = (ROOT / "docs/emulate.md").read_text(encoding="utf-8")
+        self.assertIn(f"ptx::{bug}();   // was {re.search('<(.*)>', text)[1]}", page)
+        self.assertIn(f"`templates/{file}`", page)
+
     def test_rungs_that_the_guide_names_exist(self):
         table = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/ladder").glob("*.?pp")))
         for page in sorted((ROOT / "docs/guide").glob("*.md")):
