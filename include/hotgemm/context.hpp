@@ -44,8 +44,10 @@ enum class Policy {
   /// BackgroundOptions.
   background,
 };
+/// "cached_only", "estimate", "tune", "background".
 std::string_view to_string(Policy policy);
 
+/// The limits of a tuning.
 struct TuneOptions {
   int max_candidates = 20;  ///< compiled, checked and timed per problem, anchors included
   /// Seconds for a problem, from the first compilation to the last measurement; the best so far is kept. Candidates
@@ -85,10 +87,11 @@ struct BackgroundOptions {
   bool loads_kernels = true;
 };
 
+/// The options of a Context. Each has an environment variable or is set by the program only: docs/environment.md.
 struct ContextOptions {
-  Policy policy = Policy::background;
-  TuneOptions tuning;
-  BackgroundOptions background;
+  Policy policy = Policy::background;  ///< for problem classes that are new
+  TuneOptions tuning;                  ///< within calls, and by `tune`
+  BackgroundOptions background;        ///< beside the program's work
   /// Seconds that tuning within calls of gemm and plan, and in the background, may take in this Context all together.
   /// The time of each tuning within a call is within it: the last one gets what is left. The background may exceed it
   /// by one class. After that, classes that are new run the estimate. Context::tune does not count.
@@ -140,9 +143,9 @@ struct ContextOptions {
 struct WaitTimes {
   static constexpr std::size_t kBuckets = 28;  ///< the last begins at 2^26 µs, 67 s
 
-  std::array<std::uint64_t, kBuckets> buckets{};
-  std::uint64_t count = 0;  ///< events
-  double total_s = 0;       ///< their times together, in seconds
+  std::array<std::uint64_t, kBuckets> buckets{};  ///< events of each bucket
+  std::uint64_t count = 0;                        ///< events
+  double total_s = 0;                             ///< their times together, in seconds
 };
 
 /// Counts of events since the context was made. The times are those that calling threads spent, and the thread of the
@@ -174,6 +177,7 @@ enum class Forget {
   plan_and_records,  ///< these, and the records in the user's layer
 };
 
+/// What Context::forget has forgotten.
 struct ForgetReport {
   std::size_t plans = 0;    ///< in all CUDA contexts together
   std::size_t records = 0;  ///< that this object no longer uses
@@ -181,31 +185,33 @@ struct ForgetReport {
       0;  ///< files of records that were left alone, because a process may be appending to them
 };
 
-/// A candidate that the tuner rejected. The stage is "build", "load", "check" or "measure".
+/// A candidate that the tuner rejected.
 struct Rejection {
-  std::string config;
-  std::string stage;
-  std::string reason;
+  std::string config;  ///< its name
+  std::string stage;   ///< "build", "load", "check" or "measure"
+  std::string reason;  ///< a kind, a colon, and what was seen
 };
 
+/// What Context::tune found for one problem.
 struct TuneResult {
-  Workload problem;
-  std::string config;  ///< the pick; empty if there is none
-  std::string launch;  ///< its raster: "r8m"
-  double median_us = 0;
-  double tflops = 0;
-  int measured = 0;           ///< candidates that were checked and timed
-  double seconds = 0;         ///< total time of compiling, checking and measuring
-  bool was_recorded = false;  ///< an earlier record answered; nothing was measured
-  std::vector<Rejection> rejections;
+  Workload problem;                              ///< as it was given
+  std::string config;                            ///< the pick; empty if there is none
+  std::string launch;                            ///< its raster: "r8m"
+  double median_us = 0;                          ///< of a launch of the pick
+  double tflops = 0;                             ///< 2mnk operations in that time
+  int measured = 0;                              ///< candidates that were checked and timed
+  double seconds = 0;                            ///< total time of compiling, checking and measuring
+  bool was_recorded = false;                     ///< an earlier record answered; nothing was measured
+  std::vector<Rejection> rejections;             ///< candidates that were dropped
   std::string failure;                           ///< why there is no pick; empty if there is one
   ErrorCode failure_code = ErrorCode::internal;  ///< set if `failure` is not empty
 };
 
+/// What Context::prewarm compiles, and for which architectures.
 struct PrewarmOptions {
   std::vector<std::string> archs;  ///< "sm_90a", …
-  int jobs = 0;
-  bool candidates = false;  ///< also compile the kernels that the tuner would compile
+  int jobs = 0;                    ///< compile threads; 0: chosen for the machine and NVRTC
+  bool candidates = false;         ///< also compile the kernels that the tuner would compile
   /// Called after each kernel with the number of kernels done and the number of all. Returns true to continue. It is
   /// called on one of the compile threads, one call at a time: the call for the next kernel waits for this one. No
   /// other lock is held, so it may use the Context. An exception ends the prewarm, which throws it as an Error (see
@@ -215,22 +221,22 @@ struct PrewarmOptions {
 
 /// One kernel for one problem and architecture.
 struct PrewarmEntry {
-  Workload problem;
-  std::string arch;
-  std::string config;
-  Origin origin = Origin::estimated;
-  bool from_cache = false;
-  Resources resources;
-  std::string failure;  ///< why it could not be built; "interrupted" if that was not begun
+  Workload problem;                   ///< as it was given
+  std::string arch;                   ///< "sm_90a", …
+  std::string config;                 ///< its name
+  Origin origin = Origin::estimated;  ///< who chose the config
+  bool from_cache = false;            ///< it was there before
+  Resources resources;                ///< of the kernel
+  std::string failure;                ///< why it could not be built; "interrupted" if that was not begun
 };
 
 /// Numbers of distinct kernels. All is prepared if none failed, all were started, and as many are stored as were
 /// compiled or cached.
 struct PrewarmReport {
   std::vector<PrewarmEntry> entries;  ///< the kernel that would be picked, per problem and architecture
-  std::size_t compiled = 0;
-  std::size_t cached = 0;
-  std::size_t failed = 0;
+  std::size_t compiled = 0;           ///< by this call
+  std::size_t cached = 0;             ///< found in the cache
+  std::size_t failed = 0;             ///< could not be compiled
   std::size_t stored = 0;  ///< of those compiled and cached: lie in a layer on disk, where later processes find them
   std::size_t not_started = 0;  ///< because `progress` returned false
   bool interrupted = false;     ///< `progress` returned false
@@ -255,6 +261,8 @@ struct PrewarmReport {
 /// workspace: destroy them, or let them go unused, before the Context. Plans may be dropped after it.
 class Context {
  public:
+  /// Opens caches and records. Needs neither a GPU nor libcuda. Throws Error{invalid_argument} for an option, or a
+  /// variable, that has no meaning, and Error{io_error} for a template directory that cannot be read.
   explicit Context(const ContextOptions& options = ContextOptions::from_environment());
   ~Context();
   Context(const Context&) = delete;
@@ -319,7 +327,7 @@ class Context {
   /// Its times are lost, and the class waits again. Calls get the estimate meanwhile. Context::tune is not paused.
   /// Calls of pause_tuning do not add up.
   void pause_tuning();
-  void resume_tuning();
+  void resume_tuning();  ///< takes pause_tuning back
   /// Ends the tunings that go on in calls of other threads and in the background. One in a call ends after the launch
   /// or the compilation that runs, with the best so far, as a provisional record; if nothing was timed, with the
   /// estimate, and the class is tried again after a pause of at least 10 s. In the background nothing is recorded, and
@@ -378,7 +386,7 @@ class Context {
   PrewarmReport prewarm(std::span<const Workload> problems, const PrewarmOptions& options);
 
   Policy policy() const;  ///< ContextOptions::policy
-  Stats stats() const;
+  Stats stats() const;    ///< the counts so far
   /// A digest of what decides picks without measuring: the records of all layers in canonical order, the templates, the
   /// version, the objective and the cap of workspace. 64 hex digits. Ranks on GPUs of one model, with one driver and
   /// compiler, pick the same kernels for the same problems under Policy::estimate and Policy::cached_only if it is the

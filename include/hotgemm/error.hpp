@@ -6,6 +6,7 @@
 
 namespace hotgemm {
 
+/// What went wrong, for programs; Error::what() says it for people.
 enum class ErrorCode {
   invalid_argument,  ///< an argument that no call may have; the message names it
   not_supported,     ///< a legal problem that no kernel computes on this GPU
@@ -30,8 +31,9 @@ std::string_view to_string(ErrorCode code);
 /// The exception that every function of the library throws. what() names the attempt, the config and the result.
 class Error : public std::runtime_error {
  public:
+  /// An error with this code and what().
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  ErrorCode code() const noexcept { return code_; }
+  ErrorCode code() const noexcept { return code_; }  ///< what went wrong
 
  private:
   ErrorCode code_;

@@ -46,6 +46,7 @@ extern "C" {
 
 /* ---- errors ---- */
 
+/* HOTGEMM_SUCCESS, or what went wrong. */
 typedef int32_t hotgemm_status;
 enum {
   HOTGEMM_SUCCESS = 0,
@@ -76,6 +77,7 @@ HOTGEMM_C_API const char* hotgemm_version(void);
 
 /* ---- the problem ---- */
 
+/* The type of an element. */
 typedef int32_t hotgemm_type;
 enum {
   HOTGEMM_F16 = 0,
@@ -120,23 +122,23 @@ enum {
  * computes is HOTGEMM_NOT_SUPPORTED, and the message names the field.
  */
 typedef struct hotgemm_problem {
-  size_t size;
-  int64_t m, n, k;
-  int32_t op_a, op_b;
-  hotgemm_type type_a, type_b, type_c, type_d;
-  int32_t compute;  /* HOTGEMM_COMPUTE_...: the arithmetic of the sum over k */
-  int32_t mode;     /* HOTGEMM_PRECISE or HOTGEMM_FAST: differs for FP8 elements */
-  int32_t order;    /* HOTGEMM_ORDER_... */
-  int32_t sm_limit; /* the most SMs that a kernel may occupy; 0: all */
-  int64_t batch;    /* the number of products; 0: nothing is done */
-  int32_t batch_kind, group_kind;
-  int64_t groups;
+  size_t size;                                 /* of this struct, as the caller knows it */
+  int64_t m, n, k;                             /* op(A) is m x k, op(B) k x n, D m x n; each at most 2147482623 */
+  int32_t op_a, op_b;                          /* HOTGEMM_OP_... */
+  hotgemm_type type_a, type_b, type_c, type_d; /* of the elements */
+  int32_t compute;                             /* HOTGEMM_COMPUTE_...: the arithmetic of the sum over k */
+  int32_t mode;                                /* HOTGEMM_PRECISE or HOTGEMM_FAST: differs for FP8 elements */
+  int32_t order;                               /* HOTGEMM_ORDER_... */
+  int32_t sm_limit;                            /* the most SMs that a kernel may occupy; 0: all */
+  int64_t batch;                               /* the number of products; 0: nothing is done */
+  int32_t batch_kind, group_kind;              /* HOTGEMM_BATCH_..., HOTGEMM_GROUPS_... */
+  int64_t groups;                              /* zero if and only if group_kind is */
   /* The epilogue, in the order in which it is computed; the last six are 0 or 1. */
-  int32_t scale_a, scale_b; /* HOTGEMM_SCALE_... */
-  int32_t bias;             /* HOTGEMM_BIAS_... */
-  int32_t activation;
-  int32_t aux, gated, residual, amax, scale_d, scalars;
-  int32_t prepacked_a, prepacked_b; /* 1: the operand has the form that hotgemm_pack gives it */
+  int32_t scale_a, scale_b;                             /* HOTGEMM_SCALE_... */
+  int32_t bias;                                         /* HOTGEMM_BIAS_... */
+  int32_t activation;                                   /* HOTGEMM_ACTIVATION_NONE, HOTGEMM_RELU, ... */
+  int32_t aux, gated, residual, amax, scale_d, scalars; /* the parts that the problem has */
+  int32_t prepacked_a, prepacked_b;                     /* 1: the operand has the form that hotgemm_pack gives it */
 } hotgemm_problem;
 
 /* A problem of size 0 in f16 with f32 sums. */
@@ -149,30 +151,30 @@ typedef struct hotgemm_problem {
  * <hotgemm/operands.hpp> says more of each field; the struct has the same layout.
  */
 typedef struct hotgemm_operands {
-  size_t size;
-  const void* a;
-  const void* b;
-  const void* c;
-  void* d;
-  int64_t lda, ldb, ldc, ldd;
-  float alpha, beta;
-  const float* alpha_device;
-  const float* beta_device;
-  int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
-  const void* const* batch_a;
-  const void* const* batch_b;
-  const void* const* batch_c;
-  void* const* batch_d;
-  const void* bias;
-  const void* residual;
-  int64_t ld_residual, batch_stride_residual;
-  void* auxiliary;
-  int64_t ld_auxiliary, batch_stride_auxiliary;
-  const float* scale_a;
-  const float* scale_b;
-  const float* scale_d;
-  void* workspace; /* null: the library provides it */
-  size_t workspace_bytes;
+  size_t size;                /* of this struct, as the caller knows it */
+  const void* a;              /* m x k, or with HOTGEMM_OP_T k x m */
+  const void* b;              /* k x n, or with HOTGEMM_OP_T n x k */
+  const void* c;              /* m x n */
+  void* d;                    /* m x n, written */
+  int64_t lda, ldb, ldc, ldd; /* elements from one row as stored to the next */
+  float alpha, beta;          /* factors of the product, and of C */
+  const float* alpha_device;  /* alpha in device memory, if the problem has scalars */
+  const float* beta_device;   /* beta, likewise */
+  int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d; /* elements from one matrix to the next */
+  const void* const* batch_a;                   /* an array in device memory, with the address of each matrix */
+  const void* const* batch_b;                   /* as batch_a */
+  const void* const* batch_c;                   /* as batch_a */
+  void* const* batch_d;                         /* as batch_a */
+  const void* bias;                             /* an element for each column of D, or each row */
+  const void* residual;                         /* m x n, of the type of D */
+  int64_t ld_residual, batch_stride_residual;   /* in elements */
+  void* auxiliary;                              /* m x n, of the type of D, written */
+  int64_t ld_auxiliary, batch_stride_auxiliary; /* in elements */
+  const float* scale_a;                         /* one factor, or one for each row of op(A) */
+  const float* scale_b;                         /* one factor, or one for each column of op(B) */
+  const float* scale_d;                         /* one factor */
+  void* workspace;                              /* null: the library provides it */
+  size_t workspace_bytes;                       /* of `workspace` */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -207,13 +209,14 @@ typedef struct CUstream_st* hotgemm_stream;
  * its environment variable, else its default. hotgemm_option_names lists them.
  */
 typedef struct hotgemm_option {
-  const char* name;
-  const char* value;
+  const char* name;  /* one of hotgemm_option_names */
+  const char* value; /* as text */
 } hotgemm_option;
 
 /* The names of all options, one on each line. */
 HOTGEMM_C_API hotgemm_status hotgemm_option_names(char* buffer, size_t size, size_t* length);
 
+/* Makes a context with `count` options. Needs no GPU. */
 HOTGEMM_C_API hotgemm_status hotgemm_context_create(const hotgemm_option* options, size_t count,
                                                     hotgemm_context** context);
 /* Unloads the kernels and frees workspace; may wait for the GPU. Plans may be destroyed after it, but not launched.
@@ -241,15 +244,16 @@ enum {
 
 /* Things about a call that are neither problem nor operands. Null stands for HOTGEMM_CALL_INIT. */
 typedef struct hotgemm_call {
-  size_t size;
+  size_t size; /* of this struct, as the caller knows it */
   /* If the thread has no current CUDA context, the primary context of the device with this ordinal is current during
    * the call. -1: that of the stream. */
   int32_t device;
-  uint32_t flags; /* HOTGEMM_IF_... and HOTGEMM_PREPARE_LATER */
-  char* error;    /* the message of a failure is written here, if this is not null */
-  size_t error_size;
+  uint32_t flags;    /* HOTGEMM_IF_... and HOTGEMM_PREPARE_LATER */
+  char* error;       /* the message of a failure is written here, if this is not null */
+  size_t error_size; /* bytes at `error` */
 } hotgemm_call;
 
+/* The context of the stream, no flags, no text. */
 #define HOTGEMM_CALL_INIT \
   { sizeof(hotgemm_call), -1, 0, NULL, 0 }
 
@@ -263,6 +267,7 @@ HOTGEMM_C_API hotgemm_status hotgemm_hgemm(hotgemm_stream stream, int32_t op_a, 
                                            int64_t k, float alpha, const void* a, int64_t lda, const void* b,
                                            int64_t ldb, float beta, void* c, int64_t ldc, hotgemm_type type);
 
+/* What may be done for a problem class that is new. */
 typedef int32_t hotgemm_policy;
 enum {
   HOTGEMM_POLICY_OF_CONTEXT = -1,
@@ -289,23 +294,26 @@ HOTGEMM_C_API hotgemm_status hotgemm_plan_refresh(hotgemm_context* context, hotg
 
 enum { HOTGEMM_ORIGIN_TUNED = 0, HOTGEMM_ORIGIN_NEAREST = 1, HOTGEMM_ORIGIN_ESTIMATED = 2, HOTGEMM_ORIGIN_PINNED = 3 };
 
+/* Facts about a plan. */
 typedef struct hotgemm_plan_facts {
-  size_t size;
-  int32_t origin;      /* HOTGEMM_ORIGIN_... */
-  int32_t registers;   /* per thread */
-  int32_t spill_bytes; /* stores and loads of spilled registers */
-  int32_t smem_bytes;  /* shared memory per block */
-  int32_t threads;     /* per block */
-  int32_t reserved;
-  double compile_ms;
-  double distance;     /* to the recorded class, if the origin is nearest */
-  double cublas_ratio; /* time of cuBLAS's default / time of this kernel, of the record; 0: not measured */
-  size_t workspace_bytes;
+  size_t size;            /* of this struct, as the caller knows it */
+  int32_t origin;         /* HOTGEMM_ORIGIN_... */
+  int32_t registers;      /* per thread */
+  int32_t spill_bytes;    /* stores and loads of spilled registers */
+  int32_t smem_bytes;     /* shared memory per block */
+  int32_t threads;        /* per block */
+  int32_t reserved;       /* 0 */
+  double compile_ms;      /* of the kernel's compilation, maybe by an earlier process */
+  double distance;        /* to the recorded class, if the origin is nearest */
+  double cublas_ratio;    /* time of cuBLAS's default / time of this kernel, of the record; 0: not measured */
+  size_t workspace_bytes; /* device memory that a launch needs beside the operands */
 } hotgemm_plan_facts;
 
+/* Room for all facts. */
 #define HOTGEMM_PLAN_FACTS_INIT \
   { sizeof(hotgemm_plan_facts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* Fills `*facts`. */
 HOTGEMM_C_API hotgemm_status hotgemm_plan_get_facts(const hotgemm_plan* plan, hotgemm_plan_facts* facts);
 /* The config's name: "wgmma_m256_n128_...". */
 HOTGEMM_C_API hotgemm_status hotgemm_plan_config(const hotgemm_plan* plan, char* buffer, size_t size, size_t* length);
@@ -328,7 +336,7 @@ HOTGEMM_C_API hotgemm_status hotgemm_pack(hotgemm_context* context, const hotgem
 
 /* Counts since the context was made; the times are those that calling threads spent. */
 typedef struct hotgemm_stats {
-  size_t size;
+  size_t size;                /* of this struct, as the caller knows it */
   uint64_t plans;             /* problem classes planned */
   uint64_t tuned;             /* classes measured */
   uint64_t recorded;          /* answered by an exact record */
@@ -349,9 +357,11 @@ typedef struct hotgemm_stats {
   double waiting_s;           /* for another thread that planned the same class */
 } hotgemm_stats;
 
+/* Room for all counts. */
 #define HOTGEMM_STATS_INIT \
   { sizeof(hotgemm_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* Fills `*stats`. */
 HOTGEMM_C_API hotgemm_status hotgemm_get_stats(hotgemm_context* context, hotgemm_stats* stats);
 /* The same numbers, and those of the kernel cache, as Prometheus text. */
 HOTGEMM_C_API hotgemm_status hotgemm_metrics(hotgemm_context* context, char* buffer, size_t size, size_t* length);

@@ -20,22 +20,22 @@ namespace hotgemm {
 struct Operands {
   std::size_t size = sizeof(Operands);  ///< do not change it: the size of this struct when the caller was compiled
 
-  const void* a = nullptr;
-  const void* b = nullptr;
-  const void* c = nullptr;
-  void* d = nullptr;
-  std::int64_t lda = 0;
-  std::int64_t ldb = 0;
-  std::int64_t ldc = 0;
-  std::int64_t ldd = 0;
-  float alpha = 1.0f;
-  float beta = 0.0f;
+  const void* a = nullptr;  ///< m×k, or with Op::t k×m
+  const void* b = nullptr;  ///< k×n, or with Op::t n×k
+  const void* c = nullptr;  ///< m×n
+  void* d = nullptr;        ///< m×n, written
+  std::int64_t lda = 0;     ///< elements from one row of A as stored to the next
+  std::int64_t ldb = 0;     ///< the same of B
+  std::int64_t ldc = 0;     ///< the same of C
+  std::int64_t ldd = 0;     ///< the same of D
+  float alpha = 1.0f;       ///< factor of the product
+  float beta = 0.0f;        ///< factor of C
 
   /// The scalars in device memory, for Epilogue::scalars; the kernel reads them when it runs. If one is not null, the
   /// library ignores `alpha` or `beta` respectively. A and B are read for every value at `alpha_device`, and C for
   /// every value at `beta_device`.
   const float* alpha_device = nullptr;
-  const float* beta_device = nullptr;
+  const float* beta_device = nullptr;  ///< as alpha_device
 
   /// For a batch with equal distances: the number of elements from one matrix to the next, at least 0. A
   /// distance of 0 gives all products the same matrix; A, B, C and the residual may have it. The matrices of D, and
@@ -43,34 +43,34 @@ struct Operands {
   /// matrix. C or the residual may be the D of the same product, and then has its distance; they overlap with no other
   /// D. Distances are ignored if the batch is 1.
   std::int64_t batch_stride_a = 0;
-  std::int64_t batch_stride_b = 0;
-  std::int64_t batch_stride_c = 0;
-  std::int64_t batch_stride_d = 0;
+  std::int64_t batch_stride_b = 0;  ///< as batch_stride_a
+  std::int64_t batch_stride_c = 0;  ///< as batch_stride_a
+  std::int64_t batch_stride_d = 0;  ///< as batch_stride_a
   /// For a batch of matrices at any addresses: arrays in device memory with the address of each matrix. In this case
   /// `a`, `b`, `c` and `d` are null.
   const void* const* batch_a = nullptr;
-  const void* const* batch_b = nullptr;
-  const void* const* batch_c = nullptr;
-  void* const* batch_d = nullptr;
+  const void* const* batch_b = nullptr;  ///< as batch_a
+  const void* const* batch_c = nullptr;  ///< as batch_a
+  void* const* batch_d = nullptr;        ///< as batch_a
 
   /// Operands of the epilogue, in device memory. Those that the problem's epilogue has must be set, and no others. None
   /// may overlap with D or with the auxiliary output, but the residual may be D itself with ld_residual == ldd. A bias
   /// has the type of D; bf16 for an FP8 D, and f32 for an s8 D.
-  const void* bias = nullptr;      ///< an element for each column of D, or each row
-  const void* residual = nullptr;  ///< m×n, of D's type, added to the result
-  std::int64_t ld_residual = 0;
-  std::int64_t batch_stride_residual = 0;
+  const void* bias = nullptr;              ///< an element for each column of D, or each row
+  const void* residual = nullptr;          ///< m×n, of D's type, added to the result
+  std::int64_t ld_residual = 0;            ///< elements from one row of the residual to the next
+  std::int64_t batch_stride_residual = 0;  ///< as batch_stride_a
   void* auxiliary = nullptr;  ///< m×n, of D's type, written: the result before the activation, for the backward pass
-  std::int64_t ld_auxiliary = 0;
-  std::int64_t batch_stride_auxiliary = 0;
-  const float* scale_a = nullptr;  ///< one factor, or one for each of the m rows of op(A)
-  const float* scale_b = nullptr;  ///< one factor, or one for each of the n columns of op(B)
+  std::int64_t ld_auxiliary = 0;            ///< elements from one row of the auxiliary output to the next
+  std::int64_t batch_stride_auxiliary = 0;  ///< as batch_stride_a
+  const float* scale_a = nullptr;           ///< one factor, or one for each of the m rows of op(A)
+  const float* scale_b = nullptr;           ///< one factor, or one for each of the n columns of op(B)
   const float* scale_d = nullptr;  ///< one factor, by which the result is multiplied before it is rounded to D's type
 
   /// Device memory that the kernel may write to: at least Plan::workspace_bytes(), at a multiple of 256 bytes. It need
   /// not be cleared. No other call may use it until this one has ended. Null: the library provides it; see Plan.
   void* workspace = nullptr;
-  std::size_t workspace_bytes = 0;
+  std::size_t workspace_bytes = 0;  ///< of `workspace`
 };
 
 }  // namespace hotgemm

@@ -22,11 +22,11 @@ std::string_view to_string(Origin origin);
 
 /// The resources of the GPU that a kernel uses.
 struct Resources {
-  int registers = 0;    ///< per thread
-  int spill_bytes = 0;  ///< stores and loads of spilled registers, as ptxas counts them
-  int smem_bytes = 0;   ///< shared memory per block
-  int threads = 0;      ///< per block
-  double compile_ms = 0;
+  int registers = 0;      ///< per thread
+  int spill_bytes = 0;    ///< stores and loads of spilled registers, as ptxas counts them
+  int smem_bytes = 0;     ///< shared memory per block
+  int threads = 0;        ///< per block
+  double compile_ms = 0;  ///< of its compilation, maybe by an earlier process
 };
 
 class PlanImpl;
@@ -50,17 +50,17 @@ class Plan {
   /// and only if the workload's `beta_is_zero` is true. Thread-safe.
   void launch(Stream stream, const Operands& operands) const;
 
-  const Workload& problem() const;
+  const Workload& problem() const;  ///< the problem that the plan was made for, with the hints of its operands
   /// The config's name, which `hotgemm show` explains: "mma_m128_n256_…".
   std::string config() const;
-  Origin origin() const;
+  Origin origin() const;  ///< who chose the config
   /// The distance to the recorded class if origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
   double distance() const;
   /// The time of cuBLAS's default divided by the time of this kernel, as both were measured when the class was tuned;
   /// above 1, this kernel is faster. 0 if the class's record does not say. Of a fused problem, it is the ratio of the
   /// bare products.
   double cublas_ratio() const;
-  Resources resources() const;
+  Resources resources() const;  ///< of the kernel
   /// Bytes of device memory that a launch needs besides the operands. The caller passes them in Operands::workspace.
   /// Otherwise the library provides them: one slab for each stream of a CUDA context, and one for each stream of a
   /// capture, which becomes free when the graph is destroyed. If ContextOptions::workspace_bytes or the GPU leaves no

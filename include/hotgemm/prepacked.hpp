@@ -17,8 +17,8 @@ enum class Operand : unsigned char { a, b };
 /// address of the original are. It depends only on the rows and columns of the stored matrix. So B that is packed once
 /// serves every m, and A every n. The form may change between versions of the library: do not keep it in files.
 struct PrepackedSize {
-  std::size_t bytes = 0;
-  std::int64_t ld = 0;  ///< in elements
+  std::size_t bytes = 0;  ///< of device memory
+  std::int64_t ld = 0;    ///< in elements
 
   friend bool operator==(const PrepackedSize&, const PrepackedSize&) = default;
 };

@@ -13,18 +13,18 @@ extern "C" {
 
 /* The result for one problem. The texts live until the callback returns. */
 typedef struct hotgemm_tune_result {
-  size_t size;
-  const char* problem;
-  const char* config;  /* the pick; empty if there is none */
-  const char* launch;  /* its raster */
-  const char* failure; /* why there is no pick; empty if there is one */
-  hotgemm_status status;
-  int32_t measured;     /* candidates that were checked and timed */
-  int32_t was_recorded; /* 1: an earlier record answered; nothing was measured */
-  int32_t reserved;
-  double median_us;
-  double tflops;
-  double seconds; /* of compiling, checking and measuring */
+  size_t size;           /* of this struct, as the library knows it */
+  const char* problem;   /* its text */
+  const char* config;    /* the pick; empty if there is none */
+  const char* launch;    /* its raster */
+  const char* failure;   /* why there is no pick; empty if there is one */
+  hotgemm_status status; /* HOTGEMM_SUCCESS if there is a pick */
+  int32_t measured;      /* candidates that were checked and timed */
+  int32_t was_recorded;  /* 1: an earlier record answered; nothing was measured */
+  int32_t reserved;      /* 0 */
+  double median_us;      /* of a launch of the pick */
+  double tflops;         /* 2mnk operations in that time */
+  double seconds;        /* of compiling, checking and measuring */
 } hotgemm_tune_result;
 
 /* Returns 1 to go on, 0 to stop. Called on the thread that called hotgemm_tune, with no lock held. It must not throw,
@@ -33,19 +33,20 @@ typedef int32_t (*hotgemm_tune_progress)(void* user, const hotgemm_tune_result* 
 
 /* Zero stands for the default of each field: that of TuneOptions. */
 typedef struct hotgemm_tune_options {
-  size_t size;
-  int32_t retune;         /* 1: measure also what has a current record */
-  int32_t max_candidates; /* per problem */
-  double budget_s;        /* for a problem */
-  int64_t scratch_bytes;  /* of device memory, for operands */
-  double scratch_share;   /* the largest part of the GPU's free memory for operands */
-  int32_t jobs;           /* compile threads */
-  int32_t rounds;         /* for the final comparison */
-  uint64_t seed;
+  size_t size;                    /* of this struct, as the caller knows it */
+  int32_t retune;                 /* 1: measure also what has a current record */
+  int32_t max_candidates;         /* per problem */
+  double budget_s;                /* for a problem */
+  int64_t scratch_bytes;          /* of device memory, for operands */
+  double scratch_share;           /* the largest part of the GPU's free memory for operands */
+  int32_t jobs;                   /* compile threads */
+  int32_t rounds;                 /* for the final comparison */
+  uint64_t seed;                  /* for the data and the order of measurements */
   hotgemm_tune_progress progress; /* called after each problem; may be null */
   void* user;                     /* passed to `progress` */
 } hotgemm_tune_options;
 
+/* The defaults. */
 #define HOTGEMM_TUNE_OPTIONS_INIT \
   { sizeof(hotgemm_tune_options), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL }
 
@@ -57,34 +58,36 @@ HOTGEMM_C_API hotgemm_status hotgemm_tune(hotgemm_context* context, const char* 
 
 /* A kernel that would be picked, for one problem and architecture. The texts live until the callback returns. */
 typedef struct hotgemm_prewarm_entry {
-  size_t size;
-  const char* problem;
-  const char* arch;
-  const char* config;
+  size_t size;         /* of this struct, as the library knows it */
+  const char* problem; /* its text */
+  const char* arch;    /* "sm_90a", ... */
+  const char* config;  /* its name */
   const char* failure; /* why it could not be built; empty if it was */
   int32_t origin;      /* HOTGEMM_ORIGIN_... */
   int32_t from_cache;  /* 1: it was there before */
-  int32_t registers;
-  int32_t spill_bytes;
+  int32_t registers;   /* per thread */
+  int32_t spill_bytes; /* stores and loads of spilled registers */
 } hotgemm_prewarm_entry;
 
 /* Numbers of distinct kernels. */
 typedef struct hotgemm_prewarm_report {
-  size_t size;
-  size_t compiled, cached, failed;
-  size_t stored;      /* of those compiled and cached: lie in a layer on disk */
-  size_t not_started; /* because `progress` returned 0 */
+  size_t size;                     /* of this struct, as the caller knows it */
+  size_t compiled, cached, failed; /* by this call; found in the cache; not compiled */
+  size_t stored;                   /* of those compiled and cached: lie in a layer on disk */
+  size_t not_started;              /* because `progress` returned 0 */
 } hotgemm_prewarm_report;
 
+/* Room for all numbers. */
 #define HOTGEMM_PREWARM_REPORT_INIT \
   { sizeof(hotgemm_prewarm_report), 0, 0, 0, 0, 0 }
 
+/* What hotgemm_prewarm compiles, and for which architectures. */
 typedef struct hotgemm_prewarm_options {
-  size_t size;
+  size_t size;              /* of this struct, as the caller knows it */
   const char* const* archs; /* "sm_90a", ... */
-  size_t arch_count;
-  int32_t jobs;       /* compile threads; 0: chosen for the machine */
-  int32_t candidates; /* 1: compile the kernels too that the tuner would compile */
+  size_t arch_count;        /* of `archs` */
+  int32_t jobs;             /* compile threads; 0: chosen for the machine */
+  int32_t candidates;       /* 1: compile the kernels too that the tuner would compile */
   /* Called after each kernel, on a compile thread, one call at a time. Returns 1 to go on, 0 to stop. Null: none. */
   int32_t (*progress)(void* user, size_t done, size_t total);
   /* Called at the end for each problem and architecture, on the thread that called hotgemm_prewarm. Null: none. */
@@ -92,6 +95,7 @@ typedef struct hotgemm_prewarm_options {
   void* user; /* passed to both */
 } hotgemm_prewarm_options;
 
+/* No architecture: set `archs`. */
 #define HOTGEMM_PREWARM_OPTIONS_INIT \
   { sizeof(hotgemm_prewarm_options), NULL, 0, 0, 0, NULL, NULL, NULL }
 
@@ -105,6 +109,7 @@ HOTGEMM_C_API hotgemm_status hotgemm_prewarm(hotgemm_context* context, const cha
 
 /* No new measurement begins until hotgemm_resume_tuning. */
 HOTGEMM_C_API hotgemm_status hotgemm_pause_tuning(hotgemm_context* context);
+/* Takes hotgemm_pause_tuning back. */
 HOTGEMM_C_API hotgemm_status hotgemm_resume_tuning(hotgemm_context* context);
 /* Ends the tunings that go on now. */
 HOTGEMM_C_API hotgemm_status hotgemm_cancel_tuning(hotgemm_context* context);

@@ -25,12 +25,12 @@ enum class ComputeMode : unsigned char {
 
 /// The element types of a problem, and its compute type.
 struct Types {
-  DType a = DType::f16;
-  DType b = DType::f16;
-  DType c = DType::f16;
-  DType d = DType::f16;
-  ComputeType compute = ComputeType::f32;
-  ComputeMode mode = ComputeMode::precise;
+  DType a = DType::f16;                     ///< of A
+  DType b = DType::f16;                     ///< of B
+  DType c = DType::f16;                     ///< of C
+  DType d = DType::f16;                     ///< of D
+  ComputeType compute = ComputeType::f32;   ///< of the sum over k
+  ComputeMode mode = ComputeMode::precise;  ///< of the sum over k, for FP8
 
   friend bool operator==(const Types&, const Types&) = default;
 };
@@ -42,12 +42,15 @@ constexpr Types uniform_types(DType element, ComputeType compute = ComputeType::
 
 /// The presets, as text names them: "f16", "bf16", "f32", "tf32", "s8", "e4m3", "e5m2".
 inline constexpr Types kF16 = uniform_types(DType::f16);
-inline constexpr Types kBf16 = uniform_types(DType::bf16);
-inline constexpr Types kF32 = uniform_types(DType::f32);
-inline constexpr Types kTf32 = uniform_types(DType::f32, ComputeType::tf32);
+inline constexpr Types kBf16 = uniform_types(DType::bf16);                    ///< sums are f32, as of all but kS8
+inline constexpr Types kF32 = uniform_types(DType::f32);                      ///< without TF32
+inline constexpr Types kTf32 = uniform_types(DType::f32, ComputeType::tf32);  ///< matrices of f32
+/// D and the sums are s32.
 inline constexpr Types kS8{
     .a = DType::s8, .b = DType::s8, .c = DType::s32, .d = DType::s32, .compute = ComputeType::s32};
+/// D is bf16.
 inline constexpr Types kE4m3{.a = DType::e4m3, .b = DType::e4m3, .c = DType::bf16, .d = DType::bf16};
+/// D is bf16.
 inline constexpr Types kE5m2{.a = DType::e5m2, .b = DType::e5m2, .c = DType::bf16, .d = DType::bf16};
 
 /// The order in which a sum over k may be computed.
@@ -98,13 +101,13 @@ enum class GroupKind : unsigned char {
 /// and bf16 that are no batch, and every part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no
 /// epilogue. All other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  Op op_a = Op::n;
-  Op op_b = Op::n;
-  Types types = kF16;
-  SumOrder order = SumOrder::any;
+  std::int64_t m = 0;              ///< rows of D, at most 2147482623
+  std::int64_t n = 0;              ///< columns of D, at most 2147482623
+  std::int64_t k = 0;              ///< products of a sum, at most 2147482623
+  Op op_a = Op::n;                 ///< how A is stored: m×k, or k×m
+  Op op_b = Op::n;                 ///< how B is stored: k×n, or n×k
+  Types types = kF16;              ///< of the elements and of the sums
+  SumOrder order = SumOrder::any;  ///< what is promised about the bits of D
   /// The most SMs that a kernel may occupy; 0: all. Under a limit no grid has more blocks, and no launch is
   /// programmatic. A limit of at least the number of SMs of the GPU has no effect. Error{not_supported} if no kernel
   /// for the problem stays within the limit: without persistent blocks (only family `wgmma` has them) a kernel has a
@@ -112,10 +115,10 @@ struct Problem {
   int sm_limit = 0;
   /// The number of products; 0: nothing is done. The fields batch_stride_… of Operands say where their matrices are.
   std::int64_t batch = 1;
-  BatchKind batch_kind = BatchKind::strided;
-  GroupKind group_kind = GroupKind::none;
-  std::int64_t groups = 0;  ///< zero if and only if group_kind is none
-  Epilogue epilogue;
+  BatchKind batch_kind = BatchKind::strided;  ///< where the matrices of a batch are
+  GroupKind group_kind = GroupKind::none;     ///< which dimension is divided among groups
+  std::int64_t groups = 0;                    ///< zero if and only if group_kind is none
+  Epilogue epilogue;                          ///< what is done to a sum before it is stored
   bool prepacked_a = false;  ///< A is passed in the form that Context::pack gives it, and with its leading dimension
   bool prepacked_b = false;  ///< B, likewise
 
@@ -128,6 +131,7 @@ enum class WorkspaceClass : unsigned char {
   small,  ///< at most kSmallWorkspaceBytes
   full,   ///< at most ContextOptions::workspace_bytes
 };
+/// The bound of WorkspaceClass::small.
 inline constexpr std::size_t kSmallWorkspaceBytes = std::size_t{4} << 20;
 
 /// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
@@ -137,10 +141,10 @@ struct Hints {
   /// distance. The default promises nothing. An operand whose rows or matrices are 2^40 bytes or more apart is in class
   /// 8 at most, because a tensor map cannot have such a stride.
   int align_a = 1;
-  int align_b = 1;
-  int align_d = 1;
-  bool beta_is_zero = true;  ///< C is not read
-  WorkspaceClass workspace = WorkspaceClass::full;
+  int align_b = 1;                                  ///< as align_a
+  int align_d = 1;                                  ///< as align_a
+  bool beta_is_zero = true;                         ///< C is not read
+  WorkspaceClass workspace = WorkspaceClass::full;  ///< how much a kernel may use
 
   friend bool operator==(const Hints&, const Hints&) = default;
 };
@@ -157,7 +161,7 @@ Hints packed_hints(const Problem& problem);
 /// Workloads that differ only in m within a bucket (see `class_m`) are of one problem class: it is planned, tuned and
 /// recorded once.
 struct Workload : Problem {
-  Hints hints;
+  Hints hints;  ///< of the operands
 
   /// A workload of size zero, with hints that promise nothing.
   Workload();
@@ -209,13 +213,17 @@ std::string to_string(const Problem& problem);
 /// The text of the workload. It always contains "align=", so that different classes have different texts.
 std::string to_string(const Workload& workload);
 
-/// Inverses of to_string, but for parse_types; throw Error{invalid_argument} that names the bad word.
+/// The inverse of to_string. This and the other parsers throw Error{invalid_argument} that names the bad word.
 DType parse_dtype(std::string_view text);
+/// The inverse of to_string.
 Op parse_op(std::string_view text);
+/// The inverse of to_string.
 ComputeType parse_compute_type(std::string_view text);
 /// One word: a preset, or "A*B>D".
 Types parse_types(std::string_view text);
+/// The inverse of to_string. Keys of hints are refused.
 Problem parse_problem(std::string_view text);
+/// The inverse of to_string.
 Workload parse_workload(std::string_view text);
 
 }  // namespace hotgemm

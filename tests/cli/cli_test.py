@@ -324,6 +324,19 @@ class EmulateTest(CliTest):
         self.assertEqual(found["results"][0]["config"], config)
         self.assertIn(config, self.run_command("emulate", "--list").stdout)
 
+    def test_edited_templates_are_refused(self):
+        root = pathlib.Path(__file__).parents[2]
+        templates = shutil.copytree(root / "templates", self.path / "templates")
+        self.environment["HOTGEMM_TEMPLATE_DIR"] = str(templates)
+        words = ["emulate", "--shape", "8x8x8", "--family"]
+        self.run_command(*words, "mma")  # the same text
+        with open(templates / "operand_tile.cuh", "a", encoding="utf-8") as file:
+            file.write("// edited\n")
+        done = self.run_command(*words, "mma", expect=3)
+        self.assertIn("mma.cuh in HOTGEMM_TEMPLATE_DIR", done.stderr)
+        self.assertIn("hotgemm_command", done.stderr)
+        self.run_command(*words, "simt")  # includes nothing that was edited
+
     def test_what_cannot_be_run_is_said(self):
         self.assertIn("--shape", self.run_command("emulate", expect=1).stderr)
         self.assertIn("mma_m1", self.run_command("emulate", "--shape", "8x8x8", "--config", "mma_m1", expect=1).stderr)

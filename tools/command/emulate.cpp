@@ -5,6 +5,7 @@
 #if defined(HOTGEMM_HAS_EMULATED_DEVICE)
 #include "base/text.hpp"
 #include "config/problem_text.hpp"
+#include "config/template_bundle.hpp"
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
 #endif
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hotgemm::command {
@@ -62,6 +64,20 @@ const emulate::GemmKernel* find_kernel(const EmulateCommand& command, const Work
   if (!command.family.empty()) return emulate::find_gemm_kernel(command.family, traits);
   const emulate::GemmKernel* const kernel = emulate::find_gemm_kernel("mma", traits);
   return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
+}
+
+/// Throws if HOTGEMM_TEMPLATE_DIR has another template than the one that `kernel` was built from: a finding, or none,
+/// would be about the wrong code.
+void require_built_template(const emulate::GemmKernel& kernel) {
+  const TemplateBundle chosen = TemplateBundle::from_environment();
+  const std::string_view header = family_of(kernel.config).header;
+  if (chosen.digest(header) == TemplateBundle::embedded().digest(header)) return;
+  throw Error(
+      ErrorCode::io_error,
+      fmt::format("{} in HOTGEMM_TEMPLATE_DIR={}, or a file that it includes, is not what this hotgemm was built "
+                  "from, and the emulated device runs built kernels only: edit templates/ of the source tree, "
+                  "and build the target hotgemm_command again",
+                  header, chosen.origin()));
 }
 
 Outcome emulate_problem(const EmulateCommand& command, const emulate::GemmKernel& kernel, const Workload& problem) {
@@ -163,6 +179,7 @@ int run_emulate(Session& session, const EmulateCommand& command) {
                   fmt::format("no kernel for {} is built for the emulated device; --list shows those that are",
                               label(problem)));
     }
+    require_built_template(*kernel);
     const Outcome outcome = emulate_problem(command, *kernel, problem);
     print_outcome(session, problem, outcome, json);
     session.output["results"].push_back(json);

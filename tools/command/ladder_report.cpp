@@ -177,6 +177,9 @@ std::vector<std::string> lines_below(const LadderReport& report) {
   lines.push_back(
       "traffic: what blocks ask of L2 and DRAM, each for itself; caches serve a part of it, so a rung that memory "
       "binds may be faster than its bound");
+  lines.push_back(
+      "binds: the lower of two bounds, the pipe's peak and DRAM at this traffic; not counted are the issue of loads, "
+      "shared memory and its bank conflicts, and latency, which bind many rungs earlier");
   return lines;
 }
 
