@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Times a training step of a transformer block, by PyTorch alone and with hotgemm, on a GPU.
+
+    python3 tests/bench/transformer.py --list > shapes.txt     # the products of all cases
+    hotgemm tune --cublas-default --shapes shapes.txt
+    python3 tests/bench/transformer.py                         # pairs of runs, without and with hotgemm.torch.enable()
+    LD_PRELOAD=libhotgemm_cublas.so python3 tests/bench/transformer.py --alone   # the time of one side
+
+A case is a block of hidden size 4096, or one of 1001 with a vocabulary of 50257, both in bf16, with or without biases.
+A step is the forward and the backward pass.
+"""
+
+import argparse
+import pathlib
+import statistics
+import sys
+import time
+
+import torch
+
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples/interpose"))
+from block import Block
+
+PAIRS = 15
+RUN_S = 0.08  # about, of a side of a pair
+
+CASES = [(hidden, tokens, bias) for hidden, sizes in ((4096, (1, 16, 512, 4096)), (1001, (512, 4096)))
+         for tokens in sizes for bias in (False, True)]
+
+
+class Case:
+    def __init__(self, hidden, tokens, bias):
+        self.name = f"hidden {hidden}, {tokens} tokens, {'with' if bias else 'without'} biases"
+        torch.manual_seed(0)
+        self.model = torch.nn.Sequential(Block(hidden, 32 if hidden == 4096 else 13))
+        if hidden == 1001:
+            self.model.append(torch.nn.Linear(hidden, 50257))
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.Linear) and not bias:
+                module.bias = None
+        self.model.to("cuda", torch.bfloat16)
+        self.x = torch.randn(1, tokens, hidden, device="cuda", dtype=torch.bfloat16)
+
+    def step(self):
+        self.model.zero_grad()
+        self.model(self.x).float().square().mean().backward()
+
+    def gradients(self):
+        self.step()
+        return [parameter.grad.float().clone() for parameter in self.model.parameters()]
+
+    def exact_gradients(self):
+        """In f32, of the same parameters."""
+        state = {name: value.clone() for name, value in self.model.state_dict().items()}
+        x, self.x = self.x, self.x.float()
+        self.model.float()
+        try:
+            return self.gradients()
+        finally:
+            self.x = x
+            self.model.to(torch.bfloat16).load_state_dict(state)
+
+
+def milliseconds(step, steps):
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e3 / steps
+
+
+def steps_of(step):
+    for _ in range(3):
+        step()
+    return max(1, min(200, int(RUN_S * 1e3 / milliseconds(step, 3))))
+
+
+def interval(ratios):
+    """Of the median, at 95 %, by the ranks of the binomial distribution for 15 pairs."""
+    ordered = sorted(ratios)
+    return ordered[3], ordered[11]
+
+
+def error(gradients, exact):
+    return max(((g - e).norm() / e.norm()).item() for g, e in zip(gradients, exact) if e.norm() > 0)
+
+
+def list_products():
+    import hotgemm.torch as ht
+
+    with ht.enable(addmm=True, prepare=False):
+        for case in CASES:
+            Case(*case).step()
+    print(ht.report().shapes(), end="")
+
+
+def compare(when):
+    import hotgemm.torch as ht
+
+    print("| case | PyTorch, ms | hotgemm, ms | speed-up, 95 % interval | served of eligible | error of gradients, PyTorch | hotgemm |")
+    print("|---|---:|---:|---|---|---:|---:|")
+    for values in CASES:
+        case = Case(*values)
+        steps = steps_of(case.step)
+
+        def enabled():
+            return ht.enable(when=when, addmm=True)
+
+        with enabled():
+            case.step()
+            ht.prepare()
+            case.step()
+        exact = case.exact_gradients()
+        plain = error(case.gradients(), exact)
+        with enabled():
+            ours = error(case.gradients(), exact)
+        ht.report(reset=True)
+        sides = ([], [])
+        for pair in range(PAIRS):
+            for side in ((0, 1), (1, 0))[pair % 2]:
+                if side:
+                    with enabled():
+                        sides[1].append(milliseconds(case.step, steps))
+                else:
+                    sides[0].append(milliseconds(case.step, steps))
+        ratios = [a / b for a, b in zip(*sides)]
+        low, high = interval(ratios)
+        report = ht.report()
+        served = sum(problem.served for problem in report.problems)
+        calls = sum(problem.calls for problem in report.problems)
+        print(f"| {case.name} | {statistics.median(sides[0]):.3f} | {statistics.median(sides[1]):.3f} | "
+              f"{statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}) | {served} of {calls} | {plain:.1e} | {ours:.1e} |",
+              flush=True)
+
+
+def alone():
+    for values in CASES:
+        case = Case(*values)
+        steps = steps_of(case.step)
+        time.sleep(1.5)  # a library may load kernels meanwhile
+        case.step()
+        median = statistics.median(milliseconds(case.step, steps) for _ in range(PAIRS))
+        print(f"{case.name}: {median:.3f} ms", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print the products of all cases, as a shape file")
+    parser.add_argument("--alone", action="store_true", help="time the steps as they are, without hotgemm.torch")
+    parser.add_argument("--when", default="faster", help="as of hotgemm.torch.enable()")
+    arguments = parser.parse_args()
+    if arguments.list:
+        list_products()
+    elif arguments.alone:
+        alone()
+    else:
+        compare(arguments.when)
+
+
+if __name__ == "__main__":
+    main()
