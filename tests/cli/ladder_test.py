@@ -48,7 +48,8 @@ backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleN
 
 class LadderUsageTest(CliTest):
     def test_bad_words_are_named(self):
-        for words, named in ((["--rung", "hgemm_of_nobody"], "hgemm_of_nobody"), (["--config", "mma_m1"], "mma_m1"),
+        for words, named in ((["--rung", "hgemm_of_nobody"], "hgemm_of_nobody"), (["--exclude", "nobody"], "nobody"),
+                             (["--config", "mma_m1"], "mma_m1"),
                              (["--family", "tensor"], "tensor"), (["--shape", "64x64"], "64x64"),
                              (["--shape", "0x64x64"], "0x64x64"), (["--layout", "tt"], "--layout"),
                              (["--dtype", "f32", "--acc", "f16"], "--acc f16"),
@@ -113,6 +114,15 @@ class LadderSizesTest(CliTest):
         (self.path / "none.txt").write_text("8 8 8 tt bf16\n")
         done = self.run_command("ladder", "--no-run", "--shapes", "none.txt", expect=1)
         self.assertIn("no selected rung computes a problem of none.txt", done.stderr)
+
+    def test_rungs_are_left_out(self):
+        words = ["ladder", "--no-run", "--arch", "sm_75", "--family", "wgmma"]
+        rows = self.run_json(*words, "--exclude", "ours: wgmma128x128", "--dtype", "f16", expect=1)
+        self.assertIn("no selected rung", rows["error"]["message"])
+        words[-1] = "wmma"
+        every = [row["label"] for row in self.run_json(*words)["results"]]
+        some = self.run_json(*words, "--exclude", "hgemm_wmma_m16n16k16_naive,wmma4x2")["results"]
+        self.assertEqual([row["label"] for row in some], [label for label in every if label not in ("wmma", "wmma4x2")])
 
     def test_the_swizzle_factor_sets_the_strips(self):
         words = ["ladder", "--no-run", "--arch", "sm_75", "--rung", "mma2x4+warp4x4+stage2+swizzle,mma2x4+warp4x4"]

@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 LINK = re.compile(r"!?\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
+IMAGE = re.compile(r'\bsrc(?:set)?="([^"]+)"')  # of <img> and <source>
 SOURCE = re.compile(r"`((?:cmake|docs|src|templates|tests|tools)/[\w./-]+\.\w+)`")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.S | re.M)
 SCREEN = 60  # lines; docs/results has pages of one screen, and tables under raw/
@@ -31,14 +32,15 @@ def lint(root: pathlib.Path) -> list[tuple[str, str]]:
     for page, text in texts.items():
         name = page.relative_to(root.resolve()).as_posix()
         leads_to[page] = set()
-        for target in LINK.findall(CODE.sub("``", text)):
+        prose = CODE.sub("``", text)
+        for rule, target in [*(("file", link) for link in LINK.findall(prose)), *(("image", i) for i in IMAGE.findall(prose))]:
             if re.match(r"[a-z]+:", target):
                 continue
             path, _, anchor = target.partition("#")
             to = (page.parent / path).resolve() if path else page
             leads_to[page].add(to)
             if not to.exists():
-                found.append(("file", f"{name}: {target}: no such file"))
+                found.append((rule, f"{name}: {target}: no such file"))
             elif anchor and anchor not in anchors(texts.get(to, "")):
                 found.append(("anchor", f"{name}: {target}: no such heading"))
         found += [("source", f"{name}: {source}: no such file") for source in SOURCE.findall(text)
@@ -57,10 +59,11 @@ def lint(root: pathlib.Path) -> list[tuple[str, str]]:
 
 
 GOOD = {"README.md": "# A b: `c`\n[d](docs/README.md#x-y) `[code](nowhere)` [web](https://example.org)\n",
-        INDEX: "# X, y\n[up](../README.md#a-b-c) [two\nlines](p.md)\n```\n[code](nowhere)\n```\n![picture](s.svg)\n",
+        INDEX: "# X, y\n[up](../README.md#a-b-c) [two\nlines](p.md)\n```\n[code](nowhere)\n```\n![picture](s.svg)\n<img src=\"s.svg\">\n",
         "docs/p.md": "`docs/s.svg` `build/x.txt`\n", "docs/s.svg": "", "docs/results/raw/table.csv": "\n" * 2 * SCREEN}
 BAD_SAMPLES = {
     "file": {"docs/p.md": "[a](gone.md)\n"},
+    "image": {"docs/p.md": '<source srcset="gone.svg">\n'},
     "anchor": {"docs/p.md": "[a](README.md#gone)\n"},
     "source": {"docs/p.md": "`src/gone.cpp`\n"},
     "index": {"docs/new.md": "\n"},

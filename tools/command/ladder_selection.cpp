@@ -32,7 +32,9 @@ bool is_named(const Rung& rung, const LadderOptions& options) {
 }
 
 void require_known(const LadderOptions& options) {
-  for (const std::string& word : options.rungs) {
+  std::vector<std::string> named = options.rungs;
+  named.insert(named.end(), options.excluded.begin(), options.excluded.end());
+  for (const std::string& word : named) {
     const auto is_it = [&](const Rung& rung) { return word == rung.name || word == rung.label; };
     if (std::ranges::none_of(rungs(), is_it))
       bad(in_quotes(word) + " is not a rung of the ladder; `hotgemm ladder --no-run --verbose` lists the names");
@@ -45,8 +47,9 @@ void require_known(const LadderOptions& options) {
 }
 
 /// True if --rung or --family selects the rung. Each of them adds rows. Without both, all rungs are selected, unless
-/// there is a --config.
+/// there is a --config. --exclude leaves rungs out of all that.
 bool is_selected(const Rung& rung, const LadderOptions& options) {
+  if (contains(options.excluded, rung.name) || contains(options.excluded, rung.label)) return false;
   if (options.rungs.empty() && options.families.empty()) return options.configs.empty();
   return is_named(rung, options) || contains(options.families, family_name(rung));
 }
@@ -165,6 +168,9 @@ void add_problems_of_files(const LadderOptions& options, std::vector<LadderProbl
 
 void add_ladder_options(CLI::App& app, LadderOptions& options) {
   app.add_option("--rung", options.rungs, "names or labels of the material's kernels; may be repeated")->delimiter(',');
+  app.add_option("--exclude", options.excluded,
+                 "names or labels of rungs that are left out, such as those that are slow")
+      ->delimiter(',');
   app.add_option("--config", options.configs,
                  "further rungs: names of configs, in the layout of --layout, else nn, or nt for s8 and tf32")
       ->delimiter(',');

@@ -15,6 +15,7 @@ namespace hotgemm::command {
 /// The options that select the rungs and the problems.
 struct LadderOptions {
   std::vector<std::string> rungs;
+  std::vector<std::string> excluded;  ///< rungs
   std::vector<std::string> configs;
   std::vector<std::string> families;
   std::vector<std::string> shapes;
