@@ -24,6 +24,7 @@ RAW = f"""# Raw
 {HEADING}| 64 64 64 nn f16 | eager | tuned | 9.000 | - |
 | 64 64 64 nn f16 | graph | tuned | 1.000 | 0.990 to 1.010 |
 | 128 64 64 nn f16 | eager | estimated | 4.000 | -inf to inf |
+| 128 64 64 nn f16 epilogue=silu | eager | tuned | - | - |
 
 | set | problems | ratio |
 |---|---|---|
