@@ -27,17 +27,18 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
 
 std::string_view family_name(const Rung& rung) { return rung.config ? family_of(*rung.config).name : kLibrary; }
 
-bool is_named(const Rung& rung, const LadderOptions& options) {
-  return contains(options.rungs, rung.name) || contains(options.rungs, rung.label);
+bool is_among(const Rung& rung, const std::vector<std::string>& words) {
+  return contains(words, rung.name) || contains(words, rung.label);
 }
 
+bool is_named(const Rung& rung, const LadderOptions& options) { return is_among(rung, options.rungs); }
+
 void require_known(const LadderOptions& options) {
-  std::vector<std::string> named = options.rungs;
-  named.insert(named.end(), options.excluded.begin(), options.excluded.end());
-  for (const std::string& word : named) {
-    const auto is_it = [&](const Rung& rung) { return word == rung.name || word == rung.label; };
-    if (std::ranges::none_of(rungs(), is_it))
-      bad(in_quotes(word) + " is not a rung of the ladder; `hotgemm ladder --no-run --verbose` lists the names");
+  for (const std::vector<std::string>* words : {&options.rungs, &options.excluded}) {
+    for (const std::string& word : *words) {
+      if (find_rungs(word).empty())
+        bad(in_quotes(word) + " is not a rung of the ladder; `hotgemm ladder --no-run --verbose` lists the names");
+    }
   }
   for (const std::string& word : options.families) {
     const bool is_family = std::ranges::find(families(), word, &Family::name) != families().end();
@@ -49,7 +50,7 @@ void require_known(const LadderOptions& options) {
 /// True if --rung or --family selects the rung. Each of them adds rows. Without both, all rungs are selected, unless
 /// there is a --config. --exclude leaves rungs out of all that.
 bool is_selected(const Rung& rung, const LadderOptions& options) {
-  if (contains(options.excluded, rung.name) || contains(options.excluded, rung.label)) return false;
+  if (is_among(rung, options.excluded)) return false;
   if (options.rungs.empty() && options.families.empty()) return options.configs.empty();
   return is_named(rung, options) || contains(options.families, family_name(rung));
 }
