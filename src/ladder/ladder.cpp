@@ -23,9 +23,12 @@ std::int64_t swizzle_stride(std::int64_t n) {
 }
 
 LaunchConfig ladder_launch(const Rung& rung, std::int64_t n) {
-  const std::int64_t stride = rung.block_swizzle ? swizzle_stride(n) : n;
+  return strip_launch(rung, rung.block_swizzle ? swizzle_stride(n) : n);
+}
+
+LaunchConfig strip_launch(const Rung& rung, std::int64_t columns) {
   const std::int64_t tile = rung.config ? launch_shape(*rung.config, rung.traits()).tile_n : 1;
-  return {.raster_width = static_cast<int>(std::clamp<std::int64_t>((stride + tile - 1) / tile, 1, 4096)),
+  return {.raster_width = static_cast<int>(std::clamp<std::int64_t>((columns + tile - 1) / tile, 1, 4096)),
           .raster_along_n = true};
 }
 

@@ -57,5 +57,7 @@ std::int64_t swizzle_stride(std::int64_t n);
 
 /// The launch config of a rung for n columns: blocks run in strips of swizzle_stride columns, or row after row.
 LaunchConfig ladder_launch(const Rung& rung, std::int64_t n);
+/// A launch of a rung whose blocks run in strips of so many columns.
+LaunchConfig strip_launch(const Rung& rung, std::int64_t columns);
 
 }  // namespace hotgemm

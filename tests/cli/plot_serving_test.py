@@ -44,7 +44,8 @@ class PlotServingTest(unittest.TestCase):
         self.plot(self.file(trace("background"), "b.json"), self.file(trace("estimate"), "e.json"),
                   "offline picks=" + self.file(trace("estimate", (1, 1)), "o.json"),
                   self.file(trace("cublas", (0.9,)), "c.json"), "--title", "an H200")
-        self.assertEqual((self.path / "serving.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        for name in ("serving.png", "serving-dark.png"):
+            self.assertEqual((self.path / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
         words = self.svg_words()
         for word in ("background, 10 % of the GPU", "estimate", "offline picks", "cublas", "an H200", "seconds",
                      "speed, of the reference's", "slowest call, µs of the host"):
@@ -53,7 +54,7 @@ class PlotServingTest(unittest.TestCase):
     def test_the_same_numbers_give_the_same_svg(self):
         name = self.file(trace("tune"), "t.json")
         for stem in ("one", "two"):
-            self.plot(name, "--output", stem)
+            self.plot(name, "--output", stem, "--format", "svg", "--theme", "light")
         self.assertEqual((self.path / "one.svg").read_bytes(), (self.path / "two.svg").read_bytes())
 
     def test_what_cannot_be_drawn_is_an_error_that_says_why(self):

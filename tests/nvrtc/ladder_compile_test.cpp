@@ -2,6 +2,7 @@
 
 #include "nvrtc/compile_fixture.hpp"
 
+#include "gpu/cubin_memory.hpp"
 #include "ladder/ladder.hpp"
 
 #include <gtest/gtest.h>
@@ -46,6 +47,10 @@ TEST_F(LadderCompile, EveryRungWithinASecondAndAHalf) {
     SCOPED_TRACE(cases[i].source.symbol);
     ASSERT_TRUE(built[i].cubin) << built[i].failure;
     EXPECT_LE(least_ms(cases[i], built[i].cubin->compile_ms), most_ms_);
+    const auto memory = cubin_memory(*built[i].cubin);
+    ASSERT_TRUE(memory);
+    EXPECT_EQ(memory->local_store_bytes + memory->local_load_bytes, built[i].cubin->spill_bytes)
+        << "ptxas counts others";
     EXPECT_LE(built[i].cubin->spill_bytes, 64) << "a few words may spill around the main loop, but not in it";
     EXPECT_LE((built[i].cubin->registers + 7) / 8 * 8 * cases[i].threads, arch_limits("sm_90a").registers_per_sm)
         << "it cannot be launched";

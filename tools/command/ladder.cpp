@@ -7,6 +7,7 @@
 #include "command/problem_options.hpp"
 #include "command/progress.hpp"
 #include "command/results_file.hpp"
+#include "command/torch_product.hpp"
 #include "context_impl.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@ namespace {
 struct LadderCommand {
   LadderOptions what;
   LadderTiming timing;
+  double swizzle_factor = 0;
+  std::string torch;  ///< the Python that has PyTorch; empty: no row of PyTorch
   std::string scratch;
   int jobs = 0;
   bool verbose = false;
@@ -40,9 +43,9 @@ LadderReport empty_report(const LadderCommand& command, const DeviceInfo& device
 }
 
 /// Plans and builds the rows of a problem.
-LadderTable build(const Session& session, const LadderProblem& problem, const DeviceInfo& device, Engine& engine,
-                  int jobs) {
-  LadderTable table{problem.problem, planned_rows(problem, device)};
+LadderTable build(const Session& session, const LadderCommand& command, const LadderProblem& problem,
+                  const DeviceInfo& device, Engine& engine, int jobs) {
+  LadderTable table{problem.problem, planned_rows(problem, device, command.swizzle_factor)};
   Progress progress("compile", session.quiet);
   build_rows(table.rows, problem.problem, device, engine, jobs, [&](std::size_t done, std::size_t total) {
     progress.update(done, total);
@@ -58,7 +61,7 @@ LadderReport build_all(const Session& session, const LadderCommand& command, con
   use_workers_for(engine, jobs);
   for (const LadderProblem& problem : problems) {
     if (is_interrupted()) break;
-    report.tables.push_back(build(session, problem, report.device, engine, jobs));
+    report.tables.push_back(build(session, command, problem, report.device, engine, jobs));
   }
   report.is_complete = !is_interrupted();
   return report;
@@ -73,7 +76,7 @@ LadderReport measure_all(const Session& session, const LadderCommand& command,
   Progress progress("ladder", session.quiet);
   for (std::size_t i = 0; i < problems.size() && !is_interrupted() && !run.is_lost(); ++i) {
     progress.update(i, problems.size());
-    LadderTable table = build(session, problems[i], report.device, device.engine(), jobs);
+    LadderTable table = build(session, command, problems[i], report.device, device.engine(), jobs);
     progress.line(fmt::format("[{}/{}] {}: {} row{}", i + 1, problems.size(), label(table.problem), table.rows.size(),
                               table.rows.size() == 1 ? "" : "s"));
     run.measure(table.rows, table.problem, is_interrupted);
@@ -84,10 +87,31 @@ LadderReport measure_all(const Session& session, const LadderCommand& command,
   return report;
 }
 
+/// Adds a row of PyTorch to each table of a problem that some rung computes. Returns its version.
+std::string add_torch(LadderReport& report, const LadderCommand& command, const DeviceInfo& device, int ordinal) {
+  std::vector<LadderTable*> tables;
+  std::vector<Workload> problems;
+  for (LadderTable& table : report.tables) {
+    if (table.rows.empty()) continue;
+    tables.push_back(&table);
+    problems.push_back(table.problem);
+  }
+  const TorchAnswer answer = time_torch(command.torch, problems, command.timing, device.l2_bytes, ordinal);
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    LadderRow row{.entry = {.name = "torch_mm", .label = "torch"}, .swizzle = "NOOP", .is_torch = true};
+    row.roofline = roofline(std::nullopt, problems[i], device);
+    row.us = answer.times[i].us;
+    if (!answer.times[i].failure.empty()) row.end(LadderOutcome::failed, answer.times[i].failure);
+    tables[i]->rows.push_back(std::move(row));
+  }
+  return answer.version;
+}
+
 void print(Session& session, const LadderCommand& command, const LadderReport& report) {
   command::to_json(report, session.output);
   session.print(command.csv ? to_csv(report) : to_text(report));
   for (const LadderTable& table : report.tables) {
+    if (table.rows.empty()) fmt::print(stderr, "hotgemm: no selected rung computes {}\n", label(table.problem));
     for (const LadderRow& row : table.rows) {
       const bool is_fault =
           row.outcome != LadderOutcome::sound && (row.outcome != LadderOutcome::refused || row.entry.is_named);
@@ -108,7 +132,8 @@ int exit_code_for(const LadderReport& report) {
     }
     return kSomeFailed;
   }
-  return report.has(LadderOutcome::refused) ? kSomeFailed : kGood;
+  const bool has_no_rung = std::ranges::any_of(report.tables, [](const LadderTable& t) { return t.rows.empty(); });
+  return report.has(LadderOutcome::refused) || has_no_rung ? kSomeFailed : kGood;
 }
 
 int run_on_gpu(Session& session, const LadderCommand& command, const std::vector<LadderProblem>& problems) {
@@ -120,10 +145,13 @@ int run_on_gpu(Session& session, const LadderCommand& command, const std::vector
   LadderTiming timing = command.timing;
   timing.scratch_bytes = scratch_bytes(gpu, command.scratch);
   LadderRun run(device, timing);
-  const LadderReport report = measure_all(session, command, problems, device, run, monitor);
+  LadderReport report = measure_all(session, command, problems, device, run, monitor);
+  std::string torch_version;
+  if (!command.torch.empty() && report.is_complete)
+    torch_version = add_torch(report, command, device.info(), session.device);
   print(session, command, report);
-  const RunEnvironment environment =
-      run_environment(session, command.results.commit, device, monitor, run.cublas_version());
+  RunEnvironment environment = run_environment(session, command.results.commit, device, monitor, run.cublas_version());
+  if (!torch_version.empty()) environment.emplace_back("PyTorch", torch_version);
   for (const auto& [name, value] : environment) session.output["environment"][name] = value;
   file.append(report.device.name,
               [&](const std::string& heading) { return to_markdown(report, heading, environment); });
@@ -156,6 +184,36 @@ void add_output_options(CLI::App& sub, const Session& session, LadderCommand& co
       ->needs(no_run);
   add_results_options(sub, command.results);
   sub.get_option("--results")->excludes(no_run);
+  sub.get_option("--torch")->excludes(no_run);
+  sub.get_option("--show-matrix")->excludes(no_run);
+}
+
+void add_timing_options(CLI::App& sub, LadderCommand& command) {
+  sub.add_option("--rounds", command.timing.rounds, "rounds of timing, interleaved; the median is reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  CLI::Option* round_us = sub.add_option("--round-us", command.timing.round_us,
+                                         "microseconds of GPU time per rung and round, but at least one launch")
+                              ->capture_default_str()
+                              ->check(CLI::PositiveNumber);
+  sub.add_option("--iters", command.timing.launches,
+                 "launches per rung and round, in place of --round-us; the material's runs are --warmup 2 --iters 10 "
+                 "--rounds 1")
+      ->check(CLI::Range(1, 1000000))
+      ->excludes(round_us);
+  sub.add_option("--warmup", command.timing.warm_up_launches, "further launches of each rung ahead of its timing")
+      ->check(CLI::Range(0, 1000000));
+  sub.add_option(
+         "--swizzle-factor", command.swizzle_factor,
+         "columns in a strip of the block swizzle, as a part of all columns (default: a half, or a quarter from "
+         "4096 columns on)")
+      ->check(CLI::Range(1e-6, 1.0));
+  sub.add_flag("--show-matrix", command.timing.with_matrix,
+               "also print the first and the last elements of D, as each rung computes it");
+  sub.add_flag("--torch{python3}", command.torch,
+               "also time PyTorch's product, after all rungs, in a process of python3, or of --torch=PYTHON");
+  sub.add_option("--seed", command.timing.seed, "seed for the data and the order of measurements")
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -168,15 +226,7 @@ void add_ladder_command(CLI::App& app, Session& session) {
                      "each: registers, spills, shared memory, occupancy",
                      [&session, command] { return run_ladder(session, *command); });
   add_ladder_options(sub, command->what);
-  sub.add_option("--rounds", command->timing.rounds, "rounds of timing, interleaved; the median is reported")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  sub.add_option("--round-us", command->timing.round_us,
-                 "microseconds of GPU time per rung and round, but at least one launch")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  sub.add_option("--seed", command->timing.seed, "seed for the data and the order of measurements")
-      ->capture_default_str();
+  add_timing_options(sub, *command);
   sub.add_option("--scratch", command->scratch,
                  "device memory for operands, as in 512M or 8G (default: half of what is free)");
   add_jobs_option(sub, command->jobs);

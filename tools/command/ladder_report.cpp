@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace hotgemm::command {
 namespace {
@@ -41,7 +42,7 @@ double tflops_of(const LadderRow& row, const Workload& problem) { return tflops(
 double library_tflops(const LadderTable& table) {
   double best = kNan;
   for (const LadderRow& row : table.rows) {
-    if (!row.is_ours()) best = std::fmax(best, tflops_of(row, table.problem));
+    if (row.is_cublas()) best = std::fmax(best, tflops_of(row, table.problem));
   }
   return best;
 }
@@ -51,6 +52,27 @@ std::string samples_text(const LadderRow& row) {
   for (const double sample : row.samples) text += (text.empty() ? "" : ", ") + fmt::format("{:.6g}", sample);
   return text.empty() ? kNone : text;
 }
+
+/// Bytes of memory that a kernel takes; empty where they are not known.
+struct KernelMemory {
+  explicit KernelMemory(const LadderRow& row) {
+    if (!row.memory) return;
+    const CubinMemory& memory = *row.memory;
+    stack = memory.stack_bytes;
+    constant = memory.constant_bytes;
+    // ptxas counts stores and loads together here. Accesses that do not add up to that are no spills alone.
+    if (memory.local_store_bytes + memory.local_load_bytes != row.cubin->spill_bytes) return;
+    spill_stores = memory.local_store_bytes;
+    spill_loads = memory.local_load_bytes;
+  }
+
+  std::optional<std::int64_t> stack;
+  std::optional<std::int64_t> constant;
+  std::optional<std::int64_t> spill_stores;
+  std::optional<std::int64_t> spill_loads;
+};
+
+std::string text_of(const std::optional<std::int64_t>& bytes) { return bytes ? std::to_string(*bytes) : kNone; }
 
 /// Writes the columns and the cells of a table. Some cells of a row depend on the rows above it.
 class RowWriter {
@@ -75,7 +97,8 @@ class RowWriter {
     } else {
       add_numbers({"swizzle"});
     }
-    add_numbers({"registers", "spills", "smem", "warps/SM", "blocks/SM", "threads", "blocks", "compile ms"});
+    add_numbers({"registers", "stack", "spill stores", "spill loads", "smem", "constant", "warps/SM", "blocks/SM",
+                 "threads", "grid", "blocks", "compile ms"});
     if (report_.with_roofline) {
       all.push_back({"pipe"});
       add_numbers({"traffic MB", "FLOP/B", "device FLOP/B"});
@@ -127,15 +150,17 @@ class RowWriter {
 
   static void add_resources(const LadderRow& row, std::vector<std::string>& all) {
     if (!row.cubin) {
-      all.insert(all.end(), 8, kNone);
+      all.insert(all.end(), 12, kNone);
       return;
     }
     const Occupancy& o = row.occupancy;
-    all.insert(all.end(),
-               {std::to_string(row.cubin->registers), std::to_string(row.cubin->spill_bytes),
-                std::to_string(row.smem_bytes), fmt::format("{}/{}", o.warps_per_sm, o.most_warps),
-                fmt::format("{} ({})", o.blocks_per_sm, to_string(o.limit)), std::to_string(threads(*row.entry.config)),
-                std::to_string(row.blocks), number(row.cubin->compile_ms, 0)});
+    const KernelMemory memory(row);
+    all.insert(all.end(), {std::to_string(row.cubin->registers), text_of(memory.stack), text_of(memory.spill_stores),
+                           text_of(memory.spill_loads), std::to_string(row.smem_bytes), text_of(memory.constant),
+                           fmt::format("{}/{}", o.warps_per_sm, o.most_warps),
+                           fmt::format("{} ({})", o.blocks_per_sm, to_string(o.limit)),
+                           std::to_string(threads(*row.entry.config)), fmt::format("{}×{}", row.tiles_n, row.tiles_m),
+                           std::to_string(row.blocks), number(row.cubin->compile_ms, 0)});
   }
 
   void add_roofline(const LadderRow& row, std::vector<std::string>& all) const {
@@ -163,6 +188,15 @@ Table table_of(const LadderReport& report, const LadderTable& ladder) {
   return table;
 }
 
+/// The corners of D that --show-matrix asks for.
+std::string matrices_of(const LadderTable& table) {
+  std::string text;
+  for (const LadderRow& row : table.rows) {
+    if (row.corners) text += fmt::format("\n\nD of {}:\n{}", row.entry.label, to_text(*row.corners));
+  }
+  return text;
+}
+
 std::vector<std::string> lines_below(const LadderReport& report) {
   std::vector<std::string> lines;
   if (!report.is_complete) lines.push_back("Stopped before all rungs were measured.");
@@ -184,7 +218,7 @@ std::vector<std::string> lines_below(const LadderReport& report) {
 }
 
 /// The values of a row, under their names in CSV and JSON.
-Json row_json(const LadderTable& table, const LadderRow& row) {
+Json row_json(const LadderReport& report, const LadderTable& table, const LadderRow& row) {
   const Workload& p = table.problem;
   const Times times = times_of(row);
   const double rate = tflops(p, times.median);
@@ -208,14 +242,22 @@ Json row_json(const LadderTable& table, const LadderRow& row) {
   const auto of_cubin = [&](auto value) { return cubin != nullptr ? Json(value) : Json(); };
   json["registers"] = of_cubin(cubin != nullptr ? cubin->registers : 0);
   json["spill_bytes"] = of_cubin(cubin != nullptr ? cubin->spill_bytes : 0);
+  const KernelMemory memory = cubin != nullptr ? KernelMemory(row) : KernelMemory(LadderRow{});
+  const auto known = [](const std::optional<std::int64_t>& bytes) { return bytes ? Json(*bytes) : Json(); };
+  json["spill_store_bytes"] = known(memory.spill_stores);
+  json["spill_load_bytes"] = known(memory.spill_loads);
+  json["stack_bytes"] = known(memory.stack);
   json["smem_bytes"] = of_cubin(row.smem_bytes);
+  json["constant_bytes"] = known(memory.constant);
   json["warps_per_sm"] = of_cubin(row.occupancy.warps_per_sm);
   json["threads"] = of_cubin(cubin != nullptr ? threads(*row.entry.config) : 0);
+  json["grid"] = of_cubin(fmt::format("{}x{}", row.tiles_n, row.tiles_m));
   json["blocks"] = of_cubin(row.blocks);
   json["compile_ms"] = of_cubin(cubin != nullptr ? cubin->compile_ms : 0.0);
   const bool is_refused = row.outcome == LadderOutcome::refused;
   json["intensity"] = is_refused ? kNan : row.roofline.intensity;
   json["refusal"] = one_line(row.reason);
+  json["gpu"] = report.device.name;
   return json;
 }
 
@@ -225,6 +267,9 @@ void add_details(const LadderRow& row, Json& json) {
   json["outcome"] = kOutcomes[static_cast<std::size_t>(row.outcome)];
   json["samples"] = row.samples;
   json["swizzle"] = row.swizzle;
+  if (row.corners) {
+    json["matrix"] = {{"rows", row.corners->rows}, {"columns", row.corners->columns}, {"values", row.corners->values}};
+  }
   if (row.is_ours()) json["is_candidate"] = row.is_candidate;
   if (row.cubin) {
     json["blocks_per_sm"] = row.occupancy.blocks_per_sm;
@@ -268,7 +313,7 @@ std::string to_text(const LadderReport& report) {
   for (const LadderTable& table : report.tables) {
     if (!text.empty()) text += "\n\n";
     text += fmt::format("{} on {} ({})\n", label(table.problem), report.device.name, report.device.arch);
-    text += table_of(report, table).text();
+    text += (table.rows.empty() ? "no selected rung computes it" : table_of(report, table).text()) + matrices_of(table);
   }
   for (const std::string& line : lines_below(report)) text += "\n" + line;
   return text;
@@ -288,7 +333,7 @@ std::string to_csv(const LadderReport& report) {
     for (const LadderRow& row : table.rows) {
       std::string heading;
       std::string line;
-      const Json json = row_json(table, row);
+      const Json json = row_json(report, table, row);
       for (const auto& [name, value] : json.items()) {
         heading += (heading.empty() ? "" : ",") + name;
         line += (line.empty() ? "" : ",") + csv_cell(value);
@@ -306,7 +351,7 @@ void to_json(const LadderReport& report, Json& output) {
   output["results"] = Json::array();
   for (const LadderTable& table : report.tables) {
     for (const LadderRow& row : table.rows) {
-      Json json = row_json(table, row);
+      Json json = row_json(report, table, row);
       add_details(row, json);
       output["results"].push_back(std::move(json));
     }

@@ -15,12 +15,23 @@
 namespace hotgemm::command {
 namespace {
 
+/// Columns in a strip of the block swizzle.
+std::int64_t strip_columns(std::int64_t n, double swizzle_factor) {
+  if (swizzle_factor <= 0) return swizzle_stride(n);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(n) * swizzle_factor));
+}
+
 /// `menu`: the configs that the tuner tries.
 LadderRow planned_row(const LadderEntry& entry, const Workload& problem, const DeviceInfo& device,
-                      const std::vector<KernelConfig>& menu) {
+                      const std::vector<KernelConfig>& menu, double swizzle_factor) {
   LadderRow row{.entry = entry};
+  row.swizzle = "NOOP";
   if (entry.rung) row.launch = ladder_launch(*entry.rung, problem.n);
-  row.swizzle = entry.rung && entry.rung->block_swizzle ? fmt::format("{}", swizzle_stride(problem.n)) : "NOOP";
+  if (entry.rung && entry.rung->block_swizzle) {
+    const std::int64_t columns = strip_columns(problem.n, swizzle_factor);
+    row.launch = strip_launch(*entry.rung, columns);
+    row.swizzle = std::to_string(columns);
+  }
   if (!entry.config) {
     row.roofline = roofline(entry.config, problem, device);
     return row;
@@ -36,7 +47,10 @@ LadderRow planned_row(const LadderEntry& entry, const Workload& problem, const D
   }
   row.is_candidate = std::ranges::find(menu, *entry.config) != menu.end();
   row.roofline = roofline(entry.config, problem, device);
-  row.blocks = launch_shape(*entry.config, traits_of(problem)).blocks(problem.m, problem.n, device.sm_count);
+  const LaunchShape shape = launch_shape(*entry.config, traits_of(problem));
+  row.blocks = shape.blocks(problem.m, problem.n, device.sm_count);
+  row.tiles_n = (problem.n - 1) / shape.tile_n + 1;
+  row.tiles_m = (problem.m - 1) / shape.tile_m + 1;
   return row;
 }
 
@@ -50,6 +64,7 @@ void take(LadderRow& row, BuildResult& result, const GemmTraits& traits, const A
     return;
   }
   row.cubin = std::make_shared<const Cubin>(std::move(*result.cubin));
+  row.memory = cubin_memory(*row.cubin);
   row.smem_bytes = smem_bytes(*row.entry.config, traits) + row.cubin->static_smem_bytes;
   const BlockResources block{
       .threads = threads(*row.entry.config), .registers = row.cubin->registers, .smem_bytes = row.smem_bytes};
@@ -60,10 +75,11 @@ void take(LadderRow& row, BuildResult& result, const GemmTraits& traits, const A
 
 }  // namespace
 
-std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceInfo& device) {
+std::vector<LadderRow> planned_rows(const LadderProblem& problem, const DeviceInfo& device, double swizzle_factor) {
   const std::vector<KernelConfig> menu = candidates(traits_of(problem.problem), arch_limits(device.arch));
   std::vector<LadderRow> rows;
-  for (const LadderEntry& entry : problem.entries) rows.push_back(planned_row(entry, problem.problem, device, menu));
+  for (const LadderEntry& entry : problem.entries)
+    rows.push_back(planned_row(entry, problem.problem, device, menu, swizzle_factor));
   return rows;
 }
 

@@ -5,12 +5,9 @@
 
 #include <hotgemm/error.hpp>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -20,31 +17,18 @@ namespace {
 constexpr std::size_t kSamples = 2;
 constexpr std::string_view kInterruptedReason = "not timed: interrupted";
 
-template <class T>
-T number_at(const std::byte* bytes, std::size_t index) {
-  T value{};
-  std::memcpy(&value, bytes + index * sizeof value, sizeof value);
-  return value;
-}
-
-double number_at(const std::byte* bytes, std::size_t index, DType type) {
-  switch (type) {
-    case DType::f16: return __half2float(number_at<__half>(bytes, index));
-    case DType::bf16: return __bfloat162float(number_at<__nv_bfloat16>(bytes, index));
-    case DType::f32: return number_at<float>(bytes, index);
-    case DType::s8: return number_at<std::int8_t>(bytes, index);
-    case DType::s32: return number_at<std::int32_t>(bytes, index);
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::tf32: break;
-  }
-  throw Error(ErrorCode::not_supported, "no rung has results of " + std::string(to_string(type)));
-}
-
 std::vector<double> numbers(const std::array<std::byte, 8>& bytes, std::size_t count, DType type) {
   std::vector<double> values;
   for (std::size_t i = 0; i < count; ++i) values.push_back(number_at(bytes.data(), i, type));
   return values;
+}
+
+/// A launch that the first time comes after `count` others.
+Launch with_warm_up(Launch launch, int count) {
+  return [launch = std::move(launch), left = count](CUstream stream, int set) mutable {
+    for (; left > 0; --left) launch(stream, set);
+    launch(stream, set);
+  };
 }
 
 }  // namespace
@@ -154,17 +138,23 @@ void LadderRun::sample(std::vector<Runner>& runners, const Workload& problem, co
                   "fetch the first elements of D");
     stream_.synchronize();
     runner.row->samples = numbers(bytes, count, problem.types.d);
+    if (timing_.with_matrix) runner.row->corners = fetch_corners(driver_, stream_.get(), pool.sets().front(), problem);
   }
 }
 
 void LadderRun::time(std::vector<Runner>& runners, const OperandPool& pool, const std::function<bool()>& is_cancelled) {
   std::vector<Contender> contenders;
-  for (const Runner& runner : runners) contenders.push_back({runner.row->entry.label, runner.launch});
+  for (const Runner& runner : runners)
+    contenders.push_back({runner.row->entry.label, with_warm_up(runner.launch, timing_.warm_up_launches)});
   if (contenders.empty()) return;
   RaceOptions options;
   options.sets = static_cast<int>(pool.sets().size());
   options.rounds = timing_.rounds;
   options.round_us = timing_.round_us;
+  if (timing_.launches > 0) {
+    options.round_us = std::numeric_limits<double>::infinity();
+    options.max_launches = timing_.launches;
+  }
   options.seed = timing_.seed;
   options.is_cancelled = is_cancelled;
   RaceResult raced = race(driver_, stream_.get(), contenders, options);

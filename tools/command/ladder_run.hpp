@@ -17,7 +17,10 @@ namespace hotgemm::command {
 
 struct LadderTiming {
   int rounds = 7;
-  double round_us = 2000;  ///< GPU time per rung and round, but at least one launch
+  double round_us = 2000;    ///< GPU time per rung and round, but at least one launch
+  int launches = 0;          ///< if positive: the launches per rung and round, whatever their time
+  int warm_up_launches = 0;  ///< of each rung, ahead of its rounds and of what it takes to estimate its time
+  bool with_matrix = false;  ///< fetches corners of D, too
   std::uint64_t seed = 1;
   std::int64_t scratch_bytes = 0;
 };

@@ -15,9 +15,12 @@ namespace hotgemm::command {
 /// The options that select the rungs and the problems.
 struct LadderOptions {
   std::vector<std::string> rungs;
+  std::vector<std::string> excluded;  ///< rungs
   std::vector<std::string> configs;
   std::vector<std::string> families;
   std::vector<std::string> shapes;
+  std::vector<std::string> shape_files;
+  std::string grid;
   std::string layout;
   std::string dtype;
   std::string accumulator;
@@ -33,14 +36,14 @@ struct LadderEntry {
   bool is_named = false;               ///< by --rung or --config; a refusal is then a failure
 };
 
-/// A problem with all entries that run on it, cuBLAS last.
+/// A problem with all entries that run on it, cuBLAS last. A problem of a file may have none.
 struct LadderProblem {
   Workload problem;
   std::vector<LadderEntry> entries;
 };
 
-/// The selection of the options: a problem for each shape, layout and element type. Throws Error{invalid_argument} that
-/// names the bad word, or says that nothing was selected.
+/// The selection of the options: a problem for each shape, layout and element type, then those of the files. Throws
+/// Error{invalid_argument} that names the bad word, or says that nothing was selected.
 std::vector<LadderProblem> ladder_problems(const LadderOptions& options);
 
 }  // namespace hotgemm::command
