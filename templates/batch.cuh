@@ -1,8 +1,10 @@
 #pragma once
 
-// The products of a batch. A kernel for batches takes the arguments of the first product, and moves its addresses.
+// The products of a batch, and the groups of a grouped product. A kernel for several products takes the arguments of
+// the first one, and moves its addresses.
 
 #include "ptx/index.hpp"
+#include "row_groups.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tile_order.hpp"
@@ -26,6 +28,18 @@ HOTGEMM_DEVICE const BatchArgs& batch_of(const Args& args) {
   return static_cast<const Batched<Args>&>(args).batch;
 }
 
+/// How parts of a kernel are told their product: by its number, or by the rows of a group.
+template <bool kGrouped>
+struct ProductType {
+  using Type = u32;
+};
+template <>
+struct ProductType<true> {
+  using Type = RowGroup;
+};
+template <GemmTraits kTraits>
+using ProductOf = typename ProductType<kTraits.grouped>::Type;
+
 /// An address moved by `product` times `stride` elements.
 HOTGEMM_DEVICE u64 moved(u64 address, i64 stride, u32 product, int element_bytes) {
   return address + static_cast<u64>(stride * product) * static_cast<u64>(element_bytes);
@@ -48,8 +62,36 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, u32
   return args;
 }
 
+// ---- groups ----
+
+HOTGEMM_DEVICE u64 moved_rows(u64 address, i64 ld, const RowGroup& group, int element_bytes) {
+  return address + static_cast<u64>(ld * group.begin) * static_cast<u64>(element_bytes);
+}
+
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, const RowGroup& group) {
+  args.a = moved_rows(args.a, args.lda, group, size_bytes(kTraits.element));
+  args.b = moved(args.b, batch.stride_b, static_cast<u32>(group.number), size_bytes(kTraits.element_b));
+  args.c = moved_rows(args.c, args.ldc, group, size_bytes(kTraits.element_d));
+  args.d = moved_rows(args.d, args.ldd, group, size_bytes(kTraits.element_d));
+  args.m = group.rows;
+  return args;
+}
+
+/// Groups share what a batch shares, but for the vectors that have an element for each row.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& /*batch*/, const RowGroup& group) {
+  constexpr Epilogue kEpilogue = kTraits.epilogue;
+  args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
+  args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
+  if constexpr (kEpilogue.scale_a == Scaling::vector) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
+  if constexpr (kEpilogue.bias == Bias::per_row)
+    args.bias = moved_rows(args.bias, 1, group, size_bytes(bias_type(kTraits.element_d)));
+  return args;
+}
+
 /// Runs `Gemm`, whose blocks compute one tile each, for the tile of this block. The products of a batch follow each
-/// other.
+/// other. The grid for groups has a block for each tile that they can have, so that some blocks have none.
 template <class Gemm, GemmTraits kTraits>
 HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
   const u32 tiles_m = static_cast<u32>((args.m - 1) / block_m + 1);
@@ -58,7 +100,17 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     const TileCoord at = tile_at(tile, tiles_m, tiles_n, static_cast<u32>(args.raster_width), args.raster_along_n != 0);
     Gemm(product, at, ptx::thread_index()).run();
   };
-  if constexpr (kTraits.batched) {
+  if constexpr (kTraits.grouped) {
+    const BatchArgs& batch = batch_of(args);
+    const u32 step = ptx::grid_size();  // so that a block has one tile, or none
+    for_each_group_tile(args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(), step,
+                        [&](const GroupTile& tile) {
+                          const Fused<GemmArgs> product{
+                              moved<kTraits>(args, batch, tile.group),
+                              moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, tile.group)};
+                          Gemm(product, tile.at, ptx::thread_index()).run();
+                        });
+  } else if constexpr (kTraits.batched) {
     const u32 tiles = tiles_m * tiles_n, index = ptx::block_index() / tiles;
     const BatchArgs& batch = batch_of(args);
     const Fused<GemmArgs> product{moved<kTraits>(args, batch, index),

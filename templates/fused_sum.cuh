@@ -41,12 +41,13 @@ class FusedSum {
     HOTGEMM_DEVICE explicit Source(const Args& parameter) : args(static_cast<const Fused<Args>&>(parameter).epilogue) {}
     /// The operands of a product of a batch.
     template <class Args>
-    HOTGEMM_DEVICE Source(const Args& parameter, u32 product) : Source(source_of(parameter, product)) {}
+    HOTGEMM_DEVICE Source(const Args& parameter, const ProductOf<kTraits>& product)
+        : Source(source_of(parameter, product)) {}
 
    private:
     HOTGEMM_DEVICE explicit Source(const EpilogueArgs& epilogue) : args(epilogue) {}
     template <class Args>
-    static HOTGEMM_DEVICE Source source_of(const Args& parameter, u32 product) {
+    static HOTGEMM_DEVICE Source source_of(const Args& parameter, const ProductOf<kTraits>& product) {
       const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
       if constexpr (kTraits.batched) return Source(moved<kTraits>(first, batch_of(parameter), product));
       return Source(first);

@@ -22,7 +22,9 @@ struct ScaledSum {
   /// The operands besides C: none.
   struct Source {
     template <class Args>
-    HOTGEMM_DEVICE explicit Source(const Args&, u32 /*product*/ = 0) {}
+    HOTGEMM_DEVICE explicit Source(const Args&) {}
+    template <class Args, class Product>
+    HOTGEMM_DEVICE Source(const Args&, const Product&) {}
   };
   HOTGEMM_DEVICE ScaledSum(const GemmArgs&, const Source&) {}
 

@@ -57,6 +57,7 @@ class WgmmaGemm {
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
   using Sink = typename Epilogue::Sink;
+  using Item = typename Parts::Schedule::Item;
 
  public:
   /// `workspace` is for a kernel whose blocks divide k.
@@ -152,7 +153,7 @@ class WgmmaGemm {
   /// operands of copies in registers of its own and move them, which takes longer than the copies of a small tile.
   HOTGEMM_DEVICE void produce() const {
     Cursor cursor;
-    schedule_.for_each_item([&](const WorkItem& item) {
+    schedule_.for_each_item([&](const Item& item) {
       const Copies copies = copies_of(item);
       for (int tile = 0; tile < item.k_tiles; ++tile) {
         await_empty(cursor);
@@ -179,8 +180,8 @@ class WgmmaGemm {
     typename LoadB::Part b;
     int first_k;
   };
-  HOTGEMM_DEVICE Copies copies_of(const WorkItem& item) const {
-    return {load_a_.part(item.m, item.product), load_b_.part(item.n, item.product), first_k(item, 0)};
+  HOTGEMM_DEVICE Copies copies_of(const Item& item) const {
+    return {load_a_.part(row_of_a(item), item.product), load_b_.part(item.n, item.product), first_k(item, 0)};
   }
   /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const Copies& copies, int tile) const {
@@ -201,7 +202,7 @@ class WgmmaGemm {
     Cursor cursor;
     typename LoadA::Pieces a;
     typename LoadB::Pieces b;
-    schedule_.for_each_item([&](const WorkItem& item) {
+    schedule_.for_each_item([&](const Item& item) {
       if constexpr (kTraits.batched) {
         load_item(item, load_a_.of(args_, item.product), load_b_.of(args_, item.product), a, b, cursor);
       } else {
@@ -209,8 +210,8 @@ class WgmmaGemm {
       }
     });
   }
-  HOTGEMM_DEVICE void load_item(const WorkItem& item, const LoadA& load_a, const LoadB& load_b,
-                                typename LoadA::Pieces& a, typename LoadB::Pieces& b, Cursor& cursor) const {
+  HOTGEMM_DEVICE void load_item(const Item& item, const LoadA& load_a, const LoadB& load_b, typename LoadA::Pieces& a,
+                                typename LoadB::Pieces& b, Cursor& cursor) const {
     if (item.k_tiles == 0) return;
     const Copies copies = copies_of(item);
     load_a.fetch(a, item.m, first_k(item, 0));
@@ -248,23 +249,23 @@ class WgmmaGemm {
     Cursor cursor;
     Accumulator accumulators[kInstructions];  // zeros: with k = 0 no product overwrites them
     if constexpr (kConfig.split_k) {
-      const auto make = [&](u32 product) {
+      const auto make = [&](const ProductOf<kTraits>& product) {
         return Epilogue(args_, product, workspace_, consumer * kWarpgroupThreads + thread_ % kWarpgroupThreads,
                         shared_ + kConfig.store_offset(kTraits));
       };
-      for_each_item(make, [&](const WorkItem& item, const auto& epilogue) {
+      for_each_item(make, [&](const Item& item, const auto& epilogue) {
         multiply(accumulators, cursor, consumer, item);
         epilogue().store(accumulators, item);
       });
       return;
     } else {
       const int without_buffers = consumer * (4 - kConfig.store_warps());  // warps of the consumers before this one
-      const auto make = [&](u32 product) {
+      const auto make = [&](const ProductOf<kTraits>& product) {
         return Epilogue(
             args_, product, thread_ % kWarpSize,
             shared_ + kConfig.store_offset(kTraits) + (warp - without_buffers) * kConfig.warp_store_bytes(kTraits));
       };
-      for_each_item(make, [&](const WorkItem& item, const auto& epilogue) {
+      for_each_item(make, [&](const Item& item, const auto& epilogue) {
         if (kConfig.ping_pong && item.turn % kConfig.consumers != static_cast<u32>(consumer)) {
           cursor.advance(static_cast<u32>(item.k_tiles));
           return;
@@ -285,11 +286,11 @@ class WgmmaGemm {
   template <class Make, class Use>
   HOTGEMM_DEVICE void for_each_item(const Make& make, const Use& use) const {
     if constexpr (kTraits.batched) {
-      schedule_.for_each_item([&](const WorkItem& item) { use(item, [&] { return make(item.product); }); });
+      schedule_.for_each_item([&](const Item& item) { use(item, [&] { return make(product_of(item)); }); });
     } else {
       const Epilogue epilogue = make(0);
       const Epilogue* const address = &epilogue;
-      schedule_.for_each_item([&](const WorkItem& item) { use(item, [&]() -> const Epilogue& { return *address; }); });
+      schedule_.for_each_item([&](const Item& item) { use(item, [&]() -> const Epilogue& { return *address; }); });
     }
   }
 
@@ -309,7 +310,7 @@ class WgmmaGemm {
   /// The products of one k-tile are in flight while those of the next are issued, so a stage is released one k-tile
   /// late. With `promote` they end before the next, and another consumer keeps the tensor cores busy meanwhile.
   HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], Cursor& cursor, int consumer,
-                               const WorkItem& item) const {
+                               const Item& item) const {
     const u64 first_a =
         kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
     const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +

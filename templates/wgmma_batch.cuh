@@ -16,7 +16,8 @@ HOTGEMM_DEVICE u32 products_of(const WgmmaArgs& args) {
 
 /// The arguments of a product of family `wgmma`, as HeldArgs holds them.
 template <GemmTraits kTraits>
-HOTGEMM_DEVICE typename HeldArgs<GemmArgs, kTraits.batched>::Type product_args(const WgmmaArgs& args, u32 product) {
+HOTGEMM_DEVICE typename HeldArgs<GemmArgs, kTraits.batched>::Type product_args(const WgmmaArgs& args,
+                                                                               ProductOf<kTraits> product) {
   if constexpr (kTraits.batched) {
     return moved<kTraits>(args.gemm, batch_of(args), product);
   } else {

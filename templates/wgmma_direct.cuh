@@ -34,7 +34,7 @@ class DirectEpilogue {
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
   static HOTGEMM_DEVICE void drain() {}
 
-  HOTGEMM_DEVICE DirectEpilogue(const WgmmaArgs& args, u32 product, int lane, u32 buffers)
+  HOTGEMM_DEVICE DirectEpilogue(const WgmmaArgs& args, const ProductOf<kTraits>& product, int lane, u32 buffers)
       : args_(product_args<kTraits>(args, product)), source_(args, product), lane_(lane) {
     static_cast<void>(buffers);
   }

@@ -45,7 +45,7 @@ class WgmmaEpilogue {
   using Sink = ResultSink;
 
   /// `product` is the number of the product in a batch. `buffers` are those of this warp, in shared memory.
-  HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, u32 product, int lane, u32 buffers)
+  HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, const ProductOf<kTraits>& product, int lane, u32 buffers)
       : args_(product_args<kTraits>(args, product)),
         source_(args, product),
         lane_(lane),

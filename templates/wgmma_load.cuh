@@ -37,11 +37,13 @@ struct MatrixPlace<false> {
 };
 
 /// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
-/// kReadOnce, L2 drops the operand's lines before others.
-template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kBatched, bool kReadOnce = false>
+/// kReadOnce, L2 drops the operand's lines before others. With kAnyRows, tiles begin at any row of the matrix, so that
+/// all boxes are whole: behind the last row the copy engine writes zeros.
+template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kBatched, bool kReadOnce = false, bool kAnyRows = false>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
+  static constexpr bool kCutsBoxes = kTile.k_major && !kAnyRows;
 
  public:
   static constexpr bool kByThreads = false;
@@ -53,8 +55,8 @@ class TensorLoad {
   HOTGEMM_DEVICE void prefetch_maps() const {
     const TensorMap &whole = this->whole(), &rest = this->rest();
     const int extent = this->extent();
-    if (!kTile.k_major || extent >= kRows) ptx::prefetch_tensormap(whole);
-    if (kTile.k_major && extent % kRows != 0) ptx::prefetch_tensormap(rest);
+    if (!kCutsBoxes || extent >= kRows) ptx::prefetch_tensormap(whole);
+    if (kCutsBoxes && extent % kRows != 0) ptx::prefetch_tensormap(rest);
   }
 
   /// This block's part of the tiles of an item, the same for all of their k.
@@ -69,7 +71,7 @@ class TensorLoad {
   /// rows run along k, and those outside the matrix must be zeros.
   HOTGEMM_DEVICE Part part(int outer, u32 product) const {
     const int row = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows, left = extent() - outer;
-    const int rows = kTile.k_major ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
+    const int rows = kCutsBoxes ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
     Part part{{}, outer, row, left - row, static_cast<u32>(rows * kTile.slabs() * kTile.swizzle_bytes)};
     if constexpr (kBatched) part.number = matrix_of(product);
     return part;
@@ -86,7 +88,7 @@ class TensorLoad {
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
         const int row = part.row + i * kRows, column = slab * kTile.slab_elements();
-        const int left = kTile.k_major ? part.left - i * kRows : kRows;
+        const int left = kCutsBoxes ? part.left - i * kRows : kRows;
         if (left <= 0) continue;
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
@@ -140,5 +142,10 @@ class TensorLoad {
   const WgmmaArgs& args_;
   u32 rank_;
 };
+
+/// The copies for a kernel's operand. Groups have rows of one A.
+template <Operand kOperand, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
+using CopyOf = TensorLoad<kOperand, kTile, kSharers, kTraits.batched && !(kTraits.grouped && kOperand == Operand::a),
+                          false, kTraits.grouped && kOperand == Operand::a>;
 
 }  // namespace hotgemm

@@ -38,7 +38,7 @@ struct WgmmaParts {
   // Blocks beside each other share A, those below each other B.
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
-  using Schedule = WholeTiles<kConfig, kTraits.batched>;
+  using Schedule = typename ScheduleOf<kConfig, kTraits>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kConfig.transposed>::Type>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.

@@ -6,6 +6,7 @@
 // that they need no communication to agree on the work.
 
 #include "ptx/index.hpp"
+#include "row_groups.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/tile_order.hpp"
 #include "shared/wgmma_config.hpp"
@@ -27,10 +28,23 @@ struct WorkItem {
   u32 splits = 1;  ///< ranges of each tile
 };
 
+/// A work item of a grouped product. Its `m` and `product` are those of the group.
+struct GroupItem : WorkItem {
+  RowGroup group;
+};
+
+/// How an item says which product it belongs to (ProductOf), and which rows of A it needs.
+HOTGEMM_DEVICE u32 product_of(const WorkItem& item) { return item.product; }
+HOTGEMM_DEVICE RowGroup product_of(const GroupItem& item) { return item.group; }
+HOTGEMM_DEVICE int row_of_a(const WorkItem& item) { return item.m; }
+HOTGEMM_DEVICE int row_of_a(const GroupItem& item) { return item.group.begin + item.m; }
+
 /// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order, product by product.
 template <WgmmaConfig kConfig, bool kBatched>
 class WholeTiles {
  public:
+  using Item = WorkItem;
+
   /// `rank` is the rank of this block in its cluster.
   HOTGEMM_DEVICE WholeTiles(const WgmmaArgs& args, u32 rank)
       : parameter_(args),
@@ -73,6 +87,54 @@ class WholeTiles {
   u32 rank_;
   int k_tiles_;
   u32 tiles_m_, tiles_n_;  // counted in tiles of a whole cluster
+};
+
+/// The same for the groups of a grouped product, whose sizes the kernel reads. Clusters go through the tiles of all
+/// groups in turns, so that their work is balanced however the rows are divided.
+template <WgmmaConfig kConfig>
+class GroupTiles {
+ public:
+  using Item = GroupItem;
+
+  HOTGEMM_DEVICE GroupTiles(const WgmmaArgs& args, u32 rank)
+      : parameter_(args), args_(args.gemm), rank_(static_cast<int>(rank)) {}
+
+  HOTGEMM_DEVICE bool has_products() const { return args_.k > 0; }
+
+  /// All lanes of a warp call it.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_item(Use&& use) const {
+    constexpr int kClusterRows = kConfig.block_m * kConfig.cluster_m,
+                  kClusterCols = kConfig.block_n * kConfig.cluster_n;
+    u32 turn = 0;
+    for_each_group_tile(
+        args_, groups_of(parameter_), batch_of(parameter_).count, kClusterRows, kClusterCols,
+        ptx::block_index() / kConfig.cluster(), ptx::grid_size() / kConfig.cluster(), [&](const GroupTile& tile) {
+          use(GroupItem{{.m = (tile.at.m * kConfig.cluster_m + rank_ % kConfig.cluster_m) * kConfig.block_m,
+                         .n = (tile.at.n * kConfig.cluster_n + rank_ / kConfig.cluster_m) * kConfig.block_n,
+                         .first_k_tile = 0,
+                         .k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k,
+                         .turn = turn,
+                         .product = static_cast<u32>(tile.group.number)},
+                        tile.group});
+          ++turn;
+        });
+  }
+
+ private:
+  const WgmmaArgs& parameter_;
+  const GemmArgs& args_;
+  int rank_;
+};
+
+/// The schedule of whole tiles for a kernel.
+template <WgmmaConfig kConfig, GemmTraits kTraits, bool kGrouped = kTraits.grouped>
+struct ScheduleOf {
+  using Type = WholeTiles<kConfig, kTraits.batched>;
+};
+template <WgmmaConfig kConfig, GemmTraits kTraits>
+struct ScheduleOf<kConfig, kTraits, true> {
+  using Type = GroupTiles<kConfig>;
 };
 
 }  // namespace hotgemm

@@ -26,7 +26,8 @@ class LaneSink {
   static constexpr bool kWantsWholePieces = false;
 
   /// `map` is that of D, and `product` the number of the product in a batch.
-  HOTGEMM_DEVICE LaneSink(const TensorMap& map, const GemmArgs& args, u32 product, int lane, u32 buffers)
+  HOTGEMM_DEVICE LaneSink(const TensorMap& map, const GemmArgs& args, const ProductOf<kTraits>& product, int lane,
+                          u32 buffers)
       : args_(args), staging_(args, lane, buffers) {
     static_cast<void>(map);
     static_cast<void>(product);
@@ -83,8 +84,9 @@ class BulkSink {
   static constexpr int kPieceColumns = Staging::kPieceColumns;
   static constexpr bool kWantsWholePieces = true;  // all boxes of the map have the same width
 
-  HOTGEMM_DEVICE BulkSink(const TensorMap& map, const GemmArgs& args, u32 product, int lane, u32 buffers)
-      : map_(map), args_(args), product_(static_cast<int>(product)), staging_(args, lane, buffers) {}
+  HOTGEMM_DEVICE BulkSink(const TensorMap& map, const GemmArgs& args, const ProductOf<kTraits>& product, int lane,
+                          u32 buffers)
+      : map_(map), args_(args), product_(product), staging_(args, lane, buffers) {}
 
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { ptx::prefetch_tensormap(args.d); }
   /// All threads call the wait. If only some did, the compiler would serialise the products.
@@ -115,9 +117,11 @@ class BulkSink {
     staging_.sync();  // the lanes have written the buffer
     const int rows = min_of(piece.rows, WgmmaConfig::kStoreRows);
     const bool inside = piece.row + rows <= args_.m && piece.col + piece.cols <= args_.n;
-    // The copy engine leaves out chunks of 16 bytes that lie outside D, but not a part of a chunk.
+    // The copy engine leaves out chunks of 16 bytes that lie outside D, but not a part of a chunk. Rows of the next
+    // group are not outside.
     const bool in_bulk = piece.cols == kPieceColumns &&
-                         (inside || (piece.row < args_.m && piece.col < args_.n && args_.n % kChunkElements == 0));
+                         (inside || ((kTraits.grouped ? piece.row + rows <= args_.m : piece.row < args_.m) &&
+                                     piece.col < args_.n && args_.n % kChunkElements == 0));
     if (!in_bulk) {
       if (inside) {
         staging_.store_whole(piece);
@@ -138,8 +142,10 @@ class BulkSink {
 
  private:
   HOTGEMM_DEVICE void store_box(int x, int y, u32 shared) const {
-    if constexpr (kTraits.batched) {
-      ptx::cp_async_bulk_tensor_3d_store(map_, x, y, product_, shared);
+    if constexpr (kTraits.grouped) {
+      ptx::cp_async_bulk_tensor_2d_store(map_, x, product_.begin + y, shared);
+    } else if constexpr (kTraits.batched) {
+      ptx::cp_async_bulk_tensor_3d_store(map_, x, y, static_cast<int>(product_), shared);
     } else {
       ptx::cp_async_bulk_tensor_2d_store(map_, x, y, shared);
     }
@@ -147,7 +153,7 @@ class BulkSink {
 
   const TensorMap& map_;
   typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
-  int product_;
+  ProductOf<kTraits> product_;
   Staging staging_;
 };
 

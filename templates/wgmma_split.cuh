@@ -35,6 +35,8 @@ namespace hotgemm {
 template <WgmmaConfig kConfig, bool kBatched>
 class SplitTiles {
  public:
+  using Item = WorkItem;
+
   HOTGEMM_DEVICE SplitTiles(const WgmmaArgs& args, u32 rank)
       : args_(args.gemm),
         rank_(rank),

@@ -175,13 +175,14 @@ typedef struct hotgemm_operands {
   const float* scale_d;                         /* one factor */
   void* workspace;                              /* null: the library provides it */
   size_t workspace_bytes;                       /* of `workspace` */
+  const int32_t* group_offsets; /* groups of rows: where each begins, and where the last ends, in device memory */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
 #define HOTGEMM_OPERANDS_INIT                                                                                     \
   {                                                                                                               \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0                                       \
+        NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL                                 \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

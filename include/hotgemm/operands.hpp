@@ -71,6 +71,13 @@ struct Operands {
   /// not be cleared. No other call may use it until this one has ended. Null: the library provides it; see Plan.
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;  ///< of `workspace`
+
+  /// For groups of rows, in device memory: `groups` + 1 numbers that do not decrease, from 0 on. Rows group_offsets[g]
+  /// to group_offsets[g + 1] - 1 of A, C, D, residual, auxiliary output and vectors over rows are those of group g,
+  /// which may be none. Rows behind the last group are not written. Matrix g of B begins g * batch_stride_b elements
+  /// behind `b`; the other distances are zero. Kernels read the numbers when they run, so that a captured graph may be
+  /// replayed with others. Numbers beyond m count as m.
+  const std::int32_t* group_offsets = nullptr;
 };
 
 }  // namespace hotgemm

@@ -75,7 +75,7 @@ enum class BatchKind : unsigned char { strided, pointers };
 /// The division of one dimension of A or B among groups.
 enum class GroupKind : unsigned char {
   none,
-  rows,         ///< rows of A, one group after another; B has a matrix for each group
+  rows,         ///< rows of A, C and D, one group after another; B has a matrix for each group
   masked_rows,  ///< each group has room for m rows, and a count of those in use on the device
   along_k,      ///< k is divided; D has a matrix for each group
 };
@@ -97,9 +97,10 @@ enum class GroupKind : unsigned char {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, prepacked operands of f16
-/// and bf16 that are no batch, and every part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no
-/// epilogue. All other values of these fields are refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, groups of rows of an A that
+/// is not transposed, prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an
+/// Epilogue except blocks of scales, gates and amax. A D of s32 has no epilogue. All other values of these fields are
+/// refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
   std::int64_t n = 0;              ///< columns of D, at most 2147482623
@@ -116,6 +117,8 @@ struct Problem {
   /// The number of products; 0: nothing is done. The fields batch_stride_… of Operands say where their matrices are.
   std::int64_t batch = 1;
   BatchKind batch_kind = BatchKind::strided;  ///< where the matrices of a batch are
+  /// For groups of rows m is the most rows that all groups have together: kernels read from Operands::group_offsets
+  /// which rows there are.
   GroupKind group_kind = GroupKind::none;     ///< which dimension is divided among groups
   std::int64_t groups = 0;                    ///< zero if and only if group_kind is none
   Epilogue epilogue;                          ///< what is done to a sum before it is stored
@@ -188,7 +191,7 @@ std::int64_t class_m(std::int64_t m);
 //   order=deterministic, order=batch_invariant
 //   sms=120            SMs that a kernel may occupy
 //   batch=4            "batch=4,pointers"
-//   group=8            "group=8,masked", "group=8,k"
+//   groups=8           "groups=8,masked", "groups=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
 //                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, gated, residual, amax, scale_d,
 //                      scalars

@@ -21,6 +21,7 @@ static_assert(offsetof(hotgemm_operands, alpha) == offsetof(Operands, alpha));
 static_assert(offsetof(hotgemm_operands, batch_d) == offsetof(Operands, batch_d));
 static_assert(offsetof(hotgemm_operands, auxiliary) == offsetof(Operands, auxiliary));
 static_assert(offsetof(hotgemm_operands, workspace_bytes) == offsetof(Operands, workspace_bytes));
+static_assert(offsetof(hotgemm_operands, group_offsets) == offsetof(Operands, group_offsets));
 static_assert(HOTGEMM_S32 == static_cast<int>(DType::s32) && HOTGEMM_E4M3 == static_cast<int>(DType::e4m3));
 static_assert(HOTGEMM_COMPUTE_S32 == static_cast<int>(ComputeType::s32));
 static_assert(HOTGEMM_ORDER_BATCH_INVARIANT == static_cast<int>(SumOrder::batch_invariant));

@@ -86,6 +86,7 @@ ClassKey without_epilogue(ClassKey key) noexcept {
 Workload with_largest_sizes(Workload problem) {
   if (problem.m > 0) problem.m = class_m(problem.m);
   problem.batch = class_count(problem.batch);
+  problem.groups = class_count(problem.groups);
   return problem;
 }
 

@@ -57,10 +57,10 @@ Workload workload_of(const ClassKey& key);
 Workload without_epilogue(Workload problem);
 ClassKey without_epilogue(ClassKey key) noexcept;
 
-/// `problem` with the largest m and batch of its class. All problems of a class are planned as this one.
+/// `problem` with the largest m and counts of its class. All problems of a class are planned as this one.
 Workload with_largest_sizes(Workload problem);
 
-/// The bare product of `problem` with the largest m and batch of its class: what is measured for the class. A pick for
+/// The bare product of `problem` with the largest m and counts of its class: what is measured for the class. A pick for
 /// a smaller m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there
 /// (docs/notebook/search.md, 8).
 Workload largest_of_class(const Workload& problem);

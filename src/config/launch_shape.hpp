@@ -4,6 +4,7 @@
 #include "config/launch_config.hpp"
 #include "config/max_size.hpp"
 #include "config/sm_limit.hpp"
+#include "shared/row_groups.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -26,24 +27,28 @@ struct LaunchShape {
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
-  /// The tiles of `batch` products. More than a grid can have are counted as 2^38, so that products of the result fit.
-  constexpr std::int64_t tiles(std::int64_t m, std::int64_t n, std::int64_t batch) const {
+  /// The tiles of `batch` products, or the most that `groups` groups of `m` rows together can have. More than a grid
+  /// can have are counted as 2^38, so that products of the result fit.
+  constexpr std::int64_t tiles(std::int64_t m, std::int64_t n, std::int64_t batch, std::int64_t groups = 0) const {
     constexpr std::int64_t kMany = std::int64_t{1} << 38;
+    if (groups > 0) return most_tile_rows(m, groups, tile_m) * ((n - 1) / tile_n + 1);
     const std::int64_t of_one = tiles(m, n);
     return batch > 1 && of_one > kMany / batch ? kMany : of_one * batch;
   }
-  /// True if a grid can have a block for each tile of `batch` products, and no size is above kMaxSize.
-  constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
+  /// True if a grid can have a block for each tile of `batch` products or of the groups, and no size is above kMaxSize.
+  constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1,
+                      std::int64_t groups = 0) const {
     constexpr std::int64_t kMostBlocks = 0x7fffffff;
     const std::int64_t most = kMostBlocks / (splits_k ? kMostSplits : 1);
-    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && batch <= kMaxSize && tiles(m, n, batch) * cluster <= most;
+    return m <= kMaxSize && n <= kMaxSize && k <= kMaxSize && batch <= kMaxSize &&
+           tiles(m, n, batch, groups) * cluster <= most;
   }
   /// The number of blocks of a grid on a GPU with `sm_count` SMs. Persistent blocks stay within `sm_limit`, the SM
   /// limit of the problem, if they can; a GPU places each block on an SM of its own while it has one, so that they are
   /// at most as many as the SMs.
   constexpr std::int64_t blocks(std::int64_t m, std::int64_t n, int sm_count, int splits = 1, int sm_limit = 0,
-                                std::int64_t batch = 1) const {
-    std::int64_t clusters = tiles(m, n, batch) * (splits_k ? splits : 1);
+                                std::int64_t batch = 1, std::int64_t groups = 0) const {
+    std::int64_t clusters = tiles(m, n, batch, groups) * (splits_k ? splits : 1);
     if (blocks_per_sm > 0) {
       const std::int64_t at_once =
           leaves_out_sms(sm_limit, sm_count) ? sm_limit : std::int64_t{sm_count} * blocks_per_sm;

@@ -84,15 +84,17 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
-  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, traits.batched),
+  const bool has_matrices = traits.batched && !traits.grouped;  // of A, C and D; groups have rows of one
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, has_matrices),
                   .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, traits.batched),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major,
+                  .cuts_a = !traits.grouped,
                   .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
                   .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))
-    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, traits.batched);
+    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, has_matrices);
   return maps;
 }
 

@@ -14,7 +14,7 @@ std::int64_t blocks_under_limit(const KernelConfig& config, const LaunchConfig& 
   const LaunchShape shape = launch_shape(config, traits_of(problem, launch));
   const std::int64_t m = std::max<std::int64_t>(class_m(problem.m), 1), n = std::max<std::int64_t>(problem.n, 1);
   return shape.blocks(m, n, std::numeric_limits<int>::max(), launch.splits, problem.sm_limit,
-                      class_count(problem.batch));
+                      class_count(problem.batch), class_count(problem.groups));
 }
 
 bool keeps_sm_limit(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, int sm_count) {

@@ -89,10 +89,10 @@ void parse_batch(std::string_view text, Problem& problem) {
 }
 
 void parse_groups(std::string_view text, Problem& problem) {
-  const auto [count, kind] = number_and_word(text, "group");
+  const auto [count, kind] = number_and_word(text, "groups");
   problem.groups = count;
   problem.group_kind = kind.empty() ? GroupKind::rows : parse_enum<GroupKind>(kind, "the kind of groups");
-  if (problem.group_kind == GroupKind::none) bad("group is " + in_quotes(text) + ": expected rows, masked or k");
+  if (problem.group_kind == GroupKind::none) bad("groups is " + in_quotes(text) + ": expected rows, masked or k");
 }
 
 struct EpilogueFlag {
@@ -203,7 +203,7 @@ constexpr Key kKeys[] = {
     {"order", KeyOf::problem, [](Value v, Line& l) { l.problem.order = parse_enum<SumOrder>(v, "order"); }},
     {"sms", KeyOf::problem, [](Value v, Line& l) { l.problem.sm_limit = static_cast<int>(parse_size(v, "sms")); }},
     {"batch", KeyOf::problem, [](Value v, Line& l) { parse_batch(v, l.problem); }},
-    {"group", KeyOf::problem, [](Value v, Line& l) { parse_groups(v, l.problem); }},
+    {"groups", KeyOf::problem, [](Value v, Line& l) { parse_groups(v, l.problem); }},
     {"epilogue", KeyOf::problem, [](Value v, Line& l) { l.problem.epilogue = parse_epilogue(v); }},
     {"prepacked", KeyOf::problem, parse_prepacked},
     {"align", KeyOf::hints, [](Value v, Line& l) { parse_alignments(v, l.alignment.emplace()); }},
@@ -392,7 +392,7 @@ std::string to_string(const Problem& p) {
   const bool is_strided = p.batch_kind == BatchKind::strided;
   if (p.batch != 1 || !is_strided) text.append(" batch=" + std::to_string(p.batch));
   if (!is_strided) text.append(",").append(to_string(p.batch_kind));
-  if (p.group_kind != GroupKind::none) text.append(" group=" + std::to_string(p.groups));
+  if (p.group_kind != GroupKind::none) text.append(" groups=" + std::to_string(p.groups));
   if (p.group_kind > GroupKind::rows) text.append(",").append(to_string(p.group_kind));
   if (p.epilogue != Epilogue{}) text.append(" epilogue=" + epilogue_text(p.epilogue));
   if (p.prepacked_a || p.prepacked_b) text.append(" prepacked=");

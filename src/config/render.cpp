@@ -60,7 +60,7 @@ std::string traits_initializer(const GemmTraits& t) {
          ", .reads_c = " + literal(t.reads_c) + ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) +
          ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "") +
          (t.is_fused() ? ", .epilogue = {" + epilogue_initializer(t.epilogue) + "}" : "") +
-         (t.batched ? ", .batched = true" : "");
+         (t.batched ? ", .batched = true" : "") + (t.grouped ? ", .grouped = true" : "");
 }
 
 template <class Config>
@@ -156,7 +156,8 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
   const std::string args = "hotgemm::" + std::string(family.args);
-  const std::string parameter = traits.batched      ? "hotgemm::Batched<" + args + ">"
+  const std::string parameter = traits.grouped      ? "hotgemm::Grouped<" + args + ">"
+                                : traits.batched    ? "hotgemm::Batched<" + args + ">"
                                 : traits.is_fused() ? "hotgemm::Fused<" + args + ">"
                                                     : args;
   text += symbol + "(const __grid_constant__ " + parameter + " args" +

@@ -59,7 +59,8 @@ GemmTraits traits_of(const Workload& problem) {
           .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
           .fast_sums = types.mode == ComputeMode::fast,
           .epilogue = problem.epilogue,
-          .batched = problem.batch != 1};
+          .batched = problem.batch != 1 || problem.groups != 0,
+          .grouped = problem.groups != 0};
 }
 
 Types types_of(const GemmTraits& traits) {
@@ -82,7 +83,9 @@ Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::i
            .op_a = t.op_a,
            .op_b = t.op_b,
            .types = types_of(t),
-           .batch = t.batched ? 2 : 1,
+           .batch = t.batched && !t.grouped ? 2 : 1,
+           .group_kind = t.grouped ? GroupKind::rows : GroupKind::none,
+           .groups = t.grouped ? 2 : 0,
            .epilogue = t.epilogue},
           {.align_a = t.vec_a * size_bytes(t.element),
            .align_b = t.vec_b * size_bytes(t.element_b),
@@ -101,7 +104,11 @@ std::string to_string(const GemmTraits& t) {
   text += to_string(t.op_b);
   text += "_a" + std::to_string(t.vec_a) + "b" + std::to_string(t.vec_b) + "d" + std::to_string(t.vec_d);
   text += t.reads_c ? "_c1" : "_c0";
-  if (t.batched) text += "_batch";
+  if (t.grouped) {
+    text += "_group";
+  } else if (t.batched) {
+    text += "_batch";
+  }
   if (t.is_fused()) text += "_e" + epilogue_tags(t.epilogue);
   return text;
 }

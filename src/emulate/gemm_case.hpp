@@ -52,7 +52,8 @@ struct HostMatrix {
 struct GemmMatrices {
   HostMatrix a, b, c, d;
   HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;
-  HostMatrix scalars;  ///< alpha and beta
+  HostMatrix scalars;        ///< alpha and beta
+  HostMatrix group_offsets;  ///< of a grouped problem, a row of s32; make_matrices makes none
 };
 GemmMatrices make_matrices(const GemmCase& c);
 

@@ -36,6 +36,9 @@ const std::vector<GemmKernel>& fused_wgmma_kernels();
 /// Kernels for batches: one of each way in which a family finds the operands of a product.
 const std::vector<GemmKernel>& batched_kernels();
 
+/// Kernels for groups of rows, likewise.
+const std::vector<GemmKernel>& grouped_kernels();
+
 /// The kernels of the ladder: each config once, with the widest accesses, and with sums in the element type.
 const std::vector<GemmKernel>& rung_kernels();
 

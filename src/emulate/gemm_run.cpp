@@ -91,26 +91,28 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// The function that each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const Batched<GemmArgs>& args,
+std::function<void()> thread_body(const GemmKernel& kernel, const Grouped<GemmArgs>& args,
                                   const WorkspaceArgs& workspace, std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
-  Batched<WgmmaArgs> with_maps{
-      {{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}}, args.epilogue},
-      args.batch};
+  Grouped<WgmmaArgs> with_maps{
+      {{{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}}, args.epilogue},
+       args.batch},
+      args.groups};
   const auto batch = [&](long long stride) { return MatrixBatch{args.batch.count, stride}; };
   if (args.k > 0) {  // an empty tensor has no map and no copy
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda, batch(args.batch.stride_a));
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb, batch(args.batch.stride_b));
-    const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major), boxes_b = box_maps(b, maps.b_is_k_major);
+    const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major && maps.cuts_a), boxes_b = box_maps(b, maps.b_is_k_major);
     if (maps.copies_a && boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
     if (maps.copies_a && boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
     if (maps.copies_b && boxes_b.whole) with_maps.b = encode(*boxes_b.whole);
     if (maps.copies_b && boxes_b.rest) with_maps.b_rest = encode(*boxes_b.rest);
-    if (maps.copies_a && maps.copies_b) with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as a programmatic launch
+    if (maps.copies_a && maps.copies_b && !kernel.traits.grouped)
+      with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as a programmatic launch
   }
   if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd, batch(args.batch.stride_d)));
   if (const auto* run = std::get_if<void (*)(const WgmmaArgs&, const WorkspaceArgs&)>(&kernel.run)) {
@@ -159,7 +161,7 @@ BatchArgs batch_args(const GemmCase& c, const GemmMatrices& m) {
           .stride_d = m.d.stride,
           .stride_residual = c.residual_in_place ? m.d.stride : m.residual.stride,
           .stride_auxiliary = m.auxiliary.stride,
-          .count = static_cast<unsigned>(c.problem.batch)};
+          .count = static_cast<unsigned>(c.problem.groups != 0 ? c.problem.groups : c.problem.batch)};
 }
 
 void load(const Allocation& allocation, HostMatrix& matrix) {
@@ -184,27 +186,30 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const bool is_empty = p.k == 0 || c.alpha == 0;  // as the library launches it
   const PlacedEpilogue epilogue = place_epilogue(device, matrices, c, d);
   const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
-  const Batched<GemmArgs> args{{{.a = a.address(),
-                                 .b = b.address(),
-                                 .c = kernel.traits.reads_c ? addend.address() : 0,
-                                 .d = d.address(),
-                                 .lda = matrices.a.ld,
-                                 .ldb = matrices.b.ld,
-                                 .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                                 .ldd = matrices.d.ld,
-                                 .m = static_cast<int>(p.m),
-                                 .n = static_cast<int>(p.n),
-                                 .k = is_empty ? 0 : static_cast<int>(p.k),
-                                 .alpha = has_scalars ? 77.0f
-                                          : is_empty  ? empty_alpha(c.beta)
-                                                      : c.alpha,
-                                 .beta = has_scalars ? 77.0f : c.beta,
-                                 .raster_width = c.launch.raster_width,
-                                 .raster_along_n = c.launch.raster_along_n ? 1 : 0},
-                                epilogue.args},
-                               batch_args(c, matrices)};
+  const unsigned long long offsets =
+      p.groups == 0 ? 0 : place(device, "group_offsets", matrices.group_offsets, false, true).address();
+  const Grouped<GemmArgs> args{{{{.a = a.address(),
+                                  .b = b.address(),
+                                  .c = kernel.traits.reads_c ? addend.address() : 0,
+                                  .d = d.address(),
+                                  .lda = matrices.a.ld,
+                                  .ldb = matrices.b.ld,
+                                  .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                                  .ldd = matrices.d.ld,
+                                  .m = static_cast<int>(p.m),
+                                  .n = static_cast<int>(p.n),
+                                  .k = is_empty ? 0 : static_cast<int>(p.k),
+                                  .alpha = has_scalars ? 77.0f
+                                           : is_empty  ? empty_alpha(c.beta)
+                                                       : c.alpha,
+                                  .beta = has_scalars ? 77.0f : c.beta,
+                                  .raster_width = c.launch.raster_width,
+                                  .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+                                 epilogue.args},
+                                batch_args(c, matrices)},
+                               {.offsets = offsets}};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
-  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch);
+  const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch, p.groups);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));
   const std::function<void()> run_thread = thread_body(kernel, args, workspace.args(), blocks);
   run.report = device.launch({.blocks = static_cast<std::uint32_t>(blocks),

@@ -1,5 +1,7 @@
 #include "gpu/check_kernels.hpp"
 
+#include "config/work.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -56,7 +58,8 @@ void CheckKernels::fill(const Filled& matrix, DType type, std::int64_t rows, std
   launch(fill_, rows * cols * p.batch, &args, stream);
 }
 
-void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
+void CheckKernels::fill_check(const Problem& asked, const OperandSet& set, unsigned seed, CUstream stream) const {
+  const Problem p = with_uniform_groups(asked);
   fill_a_and_b(p, set, FillPattern::check_a, seed, FillPattern::check_b, seed, stream);
   if (set.c != 0) fill_check_c(p, set.c, set.ldc, seed, stream);
   const std::int64_t bytes = ((p.batch - 1) * set.stride_d + (p.m - 1) * set.ldd + p.n) * size_bytes(p.types.d);
@@ -64,16 +67,18 @@ void CheckKernels::fill_check(const Problem& p, const OperandSet& set, unsigned 
                 "poison D");
 }
 
-void CheckKernels::fill_check_c(const Problem& p, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
+void CheckKernels::fill_check_c(const Problem& asked, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
                                 CUstream stream) const {
+  const Problem p = with_uniform_groups(asked);
   fill({matrix, ld, p.m * ld}, p.types.c, p.m, p.n, p, FillPattern::check_c, false, seed, stream);
 }
 
-void CheckKernels::fill_normal(const Problem& p, const OperandSet& set, unsigned seed, CUstream stream) const {
+void CheckKernels::fill_normal(const Problem& asked, const OperandSet& set, unsigned seed, CUstream stream) const {
+  const Problem p = with_uniform_groups(asked);
   constexpr FillPattern kNormal = FillPattern::normal;
   fill_a_and_b(p, set, kNormal, seed, kNormal, seed + 1, stream);
   if (set.c != 0) fill({set.c, set.ldc, set.stride_c}, p.types.c, p.m, p.n, p, kNormal, false, seed + 2, stream);
-  fill_epilogue(p, set, 1, set.c != 0 ? 1 : 0, seed, stream);
+  fill_epilogue(asked, set, 1, set.c != 0 ? 1 : 0, seed, stream);
 }
 
 void CheckKernels::fill_a_and_b(const Problem& p, const OperandSet& set, FillPattern of_a, unsigned seed_a,
@@ -87,15 +92,16 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return;
   const EpilogueSet& to = set.epilogue;
-  const auto normal = [&](const Filled& matrix, DType type, std::int64_t rows, std::int64_t cols,
-                          const Problem& products, unsigned key) {
-    if (matrix.address != 0) fill(matrix, type, rows, cols, products, FillPattern::normal, false, seed + key, stream);
+  const auto normal = [&](const Filled& matrix, DType type, std::int64_t rows, std::int64_t cols, const Problem& of,
+                          unsigned key) {
+    if (matrix.address != 0) fill(matrix, type, rows, cols, of, FillPattern::normal, false, seed + key, stream);
   };
-  Problem one = p;  // all products share the bias
+  Problem one = p;  // all products share the bias, and groups divide it
   one.batch = 1;
+  const Problem products = with_uniform_groups(p);
   const std::int64_t biases = e.bias == Bias::per_row ? p.m : p.n;
   normal({to.bias, biases, 0}, bias_type(p.types.d), 1, biases, one, kBiasKey);
-  normal({to.residual, to.ld_residual, to.stride_residual}, p.types.d, p.m, p.n, p, kResidualKey);
+  normal({to.residual, to.ld_residual, to.stride_residual}, p.types.d, products.m, p.n, products, kResidualKey);
   std::vector<std::vector<float>> uploads;  // until the stream has read them
   const auto upload = [&](CUdeviceptr vector, std::vector<float> values) {
     if (vector == 0) return;
@@ -113,7 +119,7 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   upload(to.scalars, {alpha, beta});
   if (to.auxiliary != 0) {
     const std::int64_t bytes =
-        ((p.batch - 1) * to.stride_auxiliary + (p.m - 1) * to.ld_auxiliary + p.n) * size_bytes(p.types.d);
+        ((products.batch - 1) * to.stride_auxiliary + (products.m - 1) * to.ld_auxiliary + p.n) * size_bytes(p.types.d);
     driver_.check(
         driver_.cuMemsetD8Async(to.auxiliary, unwritten_byte(p.types.d), static_cast<std::size_t>(bytes), stream),
         "poison the auxiliary output");
@@ -121,8 +127,9 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   driver_.check(driver_.cuStreamSynchronize(stream), "fill the operands of an epilogue");
 }
 
-std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigned seed, int alpha, int beta,
+std::string CheckKernels::check(const Problem& asked, const OperandSet& set, unsigned seed, int alpha, int beta,
                                 CUstream stream) const {
+  const Problem p = with_uniform_groups(asked);
   CheckReport report{};
   driver_.check(driver_.cuMemsetD8Async(report_.get(), 0, sizeof report, stream), "clear the check's report");
   CheckArgs args{.d = set.d,
@@ -146,8 +153,9 @@ std::string CheckKernels::check(const Problem& p, const OperandSet& set, unsigne
          ")" + (p.batch > 1 ? " of product " + std::to_string(report.product) : "");
 }
 
-std::uint64_t CheckKernels::digest(const Problem& p, const OperandPool& pool, const OperandSet& set,
+std::uint64_t CheckKernels::digest(const Problem& asked, const OperandPool& pool, const OperandSet& set,
                                    CUstream stream) const {
+  const Problem p = with_uniform_groups(asked);
   constexpr std::int64_t kChunksPerThread = 16;  // enough chunks that the sums over threads cost little
   std::uint64_t sum = 0;
   driver_.check(driver_.cuMemsetD8Async(report_.get(), 0, sizeof sum, stream), "clear a digest");

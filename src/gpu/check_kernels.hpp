@@ -15,7 +15,8 @@
 namespace hotgemm {
 
 /// Fills operands and checks results on the GPU (templates/check.cuh), in the context that was current at construction.
-/// The matrices of a batch lie behind each other as in OperandPool, and each product has data of its own.
+/// The matrices of a batch lie behind each other as in OperandPool, and each product has data of its own. Groups are
+/// the uniform ones of OperandPool, each filled and checked as a product of a batch.
 class CheckKernels {
  public:
   /// Loads the kernels from `cubin`, which is that of render_check. Throws RefusedCubin and other Errors.

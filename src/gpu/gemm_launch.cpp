@@ -17,7 +17,7 @@ struct MappedMatrix {
 
 /// The arguments of this thread's last launch with tensor maps. A repeated call with the same matrix, such as weights,
 /// reuses its maps where they are: the driver copies arguments when it enqueues a kernel.
-thread_local constinit Batched<WgmmaArgs> last_args{};
+thread_local constinit Grouped<WgmmaArgs> last_args{};
 thread_local constinit MappedMatrix last_a;
 thread_local constinit MappedMatrix last_b;
 thread_local constinit MappedMatrix last_d;
@@ -120,7 +120,8 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream, const WorkspaceArgs& given,
-                     const RepackKernel* repack, int sm_limit, std::int64_t batch) noexcept {
+                     const RepackKernel* repack, int sm_limit, std::int64_t batch, std::int64_t groups) noexcept {
+  const std::int64_t products = kernel.traits.grouped ? groups : batch;
   Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
   WorkspaceArgs workspace = given;
   // BLAS: with alpha zero, A and B are not read. An alpha in device memory is not known here.
@@ -132,49 +133,54 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     if (result != CUDA_SUCCESS) return result;
   }
   // The driver reads as much of the parameter as the kernel has.
-  Batched<GemmArgs> args{{{.a = address(from.a),
-                           .b = address(from.b),
-                           .c = address(o.c),
-                           .d = address(o.d),
-                           .lda = from.lda,
-                           .ldb = from.ldb,
-                           .ldc = o.ldc,
-                           .ldd = o.ldd,
-                           .m = static_cast<int>(m),
-                           .n = static_cast<int>(n),
-                           .k = has_no_product ? 0 : static_cast<int>(k),
-                           .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
-                           .beta = o.beta,
-                           .raster_width = launch.raster_width,
-                           .raster_along_n = launch.raster_along_n ? 1 : 0},
+  Grouped<GemmArgs> args{{{{.a = address(from.a),
+                            .b = address(from.b),
+                            .c = address(o.c),
+                            .d = address(o.d),
+                            .lda = from.lda,
+                            .ldb = from.ldb,
+                            .ldc = o.ldc,
+                            .ldd = o.ldd,
+                            .m = static_cast<int>(m),
+                            .n = static_cast<int>(n),
+                            .k = has_no_product ? 0 : static_cast<int>(k),
+                            .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
+                            .beta = o.beta,
+                            .raster_width = launch.raster_width,
+                            .raster_along_n = launch.raster_along_n ? 1 : 0},
+                           {}},
                           {}},
-                         {}};
+                         {.offsets = address(o.group_offsets)}};
   const bool is_fused = kernel.traits.is_fused();
   if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
-  if (kernel.traits.batched) args.batch = batch_args(o, batch);
-  const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch));
+  if (kernel.traits.batched) args.batch = batch_args(o, products);
+  const auto blocks =
+      static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch, groups));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
   const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
   if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
   last_args.gemm = args;
   if (is_fused) last_args.epilogue = args.epilogue;
   if (kernel.traits.batched) last_args.batch = args.batch;
+  last_args.groups = args.groups;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied
-    const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda, {batch, o.batch_stride_a}),
-                        b = maps.of_b(from.b, n, k, from.ldb, {batch, o.batch_stride_b});
+    const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda, {products, o.batch_stride_a}),
+                        b = maps.of_b(from.b, n, k, from.ldb, {products, o.batch_stride_b});
     CUresult result = CUDA_SUCCESS;
-    if (maps.copies_a) result = find_or_encode(driver, a, maps.a_is_k_major, last_a, last_args.a, last_args.a_rest);
+    if (maps.copies_a)
+      result = find_or_encode(driver, a, maps.a_is_k_major && maps.cuts_a, last_a, last_args.a, last_args.a_rest);
     if (result != CUDA_SUCCESS) return result;
     if (maps.copies_b) result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);
     if (result != CUDA_SUCCESS) return result;
     // While the preceding kernel ends. A prefetch begins at a multiple of 16 bytes.
-    if (programmatic && !copies && maps.copies_a && maps.copies_b) last_args.prefetch = prefetch_bytes(a, b, blocks);
+    const bool may_prefetch = programmatic && !copies && !kernel.traits.grouped;
+    if (may_prefetch && maps.copies_a && maps.copies_b) last_args.prefetch = prefetch_bytes(a, b, blocks);
   }
   if (maps.d) {
     TensorMap no_rest;
-    const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd, {batch, o.batch_stride_d}), false,
+    const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd, {products, o.batch_stride_d}), false,
                                            last_d, last_args.d, no_rest);
     if (result != CUDA_SUCCESS) return result;
   }

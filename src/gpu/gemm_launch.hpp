@@ -33,10 +33,10 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
 /// the launches of the config need one: see workspace_size. `repack` must be set for a launch that repacks operands. It
 /// is not launched if the operands are not read. Persistent blocks stay within `sm_limit`, if it is below the number of
 /// SMs and not 0; then the kernel does not begin before the copies are made. A kernel for batches computes `batch`
-/// products, at least one.
+/// products, at least one; one for groups computes `groups` groups, which have at most `m` rows together.
 CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
                      std::int64_t n, std::int64_t k, const Operands& operands, CUstream stream,
                      const WorkspaceArgs& workspace = {}, const RepackKernel* repack = nullptr, int sm_limit = 0,
-                     std::int64_t batch = 1) noexcept;
+                     std::int64_t batch = 1, std::int64_t groups = 0) noexcept;
 
 }  // namespace hotgemm

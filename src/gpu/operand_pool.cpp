@@ -1,5 +1,6 @@
 #include "gpu/operand_pool.hpp"
 
+#include "config/work.hpp"
 #include "gpu/stream.hpp"
 
 #include <algorithm>
@@ -45,9 +46,10 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int alig
 struct Matrices {
   Matrix a, b, c, d;
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary;
+  Matrix group_offsets;
 
   std::vector<const Matrix*> all() const {
-    return {&a, &b, &c, &d, &scale_a, &scale_b, &scale_d, &scalars, &bias, &residual, &auxiliary};
+    return {&a, &b, &c, &d, &scale_a, &scale_b, &scale_d, &scalars, &bias, &residual, &auxiliary, &group_offsets};
   }
   std::int64_t operand_bytes() const {
     std::int64_t bytes = 0;
@@ -83,15 +85,30 @@ void add_epilogue(const Workload& p, Matrices& to) {
 
 Matrices matrices_of(const Workload& p) {
   const Hints& align = p.hints;
+  const std::int64_t of_b = p.groups != 0 ? p.groups : p.batch;
   Matrices all;
   all.a = p.op_a == Op::n ? matrix(p.m, p.k, p.batch, align.align_a, p.types.a)
                           : matrix(p.k, p.m, p.batch, align.align_a, p.types.a);
-  all.b = p.op_b == Op::n ? matrix(p.k, p.n, p.batch, align.align_b, p.types.b)
-                          : matrix(p.n, p.k, p.batch, align.align_b, p.types.b);
+  all.b = p.op_b == Op::n ? matrix(p.k, p.n, of_b, align.align_b, p.types.b)
+                          : matrix(p.n, p.k, of_b, align.align_b, p.types.b);
   if (!p.hints.beta_is_zero) all.c = matrix(p.m, p.n, p.batch, align.align_d, p.types.c);
   all.d = matrix(p.m, p.n, p.batch, align.align_d, p.types.d);
   add_epilogue(p, all);
+  if (p.groups != 0) {
+    all.group_offsets = vector(true, p.groups + 1, DType::s32);
+    const std::int64_t rows = with_uniform_groups(p).m;
+    for (Matrix* one : {&all.a, &all.c, &all.d, &all.residual, &all.auxiliary}) one->stride = rows * one->ld;
+  }
   return all;
+}
+
+/// The offsets of uniform groups.
+std::vector<std::int32_t> uniform_offsets(const Workload& p) {
+  const Workload batch = with_uniform_groups(p);
+  std::vector<std::int32_t> offsets;
+  for (std::int64_t group = 0; group <= p.groups; ++group)
+    offsets.push_back(static_cast<std::int32_t>(std::min(group, batch.batch) * batch.m));
+  return offsets;
 }
 
 /// The addresses and leading dimensions of a set that begins at `at`.
@@ -124,6 +141,7 @@ OperandSet place_set(const Matrices& all, CUdeviceptr at) {
                                  {&e.auxiliary, &all.auxiliary}}) {
     *to = take(*from);
   }
+  set.group_offsets = take(all.group_offsets);
   e.ld_residual = all.residual.ld;
   e.stride_residual = all.residual.stride;
   e.ld_auxiliary = all.auxiliary.ld;
@@ -165,6 +183,14 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
     CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
     sets_.push_back(place_set(matrices, at));
   }
+  if (p.groups == 0) return;
+  const std::vector<std::int32_t> offsets = uniform_offsets(p);
+  for (const OperandSet& set : sets_) {
+    driver.check(driver.cuMemcpyHtoDAsync(set.group_offsets, offsets.data(), offsets.size() * sizeof(std::int32_t),
+                                          stream.get()),
+                 "fill the offsets of groups");
+  }
+  stream.synchronize();
 }
 
 Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
@@ -183,6 +209,10 @@ Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
                     .batch_stride_c = set.stride_c,
                     .batch_stride_d = set.stride_d};
   add_epilogue(set.epilogue, operands);
+  if (set.group_offsets == 0) return operands;
+  operands.group_offsets = to_pointer<std::int32_t>(set.group_offsets);
+  operands.batch_stride_a = operands.batch_stride_c = operands.batch_stride_d = 0;
+  operands.batch_stride_residual = operands.batch_stride_auxiliary = 0;
   return operands;
 }
 

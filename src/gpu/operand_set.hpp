@@ -33,7 +33,8 @@ struct OperandSet {
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
   std::int64_t ldd = 0;
-  std::int64_t stride_a = 0;  ///< from one matrix of a batch to the next, in elements
+  CUdeviceptr group_offsets = 0;  ///< of a grouped problem, whose distances are those of with_uniform_groups
+  std::int64_t stride_a = 0;      ///< from one matrix of a batch to the next, in elements
   std::int64_t stride_b = 0;
   std::int64_t stride_c = 0;
   std::int64_t stride_d = 0;

@@ -194,7 +194,8 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
   }
   std::erase_if(choices, [&](const Choice& c) {
-    return !launch_shape(c.config, traits_of(problem, c.launch)).fits(problem.m, problem.n, problem.k, problem.batch);
+    return !launch_shape(c.config, traits_of(problem, c.launch))
+                .fits(problem.m, problem.n, problem.k, problem.batch, problem.groups);
   });
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, to_string(asked) + " is too large for every kernel: a size is above " +

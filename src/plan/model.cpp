@@ -6,6 +6,7 @@
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "plan/wgmma_model.hpp"
 
 #include <algorithm>
@@ -225,7 +226,7 @@ double read_share(const KernelConfig& config) {
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
                   const WgmmaModel& model) {
-  const Workload problem = repacked(asked, config);
+  const Workload problem = with_uniform_groups(repacked(asked, config));
   const int splits = best_splits(config, problem, device, resident, model);
   const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits, model); };
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };

@@ -23,7 +23,8 @@ std::string why_unfit(const Workload& problem, const PinnedConfig& pinned, const
   if (!reason.empty()) return reason;
   const LaunchConfig launch = with_repacks(pinned.launch.value_or(LaunchConfig{}), config, problem);
   if (!is_legal(launch, config)) return "it cannot be launched as " + to_string(launch);
-  if (!launch_shape(config, traits_of(problem, launch)).fits(problem.m, problem.n, problem.k, problem.batch)) {
+  if (!launch_shape(config, traits_of(problem, launch))
+           .fits(problem.m, problem.n, problem.k, problem.batch, problem.groups)) {
     return "the problem is too large for it";
   }
   return {};

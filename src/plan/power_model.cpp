@@ -48,7 +48,8 @@ double nominal_flops(DType type, const ArchRates& rates) {
 
 // An instruction multiplies 32 bytes of k in every type. Elements of other than 16 bits are counted as these bytes:
 // their instructions are taken to need as much energy, which was not fitted.
-double moved_bytes_per_flop(const KernelConfig& config, const Workload& problem) {
+double moved_bytes_per_flop(const KernelConfig& config, const Workload& asked) {
+  const Workload problem = with_uniform_groups(asked);
   const double m = block_m(config), n = block_n(config);
   double saved = 0;
   if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) {

@@ -44,7 +44,8 @@ std::vector<int> shards_of(std::span<const double> costs, std::span<const std::s
   return shards;
 }
 
-double tuning_seconds(const Workload& problem) {
+double tuning_seconds(const Workload& asked) {
+  const Workload problem = with_uniform_groups(asked);
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes =
       m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) + m * n * size_bytes(problem.types.d);

@@ -1,5 +1,6 @@
 #include "plan/shortlist.hpp"
 
+#include "config/work.hpp"
 #include "plan/model.hpp"
 
 #include <algorithm>
@@ -87,7 +88,7 @@ std::vector<KernelConfig> shortlist(std::vector<KernelConfig> configs, const Wor
                                     const DeviceInfo& device, int count) {
   std::vector<KernelConfig> ranked = rank(std::move(configs), problem, device);
   const std::size_t places = std::min(ranked.size(), static_cast<std::size_t>(std::max(count, 0)));
-  Quotas quotas(count, problem.m);
+  Quotas quotas(count, with_uniform_groups(problem).m);
   std::vector<bool> is_in(ranked.size());
   std::size_t taken = 0;
   for (const bool keeps_quotas : {true, false}) {

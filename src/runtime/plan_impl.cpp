@@ -34,7 +34,7 @@ namespace {
 }  // namespace
 
 void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
-  if (!kernel_->shape.fits(p.m, p.n, p.k, p.batch)) refuse_size(p);
+  if (!kernel_->shape.fits(p.m, p.n, p.k, p.batch, p.groups)) refuse_size(p);
   if (counts_uses_.load(std::memory_order_relaxed)) uses_.fetch_add(1, std::memory_order_relaxed);
   if (needs_workspace_) return launch_with_workspace(stream, p, operands);
   enqueue(stream, p, operands, {});
@@ -44,7 +44,7 @@ void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operand
                        const WorkspaceArgs& workspace) const {
   const auto launch = [&] {
     return launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
-                       workspace_.repack.get(), p.sm_limit, p.batch);
+                       workspace_.repack.get(), p.sm_limit, p.batch, p.groups);
   };
   CUresult result = launch();
   if (result == CUDA_ERROR_INVALID_CONTEXT) {  // nothing is enqueued; a thread may have no current context

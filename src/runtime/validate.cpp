@@ -213,7 +213,7 @@ bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
   const bool is_c_read = reads_c(o);
   const bool has_far_rows = is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) ||
                             is_too_far(o.ldd, p.types.d) || (is_c_read && is_too_far(o.ldc, p.types.c));
-  if (has_far_rows || p.batch == 1) return has_far_rows;
+  if (has_far_rows || (p.batch == 1 && p.groups == 0)) return has_far_rows;
   return is_too_far(o.batch_stride_a, p.types.a) || is_too_far(o.batch_stride_b, p.types.b) ||
          is_too_far(o.batch_stride_d, p.types.d) || (is_c_read && is_too_far(o.batch_stride_c, p.types.c));
 }
@@ -289,6 +289,7 @@ void validate(const Problem& p, const Operands& o) {
   if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
   validate_matrices(p, o);
   if (p.batch > 1) validate_batch(p, o);
+  if (p.groups > 0) validate_groups(p, o);
 }
 
 void validate_operand(const Problem& asked, Operand operand) {
@@ -333,6 +334,7 @@ Hints hints_of(const Problem& p, const Operands& o) {
   if (is_c_read) d_bits |= alignment_bits(o.c, o.ldc, types.c);
   if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
   if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
+  if (p.groups != 0) b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);
   if (p.batch != 1) {
     a_bits |= alignment_bits(nullptr, o.batch_stride_a, types.a);
     b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);

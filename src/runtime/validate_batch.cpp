@@ -16,16 +16,17 @@ namespace {
 
 [[noreturn]] void bad(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
-/// Checks that the last matrix of an operand has an address.
-void validate_stride(const char* name, const void* pointer, std::int64_t stride, std::int64_t batch, DType dtype) {
+/// Checks that the last matrix of an operand has an address. `products` says what there are `batch` of.
+void validate_stride(const char* name, const void* pointer, std::int64_t stride, std::int64_t batch, DType dtype,
+                     const char* products = "a batch of {}") {
   if (stride < 0) bad(fmt::format("batch_stride_{} is negative: {}", name, stride));
   std::int64_t bytes = 0;
   const bool overflows =
       __builtin_mul_overflow(stride, batch, &bytes) || __builtin_mul_overflow(bytes, size_bytes(dtype), &bytes);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (overflows || address > std::numeric_limits<std::uint64_t>::max() - static_cast<std::uint64_t>(bytes)) {
-    bad(fmt::format("batch_stride_{} is {} with a batch of {}; the last matrix is beyond the last address", name,
-                    stride, batch));
+    bad(fmt::format("batch_stride_{} is {} with {}; the last matrix is beyond the last address", name, stride,
+                    fmt::format(fmt::runtime(products), batch)));
   }
 }
 
@@ -65,6 +66,14 @@ void validate_batch(const Problem& p, const Operands& o) {
     validate_in_place("residual", o.residual, o.batch_stride_residual, o);
   }
   if (p.epilogue.aux) validate_written("auxiliary", o.auxiliary, o.batch_stride_auxiliary, o.ld_auxiliary, p);
+}
+
+void validate_groups(const Problem& p, const Operands& o) {
+  validate_stride("b", o.b, o.batch_stride_b, p.groups, p.types.b, "{} groups");
+  if (o.group_offsets == nullptr && !is_empty(p))
+    bad("group_offsets is null; the kernel reads from it where groups begin");
+  if (reinterpret_cast<std::uintptr_t>(o.group_offsets) % sizeof(std::int32_t) != 0)
+    bad("group_offsets is not at a multiple of 4 bytes");
 }
 
 }  // namespace hotgemm

@@ -6,8 +6,11 @@
 namespace hotgemm {
 
 /// Checks the distances between the matrices of a batch of at least two products, whose leading dimensions are valid.
-/// Throws Error{invalid_argument} that
-/// names the field: a distance is negative, an end is beyond the last address, or matrices that are written overlap.
+/// Throws Error{invalid_argument} that names the field: a distance is negative, an end is beyond the last address, or
+/// matrices that are written overlap.
 void validate_batch(const Problem& problem, const Operands& operands);
+
+/// Checks the operands that only groups have, likewise. What the offsets are is not known before the kernel runs.
+void validate_groups(const Problem& problem, const Operands& operands);
 
 }  // namespace hotgemm

@@ -28,16 +28,18 @@ struct Field {
 };
 /// Distances are allowed for a batch of one product too: the number may be known late.
 bool is_strided(const Problem& p) { return p.batch_kind == BatchKind::strided; }
-// Each is one word, in the order of the struct.
+/// Groups have rows of one matrix, but for B.
+bool has_matrices(const Problem& p) { return is_strided(p) && p.groups == 0; }
+// Each is one word, in the order of the struct. The last one lies behind the workspace.
 #define HOTGEMM_FIELD(name, ...) \
   Field { #name, offsetof(Operands, name) __VA_OPT__(, ) __VA_ARGS__ }
 constexpr Field kUnused[] = {
     HOTGEMM_FIELD(alpha_device, [](const Problem& p) { return p.epilogue.scalars; }),
     HOTGEMM_FIELD(beta_device, [](const Problem& p) { return p.epilogue.scalars; }),
-    HOTGEMM_FIELD(batch_stride_a, is_strided),
+    HOTGEMM_FIELD(batch_stride_a, has_matrices),
     HOTGEMM_FIELD(batch_stride_b, is_strided),
-    HOTGEMM_FIELD(batch_stride_c, is_strided),
-    HOTGEMM_FIELD(batch_stride_d, is_strided),
+    HOTGEMM_FIELD(batch_stride_c, has_matrices),
+    HOTGEMM_FIELD(batch_stride_d, has_matrices),
     HOTGEMM_FIELD(batch_a),
     HOTGEMM_FIELD(batch_b),
     HOTGEMM_FIELD(batch_c),
@@ -45,18 +47,19 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(bias, [](const Problem& p) { return p.epilogue.bias != Bias::none; }),
     HOTGEMM_FIELD(residual, [](const Problem& p) { return p.epilogue.residual; }),
     HOTGEMM_FIELD(ld_residual, [](const Problem& p) { return p.epilogue.residual; }),
-    HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual; }),
+    HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual && p.groups == 0; }),
     HOTGEMM_FIELD(auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
     HOTGEMM_FIELD(ld_auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
-    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
+    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return p.epilogue.aux && p.groups == 0; }),
     HOTGEMM_FIELD(scale_a, [](const Problem& p) { return p.epilogue.scale_a != Scaling::none; }),
     HOTGEMM_FIELD(scale_b, [](const Problem& p) { return p.epilogue.scale_b != Scaling::none; }),
     HOTGEMM_FIELD(scale_d, [](const Problem& p) { return p.epilogue.scale_d; }),
+    HOTGEMM_FIELD(group_offsets, [](const Problem& p) { return p.groups != 0; }),
 };
 #undef HOTGEMM_FIELD
-static_assert(std::size(kUnused) == kUnusedWords);
-static_assert(sizeof(Operands) == offsetof(Operands, workspace_bytes) + sizeof(Operands::workspace_bytes),
-              "a field was added behind workspace_bytes: refuse it here until a kernel uses it");
+static_assert(std::size(kUnused) == kUnusedWords + 1);
+static_assert(sizeof(Operands) == offsetof(Operands, group_offsets) + sizeof(Operands::group_offsets),
+              "a field was added behind group_offsets: refuse it here until a kernel uses it");
 
 std::uint64_t word_at(const Operands& operands, std::size_t offset) {
   std::uint64_t word = 0;
@@ -111,7 +114,8 @@ Operands known_operands(const Operands& given) {
 
 void validate_fields(const Problem& problem, const Operands& operands) {
   const bool lacks_workspace = operands.workspace == nullptr && operands.workspace_bytes != 0;
-  const bool has_more = any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0;
+  const bool has_more =
+      any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0 || operands.group_offsets != nullptr;
   if (has_more || lacks_workspace) look_closer(problem, operands);
 }
 

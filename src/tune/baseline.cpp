@@ -1,6 +1,7 @@
 #include "tune/baseline.hpp"
 
 #include "base/statistics.hpp"
+#include "config/work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,12 +40,12 @@ BaselineChooser::BaselineChooser(const Driver& driver, CUstream stream, CublasBa
     : driver_(driver),
       stream_(stream),
       cublas_(cublas),
-      problem_(problem),
+      problem_(with_uniform_groups(problem)),
       sets_(sets),
       alpha_(alpha),
       beta_(beta),
       kept_(std::move(kept)),
-      default_(cublas.default_gemm(problem, sets, alpha, beta)) {}
+      default_(cublas.default_gemm(problem_, sets, alpha, beta)) {}
 
 Baseline BaselineChooser::by_rounds(const RaceOptions& options) {
   const CublasChoiceKey key = key_of(options.ahead ? Measure::behind : Measure::rounds, options.mode);

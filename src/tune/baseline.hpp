@@ -71,7 +71,7 @@ class BaselineChooser {
   const Driver& driver_;
   CUstream stream_;
   CublasBaseline& cublas_;
-  const Workload& problem_;
+  Workload problem_;  // uniform groups are a batch
   std::span<const OperandSet> sets_;
   float alpha_;
   float beta_;

@@ -75,7 +75,7 @@ struct DeviceMeasurer::Session {
     if (found != kernels.end()) return found->second;
     GemmKernel kernel = load_gemm_kernel(driver(), trial.config, traits_of(problem, trial.launch), *trial.cubin,
                                          device.info().sm_count);
-    if (!kernel.shape.fits(problem.m, problem.n, problem.k, problem.batch)) {
+    if (!kernel.shape.fits(problem.m, problem.n, problem.k, problem.batch, problem.groups)) {
       throw Error(ErrorCode::not_supported, to_string(problem) + " is too large for " + to_string(trial.config));
     }
     return kernels.emplace(trial.cubin->symbol, std::move(kernel)).first->second;
@@ -86,7 +86,7 @@ struct DeviceMeasurer::Session {
   }
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
     driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on,
-                               workspace_args(), repack.get(), problem.sm_limit, problem.batch),
+                               workspace_args(), repack.get(), problem.sm_limit, problem.batch, problem.groups),
                    "launch " + to_string(trial.config));
   }
 

@@ -43,7 +43,8 @@ struct Expected {
   double pass_s = 0;
 };
 
-Expected expect(const GpuFacts& gpu, const Problem& problem) {
+Expected expect(const GpuFacts& gpu, const Problem& asked) {
+  const Problem problem = with_uniform_groups(asked);
   constexpr double kFlopsPerClock = 2 * 128;  // of one SM
   Problem some = problem;
   some.k = std::max<std::int64_t>(problem.k, 1);

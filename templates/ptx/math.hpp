@@ -19,6 +19,12 @@ HOTGEMM_DEVICE float sqrt_approx(float x) {
   HOTGEMM_PTX_PURE("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// The number of bits that are set.
+HOTGEMM_DEVICE u32 popc_b32(u32 x) {
+  u32 count = 0;
+  HOTGEMM_PTX_PURE("popc.b32 %0, %1;" : "=r"(count) : "r"(x));
+  return count;
+}
 /// ex2.approx.ftz.f32: 2^x, with a relative error of 2^-22. rcp.approx.ftz.f32: 1 / x, with one of 2^-23.
 HOTGEMM_DEVICE float ex2_approx(float x) {
   float y = 0;

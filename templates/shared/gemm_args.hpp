@@ -62,4 +62,16 @@ struct Batched : Fused<Args> {
   alignas(Args) BatchArgs batch;
 };
 
+/// Groups of rows: the products of a batch of `batch.count`, each with rows of one A, C and D and a B of its own.
+/// Kernels read the numbers of rows, and ignore all distances but that of B.
+struct GroupArgs {
+  unsigned long long offsets;  ///< address of an int for the first row of each group, and one for the end of the last
+};
+
+/// The parameter of a kernel for groups.
+template <class Args>
+struct Grouped : Batched<Args> {
+  alignas(Args) GroupArgs groups;
+};
+
 }  // namespace hotgemm

@@ -28,7 +28,9 @@ struct GemmTraits {
   int vec_d = 8;
   bool fast_sums = false;  ///< sums of FP8 may have the few bits that tensor cores of Hopper keep
   Epilogue epilogue = {};
-  bool batched = false;  ///< the kernel computes all products of a batch, and takes a parameter of type Batched
+  bool batched = false;  ///< the kernel computes several products, and takes a parameter of type Batched
+  bool grouped =
+      false;  ///< the products are groups of rows, and the parameter is of type Grouped; `batched` is true too
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 

@@ -275,6 +275,9 @@ constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
   if (!has_wgmma_types(t) || !has_legal_promotion(c, t)) return false;
+  // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
+  // k runs along them.
+  if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0 || !t.a_is_k_major())) return false;
   if (c.loaders == 0 && !has_aligned_rows(t)) return false;
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;

@@ -1,6 +1,7 @@
 #include "standin/compute.hpp"
 
 #include "emulate/epilogue_reference.hpp"
+#include "shared/row_groups.hpp"
 #include "standin/element.hpp"
 
 #include <algorithm>
@@ -200,6 +201,24 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
   EpilogueArgs epilogue = node.epilogue;
   move(epilogue.residual, batch.stride_residual, traits.element_d);
   move(epilogue.auxiliary, batch.stride_auxiliary, traits.element_d);
+  if (traits.grouped) {
+    const std::uint64_t at = node.groups.offsets + product * sizeof(int);
+    if (at % alignof(int) != 0) return Outcome::misaligned_address;
+    if (!space.contains(at, 2 * sizeof(int))) return Outcome::illegal_address;
+    const auto* offsets = reinterpret_cast<const int*>(at);
+    const RowGroup group = row_group(static_cast<int>(product), offsets[0], offsets[1], args.m);
+    const GemmArgs all = std::get<GemmArgs>(node.args);
+    args.m = group.rows;
+    args.a = moved(all.a, group.begin * all.lda, traits.element);
+    args.c = moved(all.c, group.begin * all.ldc, traits.element_d);
+    args.d = moved(all.d, group.begin * all.ldd, traits.element_d);
+    const EpilogueArgs& first = node.epilogue;
+    epilogue.residual = moved(first.residual, group.begin * first.ld_residual, traits.element_d);
+    epilogue.auxiliary = moved(first.auxiliary, group.begin * first.ld_auxiliary, traits.element_d);
+    if (traits.epilogue.scale_a == Scaling::vector) epilogue.scale_a = moved(first.scale_a, group.begin, DType::f32);
+    if (traits.epilogue.bias == Bias::per_row)
+      epilogue.bias = moved(first.bias, group.begin, bias_type(traits.element_d));
+  }
   const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, traits.element);
   const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, traits.element_b);
   const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, traits.element_d};

@@ -52,10 +52,12 @@ void expect_within_limit(Ledger& ledger, const Function& function, const LaunchS
   expect(ledger, !shape.programmatic, function, "occupies SMs beside the preceding kernel");
 }
 
-/// The matrices of a batch: their number, and the elements from one to the next.
+/// The matrices of a batch: their number, and the elements from one to the next. A single matrix has no dimension for
+/// them.
 struct Stack {
   std::uint64_t count = 1;
   long long stride = 0;
+  bool has_dimension = false;
 };
 
 /// The matrix that a tensor map describes.
@@ -69,16 +71,15 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   const auto found = standin::read_map(map.bytes);
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
-  const bool batched = function.kernel.gemm.traits.batched;
   expect(ledger,
-         found->rank == (batched ? 3u : 2u) &&
+         found->rank == (stack.has_dimension ? 3u : 2u) &&
              found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
          function, std::string("the tensor map of ") + name + " has other sizes");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
-  if (batched) {
+  if (stack.has_dimension) {
     const bool is_shared = stack.stride == 0;
     const auto stride = static_cast<std::uint64_t>(stack.stride) * static_cast<std::uint64_t>(size_bytes(element));
     expect(ledger, found->sizes[2] == (is_shared ? 1 : stack.count) && (is_shared || found->strides[1] == stride),
@@ -129,18 +130,22 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
                     const BatchArgs& batch) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
+  const bool batched = kernel.traits.batched, grouped = kernel.traits.grouped;
+  ExpectedBox box_of_a = kernel.boxes->a;
+  if (grouped) box_of_a.leaves_rest = false;
   MapContents a, b;
   if (gemm.k > 0) {
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
     if (kernel.boxes->copies_a) {
-      a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, kernel.boxes->a,
-                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m, {batch.count, batch.stride_a});
+      a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, box_of_a,
+                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
+                    {batch.count, batch.stride_a, batched && !grouped});
     } else {
       a = {gemm.a, gemm.lda, 0};
     }
     if (kernel.boxes->copies_b) {
       b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.traits.element_b, kernel.boxes->b,
-                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b});
+                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b, batched});
     } else {
       b = {gemm.b, gemm.ldb, 0};
     }
@@ -153,7 +158,7 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   gemm.b = b.address;
   if (kernel.boxes->d) {
     const MapContents d = read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
-                                   gemm.n, {batch.count, batch.stride_d});
+                                   gemm.n, {batch.count, batch.stride_d, batched && !grouped});
     expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
   }
   return gemm;
@@ -227,6 +232,11 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
   if (function.kernel.kind == KernelKind::gemm) {
     const GemmKernel& gemm = function.kernel.gemm;
     BatchArgs batch{.count = 1};
+    GroupArgs groups{};
+    if (gemm.traits.grouped) {
+      groups = gemm.boxes ? static_cast<const Grouped<WgmmaArgs>*>(params[0])->groups
+                          : static_cast<const Grouped<GemmArgs>*>(params[0])->groups;
+    }
     if (gemm.traits.batched) {
       batch = gemm.boxes ? static_cast<const Batched<WgmmaArgs>*>(params[0])->batch
                          : static_cast<const Batched<GemmArgs>*>(params[0])->batch;
@@ -235,7 +245,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
                               ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]), batch)
                               : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args, batch);
-    KernelNode node{.function = handle, .args = args, .batch = batch};
+    KernelNode node{.function = handle, .args = args, .batch = batch, .groups = groups};
     if (gemm.traits.is_fused()) {
       node.epilogue = gemm.boxes ? static_cast<const Fused<WgmmaArgs>*>(params[0])->epilogue
                                  : static_cast<const Fused<GemmArgs>*>(params[0])->epilogue;

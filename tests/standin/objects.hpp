@@ -47,6 +47,7 @@ struct KernelNode {
   WorkspaceArgs workspace{};  // of a kernel that takes one
   EpilogueArgs epilogue{};    // of a fused kernel
   BatchArgs batch{.count = 1};
+  GroupArgs groups{};
   std::uint64_t workspace_user =
       0;           // the stream's id, or the capture's serial; kernels of another user may run at the same time
   int splits = 0;  // blocks that share a tile, of a kernel with workspace

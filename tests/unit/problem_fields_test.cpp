@@ -40,8 +40,8 @@ TEST(ProblemFields, BatchesAndGroupsOfEverySizeAreReadBack) {
 
 TEST(ProblemFields, OnlyMeasuredSizesThatTheClassDoesNotTellAreWritten) {
   EXPECT_EQ(measured_sizes_text(parse_workload("4100 512 256 nt f16")), ",\"m\":4100");
-  EXPECT_EQ(measured_sizes_text(parse_workload("64 512 256 nt f16 batch=4 group=8")), ",\"m\":64");
-  EXPECT_EQ(measured_sizes_text(parse_workload("64 512 256 nt f16 batch=3 group=5")),
+  EXPECT_EQ(measured_sizes_text(parse_workload("64 512 256 nt f16 batch=4 groups=8")), ",\"m\":64");
+  EXPECT_EQ(measured_sizes_text(parse_workload("64 512 256 nt f16 batch=3 groups=5")),
             ",\"m\":64,\"batch\":3,\"groups\":5");
 }
 
@@ -71,7 +71,7 @@ TEST(ProblemFields, TheLongestClassFits) {
   const std::string sizes = std::to_string(kMaxSize);
   const Workload longest = parse_workload(
       sizes + " " + sizes + " " + sizes + " nn bf16*bf16>bf16 c=bf16 acc=tf32,fast order=batch_invariant sms=" + sizes +
-      " batch=" + sizes + ",pointers group=" + sizes + ",masked align=16,8,2 beta=1 workspace=small");
+      " batch=" + sizes + ",pointers groups=" + sizes + ",masked align=16,8,2 beta=1 workspace=small");
   EXPECT_LE(to_string(longest).size(), kMaxProblemTextBytes);
   EXPECT_EQ(read_back(longest), longest);
 }

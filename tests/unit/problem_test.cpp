@@ -61,7 +61,7 @@ TEST(Problem, PrintsEveryPart) {
                         .prepacked_a = true,
                         .prepacked_b = true};
   EXPECT_EQ(to_string(problem),
-            "1 2 3 nn e4m3*e5m2>f16 c=f32 order=batch_invariant sms=100 batch=4,pointers group=8,k "
+            "1 2 3 nn e4m3*e5m2>f16 c=f32 order=batch_invariant sms=100 batch=4,pointers groups=8,k "
             "epilogue=scale_a:vector+scale_b+bias:row+aux+gelu_erf+gated+residual+amax+scale_d+scalars prepacked=ab");
   EXPECT_EQ(parse_problem(to_string(problem)), problem);
 }
@@ -230,13 +230,13 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"1 2 3 nt f16 count=1", "'count=1'"},
       {"1 2 3 nt f16 batch=a", "batch is 'a'"},
       {"1 2 3 nt f16 batch=4,often", "'often'"},
-      {"1 2 3 nt f16 group=4,m", "'m'"},
+      {"1 2 3 nt f16 groups=4,m", "'m'"},
       {"1 2 3 nt f16 epilogue=bias+swish", "'swish'"},
       {"1 2 3 nt f16 epilogue=bias:diagonal", "'diagonal'"},
       {"1 2 3 nt f16 epilogue=relu+gelu", "'relu+gelu'"},
       {"1 2 3 nt f16 epilogue=bias+bias:row", "'bias+bias:row'"},
       {"1 2 3 nt f16 epilogue=none", "'none'"},
-      {"1 2 3 nt f16 group=4,none", "'4,none'"},
+      {"1 2 3 nt f16 groups=4,none", "'4,none'"},
       {"1 2 3 nt f16 prepacked=c", "'c'"},
       {"1 2 3 nt f16 workspace=some", "'some'"},
       {"1 2 3 nt f\x01\xff", "'f?\?'"},

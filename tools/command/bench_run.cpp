@@ -109,7 +109,7 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan, const std::opt
 bool BenchRun::has_rival(const Workload& problem, std::span<const OperandSet> sets, float beta) {
   if (!cublas_ || !CublasBaseline::has_rival(problem)) return false;
   if (!CublasBaseline::is_lt_only(problem) || !cublas_->available()) return true;
-  return !cublas_->lt_heuristics(problem, sets, options_.alpha, beta).empty();
+  return !cublas_->lt_heuristics(with_uniform_groups(problem), sets, options_.alpha, beta).empty();
 }
 
 void BenchRun::fill_normal(const Workload& problem, BenchOperands& operands) {

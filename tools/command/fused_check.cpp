@@ -1,5 +1,6 @@
 #include "command/fused_check.hpp"
 
+#include "config/work.hpp"
 #include "emulate/epilogue_reference.hpp"
 #include "emulate/number.hpp"
 #include "shared/check_data.hpp"
@@ -136,7 +137,7 @@ struct Mismatches {
   }
 };
 
-/// The operands of one product of a batch.
+/// The operands of one product of a batch, or of a group of rows.
 OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   const auto move = [&](CUdeviceptr& matrix, std::int64_t stride) {
     if (matrix != 0) matrix += static_cast<CUdeviceptr>(product * stride * size_bytes(p.types.d));
@@ -144,6 +145,11 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   move(set.d, set.stride_d);
   move(set.epilogue.residual, set.epilogue.stride_residual);
   move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
+  if (set.group_offsets == 0) return set;
+  const auto first = static_cast<CUdeviceptr>(product * p.m);  // row of the group
+  if (p.epilogue.scale_a == Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
+  if (p.epilogue.bias == Bias::per_row)
+    set.epilogue.bias += first * static_cast<CUdeviceptr>(size_bytes(bias_type(p.types.d)));
   return set;
 }
 
@@ -172,11 +178,12 @@ void look_at(const Driver& driver, const Workload& problem, const OperandSet& se
 
 }  // namespace
 
-std::string check_fused(const Driver& driver, const CheckKernels& checks, const Workload& problem,
-                        const OperandSet& set, unsigned seed, CUstream stream, const LaunchFused& launch) {
+std::string check_fused(const Driver& driver, const CheckKernels& checks, const Workload& asked, const OperandSet& set,
+                        unsigned seed, CUstream stream, const LaunchFused& launch) {
+  const Workload problem = with_uniform_groups(asked);
   const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
   checks.fill_check(problem, set, seed, stream);
-  checks.fill_epilogue(problem, set, kAlpha, beta, seed, stream);
+  checks.fill_epilogue(asked, set, kAlpha, beta, seed, stream);
   launch(kAlpha, beta);
   driver.check(driver.cuStreamSynchronize(stream), "run a fused kernel and check its result");
   Mismatches mismatches;

@@ -70,7 +70,7 @@ class Operands(Sized):
                 ("bias", c_void_p), ("residual", c_void_p), ("ld_residual", c_int64), ("batch_stride_residual", c_int64),
                 ("auxiliary", c_void_p), ("ld_auxiliary", c_int64), ("batch_stride_auxiliary", c_int64),
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
-                ("workspace", c_void_p), ("workspace_bytes", c_size_t)]
+                ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p)]
     INIT = {"alpha": 1.0}
 
 

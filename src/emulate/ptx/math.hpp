@@ -3,6 +3,7 @@
 #include "emulate/number.hpp"
 #include "ptx/device.hpp"
 
+#include <bit>
 #include <cmath>
 
 // The approximations are better than those of the device, and therefore not the same bits.
@@ -12,6 +13,7 @@ namespace hotgemm::ptx {
 HOTGEMM_DEVICE float lg2_approx(float x) { return std::log2(x); }
 HOTGEMM_DEVICE float cos_approx(float x) { return std::cos(x); }
 HOTGEMM_DEVICE float sqrt_approx(float x) { return std::sqrt(x); }
+HOTGEMM_DEVICE u32 popc_b32(u32 x) { return static_cast<u32>(std::popcount(x)); }
 HOTGEMM_DEVICE float ex2_approx(float x) { return std::exp2(x); }
 HOTGEMM_DEVICE float rcp_approx(float x) { return 1 / x; }
 HOTGEMM_DEVICE float erf(float x) { return std::erf(x); }
