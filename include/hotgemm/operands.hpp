@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hotgemm/gemm_types.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -71,6 +73,10 @@ struct Operands {
   /// not be cleared. No other call may use it until this one has ended. Null: the library provides it; see Plan.
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
+
+  /// The operands of Epilogue::function in the order of its source, in device memory: one number, or one for each row
+  /// or column of D. All products of a batch share them. None may overlap with D or with the auxiliary output.
+  const float* function_operands[EpilogueFunction::kMostOperands] = {};
 };
 
 }  // namespace hotgemm

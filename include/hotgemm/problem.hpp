@@ -187,7 +187,7 @@ std::int64_t class_m(std::int64_t m);
 //   group=8            "group=8,masked", "group=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
 //                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, gated, residual, amax, scale_d,
-//                      scalars
+//                      scalars, function:0123456789ab0021 (a function by its number)
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found

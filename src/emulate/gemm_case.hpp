@@ -28,6 +28,7 @@ struct GemmCase {
   LaunchConfig launch;
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
+  std::int64_t product = 0;  ///< its number in a batch
 };
 
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.
@@ -53,6 +54,7 @@ struct GemmMatrices {
   HostMatrix a, b, c, d;
   HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;
   HostMatrix scalars;  ///< alpha and beta
+  HostMatrix function_operands[EpilogueFunction::kMostOperands];
 };
 GemmMatrices make_matrices(const GemmCase& c);
 

@@ -62,4 +62,16 @@ struct Batched : Fused<Args> {
   alignas(Args) BatchArgs batch;
 };
 
+/// The operands of a user's function: addresses of f32.
+struct FunctionArgs {
+  unsigned long long operands[4];
+  long long product;  ///< the number of the product in a batch; kernels for batches set it
+};
+
+/// The parameter of a kernel with a user's function.
+template <class Args>
+struct WithFunction : Batched<Args> {
+  alignas(Args) FunctionArgs function;
+};
+
 }  // namespace hotgemm
