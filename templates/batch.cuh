@@ -112,10 +112,17 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
                         });
   } else if constexpr (kTraits.batched) {
     const u32 tiles = tiles_m * tiles_n, index = ptx::block_index() / tiles;
+    const u32 tile = ptx::block_index() - index * tiles;
     const BatchArgs& batch = batch_of(args);
     const Fused<GemmArgs> product{moved<kTraits>(args, batch, index),
                                   moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, index)};
-    run(product, ptx::block_index() - index * tiles);
+    if constexpr (kTraits.epilogue.has_function()) {
+      FunctionArgs function = static_cast<const WithFunction<GemmArgs>&>(args).function;
+      function.product = index;
+      run(WithFunction<GemmArgs>{{product, batch}, function}, tile);
+    } else {
+      run(product, tile);
+    }
   } else {
     run(args, ptx::block_index());
   }

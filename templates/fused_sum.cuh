@@ -16,6 +16,20 @@
 
 namespace hotgemm {
 
+/// The user's function, as `at(value, row, column, product, operands)`. A unit with a function specialises it, in
+/// "epilogue_function.cuh", which the library makes from the user's source.
+template <EpilogueFunction kFunction>
+struct FunctionOf;
+
+/// What an op without a function holds of its operands.
+struct NoFunction {};
+template <bool kHasFunction, bool kBatched>
+struct HeldFunction {
+  using Type = const NoFunction;
+};
+template <bool kBatched>
+struct HeldFunction<true, kBatched> : HeldArgs<FunctionArgs, kBatched> {};
+
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
 /// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
 /// the load. The residual may be D, so its loads stay where they are. `kPairsDown` is true if the second element of a
@@ -32,30 +46,55 @@ class FusedSum {
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
+  static constexpr bool kHasFunction = kEpilogue.has_function();
   using Held = typename HeldArgs<EpilogueArgs, kTraits.batched>::Type;
+  using HeldOfFunction = typename HeldFunction<kHasFunction, kTraits.batched>::Type;
 
   /// The operands, from the parameter of the kernel.
   struct Source {
     Held args;
+    HeldOfFunction function;
     template <class Args>
-    HOTGEMM_DEVICE explicit Source(const Args& parameter) : args(static_cast<const Fused<Args>&>(parameter).epilogue) {}
+    HOTGEMM_DEVICE explicit Source(const Args& parameter)
+        : args(static_cast<const Fused<Args>&>(parameter).epilogue), function(function_of(parameter)) {}
     /// The operands of a product of a batch.
     template <class Args>
     HOTGEMM_DEVICE Source(const Args& parameter, const ProductOf<kTraits>& product)
         : Source(source_of(parameter, product)) {}
 
    private:
-    HOTGEMM_DEVICE explicit Source(const EpilogueArgs& epilogue) : args(epilogue) {}
+    HOTGEMM_DEVICE Source(const EpilogueArgs& epilogue, HeldOfFunction& operands)
+        : args(epilogue), function(operands) {}
     template <class Args>
     static HOTGEMM_DEVICE Source source_of(const Args& parameter, const ProductOf<kTraits>& product) {
       const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
-      if constexpr (kTraits.batched) return Source(moved<kTraits>(first, batch_of(parameter), product));
-      return Source(first);
+      if constexpr (kTraits.batched) {
+        return Source(moved<kTraits>(first, batch_of(parameter), product), numbered(function_of(parameter), product));
+      } else {
+        return Source(first, function_of(parameter));
+      }
     }
+    template <class Args>
+    static HOTGEMM_DEVICE decltype(auto) function_of(const Args& parameter) {
+      if constexpr (kHasFunction) {
+        return (static_cast<const WithFunction<Args>&>(parameter).function);
+      } else {
+        return NoFunction{};
+      }
+    }
+    static HOTGEMM_DEVICE FunctionArgs numbered(FunctionArgs args, u32 product) {
+      args.product = product;
+      return args;
+    }
+    static HOTGEMM_DEVICE NoFunction numbered(NoFunction none, u32 /*product*/) { return none; }
   };
 
   HOTGEMM_DEVICE FusedSum(const GemmArgs& gemm, const Source& source)
-      : epilogue_(source.args), here_(ptx::unchanged_from_here(0)), factor_(gemm.alpha), beta_(gemm.beta) {
+      : epilogue_(source.args),
+        function_(source.function),
+        here_(ptx::unchanged_from_here(0)),
+        factor_(gemm.alpha),
+        beta_(gemm.beta) {
     if constexpr (kEpilogue.scalars) {
       if (epilogue_.alpha != 0) factor_ = number(epilogue_.alpha, 0);
       if (kReadsC && epilogue_.beta != 0) beta_ = number(epilogue_.beta, 0);
@@ -76,6 +115,14 @@ class FusedSum {
     if constexpr (kEpilogue.scale_b == Scaling::vector) prefetch_lines(epilogue.scale_b, tile.col, cols, 4, lane);
     if constexpr (kEpilogue.bias == Bias::per_column) prefetch_lines(epilogue.bias, tile.col, cols, kBiasBytes, lane);
     if constexpr (kEpilogue.bias == Bias::per_row) prefetch_lines(epilogue.bias, tile.row, rows, kBiasBytes, lane);
+    if constexpr (kHasFunction) {
+      for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+        const u64 vector = source.function.operands[i];
+        const FunctionOperand kind = kEpilogue.function.operand(i);
+        if (kind == FunctionOperand::row) prefetch_lines(vector, tile.row, rows, 4, lane);
+        if (kind == FunctionOperand::column) prefetch_lines(vector, tile.col, cols, 4, lane);
+      }
+    }
   }
 
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
@@ -88,7 +135,7 @@ class FusedSum {
     if (kEpilogue.residual && is_inside) {
       residual = load_result<kElement>(epilogue_.residual, at.row * epilogue_.ld_residual + at.col);
     }
-    return finished(value, residual);
+    return finished(gemm, value, residual, at);
   }
 
   HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, Sum low, Sum high, u32 c, Element2d at) const {
@@ -108,8 +155,9 @@ class FusedSum {
         const u64 address = place(epilogue_.residual, epilogue_.ld_residual, at);
         residual = load_pair_bits_if<kTraits>(address, at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);
       }
-      return ptx::narrow_pair<kElement>(finished(first, ptx::widen<kElement>(static_cast<u16>(residual))),
-                                        finished(second, ptx::widen<kElement>(static_cast<u16>(residual >> 16))));
+      return ptx::narrow_pair<kElement>(
+          finished(gemm, first, ptx::widen<kElement>(static_cast<u16>(residual)), at),
+          finished(gemm, second, ptx::widen<kElement>(static_cast<u16>(residual >> 16)), next));
     }
   }
 
@@ -129,11 +177,28 @@ class FusedSum {
   }
 
   /// The operations from the activation on.
-  HOTGEMM_DEVICE float finished(float value, float residual) const {
-    value = activated<kEpilogue.activation>(value);
+  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, float value, float residual, Element2d at) const {
+    if constexpr (kHasFunction) {
+      value = FunctionOf<kEpilogue.function>::at(
+          value, at.row, at.col, static_cast<int>(function_.product),
+          {operand<0>(gemm, at), operand<1>(gemm, at), operand<2>(gemm, at), operand<3>(gemm, at)});
+    } else {
+      value = activated<kEpilogue.activation>(value);
+    }
     if constexpr (kEpilogue.residual) value = ptx::add_rn(value, residual);
     if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
+  }
+
+  /// The number of the function's operand `kIndex` for an element of D; 0 if there is none.
+  template <int kIndex>
+  HOTGEMM_DEVICE float operand(const GemmArgs& gemm, Element2d at) const {
+    constexpr FunctionOperand kKind = kEpilogue.function.operand(kIndex);
+    const u64 numbers = function_.operands[kIndex];
+    if constexpr (kKind == FunctionOperand::scalar) return number(numbers, 0);
+    if constexpr (kKind == FunctionOperand::row) return number(numbers, at.row, at.row < gemm.m);
+    if constexpr (kKind == FunctionOperand::column) return number(numbers, at.col, at.col < gemm.n);
+    return 0;
   }
 
   /// Prefetches `count` elements of a vector from number `first` on. The vector may begin within a line, so one more
@@ -168,6 +233,7 @@ class FusedSum {
   }
 
   Held epilogue_;
+  HeldOfFunction function_;
   u64 here_;  ///< 0; what is added to it is not loaded before this object is made
   float factor_, beta_;
   float scale_d_ = 1;

@@ -303,6 +303,14 @@ class Context {
   /// enqueued.
   void pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld, void* to);
 
+  /// A function for Epilogue::function, which kernels of this Context may have from now on. `source` names up to four
+  /// operands, each in a line of its own as `scalar NAME`, `row NAME` or `column NAME`, and then is a C++ expression of
+  /// them and of value, row, column and batch: "column scale\n30 * tanh(scale * value / 30)". docs/epilogues.md says
+  /// more. `name` is the name of its file in messages of the compiler. Nothing is compiled here: an expression that is
+  /// wrong is Error{compile_failed} of the first call or prewarm that needs it. Throws Error{invalid_argument} for a
+  /// source that has no such form. Equal sources give equal values, in every process.
+  EpilogueFunction add_function(std::string_view source, std::string_view name = "epilogue");
+
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns; for a problem with
   /// prepacked operands the kernel of `pack` is, too. The hints of a workload come from `describe`; `Workload(problem)`
   /// has those of packed operands. If `stream` is being captured, planning does not measure or allocate, and waits only

@@ -139,11 +139,12 @@ typedef struct hotgemm_problem {
   int32_t activation;                                   /* HOTGEMM_ACTIVATION_NONE, HOTGEMM_RELU, ... */
   int32_t aux, gated, residual, amax, scale_d, scalars; /* the parts that the problem has */
   int32_t prepacked_a, prepacked_b;                     /* 1: the operand has the form that hotgemm_pack gives it */
+  uint64_t function; /* a function in place of the activation: see hotgemm_add_function; 0: none */
 } hotgemm_problem;
 
 /* A problem of size 0 in f16 with f32 sums. */
 #define HOTGEMM_PROBLEM_INIT \
-  { sizeof(hotgemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(hotgemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /*
  * The addresses and strides of one call's operands, on the device but for alpha and beta. Leading dimensions and
@@ -175,14 +176,17 @@ typedef struct hotgemm_operands {
   const float* scale_d;                         /* one factor */
   void* workspace;                              /* null: the library provides it */
   size_t workspace_bytes;                       /* of `workspace` */
-  const int32_t* group_offsets; /* groups of rows: where each begins, and where the last ends, in device memory */
+  const int32_t* group_offsets;      /* groups of rows: where each begins, and where the last ends, in device memory */
+  const float* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
 #define HOTGEMM_OPERANDS_INIT                                                                                     \
   {                                                                                                               \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL                                 \
+        NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {                              \
+      NULL, NULL, NULL, NULL                                                                                      \
+    }                                                                                                             \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".
@@ -227,6 +231,13 @@ HOTGEMM_C_API void hotgemm_context_destroy(hotgemm_context* context);
 HOTGEMM_C_API hotgemm_status hotgemm_context_default(hotgemm_context** context);
 /* Sets the options of the default context; HOTGEMM_INVALID_ARGUMENT if it has been made already. */
 HOTGEMM_C_API hotgemm_status hotgemm_context_configure_default(const hotgemm_option* options, size_t count);
+
+/* Gives in `*function` the number of a function for hotgemm_problem.function, which kernels of the context may have
+ * from now on. `source` names up to four operands, each in a line of its own as `scalar NAME`, `row NAME` or `column
+ * NAME`, and then is a C++ expression of them and of value, row, column and batch: docs/epilogues.md says more. `name`
+ * is the name of its file in messages of the compiler; null: "epilogue". Equal sources give equal numbers. */
+HOTGEMM_C_API hotgemm_status hotgemm_add_function(hotgemm_context* context, const char* source, const char* name,
+                                                  uint64_t* function);
 
 /* ---- products ---- */
 

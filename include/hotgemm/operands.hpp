@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hotgemm/gemm_types.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -78,6 +80,10 @@ struct Operands {
   /// behind `b`; the other distances are zero. Kernels read the numbers when they run, so that a captured graph may be
   /// replayed with others. Numbers beyond m count as m.
   const std::int32_t* group_offsets = nullptr;
+
+  /// The operands of Epilogue::function in the order of its source, in device memory: one number, or one for each row
+  /// or column of D. All products of a batch share them. None may overlap with D or with the auxiliary output.
+  const float* function_operands[EpilogueFunction::kMostOperands] = {};
 };
 
 }  // namespace hotgemm

@@ -119,9 +119,9 @@ struct Problem {
   BatchKind batch_kind = BatchKind::strided;  ///< where the matrices of a batch are
   /// For groups of rows m is the most rows that all groups have together: kernels read from Operands::group_offsets
   /// which rows there are.
-  GroupKind group_kind = GroupKind::none;     ///< which dimension is divided among groups
-  std::int64_t groups = 0;                    ///< zero if and only if group_kind is none
-  Epilogue epilogue;                          ///< what is done to a sum before it is stored
+  GroupKind group_kind = GroupKind::none;  ///< which dimension is divided among groups
+  std::int64_t groups = 0;                 ///< zero if and only if group_kind is none
+  Epilogue epilogue;                       ///< what is done to a sum before it is stored
   bool prepacked_a = false;  ///< A is passed in the form that Context::pack gives it, and with its leading dimension
   bool prepacked_b = false;  ///< B, likewise
 
@@ -194,7 +194,7 @@ std::int64_t class_m(std::int64_t m);
 //   groups=8           "groups=8,masked", "groups=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
 //                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, gated, residual, amax, scale_d,
-//                      scalars
+//                      scalars, function:0123456789ab0021 (a function by its number)
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found

@@ -56,6 +56,15 @@ hotgemm_status hotgemm_context_configure_default(const hotgemm_option* options, 
   return done(nullptr, [&] { Context::configure_default(c::context_options(options, count)); });
 }
 
+hotgemm_status hotgemm_add_function(hotgemm_context* context, const char* source, const char* name,
+                                    uint64_t* function) {
+  return done(nullptr, [&] {
+    uint64_t& result = required(function, "function");
+    const char* const file = name != nullptr ? name : "epilogue";
+    result = context_of(context).add_function(&required(source, "source"), file).number();
+  });
+}
+
 hotgemm_status hotgemm_pause_tuning(hotgemm_context* context) {
   return done(nullptr, [&] { context_of(context).pause_tuning(); });
 }

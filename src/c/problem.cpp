@@ -22,6 +22,7 @@ static_assert(offsetof(hotgemm_operands, batch_d) == offsetof(Operands, batch_d)
 static_assert(offsetof(hotgemm_operands, auxiliary) == offsetof(Operands, auxiliary));
 static_assert(offsetof(hotgemm_operands, workspace_bytes) == offsetof(Operands, workspace_bytes));
 static_assert(offsetof(hotgemm_operands, group_offsets) == offsetof(Operands, group_offsets));
+static_assert(offsetof(hotgemm_operands, function_operands) == offsetof(Operands, function_operands));
 static_assert(HOTGEMM_S32 == static_cast<int>(DType::s32) && HOTGEMM_E4M3 == static_cast<int>(DType::e4m3));
 static_assert(HOTGEMM_COMPUTE_S32 == static_cast<int>(ComputeType::s32));
 static_assert(HOTGEMM_ORDER_BATCH_INVARIANT == static_cast<int>(SumOrder::batch_invariant));
@@ -117,7 +118,8 @@ hotgemm_problem problem_from(const Problem& p) {
           .scale_d = e.scale_d,
           .scalars = e.scalars,
           .prepacked_a = p.prepacked_a,
-          .prepacked_b = p.prepacked_b};
+          .prepacked_b = p.prepacked_b,
+          .function = e.function.number()};
 }
 
 }  // namespace
@@ -155,7 +157,8 @@ Problem problem_of(const hotgemm_problem* given) {
                        .residual = p.residual != 0,
                        .amax = p.amax != 0,
                        .scale_d = p.scale_d != 0,
-                       .scalars = p.scalars != 0},
+                       .scalars = p.scalars != 0,
+                       .function = EpilogueFunction::of(p.function)},
           .prepacked_a = p.prepacked_a != 0,
           .prepacked_b = p.prepacked_b != 0};
 }

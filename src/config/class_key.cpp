@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <utility>
 
 namespace hotgemm {
@@ -13,7 +14,7 @@ namespace {
 
 // A new field must be added to the key, to `class_of` and to text. These counts fail the build as a reminder.
 static_assert(detail::member_count<Problem>() == 15 && detail::member_count<Hints>() == 5 &&
-                  detail::member_count<Types>() == 6 && detail::member_count<Epilogue>() == 10,
+                  detail::member_count<Types>() == 6 && detail::member_count<Epilogue>() == 11,
               "put the new field into class_key, class_of and problem_text, then correct the number");
 
 }  // namespace
@@ -29,9 +30,10 @@ std::int64_t class_count(std::int64_t count) noexcept {
 }
 
 ClassKey class_key(const Workload& w) noexcept {
-  return {.class_m = class_m(w.m),
-          .n = w.n,
-          .k = w.k,
+  static_assert(kMaxSize <= std::numeric_limits<std::int32_t>::max());
+  return {.class_m = static_cast<std::int32_t>(class_m(w.m)),
+          .n = static_cast<std::int32_t>(w.n),
+          .k = static_cast<std::int32_t>(w.k),
           .types = w.types,
           .epilogue = w.epilogue,
           .op_a = w.op_a,

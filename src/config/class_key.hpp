@@ -9,12 +9,13 @@
 
 namespace hotgemm {
 
-/// A problem class, packed for comparison: one byte for each field, except for sizes and the SM limit. Whether an
-/// operand is prepacked is not in it: such an operand is read as one of alignment class 16.
+/// A problem class, packed for comparison: one byte for each field, except for sizes, which are at most kMaxSize, the
+/// function of the epilogue and the SM limit. Whether an operand is prepacked is not in it: such an operand is read as
+/// one of alignment class 16.
 struct ClassKey {
-  std::int64_t class_m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
+  std::int32_t class_m = 0;
+  std::int32_t n = 0;
+  std::int32_t k = 0;
   Types types;
   Epilogue epilogue;
   Op op_a = Op::n;
@@ -29,7 +30,7 @@ struct ClassKey {
   std::uint8_t align_d = 0;
   bool beta_is_zero = true;
   WorkspaceClass workspace = WorkspaceClass::full;
-  std::uint8_t unused[2] = {};
+  std::uint8_t unused[6] = {};
   std::uint16_t sm_limit = 0;
 
   friend bool operator==(const ClassKey&, const ClassKey&) = default;

@@ -23,6 +23,7 @@ struct KernelSource {
   std::string text;                  ///< about ten lines
   std::vector<std::string> options;  ///< options of NVRTC, in order
   Identity identity;
+  std::string function;  ///< the text of kFunctionHeader, if the unit includes it: an epilogue's function
 };
 
 /// A compiled kernel, from the compiler or from the cache.

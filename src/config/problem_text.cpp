@@ -1,6 +1,7 @@
 #include "config/problem_text.hpp"
 
 #include "base/text.hpp"
+#include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/problem_enums.hpp"
 
@@ -99,6 +100,7 @@ struct EpilogueFlag {
   std::string_view name;
   bool Epilogue::*member;
 };
+constexpr std::string_view kFunctionWord = "function:";
 constexpr std::array<EpilogueFlag, 6> kEpilogueFlags{{{"aux", &Epilogue::aux},
                                                       {"gated", &Epilogue::gated},
                                                       {"residual", &Epilogue::residual},
@@ -116,6 +118,8 @@ void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
     epilogue.scale_b = *scale_b;
   } else if (const auto bias = suffix(word, "bias", ':', Bias::per_column)) {
     epilogue.bias = *bias;
+  } else if (word.starts_with(kFunctionWord)) {
+    epilogue.function = parse_function(word.substr(kFunctionWord.size()));
   } else {
     epilogue.activation = parse_enum<Activation>(word, "a word of the epilogue");
   }
@@ -139,6 +143,7 @@ std::string epilogue_text(const Epilogue& e) {
   add_word(text, "bias", e.bias, Bias::per_column);
   add_flag(0);
   if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
+  if (e.has_function()) text.append("+").append(kFunctionWord).append(to_string(e.function));
   for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);
   return text.empty() ? text : text.substr(1);
 }

@@ -31,6 +31,9 @@ std::string literal(Bias value) {
   }
   return "hotgemm::Bias::none";
 }
+std::string literal(const EpilogueFunction& value) {
+  return fmt::format("{{{{{}, {}, {}}}, {}}}", value.digest[0], value.digest[1], value.digest[2], value.operands);
+}
 std::string literal(Activation value) { return "hotgemm::Activation::" + std::string(to_string(value)); }
 
 /// The fields of an epilogue that are not the default.
@@ -50,6 +53,7 @@ std::string epilogue_initializer(const Epilogue& e) {
   add("amax", e.amax);
   add("scale_d", e.scale_d);
   add("scalars", e.scalars);
+  add("function", e.function);
   return text;
 }
 
@@ -109,8 +113,9 @@ FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
   return text;
 }
 
+/// With a `function`, `text` includes its header.
 KernelSource finish(std::string symbol, std::string text, std::string_view entry, std::string_view arch,
-                    const TemplateBundle& bundle) {
+                    const TemplateBundle& bundle, const FunctionSource* function = nullptr) {
   KernelSource source{.symbol = std::move(symbol), .text = std::move(text), .options = {}, .identity = {}};
   source.options = {
       "--gpu-architecture=" + std::string(arch),
@@ -125,6 +130,10 @@ KernelSource finish(std::string symbol, std::string text, std::string_view entry
   identity.field("symbol", source.symbol);
   identity.field("unit", source.text);
   identity.field("templates", bundle.digest(entry));
+  if (function != nullptr) {
+    identity.field("function", function->digest());  // caches hold identities, and not the user's text
+    source.function = function->header();
+  }
   identity.field("arch", arch);
   for (const std::string& option : source.options) identity.field("option", option);
   source.identity = identity.build();
@@ -149,14 +158,19 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   const Family& family = family_of(config);
   const std::string symbol = kernel_symbol(config, traits);
   const FamilyText own = std::visit([&](const auto& c) { return family_text(c, traits); }, config);
-  std::string text = "#include \"" + std::string(family.header) + "\"\n" + own.definitions;
+  const FunctionSource* const users =
+      traits.epilogue.has_function() ? &bundle.source_of(traits.epilogue.function) : nullptr;
+  std::string text = "#include \"" + std::string(family.header) + "\"\n";
+  if (users != nullptr) text += "#include \"" + std::string(kFunctionHeader) + "\"\n";
+  text += own.definitions;
   text += "constexpr hotgemm::GemmTraits kTraits{" + traits_initializer(traits) + "};\n";
   text += "constexpr hotgemm::" + std::string(family.config) + " kConfig{" +
           std::visit([](const auto& c) { return config_initializer(c); }, config) + "};\n";
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
   const std::string args = "hotgemm::" + std::string(family.args);
-  const std::string parameter = traits.grouped      ? "hotgemm::Grouped<" + args + ">"
+  const std::string parameter = users != nullptr    ? "hotgemm::WithFunction<" + args + ">"
+                                : traits.grouped    ? "hotgemm::Grouped<" + args + ">"
                                 : traits.batched    ? "hotgemm::Batched<" + args + ">"
                                 : traits.is_fused() ? "hotgemm::Fused<" + args + ">"
                                                     : args;
@@ -164,7 +178,7 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
           (own.takes_workspace ? ", const __grid_constant__ hotgemm::WorkspaceArgs workspace" : "") + ") {\n";
   text += "  hotgemm::" + function + "<kTraits, kConfig" + own.template_argument + ">(args" +
           (own.takes_workspace ? ", workspace" : "") + ");\n}\n";
-  return finish(symbol, std::move(text), family.header, arch, bundle);
+  return finish(symbol, std::move(text), family.header, arch, bundle, users);
 }
 
 KernelSource render_check(std::string_view arch, const TemplateBundle& bundle) {

@@ -1,6 +1,7 @@
 #include "config/supported.hpp"
 
 #include "config/families.hpp"
+#include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_enums.hpp"
@@ -98,7 +99,9 @@ bool has_epilogue(const Problem& p) noexcept {
                           .activation = e.activation,
                           .residual = e.residual,
                           .scale_d = e.scale_d,
-                          .scalars = e.scalars};
+                          .scalars = e.scalars,
+                          .function = e.function};
+  if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
   return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
          e.bias <= Bias::per_row && e.activation <= Activation::tanh;
 }

@@ -110,6 +110,23 @@ const std::vector<TemplateFile>& TemplateBundle::files() const {
   return lazy_->files;
 }
 
+void TemplateBundle::add(FunctionSource function) {
+  const std::lock_guard lock(lazy_->adding);
+  const auto [place, is_new] = lazy_->functions.try_emplace(function.function().number(), function);
+  if (is_new || place->second.digest() == function.digest()) return;
+  throw Error(ErrorCode::invalid_argument, "two functions of epilogues have the number " +
+                                               to_string(function.function()) + ": change a space of one");
+}
+
+const FunctionSource& TemplateBundle::source_of(const EpilogueFunction& function) const {
+  const std::lock_guard lock(lazy_->adding);
+  const auto found = lazy_->functions.find(function.number());
+  if (found != lazy_->functions.end()) return found->second;  // it is never removed
+  throw Error(ErrorCode::invalid_argument, "the source of the epilogue's function " + to_string(function) +
+                                               " is not known: pass it to Context::add_function, or to the command by "
+                                               "--epilogue FILE");
+}
+
 const std::string& TemplateBundle::digest(std::string_view entry) const {
   const std::lock_guard lock(lazy_->hashing);
   const auto it = lazy_->digests.find(entry);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "config/function_source.hpp"
+
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,7 +18,7 @@ struct TemplateFile {
 };
 
 /// The template files that kernels are compiled from: the files embedded in the library, or the files of a directory.
-/// Immutable; thread-safe.
+/// It also has the functions of epilogues that were added, which are sources of kernels too. Thread-safe.
 class TemplateBundle {
  public:
   static TemplateBundle embedded();
@@ -35,6 +38,12 @@ class TemplateBundle {
   /// for an #include that includes_of cannot follow.
   const std::string& digest(std::string_view entry) const;
 
+  /// Adds a function that kernels may have from now on, and stays. Adding it again does nothing. Throws
+  /// Error{invalid_argument} for another source with the same number.
+  void add(FunctionSource function);
+  /// The source of a function. Throws Error{invalid_argument} if it was not added.
+  const FunctionSource& source_of(const EpilogueFunction& function) const;
+
  private:
   TemplateBundle(std::string origin, std::vector<TemplateFile> files);
 
@@ -46,6 +55,8 @@ class TemplateBundle {
     std::vector<TemplateFile> files;  // sorted by path
     std::mutex hashing;
     std::map<std::string, std::string, std::less<>> digests;  // by entry
+    std::mutex adding;
+    std::map<std::uint64_t, FunctionSource> functions;  // by number
   };
 
   std::string origin_;

@@ -1,5 +1,6 @@
 #include "config/traits.hpp"
 
+#include "config/function_source.hpp"
 #include "config/problem_enums.hpp"
 #include "config/supported.hpp"
 
@@ -34,6 +35,7 @@ std::string epilogue_tags(const Epilogue& e) {
     std::erase(name, '_');
     text += name;
   }
+  if (e.has_function()) text += "fn" + to_string(e.function);
   add(e.gated, "gate");
   add(e.residual, "res");
   add(e.amax, "amax");

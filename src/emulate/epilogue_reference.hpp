@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/error_gate.hpp"
+#include "emulate/host_function.hpp"
 
 #include <hotgemm/problem.hpp>
 
@@ -31,6 +32,7 @@ struct EpilogueElement {
   double bias = 0;
   double residual = 0;
   double scale_d = 1;
+  FunctionPoint point{};
 };
 
 /// An element of D and of the auxiliary output, not rounded, with their gates.
@@ -43,7 +45,7 @@ struct FusedElement {
 ///
 /// The gate of the value in front of the activation is that of error_gate for a D of f32, with a rounding more for each
 /// operation. Activations have slopes below 1.13, and errors of a few units in the last place of f32, of gelu relative
-/// to its argument. Then come the residual, scale_d and the rounding to D.
+/// to its argument; a function says its own. Then come the residual, scale_d and the rounding to D.
 inline FusedElement fused_element(const Problem& problem, double product, double magnitude, double alpha,
                                   const EpilogueElement& e) {
   constexpr double kUnit = 0x1p-24, kSteepest = 1.13;
@@ -52,9 +54,14 @@ inline FusedElement fused_element(const Problem& problem, double product, double
   const double value = product * e.scale + e.addend + e.bias;
   const double terms = magnitude * std::abs(e.scale) + std::abs(e.addend) + std::abs(e.bias);
   const double gate = error_gate(wide, value, terms, alpha * e.scale) + 4 * kUnit * terms;
-  const double after = activated(problem.epilogue.activation, value), sum = after + e.residual;
-  const bool is_curved = problem.epilogue.activation > Activation::relu;
-  const double of_activation = is_curved ? kSteepest * gate + 16 * kUnit * (std::abs(after) + std::abs(value)) : gate;
+  const Epilogue& chain = problem.epilogue;
+  const HostFunction function = chain.has_function() ? host_function(chain.function) : HostFunction{};
+  const double after = chain.has_function() ? function.at(value, e.point) : activated(chain.activation, value);
+  const double sum = after + e.residual;
+  const bool is_curved = chain.has_function() || chain.activation > Activation::relu;
+  const double slope = chain.has_function() ? function.slope : kSteepest;
+  const double of_activation =
+      is_curved ? slope * gate + 16 * kUnit * (std::abs(after) + std::abs(value) + function.magnitude) : gate;
   const double of_sum = of_activation + 2 * kUnit * (std::abs(sum) + std::abs(e.residual));
   const ElementType d = element_type(problem.types.d);
   const auto rounded = [&](double exact, double error) {
@@ -68,6 +75,8 @@ inline FusedElement fused_element(const Problem& problem, double product, double
 }
 
 /// True if each operation of the epilogue is exact on small numbers.
-inline bool is_exact(const Epilogue& e) { return e.activation <= Activation::relu; }
+inline bool is_exact(const Epilogue& e) {
+  return e.has_function() ? host_function(e.function).is_exact : e.activation <= Activation::relu;
+}
 
 }  // namespace hotgemm::emulate

@@ -154,6 +154,11 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
   if (e.scale_a != Scaling::none) m.scale_a = make_scales(count_of(e.scale_a, p.m), values);
   if (e.scale_b != Scaling::none) m.scale_b = make_scales(count_of(e.scale_b, p.n), values);
   if (e.scale_d) m.scale_d = make_scales(1, values);
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    const FunctionOperand kind = e.function.operand(i);
+    const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+    if (kind != FunctionOperand::none) m.function_operands[i] = make_scales(count, values);
+  }
   if (e.bias != Bias::none) {
     const DType type = bias_type(p.types.d);
     m.bias = make_matrix(type, 1, e.bias == Bias::per_row ? p.m : p.n, size_bytes(type), true);
@@ -192,8 +197,9 @@ GemmMatrices make_matrices(const GemmCase& c) {
 
 namespace {
 
-EpilogueElement epilogue_at(const Workload& p, const GemmMatrices& m, double addend, std::int64_t row,
+EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double addend, std::int64_t row,
                             std::int64_t col) {
+  const Workload& p = c.problem;
   const Epilogue& e = p.epilogue;
   const auto scale = [](Scaling scaling, const HostMatrix& scales, std::int64_t index) {
     return scaling == Scaling::none ? 1 : scales.get(DType::f32, 0, scaling == Scaling::tensor ? 0 : index);
@@ -202,6 +208,12 @@ EpilogueElement epilogue_at(const Workload& p, const GemmMatrices& m, double add
   if (e.bias != Bias::none) at.bias = m.bias.get(bias_type(p.types.d), 0, e.bias == Bias::per_row ? row : col);
   if (e.residual) at.residual = m.residual.get(p.types.d, row, col);
   if (e.scale_d) at.scale_d = m.scale_d.get(DType::f32, 0, 0);
+  at.point = {.row = row, .column = col, .batch = c.product};
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    const FunctionOperand kind = e.function.operand(i);
+    const std::int64_t index = kind == FunctionOperand::row ? row : kind == FunctionOperand::column ? col : 0;
+    if (kind != FunctionOperand::none) at.point.operands[i] = m.function_operands[i].get(DType::f32, 0, index);
+  }
   return at;
 }
 
@@ -247,7 +259,7 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
         continue;
       }
       const FusedElement fused = fused_element(problem_, exact_[at], magnitude[at], static_cast<double>(c.alpha),
-                                               epilogue_at(problem_, matrices, addend, row, col));
+                                               epilogue_at(c, matrices, addend, row, col));
       exact_[at] = fused.result, gate_[at] = fused.result_gate;
       if (e.aux) auxiliary_[at] = fused.auxiliary, auxiliary_gate_[at] = fused.auxiliary_gate;
     }

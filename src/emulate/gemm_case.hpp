@@ -28,6 +28,7 @@ struct GemmCase {
   LaunchConfig launch;
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
+  std::int64_t product = 0;  ///< its number in a batch
 };
 
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.
@@ -54,6 +55,7 @@ struct GemmMatrices {
   HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;
   HostMatrix scalars;        ///< alpha and beta
   HostMatrix group_offsets;  ///< of a grouped problem, a row of s32; make_matrices makes none
+  HostMatrix function_operands[EpilogueFunction::kMostOperands];
 };
 GemmMatrices make_matrices(const GemmCase& c);
 

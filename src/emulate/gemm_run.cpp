@@ -91,17 +91,18 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// The function that each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const Grouped<GemmArgs>& args,
+std::function<void()> thread_body(const GemmKernel& kernel, const WithFunction<GemmArgs>& args,
                                   const WorkspaceArgs& workspace, std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
-  Grouped<WgmmaArgs> with_maps{
-      {{{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}}, args.epilogue},
-       args.batch},
-      args.groups};
+  WithFunction<WgmmaArgs> with_maps{
+      {{{{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}}, args.epilogue},
+        args.batch},
+       args.groups},
+      args.function};
   const auto batch = [&](long long stride) { return MatrixBatch{args.batch.count, stride}; };
   if (args.k > 0) {  // an empty tensor has no map and no copy
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda, batch(args.batch.stride_a));
@@ -124,6 +125,7 @@ std::function<void()> thread_body(const GemmKernel& kernel, const Grouped<GemmAr
 /// The operands of an epilogue in the memory of the device.
 struct PlacedEpilogue {
   EpilogueArgs args{};
+  FunctionArgs function{};
   const Allocation* auxiliary = nullptr;
 };
 
@@ -137,6 +139,10 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   placed.args.scale_b = put(e.scale_b != Scaling::none, "scale_b", m.scale_b);
   placed.args.scale_d = put(e.scale_d, "scale_d", m.scale_d);
   placed.args.bias = put(e.bias != Bias::none, "bias", m.bias);
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    placed.function.operands[i] =
+        put(e.function.operand(i) != FunctionOperand::none, "function_operands", m.function_operands[i]);
+  }
   if (e.scalars) {
     placed.args.alpha = put(true, "scalars", m.scalars);
     placed.args.beta = placed.args.alpha + sizeof(float);
@@ -188,26 +194,27 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
   const unsigned long long offsets =
       p.groups == 0 ? 0 : place(device, "group_offsets", matrices.group_offsets, false, true).address();
-  const Grouped<GemmArgs> args{{{{.a = a.address(),
-                                  .b = b.address(),
-                                  .c = kernel.traits.reads_c ? addend.address() : 0,
-                                  .d = d.address(),
-                                  .lda = matrices.a.ld,
-                                  .ldb = matrices.b.ld,
-                                  .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                                  .ldd = matrices.d.ld,
-                                  .m = static_cast<int>(p.m),
-                                  .n = static_cast<int>(p.n),
-                                  .k = is_empty ? 0 : static_cast<int>(p.k),
-                                  .alpha = has_scalars ? 77.0f
-                                           : is_empty  ? empty_alpha(c.beta)
-                                                       : c.alpha,
-                                  .beta = has_scalars ? 77.0f : c.beta,
-                                  .raster_width = c.launch.raster_width,
-                                  .raster_along_n = c.launch.raster_along_n ? 1 : 0},
-                                 epilogue.args},
-                                batch_args(c, matrices)},
-                               {.offsets = offsets}};
+  const WithFunction<GemmArgs> args{{{{{.a = a.address(),
+                                        .b = b.address(),
+                                        .c = kernel.traits.reads_c ? addend.address() : 0,
+                                        .d = d.address(),
+                                        .lda = matrices.a.ld,
+                                        .ldb = matrices.b.ld,
+                                        .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                                        .ldd = matrices.d.ld,
+                                        .m = static_cast<int>(p.m),
+                                        .n = static_cast<int>(p.n),
+                                        .k = is_empty ? 0 : static_cast<int>(p.k),
+                                        .alpha = has_scalars ? 77.0f
+                                                 : is_empty  ? empty_alpha(c.beta)
+                                                             : c.alpha,
+                                        .beta = has_scalars ? 77.0f : c.beta,
+                                        .raster_width = c.launch.raster_width,
+                                        .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+                                       epilogue.args},
+                                      batch_args(c, matrices)},
+                                     {.offsets = offsets}},
+                                    epilogue.function};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
   const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch, p.groups);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));

@@ -17,7 +17,7 @@ struct MappedMatrix {
 
 /// The arguments of this thread's last launch with tensor maps. A repeated call with the same matrix, such as weights,
 /// reuses its maps where they are: the driver copies arguments when it enqueues a kernel.
-thread_local constinit Grouped<WgmmaArgs> last_args{};
+thread_local constinit WithFunction<WgmmaArgs> last_args{};
 thread_local constinit MappedMatrix last_a;
 thread_local constinit MappedMatrix last_b;
 thread_local constinit MappedMatrix last_d;
@@ -68,6 +68,12 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
           .stride_residual = o.batch_stride_residual,
           .stride_auxiliary = o.batch_stride_auxiliary,
           .count = static_cast<unsigned>(count)};
+}
+
+FunctionArgs function_args(const Operands& o) {
+  const auto* const operands = o.function_operands;
+  return {.operands = {address(operands[0]), address(operands[1]), address(operands[2]), address(operands[3])},
+          .product = 0};
 }
 
 /// The memory from which a kernel reads A and B: the caller's, or copies of it.
@@ -133,27 +139,29 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     if (result != CUDA_SUCCESS) return result;
   }
   // The driver reads as much of the parameter as the kernel has.
-  Grouped<GemmArgs> args{{{{.a = address(from.a),
-                            .b = address(from.b),
-                            .c = address(o.c),
-                            .d = address(o.d),
-                            .lda = from.lda,
-                            .ldb = from.ldb,
-                            .ldc = o.ldc,
-                            .ldd = o.ldd,
-                            .m = static_cast<int>(m),
-                            .n = static_cast<int>(n),
-                            .k = has_no_product ? 0 : static_cast<int>(k),
-                            .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
-                            .beta = o.beta,
-                            .raster_width = launch.raster_width,
-                            .raster_along_n = launch.raster_along_n ? 1 : 0},
-                           {}},
-                          {}},
-                         {.offsets = address(o.group_offsets)}};
+  WithFunction<GemmArgs> args{};
+  static_cast<GemmArgs&>(args) = {
+      .a = address(from.a),
+      .b = address(from.b),
+      .c = address(o.c),
+      .d = address(o.d),
+      .lda = from.lda,
+      .ldb = from.ldb,
+      .ldc = o.ldc,
+      .ldd = o.ldd,
+      .m = static_cast<int>(m),
+      .n = static_cast<int>(n),
+      .k = has_no_product ? 0 : static_cast<int>(k),
+      .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
+      .beta = o.beta,
+      .raster_width = launch.raster_width,
+      .raster_along_n = launch.raster_along_n ? 1 : 0};
   const bool is_fused = kernel.traits.is_fused();
   if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
   if (kernel.traits.batched) args.batch = batch_args(o, products);
+  const bool has_function = kernel.traits.epilogue.has_function();
+  if (has_function) args.function = function_args(o);
+  if (kernel.traits.grouped) args.groups = {.offsets = address(o.group_offsets)};
   const auto blocks =
       static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch, groups));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
@@ -163,6 +171,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   if (is_fused) last_args.epilogue = args.epilogue;
   if (kernel.traits.batched) last_args.batch = args.batch;
   last_args.groups = args.groups;
+  if (has_function) last_args.function = args.function;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

@@ -93,6 +93,10 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     texts.push_back(file.text.c_str());
     names.push_back(file.path.c_str());
   }
+  if (!source.function.empty()) {
+    texts.push_back(source.function.c_str());
+    names.push_back(kFunctionHeader);
+  }
   for (const std::string& option : source.options) options.push_back(option.c_str());
 
   nvrtcProgram program = nullptr;

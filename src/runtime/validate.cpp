@@ -1,5 +1,6 @@
 #include "runtime/validate.hpp"
 
+#include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_enums.hpp"
@@ -54,6 +55,13 @@ void validate_epilogue(const Epilogue& e) {
   validate_enum("the scaling of B", e.scale_b);
   validate_enum("the bias", e.bias);
   validate_enum("the activation", e.activation);
+  if (!is_well_formed(e.function)) {
+    bad("the function of the epilogue, " + to_string(e.function) + ", is none that Context::add_function makes");
+  }
+  if (e.has_function() && e.activation != Activation::none) {
+    bad("the epilogue has the activation " + std::string(to_string(e.activation)) +
+        " and a function, which stands in its place");
+  }
 }
 
 void validate_counts(const Problem& p) {
@@ -189,6 +197,12 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
   if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !has_no_d);
   if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !has_no_d);
   if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !has_no_d);
+  constexpr const char* kOfFunction[EpilogueFunction::kMostOperands] = {"function_operands[0]", "function_operands[1]",
+                                                                        "function_operands[2]", "function_operands[3]"};
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (e.function.operand(i) == FunctionOperand::none) break;
+    validate_vector(kOfFunction[i], o.function_operands[i], DType::f32, !has_no_d);
+  }
   if (e.aux) validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p);
   if (e.residual) validate_beside_d("_residual", o.residual, o.ld_residual, p);
   if (has_no_d) return;

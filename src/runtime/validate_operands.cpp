@@ -17,9 +17,12 @@ static_assert(offsetof(Operands, size) == 0);
 /// The first version of Operands ended before the scalars in device memory.
 constexpr std::size_t kOldestBytes = offsetof(Operands, alpha_device);
 
-/// The fields that the bare product does not use are the words from `alpha_device` to `workspace`.
+/// The fields that the bare product does not use are the words from `alpha_device` to `workspace`, and those that were
+/// added behind `workspace_bytes`.
 constexpr std::size_t kFirstUnused = offsetof(Operands, alpha_device);
 constexpr std::size_t kUnusedWords = (offsetof(Operands, workspace) - kFirstUnused) / sizeof(std::uint64_t);
+constexpr std::size_t kFirstAdded = offsetof(Operands, group_offsets);
+constexpr std::size_t kAddedWords = (sizeof(Operands) - kFirstAdded) / sizeof(std::uint64_t);
 
 struct Field {
   const char* name;
@@ -30,7 +33,11 @@ struct Field {
 bool is_strided(const Problem& p) { return p.batch_kind == BatchKind::strided; }
 /// Groups have rows of one matrix, but for B.
 bool has_matrices(const Problem& p) { return is_strided(p) && p.groups == 0; }
-// Each is one word, in the order of the struct. The last one lies behind the workspace.
+template <int kIndex>
+bool has_operand(const Problem& p) {
+  return p.epilogue.function.operand(kIndex) != FunctionOperand::none;
+}
+// Each is one word, in the order of the struct.
 #define HOTGEMM_FIELD(name, ...) \
   Field { #name, offsetof(Operands, name) __VA_OPT__(, ) __VA_ARGS__ }
 constexpr Field kUnused[] = {
@@ -55,11 +62,14 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(scale_b, [](const Problem& p) { return p.epilogue.scale_b != Scaling::none; }),
     HOTGEMM_FIELD(scale_d, [](const Problem& p) { return p.epilogue.scale_d; }),
     HOTGEMM_FIELD(group_offsets, [](const Problem& p) { return p.groups != 0; }),
+    HOTGEMM_FIELD(function_operands[0], has_operand<0>),
+    HOTGEMM_FIELD(function_operands[1], has_operand<1>),
+    HOTGEMM_FIELD(function_operands[2], has_operand<2>),
+    HOTGEMM_FIELD(function_operands[3], has_operand<3>),
 };
 #undef HOTGEMM_FIELD
-static_assert(std::size(kUnused) == kUnusedWords + 1);
-static_assert(sizeof(Operands) == offsetof(Operands, group_offsets) + sizeof(Operands::group_offsets),
-              "a field was added behind group_offsets: refuse it here until a kernel uses it");
+static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");
+static_assert(kFirstAdded == offsetof(Operands, workspace_bytes) + sizeof(Operands::workspace_bytes));
 
 std::uint64_t word_at(const Operands& operands, std::size_t offset) {
   std::uint64_t word = 0;
@@ -86,10 +96,10 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
   }
 }
 
-/// The OR of all words that must be zero. Every warm call computes it, and a branch for each word would take longer.
-template <std::size_t... kIndex>
-std::uint64_t any_unused(const Operands& operands, std::index_sequence<kIndex...>) {
-  return (word_at(operands, kFirstUnused + kIndex * sizeof(std::uint64_t)) | ...);
+/// The OR of words that must be zero. Every warm call computes it, and a branch for each word would take longer.
+template <std::size_t kFirst, std::size_t... kIndex>
+std::uint64_t any_of_words(const Operands& operands, std::index_sequence<kIndex...>) {
+  return (word_at(operands, kFirst + kIndex * sizeof(std::uint64_t)) | ...);
 }
 
 }  // namespace
@@ -114,9 +124,9 @@ Operands known_operands(const Operands& given) {
 
 void validate_fields(const Problem& problem, const Operands& operands) {
   const bool lacks_workspace = operands.workspace == nullptr && operands.workspace_bytes != 0;
-  const bool has_more =
-      any_unused(operands, std::make_index_sequence<kUnusedWords>()) != 0 || operands.group_offsets != nullptr;
-  if (has_more || lacks_workspace) look_closer(problem, operands);
+  const std::uint64_t more = any_of_words<kFirstUnused>(operands, std::make_index_sequence<kUnusedWords>()) |
+                             any_of_words<kFirstAdded>(operands, std::make_index_sequence<kAddedWords>());
+  if (more != 0 || lacks_workspace) look_closer(problem, operands);
 }
 
 }  // namespace hotgemm

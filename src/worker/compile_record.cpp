@@ -39,7 +39,8 @@ TemplateBundle decode_bundle(std::span<const std::uint8_t> body) {
 }
 
 FrameBody encode_source(const KernelSource& source) {
-  return json::to_cbor({{"symbol", source.symbol}, {"text", source.text}, {"options", source.options}});
+  return json::to_cbor(
+      {{"symbol", source.symbol}, {"text", source.text}, {"options", source.options}, {"function", source.function}});
 }
 
 KernelSource decode_source(std::span<const std::uint8_t> body) {
@@ -47,7 +48,8 @@ KernelSource decode_source(std::span<const std::uint8_t> body) {
     return KernelSource{.symbol = value.at("symbol"),
                         .text = value.at("text"),
                         .options = value.at("options").get<std::vector<std::string>>(),
-                        .identity = {}};
+                        .identity = {},
+                        .function = value.at("function")};
   });
 }
 

@@ -74,4 +74,16 @@ struct Grouped : Batched<Args> {
   alignas(Args) GroupArgs groups;
 };
 
+/// The operands of a user's function: addresses of f32.
+struct FunctionArgs {
+  unsigned long long operands[4];
+  long long product;  ///< the number of the product in a batch; kernels for batches set it
+};
+
+/// The parameter of a kernel with a user's function, for groups or not.
+template <class Args>
+struct WithFunction : Grouped<Args> {
+  alignas(Args) FunctionArgs function;
+};
+
 }  // namespace hotgemm

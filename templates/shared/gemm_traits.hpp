@@ -36,7 +36,8 @@ struct GemmTraits {
 
   /// True if A, B, C and D have one type.
   constexpr bool is_uniform() const { return element_b == element && element_d == element; }
-  /// True if the kernel has an epilogue, and takes a parameter of type Fused unless it is batched.
+  /// True if the kernel has an epilogue, and takes a parameter of type Fused unless it is batched. With a user's
+  /// function it takes one of type WithFunction.
   constexpr bool is_fused() const { return epilogue != Epilogue{}; }
   /// True if A is stored with k contiguous (row-major m×k, read as stored).
   constexpr bool a_is_k_major() const { return op_a == Op::n; }
@@ -54,6 +55,7 @@ constexpr int epilogue_registers(const GemmTraits& t) {
   if (e.scale_a == Scaling::vector) registers += 4;
   if (e.scale_b == Scaling::vector) registers += 4;
   if (e.residual) registers += 8;
+  if (e.has_function()) registers += 16;
   if ((e.residual || e.aux) && size_bytes(t.element_d) == 4) registers += 48;
   return registers;
 }

@@ -26,13 +26,44 @@ enum class Scaling : unsigned char {
   block_128x128,  ///< a factor for each square of 128 by 128 elements
 };
 
+/// The numbers that an operand of a user's function holds: f32 in device memory.
+enum class FunctionOperand : unsigned char {
+  none,
+  scalar,  ///< one number
+  row,     ///< one for each row of D
+  column,  ///< one for each column of D
+};
+
+/// A function of one element that the user gives as source. Context::add_function makes this value.
+struct EpilogueFunction {
+  static constexpr int kMostOperands = 4;
+
+  unsigned short digest[3] = {};  ///< the first 48 bits of SHA-256 over the source
+  unsigned short operands = 0;    ///< four bits for each operand, the lowest for the first: a FunctionOperand
+
+  constexpr FunctionOperand operand(int index) const {
+    return static_cast<FunctionOperand>(operands >> (4 * index) & 0xf);
+  }
+  /// The function as one number, and back: the digest, then the operands. 0 is no function.
+  constexpr unsigned long long number() const {
+    unsigned long long bits = 0;
+    for (const unsigned short part : digest) bits = bits << 16 | part;
+    return bits << 16 | operands;
+  }
+  static constexpr EpilogueFunction of(unsigned long long number) {
+    const auto part = [&](int index) { return static_cast<unsigned short>(number >> (16 * index)); };
+    return {{part(3), part(2), part(1)}, part(0)};
+  }
+  friend constexpr bool operator==(const EpilogueFunction&, const EpilogueFunction&) = default;
+};
+
 /// The operations on a sum before it is stored, in this order and each in f32:
 ///
 ///   value = alpha * scale_a * scale_b * sum     factors of the whole product first, then those of the row, the column
 ///   value = value + beta * C                    fused, as without an epilogue
 ///   value = value + bias
 ///   auxiliary = value                           rounded to the type of D
-///   value = activation(value)                   or the gate
+///   value = activation(value)                   or the gate, or the user's function
 ///   value = value + residual
 ///   amax = max(amax, |value|)
 ///   D = value * scale_d                         rounded to the type of D
@@ -44,10 +75,12 @@ struct Epilogue {
   Activation activation = Activation::none;
   bool gated = false;  ///< half of the columns, after the activation, multiply the other half
   bool residual = false;
-  bool amax = false;     ///< the largest absolute value is stored too
-  bool scale_d = false;  ///< one factor for D
-  bool scalars = false;  ///< alpha, beta or both are read from device memory
+  bool amax = false;          ///< the largest absolute value is stored too
+  bool scale_d = false;       ///< one factor for D
+  bool scalars = false;       ///< alpha, beta or both are read from device memory
+  EpilogueFunction function;  ///< in place of the activation
 
+  constexpr bool has_function() const { return function != EpilogueFunction{}; }
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 

@@ -21,7 +21,7 @@ struct FullTable {
   explicit FullTable(std::size_t count) : table(std::numeric_limits<std::size_t>::max()), keys(count) {
     std::mt19937_64 random(count);
     for (ClassKey& key : keys) {
-      key.class_m = static_cast<std::int64_t>(1 + random() % 64);
+      key.class_m = static_cast<std::int32_t>(1 + random() % 64);
       key.n = static_cast<std::int64_t>(1 + random() % 65536);
       key.k = static_cast<std::int64_t>(1 + random() % 65536);
       // Nobody owns the plan: the table alone is measured.

@@ -190,6 +190,27 @@ class PrewarmTest(CliTest):
         self.assertEqual(self.run_json(*words)["compiled"], 4)
         self.assertEqual(self.run_json(*words, "--list")["to_compile"], 0)
 
+    def test_a_function_of_the_user_is_compiled_with_the_kernel(self):
+        self.need_nvrtc()
+        good, bad = self.path / "cap.txt", self.path / "bad.txt"
+        good.write_text("column scale\nscalar cap\ncap * tanh(scale * value / cap)\n")
+        bad.write_text("row left\nvalue +\n  right\n")
+        words = ["prewarm", "--arch", "sm_80", "--shape", "64 64 64 nt bf16 epilogue=bias"]
+        problem = self.run_json(*words, "--epilogue", str(good))["entries"][0]["problem"]
+        self.assertRegex(problem, r"epilogue=bias\+function:[0-9a-f]{12}0013 ")
+        log = self.path / "log.txt"
+        log.write_text(problem)
+        words[3:] = ["--shapes", str(log)]
+        logged = self.run_json(*words, "--epilogue", str(bad), "--epilogue", str(good), "--verify")
+        self.assertEqual((logged["cached"], logged["failed"]), (1, 0))
+        self.assertIn("is not known", self.run_command(*words, expect=1).stderr)
+        for entry in (self.path / "cache").rglob("*.hgk"):
+            self.assertNotIn(b"tanh(scale", entry.read_bytes())
+        failed = self.run_command("prewarm", "--arch", "sm_80", "--shape", "64 64 64 nt bf16", "--epilogue", str(bad),
+                                  expect=2).stderr
+        self.assertIn(f'{bad}(3): error: identifier "right" is undefined', failed)
+        self.assertIn("cannot read", self.run_command(*words, "--epilogue", "/nowhere", expect=3).stderr)
+
     def test_worker_processes_fill_the_same_cache(self):
         """More than eight jobs run in worker processes. Their kernels serve a later run without worker processes."""
         self.need_nvrtc()

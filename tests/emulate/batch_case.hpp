@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -46,6 +47,7 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
   for (std::size_t i = 0; i < count; ++i) {
     batch.cases.push_back(c);
     batch.cases.back().data_seed = c.data_seed + 100 * i;
+    batch.cases.back().product = static_cast<std::int64_t>(i);
     batch.products.push_back(make_matrices(batch.cases.back()));
     const GemmMatrices& first = batch.products.front();
     GemmMatrices& product = batch.products.back();
@@ -57,6 +59,7 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
     product.scale_d = first.scale_d;
     product.bias = first.bias;
     product.scalars = first.scalars;
+    std::copy(std::begin(first.function_operands), std::end(first.function_operands), product.function_operands);
   }
   const Types& types = c.problem.types;
   const auto all = [&](HostMatrix GemmMatrices::*member, DType type) { return stacked(batch.products, member, type); };

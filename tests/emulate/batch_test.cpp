@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,10 @@ TEST(EmulatedBatch, ProductsAreRightInEveryFamily) {
   // Edges in every dimension, a single tile, whole tiles, no sum.
   constexpr Size kSizes[] = {{77, 91, 150, 3}, {20, 50, 70, 5}, {64, 144, 64, 2}, {70, 50, 0, 2}, {1, 1, 1, 7}};
   std::uint64_t seed = 1;
-  for (const GemmKernel& kernel : batched_kernels()) {
+  std::vector<GemmKernel> kernels = batched_kernels();
+  std::ranges::copy_if(function_kernels(), std::back_inserter(kernels),
+                       [](const GemmKernel& kernel) { return kernel.traits.batched; });
+  for (const GemmKernel& kernel : kernels) {
     for (const Size& size : kSizes) {
       GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
                  .alpha = kernel.traits.element == DType::s8 ? 0x1p-10f : -2.0f,

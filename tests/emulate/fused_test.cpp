@@ -9,8 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -75,6 +77,13 @@ void expect_all_right(const std::vector<GemmKernel>& kernels) {
 
 TEST(EmulatedFused, PartsAndChainsAreRight) { expect_all_right(fused_kernels()); }
 TEST(EmulatedFused, ChainsOfWgmmaAreRightHoweverDIsStored) { expect_all_right(fused_wgmma_kernels()); }
+
+TEST(EmulatedFused, FunctionsOfUsersAreRightHoweverDIsStored) {
+  std::vector<GemmKernel> kernels;
+  std::ranges::copy_if(function_kernels(), std::back_inserter(kernels),
+                       [](const GemmKernel& kernel) { return !kernel.traits.batched; });
+  expect_all_right(kernels);
+}
 
 TEST(EmulatedFused, NanAndInfinityPassAsTheChainSays) {
   for (const GemmKernel& kernel : fused_kernels()) {

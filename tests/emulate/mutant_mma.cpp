@@ -1,6 +1,10 @@
 #include "emulate/mutant_kernels.hpp"
 
+#include "emulate/host_function.hpp"
+
 #include "mma.cuh"
+
+#include "emulate/functions/indices.cuh"
 
 namespace hotgemm::emulate {
 namespace {
@@ -21,6 +25,8 @@ constexpr GemmTraits kTf32Rows{.element = DType::tf32, .element_b = DType::tf32,
 
 constexpr GemmTraits kResidual{.vec_d = 8, .epilogue = {.bias = Bias::per_column, .residual = true}};
 constexpr GemmTraits kFusedC{.element = DType::bf16, .reads_c = true, .vec_d = 2, .epilogue = {.aux = true, .activation = Activation::relu}};
+
+constexpr GemmTraits kFunction{.vec_d = 8, .epilogue = {.function = kIndices}};
 
 constexpr MmaConfig kBytes{.block_m = 32, .block_n = 32, .block_k = 64, .warps_m = 2, .warps_n = 1, .stages = 3, .fragment_buffers = 2, .store = kDirectStore};
 constexpr MmaConfig kWideBytes{.block_m = 32, .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
@@ -47,6 +53,7 @@ const GemmKernel kKernels[] = {
     {kWords, kTf32Rows, mma_gemm<kTf32Rows, kWords>},
     {kInTurn, kResidual, mma_gemm<kResidual, kInTurn>},
     {kDirect, kFusedC, mma_gemm<kFusedC, kDirect>},
+    {kStaged, kFunction, mma_gemm<kFunction, kStaged>},
 };
 // clang-format on
 

@@ -1,6 +1,10 @@
 #include "emulate/mutant_kernels.hpp"
 
+#include "emulate/host_function.hpp"
+
 #include "simt.cuh"
+
+#include "emulate/functions/indices.cuh"
 
 namespace hotgemm::emulate {
 namespace {
@@ -19,6 +23,8 @@ constexpr GemmTraits kFused{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1,
 constexpr GemmTraits kRowBias{.element = DType::bf16, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_row}};
 
 constexpr GemmTraits kBatch{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.residual = true}, .batched = true};
+constexpr GemmTraits kFunction{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}};
+constexpr GemmTraits kFunctionOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}, .batched = true};
 
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
@@ -32,6 +38,8 @@ const GemmKernel kKernels[] = {
     {kOdd, kFused, simt_gemm<kFused, kOdd>},
     {kOdd, kRowBias, simt_gemm<kRowBias, kOdd>},
     {kOdd, kBatch, simt_gemm<kBatch, kOdd>},
+    {kOdd, kFunction, simt_gemm<kFunction, kOdd>},
+    {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
 };
 // clang-format on
 

@@ -1,8 +1,11 @@
 #include "emulate/mutant_kernels.hpp"
 
 #include "emulate/emulated_wgmma.hpp"
+#include "emulate/host_function.hpp"
 
 #include "wgmma.cuh"
+
+#include "emulate/functions/indices.cuh"
 
 namespace hotgemm::emulate {
 namespace {
@@ -28,6 +31,7 @@ constexpr GemmTraits kResidual{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias 
 constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 8, .epilogue = {.residual = true}};
 
 constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
+constexpr GemmTraits kFunctionOfBatch{.op_a = Op::n, .op_b = Op::t, .epilogue = {.function = kIndices}, .batched = true};
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
@@ -85,6 +89,7 @@ const GemmKernel kKernels[] = {
     kernel<kBatch, kWidePart>(),
     kernel<kBatch, kSplit>(),
     kernel<kRaggedBatch, kLoads>(),
+    kernel<kFunctionOfBatch, kWidePart>(),
 };
 // clang-format on
 

@@ -161,6 +161,16 @@ MUTANTS = {
         "if constexpr (kEpilogue.residual) return ptx::add_rn(ptx::mul_rn(value, scale_d_), residual);"),
     "simt_alpha_of_the_host": ("fused_sum.cuh", "if (epilogue_.alpha != 0)", "if (epilogue_.alpha == 0)"),
     "simt_beta_of_the_host": ("fused_sum.cuh", "if (kReadsC && epilogue_.beta != 0)", "if (kReadsC && epilogue_.beta == 0)"),
+    "simt_row_of_a_function_by_column": (
+        "fused_sum.cuh", "number(numbers, at.row, at.row < gemm.m)", "number(numbers, at.col, at.col < gemm.n)"),
+    "simt_function_of_exchanged_indices": (
+        "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
+    "simt_function_of_the_first_product": ("batch.cuh", "function.product = index;", "function.product = index - index;"),
+    "mma_function_of_a_pair_at_one_column": (
+        "fused_sum.cuh", "static_cast<u16>(residual >> 16)), next));", "static_cast<u16>(residual >> 16)), at));"),
+    "wgmma_function_of_the_first_product": ("fused_sum.cuh", "args.product = product;", "args.product = product - product;"),
+    "wgmma_operand_of_a_function_beyond_d": (
+        "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
     "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
     "wgmma_residual_of_a_pair_beyond_d": (

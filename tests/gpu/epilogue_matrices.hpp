@@ -34,6 +34,11 @@ class EpilogueMatrices {
     scales(scale_b_, e.scale_b, p.n);
     vector(scale_d_, e.scale_d, DType::f32, 1);
     vector(scalars_, e.scalars, DType::f32, 2);
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+      const FunctionOperand kind = e.function.operand(i);
+      const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+      vector(operands_[i], kind != FunctionOperand::none, DType::f32, count);
+    }
     vector(bias_, e.bias != Bias::none, bias_type(p.types.d), e.bias == Bias::per_row ? p.m : p.n);
     const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, std::int64_t row,
                             GuardedMatrix::Filling filling) {
@@ -52,6 +57,9 @@ class EpilogueMatrices {
     for (auto* const scales : {&scale_a_, &scale_b_, &scale_d_}) {
       if (*scales) (*scales)->fill(power);
     }
+    for (auto& operand : operands_) {
+      if (operand) operand->fill(power);
+    }
     for (auto* const operand : {&bias_, &residual_}) {
       if (*operand) (*operand)->fill(value);
     }
@@ -65,6 +73,7 @@ class EpilogueMatrices {
     };
     o.scale_a = floats(scale_a_), o.scale_b = floats(scale_b_), o.scale_d = floats(scale_d_);
     if (bias_) o.bias = bias_->device();
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) o.function_operands[i] = floats(operands_[i]);
     if (problem_.epilogue.residual) {
       o.residual = residual_is_d_ ? o.d : residual_->device();
       o.ld_residual = ld_residual_;
@@ -108,6 +117,12 @@ class EpilogueMatrices {
     if (bias_) at.bias = static_cast<double>(bias_->get(0, e.bias == Bias::per_row ? i : j));
     if (e.residual) at.residual = static_cast<double>((residual_ ? *residual_ : d).get(i, j));
     if (scale_d_) at.scale_d = static_cast<double>(scale_d_->get(0, 0));
+    at.point = {.row = static_cast<std::int64_t>(i), .column = static_cast<std::int64_t>(j)};
+    for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
+      const FunctionOperand kind = e.function.operand(o);
+      const std::size_t index = kind == FunctionOperand::row ? i : kind == FunctionOperand::column ? j : 0;
+      if (operands_[o]) at.point.operands[o] = static_cast<double>(operands_[o]->get(0, index));
+    }
     return at;
   }
 
@@ -129,12 +144,14 @@ class EpilogueMatrices {
     one("the scalars", scalars_);
     one("the bias", bias_);
     one("the residual", residual_);
+    for (const auto& operand : operands_) one("an operand of the function", operand);
   }
 
   Problem problem_;
   std::int64_t ld_residual_, ld_auxiliary_;
   bool residual_is_d_;
   std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_;
+  std::optional<GuardedMatrix> operands_[EpilogueFunction::kMostOperands];
   Bytes found_;
 };
 

@@ -133,7 +133,8 @@ float pattern_value(const FillArgs& args, int row, int col, int stride) {
 /// The operands of a fused kernel's epilogue.
 class EpilogueOperands {
  public:
-  EpilogueOperands(const GemmTraits& traits, const GemmArgs& args, const EpilogueArgs& epilogue, Corruption corruption)
+  EpilogueOperands(const GemmTraits& traits, const GemmArgs& args, const EpilogueArgs& epilogue,
+                   const FunctionArgs& function, unsigned product, Corruption corruption)
       : chain_(traits.epilogue),
         corruption_(corruption),
         gemm_(args),
@@ -147,9 +148,18 @@ class EpilogueOperands {
         bias_{epilogue.bias, 1, chain_.bias != Bias::none ? 1 : 0, chain_.bias == Bias::per_row ? args.m : args.n,
               bias_type(traits.element_d)},
         residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, args.n, traits.element_d},
-        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.aux ? args.m : 0, args.n, traits.element_d} {}
+        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.aux ? args.m : 0, args.n, traits.element_d},
+        product_(product) {
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+      const FunctionOperand kind = chain_.function.operand(i);
+      const long long count = kind == FunctionOperand::row ? args.m : kind == FunctionOperand::column ? args.n : 1;
+      operands_[i] = floats(function.operands[i], kind != FunctionOperand::none, count);
+    }
+  }
 
-  std::vector<Matrix> vectors() const { return {scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_}; }
+  std::vector<Matrix> vectors() const {
+    return {scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, operands_[0], operands_[1], operands_[2], operands_[3]};
+  }
   std::vector<Matrix> matrices() const { return {residual_, auxiliary_}; }
   float alpha() const { return alpha_.rows > 0 ? alpha_.load(0, 0) : gemm_.alpha; }
   float beta() const { return beta_.rows > 0 ? beta_.load(0, 0) : gemm_.beta; }
@@ -165,7 +175,15 @@ class EpilogueOperands {
       value += bias_.load(0, corruption_ == Corruption::next_bias ? (at + 1) % bias_.cols : at);
     }
     if (chain_.aux) auxiliary_.store(row, col, value);
-    if (corruption_ != Corruption::no_activation) {
+    if (chain_.has_function()) {
+      emulate::FunctionPoint point{.row = row, .column = col, .batch = product_};
+      for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+        const FunctionOperand kind = chain_.function.operand(i);
+        const long long at = kind == FunctionOperand::row ? row : kind == FunctionOperand::column ? col : 0;
+        if (kind != FunctionOperand::none) point.operands[i] = static_cast<double>(operands_[i].load(0, at));
+      }
+      value = static_cast<float>(emulate::host_function(chain_.function).at(static_cast<double>(value), point));
+    } else if (corruption_ != Corruption::no_activation) {
       value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value)));
     }
     if (chain_.residual) value += residual_.load(row, col);
@@ -182,6 +200,8 @@ class EpilogueOperands {
   Corruption corruption_;
   const GemmArgs& gemm_;
   Matrix scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_;
+  Matrix operands_[EpilogueFunction::kMostOperands]{};
+  unsigned product_;
 };
 
 }  // namespace
@@ -229,7 +249,7 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     if (outcome != Outcome::good) return outcome;
   }
   if (args.m <= 0 || args.n <= 0) return Outcome::good;
-  const EpilogueOperands chain(traits, args, epilogue, corruption);
+  const EpilogueOperands chain(traits, args, epilogue, node.operands, product, corruption);
   for (const Matrix& matrix : chain.vectors()) {
     const Outcome outcome = examine(matrix, space, 1);
     if (outcome != Outcome::good) return outcome;

@@ -250,6 +250,11 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
       node.epilogue = gemm.boxes ? static_cast<const Fused<WgmmaArgs>*>(params[0])->epilogue
                                  : static_cast<const Fused<GemmArgs>*>(params[0])->epilogue;
     }
+    if (gemm.traits.epilogue.has_function()) {
+      node.operands = gemm.boxes ? static_cast<const WithFunction<WgmmaArgs>*>(params[0])->function
+                                 : static_cast<const WithFunction<GemmArgs>*>(params[0])->function;
+      expect(ledger, node.operands.product == 0, function, "launched with the number of a product");
+    }
     if (!gemm.takes_workspace()) return node;
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");
     node.workspace = *static_cast<const WorkspaceArgs*>(params[1]);

@@ -110,6 +110,15 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
         std::pair("sigmoid", Activation::sigmoid), std::pair("tanh", Activation::tanh)}) {
     if (e.activation == Activation::none && take(text, tag)) e.activation = activation;
   }
+  constexpr std::size_t kDigits = 16;
+  if (take(text, "fn")) {
+    std::uint64_t number = 0;
+    const std::string_view digits = text.substr(0, kDigits);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+    if (error != std::errc() || end != digits.data() + kDigits) return {};
+    e.function = EpilogueFunction::of(number);
+    text.remove_prefix(kDigits);
+  }
   e.residual = take(text, "res");
   e.scale_d = take(text, "sd");
   e.scalars = take(text, "dev");

@@ -46,6 +46,10 @@ std::vector<Workload> one_for_each_field() {
   add([](Workload& w) { w.epilogue.amax = true; });
   add([](Workload& w) { w.epilogue.scale_d = true; });
   add([](Workload& w) { w.epilogue.scalars = true; });
+  add([](Workload& w) { w.epilogue.function.digest[0] = 1; });
+  add([](Workload& w) { w.epilogue.function.digest[1] = 1; });
+  add([](Workload& w) { w.epilogue.function.digest[2] = 1; });
+  add([](Workload& w) { w.epilogue.function.operands = 1; });
   add([](Workload& w) { w.hints.align_a = 8; });
   add([](Workload& w) { w.hints.align_b = 8; });
   add([](Workload& w) { w.hints.align_d = 8; });

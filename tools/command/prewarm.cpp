@@ -232,6 +232,7 @@ int build(Session& session, const PrewarmCommand& command) {
   const ContextOptions options = layer.empty() ? context_options(session) : layer_options(session, layer);
   Context context(options);
   Engine& engine = impl_of(context).engine();
+  add_functions(command.selection.problems, engine.bundle);
   if (!command.import_file.empty()) import_bundle(session, engine, command.import_file);
   const bool is_import_all = !command.import_file.empty() && is_empty(command.selection);
   const int exit_code = is_import_all ? kGood : build_tasks(session, command, engine);
@@ -245,6 +246,7 @@ int verify(Session& session, const PrewarmCommand& command) {
   if (mode_of(context) == CacheMode::read_write) context.cache.mode = CacheMode::read_only;
   Context opened(context);
   Engine& engine = impl_of(opened).engine();
+  add_functions(command.selection.problems, engine.bundle);
   const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
   Progress progress("verify", session.quiet);
   const PrewarmReport report = prewarm(engine, tasks, run_options(command, progress)).report;
@@ -264,6 +266,7 @@ int verify(Session& session, const PrewarmCommand& command) {
 int list(Session& session, const PrewarmCommand& command) {
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
+  add_functions(command.selection.problems, engine.bundle);
   PrewarmListing listing(engine);
   bool is_supported = true;
   for (const PrewarmTask& task : own_tasks(session, command, engine.database)) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -48,8 +49,16 @@ void parse_option(const std::string& name, const Parse& parse) {
   }
 }
 
+FunctionSource read_function(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream) throw Error(ErrorCode::io_error, "--epilogue: cannot read " + file);
+  return {text, file};
+}
+
 /// The options that hold for problems of files too, over what their lines say.
-void apply(Workload& problem, const ProblemOptions& options) {
+void apply(Workload& problem, const ProblemOptions& options, const std::optional<EpilogueFunction>& function) {
+  if (function && !problem.epilogue.has_function()) problem.epilogue.function = *function;
   if (!options.accumulator.empty())
     parse_option("--acc", [&] { parse_accumulation(options.accumulator, problem.types); });
   if (options.beta >= 0) problem.hints.beta_is_zero = options.beta == 0;
@@ -90,6 +99,10 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
   app.add_option("--align", options.alignment,
                  "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or "
                  "packed (default): the alignment of rows without padding");
+  app.add_option("--epilogue", options.function_files,
+                 "a file with the source of a function for epilogues: names of operands, and a C++ expression; it is "
+                 "the function of all problems that name none. May be repeated: then problems name theirs, as "
+                 "epilogue=function:NUMBER");
   app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
 }
 
@@ -98,7 +111,9 @@ namespace {
 /// Shapes by where they come from, in order; each problem once, with its calls together.
 class ShapeSets {
  public:
-  explicit ShapeSets(const ProblemOptions& options) : options_(options) {}
+  explicit ShapeSets(const ProblemOptions& options) : options_(options) {
+    if (options.function_files.size() == 1) function_ = read_function(options.function_files[0]).function();
+  }
 
   void begin(std::string name) {
     sets_.push_back({std::move(name), {}});
@@ -106,7 +121,7 @@ class ShapeSets {
   }
   /// Adds the shape, or with a range of m one for each bucket in it.
   void add(Shape shape, const std::optional<MRange>& range = {}) {
-    apply(shape.workload, options_);
+    apply(shape.workload, options_, function_);
     for (const Workload& one : range ? in_buckets(shape.workload, *range) : std::vector{shape.workload}) {
       shape.workload = one;
       add_one(shape);
@@ -127,6 +142,7 @@ class ShapeSets {
   }
 
   const ProblemOptions& options_;
+  std::optional<EpilogueFunction> function_;
   std::vector<std::pair<std::string, std::vector<Shape>>> sets_;
   std::map<std::string, std::size_t> index_;  // of the last set, by text
 };
@@ -214,6 +230,10 @@ std::vector<Workload> require_problems(const ProblemOptions& options) {
   std::vector<Workload> problems = read_problems(options);
   require(problems);
   return problems;
+}
+
+void add_functions(const ProblemOptions& options, TemplateBundle& bundle) {
+  for (const std::string& file : options.function_files) bundle.add(read_function(file));
 }
 
 void require(const std::vector<Workload>& problems) {

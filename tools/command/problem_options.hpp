@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/problem_text.hpp"
+#include "config/template_bundle.hpp"
 
 #include <hotgemm/types.hpp>
 
@@ -19,6 +20,7 @@ struct ProblemOptions {
   std::vector<std::string> dtypes;
   std::string accumulator;
   std::string alignment;
+  std::vector<std::string> function_files;
   int beta = -1;  ///< 0 or 1; -1 if it was not given
 };
 
@@ -46,6 +48,9 @@ std::vector<Workload> read_problems(const ProblemOptions& options);
 
 /// Like read_problems, but throws Error{invalid_argument} if there is no problem.
 std::vector<Workload> require_problems(const ProblemOptions& options);
+
+/// Adds the functions of --epilogue to `bundle`, so that their kernels can be rendered.
+void add_functions(const ProblemOptions& options, TemplateBundle& bundle);
 
 /// Throws Error{invalid_argument} if there is no problem.
 void require(const std::vector<Workload>& problems);

@@ -103,7 +103,9 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
     return kGood;
   }
   Context context(context_options(session));
-  show_kernel(session, command, impl_of(context).engine(), config, problem, arch);
+  Engine& engine = impl_of(context).engine();
+  add_functions(command.problems, engine.bundle);
+  show_kernel(session, command, engine, config, problem, arch);
   return kGood;
 }
 
@@ -167,10 +169,12 @@ int run_show(Session& session, const ShowCommand& command) {
   }
   const DeviceInfo device = planned_device(session, command.arch);
   Context context(context_options(session));
+  Engine& engine = impl_of(context).engine();
+  add_functions(command.problems, engine.bundle);
   session.output["problems"] = Json::array();
   for (const Workload& problem : problems) {
     Json json;
-    show_problem(session, command, impl_of(context).engine(), problem, device, json);
+    show_problem(session, command, engine, problem, device, json);
     if (!json.is_null()) session.output["problems"].push_back(json);
   }
   return kGood;

@@ -57,7 +57,8 @@ class Problem(Sized):
                                                "order", "sm_limit")),
                 ("batch", c_int64), ("batch_kind", c_int32), ("group_kind", c_int32), ("groups", c_int64),
                 *((name, c_int32) for name in ("scale_a", "scale_b", "bias", "activation", "aux", "gated", "residual",
-                                               "amax", "scale_d", "scalars", "prepacked_a", "prepacked_b"))]
+                                               "amax", "scale_d", "scalars", "prepacked_a", "prepacked_b")),
+                ("function", c_uint64)]
     INIT = {"batch": 1}
 
 
@@ -70,7 +71,8 @@ class Operands(Sized):
                 ("bias", c_void_p), ("residual", c_void_p), ("ld_residual", c_int64), ("batch_stride_residual", c_int64),
                 ("auxiliary", c_void_p), ("ld_auxiliary", c_int64), ("batch_stride_auxiliary", c_int64),
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
-                ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p)]
+                ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
+                ("function_operands", c_void_p * 4)]
     INIT = {"alpha": 1.0}
 
 
@@ -157,6 +159,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "context_destroy": (None, [c_void_p]),
     "context_default": (c_int32, [POINTER(c_void_p)]),
     "context_configure_default": (c_int32, [POINTER(Option), c_size_t]),
+    "add_function": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(c_uint64)]),
     "gemm": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "hgemm": (c_int32, [c_void_p, c_int32, c_int32, c_int64, c_int64, c_int64, c_float, c_void_p, c_int64, c_void_p,
                         c_int64, c_float, c_void_p, c_int64, c_int32]),
