@@ -13,6 +13,8 @@ import tempfile
 import time
 import unittest
 
+import json_contract
+
 COMMAND = ""
 STANDIN = ""
 CORRUPTING = ""
@@ -37,6 +39,8 @@ class CliTest(unittest.TestCase):
         done = subprocess.run([COMMAND, *words], env=self.environment, capture_output=True, text=True, timeout=300,
                               input=text_in, check=False, cwd=self.path)
         self.assertEqual(done.returncode, expect, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        if "--json" in words:
+            self.assertEqual(json_contract.violations(done.stdout), [], words)
         return done
 
     def run_json(self, *words, expect=0):

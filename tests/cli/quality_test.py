@@ -14,6 +14,8 @@ import time
 import unittest
 import zlib
 
+import json_contract
+
 COMMAND = ""
 STANDIN = ""
 KERNELS = ""  # a cache for all tests, so that each kernel is compiled once
@@ -60,6 +62,8 @@ class QualityTest(unittest.TestCase):
         done = subprocess.run([COMMAND, *words], env=self.environment, capture_output=True, text=True, timeout=300,
                               check=False, cwd=self.path)
         self.assertEqual(done.returncode, expect, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        if "--json" in words:
+            self.assertEqual(json_contract.violations(done.stdout), [], words)
         return done
 
     def run_json(self, *words, expect=0):

@@ -29,7 +29,7 @@ foreach(file include/hotgemm/types.hpp include/hotgemm/gemm_types.hpp include/ho
 endforeach()
 if(HAS_COMMAND)
   run(${prefix}/bin/hotgemm --help)
-  foreach(file bash-completion/completions/hotgemm zsh/site-functions/_hotgemm
+  foreach(file hotgemm/json/bench.json bash-completion/completions/hotgemm zsh/site-functions/_hotgemm
                fish/vendor_completions.d/hotgemm.fish)
     if(NOT EXISTS ${prefix}/share/${file})
       message(FATAL_ERROR "share/${file} was not installed")

@@ -71,7 +71,7 @@ CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& nam
   CLI::App& sub = *app.add_subcommand(name, description);
   sub.get_help_ptr()->group(kCommonGroup);
   sub.option_defaults()->group(kCommonGroup);
-  sub.add_flag("--json", session.json, "print one JSON object on stdout, and nothing else there");
+  sub.add_flag("--json", session.json, "print one JSON object on stdout, and nothing else there; docs/json.md");
   if (common.progress) sub.add_flag("-q,--quiet", session.quiet, "print no progress on stderr");
   if (common.device) {
     sub.add_option("--device", session.device, "index of the GPU in the driver's order, from 0")
