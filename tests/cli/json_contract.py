@@ -1,8 +1,12 @@
+#!/usr/bin/env python3
 """The contract of `hotgemm ... --json`: docs/json has a schema for each output. A program may meet fields that it does
-not know; here a field that its schema does not name is a fault."""
+not know; here a field that its schema does not name is a fault.
+
+json_contract.py FILE...: prints what is wrong with these outputs, and exits with 1 if anything is."""
 
 import json
 import pathlib
+import sys
 
 try:
     import jsonschema
@@ -50,3 +54,15 @@ def violations(text):
         return []
     faults = jsonschema.Draft202012Validator(ALL[name]).iter_errors(output)
     return [f"{fault.json_path}: {fault.message[:300]}" for fault in faults]
+
+
+def main():
+    if jsonschema is None:
+        sys.exit("json_contract.py needs python3-jsonschema")
+    faults = [f"{name}: {fault}" for name in sys.argv[1:] for fault in violations(pathlib.Path(name).read_text("utf-8"))]
+    print("\n".join(faults) or "all outputs are what their schemas say")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

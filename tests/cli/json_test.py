@@ -84,6 +84,13 @@ class JsonTest(cli_test.CliTest):
             self.assertEqual(self.run_json(*words)["schema"], {"name": name, "version": 1}, words)
         self.assertEqual(self.run_json("db", "lint", "bad.jsonl", expect=2)["schema"]["name"], "db-lint")
 
+    def test_every_code_of_an_error_is_in_the_schema(self):
+        header = (ROOT / "include/hotgemm/error.hpp").read_text(encoding="utf-8")
+        codes = re.findall(r"^  (\w+),", header.split("enum class ErrorCode")[1].split("};")[0], re.MULTILINE)
+        self.assertGreater(len(codes), 10)
+        known = json_contract.load(json_contract.COMMON)["$defs"]["error"]["properties"]["code"]["enum"]
+        self.assertEqual(sorted(known), sorted([*codes, "usage"]))
+
     def test_errors_have_one_shape(self):
         for words, code, expect, name in ((["bogus"], "usage", 1, "error"), (["tune"], "invalid_argument", 1, "tune"),
                                           (["tune", "--bogus"], "usage", 1, "error"),
