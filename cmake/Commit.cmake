@@ -4,12 +4,12 @@
 # As a script, with `file`, `directory` and `commit` set, it writes the definition.
 
 if(CMAKE_SCRIPT_MODE_FILE)
-  if(NOT commit)
+  if(NOT commit AND EXISTS ${directory}/.git)  # git would also answer for a repository around the source
     execute_process(COMMAND git -C ${directory} describe --always --dirty OUTPUT_VARIABLE commit ERROR_QUIET
-                    OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
-    if(failed OR NOT commit)
-      set(commit unknown)
-    endif()
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  if(NOT commit)
+    set(commit unknown)
   endif()
   set(text "#include \"command/build_commit.hpp\"\n\nconst char* hotgemm::command::build_commit() { return \"${commit}\"; }\n")
   file(CONFIGURE OUTPUT ${file} CONTENT "${text}")  # leaves a file alone that has this content
