@@ -68,6 +68,7 @@ void add_page_commands(CLI::App& app, Session& session) {
   CLI::App& help = *app.add_subcommand("help", "print the help of a command");
   std::vector<std::string> names;
   for (const CommandPage& command : page_of(app).commands) names.push_back(command.last_name());
+  // The first word is one of the names; this is how CLI11 writes a type with its choices.
   help.add_option("command", *words, "the words of the command: tune, or cache ls")
       ->type_name(fmt::format("TEXT:{{{}}}", fmt::join(names, ",")));
   help.callback([&app, &session, words] { session.run = [&app, words] { return print_help(app, *words); }; });
