@@ -2,7 +2,7 @@
 # pkg-config. They find each other by paths that are relative, so the prefix may be moved.
 #
 # The components are packages of distributions: library (libhotgemm.so), development, command, records;
-# and interposer (src/interpose).
+# and interposer (src/interpose). zsh is in none.
 
 include(CMakePackageConfigHelpers)
 
@@ -20,6 +20,16 @@ endif()
 install(EXPORT hotgemmCTargets NAMESPACE hotgemm:: DESTINATION ${config_dir} COMPONENT development)
 if(TARGET hotgemm_command)
   install(TARGETS hotgemm_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+  install(DIRECTORY docs/json DESTINATION ${CMAKE_INSTALL_DATADIR}/hotgemm COMPONENT command)
+endif()
+if(HOTGEMM_PAGES_DIR)
+  install(DIRECTORY ${HOTGEMM_PAGES_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+  install(DIRECTORY ${HOTGEMM_PAGES_DIR}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          COMPONENT command)
+  # In no package: Debian's zsh looks elsewhere.
+  install(DIRECTORY ${HOTGEMM_PAGES_DIR}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT zsh)
+  install(DIRECTORY ${HOTGEMM_PAGES_DIR}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+          COMPONENT command)
 endif()
 install(DIRECTORY include/hotgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")

@@ -149,8 +149,8 @@ class PrewarmRun {
   std::vector<BuildResult> build(const std::vector<KernelSource>& sources) {
     const int jobs = options_.jobs > 0 ? options_.jobs : default_compile_jobs();
     return engine_.builder.build_all(
-        sources, jobs, [&, before = built_.size(), done = std::size_t{0}](std::size_t, const BuildResult&) mutable {
-          return go_on(before + ++done, before + sources.size());
+        sources, jobs, [&, before = built_.size(), done = std::size_t{0}](std::size_t i, const BuildResult&) mutable {
+          return go_on(before + ++done, before + sources.size(), sources[i].symbol);
         });
   }
 
@@ -166,13 +166,13 @@ class PrewarmRun {
       result.cubin = engine_.builder.find(source);
       result.from_cache = result.cubin.has_value();
       if (!result.cubin) result.failure = kNotInCache;
-      go_on(before + results.size(), before + sources.size());
+      go_on(before + results.size(), before + sources.size(), source.symbol);
     }
     return results;
   }
 
-  bool go_on(std::size_t done, std::size_t total) {
-    if (options_.progress && !options_.progress(done, total)) report_.interrupted = true;
+  bool go_on(std::size_t done, std::size_t total, const std::string& kernel) {
+    if (options_.progress && !options_.progress(done, total, kernel)) report_.interrupted = true;
     return !report_.interrupted;
   }
 
@@ -253,9 +253,13 @@ PrewarmReport Context::prewarm(std::span<const Workload> problems, const Prewarm
   for (const std::string& arch : options.archs) {
     for (const Workload& problem : problems) tasks.push_back({problem, arch});
   }
-  return hotgemm::prewarm(impl_->engine(), tasks,
-                          {.jobs = options.jobs, .candidates = options.candidates, .progress = options.progress})
-      .report;
+  PrewarmRunOptions run{.jobs = options.jobs, .candidates = options.candidates, .progress = {}};
+  if (options.progress) {
+    run.progress = [&options](std::size_t done, std::size_t total, const std::string&) {
+      return options.progress(done, total);
+    };
+  }
+  return hotgemm::prewarm(impl_->engine(), tasks, run).report;
 }
 
 }  // namespace hotgemm

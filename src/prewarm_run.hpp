@@ -28,7 +28,8 @@ struct PrewarmRunOptions {
   bool candidates = false;
   bool looks_only = false;   ///< compiles and stores nothing; a kernel that is not in the cache fails
   bool fills_layer = false;  ///< the user's layer also gets the kernels that lie in a layer below it
-  std::function<bool(std::size_t done, std::size_t total)> progress;  ///< as in PrewarmOptions, over all tasks
+  /// As in PrewarmOptions, over all tasks, with the symbol of the kernel that was done last.
+  std::function<bool(std::size_t done, std::size_t total, const std::string& kernel)> progress;
 };
 
 /// The failure of a kernel that is not in the cache, if nothing is compiled.

@@ -37,7 +37,7 @@ MRange parse_m_range(std::string_view text) {
 
 RangedText split_m_range(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::size_t end = std::min(text.find_first_of(" \tx", begin), text.size());
+  const std::size_t end = std::min(text.find_first_of(" \txX", begin), text.size());
   const std::string_view m = text.substr(begin, end - begin);
   if (m.find(':') == std::string_view::npos) return {std::nullopt, std::string(text)};
   const MRange range = parse_m_range(m);

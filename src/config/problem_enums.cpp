@@ -1,6 +1,7 @@
 #include "config/problem_enums.hpp"
 
 #include "base/text.hpp"
+#include "config/spelling.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -106,7 +107,7 @@ std::string_view to_string(WorkspaceClass workspace) {
   return {};
 }
 
-DType parse_dtype(std::string_view text) { return parse_enum<DType>(text, "element type"); }
+DType parse_dtype(std::string_view text) { return parse_enum<DType>(type_word(text), "element type"); }
 Op parse_op(std::string_view text) { return parse_enum<Op>(text, "operation"); }
 ComputeType parse_compute_type(std::string_view text) { return parse_enum<ComputeType>(text, "compute type"); }
 

@@ -4,6 +4,7 @@
 #include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/problem_enums.hpp"
+#include "config/spelling.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -288,7 +289,7 @@ Hints hints_of(const Line& line) {
 
 Line parse_line(std::string_view text, KeyOf last) {
   const std::vector<std::string_view> words = split_words(text);
-  const std::size_t sizes = !words.empty() && words[0].find('x') != std::string_view::npos ? 1 : 3;
+  const std::size_t sizes = !words.empty() && words[0].find_first_of("xX") != std::string_view::npos ? 1 : 3;
   if (words.size() < sizes + 2) {
     bad(in_quotes(text) + " is not a problem: expected m n k layout type, as in 4096 4096 512 nt f16");
   }
@@ -322,17 +323,18 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
 }
 
 Sizes parse_sizes(std::string_view text) {
-  const char separator = text.find('x') != std::string_view::npos ? 'x' : ' ';
-  const std::vector<std::string_view> words = split(text, separator);
+  const std::size_t mark = text.find_first_of("xX");
+  const std::vector<std::string_view> words = split(text, mark != std::string_view::npos ? text[mark] : ' ');
   if (words.size() != 3) bad(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
   return {parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
 }
 
 std::pair<Op, Op> parse_layout(std::string_view word) {
-  if (word == "nn") return {Op::n, Op::n};
-  if (word == "nt") return {Op::n, Op::t};
-  if (word == "tn") return {Op::t, Op::n};
-  if (word == "tt") return {Op::t, Op::t};
+  const std::string layout = lower_case(word);
+  if (layout == "nn") return {Op::n, Op::n};
+  if (layout == "nt") return {Op::n, Op::t};
+  if (layout == "tn") return {Op::t, Op::n};
+  if (layout == "tt") return {Op::t, Op::t};
   bad("layout is " + in_quotes(word) + ": expected nn, nt, tn or tt");
 }
 
@@ -361,7 +363,7 @@ void parse_accumulation(std::string_view text, Types& types) {
 }
 
 Types parse_types(std::string_view text) {
-  const auto preset = std::ranges::find(kPresets, text, &Preset::name);
+  const auto preset = std::ranges::find(kPresets, type_word(text), &Preset::name);
   if (preset != kPresets.end()) return preset->types;
   const std::size_t star = text.find('*'), arrow = text.find('>');
   if (star == std::string_view::npos || arrow == std::string_view::npos || arrow < star) {

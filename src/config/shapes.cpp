@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "config/m_range.hpp"
+#include "config/shapes_csv.hpp"
 #include "config/tunableop.hpp"
 
 #include <hotgemm/error.hpp>
@@ -10,8 +11,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace hotgemm {
 
@@ -47,16 +50,23 @@ std::vector<Shape> load_directory(const std::filesystem::path& directory) {
 }  // namespace
 
 std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (is_tunableop(text)) return parse_tunableop(text, file_name);
   std::vector<Shape> shapes;
+  std::optional<ShapesCsv> csv;
+  bool is_first = true;
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     const std::string_view content = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const std::string_view problem = content.substr(0, content.find('#'));
     if (split_words(problem).empty()) continue;
+    if (std::exchange(is_first, false) && ShapesCsv::begins(problem)) csv.emplace();
     try {
-      const RangedText ranged = split_m_range(problem);
+      const std::string words = csv ? csv->problem(problem) : std::string(problem);
+      if (words.empty()) continue;  // the names of the columns
+      const RangedText ranged = split_m_range(words);
       Shape shape = parse_shape(ranged.text);
       const auto workloads = ranged.range ? in_buckets(shape.workload, *ranged.range) : std::vector{shape.workload};
       for (const Workload& workload : workloads) {

@@ -9,8 +9,8 @@
 namespace hotgemm {
 
 /// A shape file names one problem per line, as `parse_shape` reads it: `m n k layout type [key=value …]`; `#` starts a
-/// comment. An m of the form FIRST:LAST stands for every bucket of m in this range (`in_buckets`). The result files of
-/// PyTorch's TunableOp are read too: see tunableop.hpp.
+/// comment. An m of the form FIRST:LAST stands for every bucket of m in this range (`in_buckets`). Lists with commas
+/// (shapes_csv.hpp) and the result files of PyTorch's TunableOp (tunableop.hpp) are read too.
 ///
 /// Throws Error{invalid_argument} "FILE:LINE: …" that names the invalid word. `file_name` is used in messages only.
 std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_name);

@@ -37,9 +37,28 @@ std::string base_name(std::string_view symbol) {
   return std::string(symbol.substr(0, suffix));
 }
 
+// A container has the driver's library and the GPUs only if it was started with them.
+constexpr const char* kInContainer = "; in a container use --gpus all\n";
+
+SharedLibrary open_library() {
+  try {
+    return SharedLibrary::open(take_library_path("HOTGEMM_LIBCUDA"), {"libcuda.so.1"}, ErrorCode::no_driver);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("no NVIDIA driver") + kInContainer + error.what());
+  }
+}
+
+void initialise(const Driver& driver) {
+  try {
+    driver.check(driver.cuInit(0), "initialise the CUDA driver " + driver.path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::no_device) throw;
+    throw Error(error.code(), std::string("no NVIDIA GPU") + kInContainer + error.what());
+  }
+}
+
 Driver load() {
-  const SharedLibrary library =
-      SharedLibrary::open(take_library_path("HOTGEMM_LIBCUDA"), {"libcuda.so.1"}, ErrorCode::no_driver);
+  const SharedLibrary library = open_library();
   // The first version of cuGetProcAddress that returns a status.
   const auto get_proc_address = reinterpret_cast<decltype(&::cuGetProcAddress)>(library.get("cuGetProcAddress_v2"));
   Driver driver{};
@@ -48,7 +67,7 @@ Driver load() {
   HOTGEMM_DRIVER_FUNCTIONS(HOTGEMM_RESOLVE)
 #undef HOTGEMM_RESOLVE
   driver.path = library.path();
-  driver.check(driver.cuInit(0), "initialise the CUDA driver " + driver.path);
+  initialise(driver);
   return driver;
 }
 

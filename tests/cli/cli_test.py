@@ -13,6 +13,8 @@ import tempfile
 import time
 import unittest
 
+import json_contract
+
 COMMAND = ""
 STANDIN = ""
 CORRUPTING = ""
@@ -37,6 +39,8 @@ class CliTest(unittest.TestCase):
         done = subprocess.run([COMMAND, *words], env=self.environment, capture_output=True, text=True, timeout=300,
                               input=text_in, check=False, cwd=self.path)
         self.assertEqual(done.returncode, expect, f"{words}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+        if "--json" in words:
+            self.assertEqual(json_contract.violations(done.stdout), [], words)
         return done
 
     def run_json(self, *words, expect=0):
@@ -60,7 +64,7 @@ class CliTest(unittest.TestCase):
 
 class UsageTest(CliTest):
     def test_version_and_help_need_no_driver(self):
-        self.assertRegex(self.run_command("--version").stdout, r"^hotgemm \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.run_command("--version").stdout, r"^hotgemm \d+\.\d+\.\d+\n")
         self.assertIn("prewarm", self.run_command("--help").stdout)
         for sub in (["info"], ["prewarm"], ["tune"], ["bench"], ["show"], ["cache", "ls"], ["db", "merge"]):
             self.assertIn("--json", self.run_command(*sub, "--help").stdout)
@@ -121,7 +125,7 @@ class InfoTest(CliTest):
         self.assertIn("/nonexistent/libcuda.so", found["driver"]["missing"])
         self.assertIn("/nonexistent/libnvrtc.so", found["nvrtc"]["missing"])
         self.assertEqual(found["cache"]["directory"], str(self.path / "cache"))
-        variables = {v["name"]: v["value"] for v in found["environment"]}
+        variables = {v["name"]: v["value"] for v in found["variables"]}
         self.assertEqual(variables["HOTGEMM_LIBNVRTC"], "/nonexistent/libnvrtc.so")
         self.assertIsNone(variables["HOTGEMM_TUNE"])
         self.assertIn("/nonexistent/libcuda.so", self.run_command("info").stdout)
@@ -141,11 +145,11 @@ class ShowTest(CliTest):
         self.assertTrue(archs["sm_80"])
 
     def test_candidates_are_ranked_by_prediction(self):
-        problem = self.run_json("show", "--shape", "4096x4096x4096", "--arch", "sm_90a", "--top", "7")["problems"][0]
+        problem = self.run_json("show", "--shape", "4096x4096x4096", "--arch", "sm_90a", "--top", "7")["results"][0]
         times = [c["predicted_us"] for c in problem["ranked"]]
         self.assertEqual(len(times), 7)
         self.assertEqual(times, sorted(times))
-        anchors = self.run_json("show", "--shape", "4096x4096x4096", "--arch", "sm_90a", "--anchors")["problems"][0]
+        anchors = self.run_json("show", "--shape", "4096x4096x4096", "--arch", "sm_90a", "--anchors")["results"][0]
         self.assertEqual(len(anchors["ranked"]), problem["anchors"])
         self.assertLess(problem["anchors"], problem["candidates"])
 
@@ -173,8 +177,8 @@ class PrewarmTest(CliTest):
         self.assertEqual(listed["to_compile"], 4)
         first = self.run_json(*self.WORDS)
         self.assertEqual((first["compiled"], first["cached"], first["failed"]), (4, 0, 0))
-        self.assertEqual([e["config"] for e in first["entries"]], [e["config"] for e in listed["entries"]])
-        self.assertTrue(all(e["registers"] > 0 for e in first["entries"]))
+        self.assertEqual([e["config"] for e in first["results"]], [e["config"] for e in listed["results"]])
+        self.assertTrue(all(e["registers"] > 0 for e in first["results"]))
         self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"  # a full cache needs no compiler
         second = self.run_json(*self.WORDS)
         self.assertEqual((second["compiled"], second["cached"], second["failed"]), (0, 4, 0))
@@ -186,7 +190,7 @@ class PrewarmTest(CliTest):
         words = ["prewarm", "--arch", "sm_80,sm_90a", "--shape", "64 64 64 nn f16 prepacked=b"]
         listed = self.run_json(*words, "--list")
         self.assertEqual(listed["to_compile"], 4)
-        self.assertEqual([e["config"] for e in listed["entries"]].count("repack"), 2)
+        self.assertEqual([e["config"] for e in listed["results"]].count("repack"), 2)
         self.assertEqual(self.run_json(*words)["compiled"], 4)
         self.assertEqual(self.run_json(*words, "--list")["to_compile"], 0)
 
@@ -243,7 +247,7 @@ class PrewarmTest(CliTest):
         words = ["prewarm", "--arch", "sm_80", "--shapes", "ragged.txt", "--list"]
 
         def problems(*more):
-            return [entry["problem"] for entry in self.run_json(*words, *more)["entries"]]
+            return [entry["problem"] for entry in self.run_json(*words, *more)["results"]]
         self.assertEqual(problems(), ["63 62 60 nn f16 align=8,4,4", "63 62 60 nn f16 align=16 beta=1"])
         self.assertEqual(problems("--align", "packed", "--beta", "0"), ["63 62 60 nn f16 align=8,4,4"])
         self.assertEqual(problems("--align", "8,4,2", "--beta", "1"), ["63 62 60 nn f16 align=8,4,2 beta=1"])
@@ -290,7 +294,8 @@ class CacheTest(CliTest):
 
     def test_an_empty_cache_is_fine(self):
         self.assertEqual(self.run_json("cache", "ls")["entries"], [])
-        self.assertEqual(self.run_json("cache", "verify"), {"good": 0, "bad": []})
+        verified = self.run_json("cache", "verify")
+        self.assertEqual((verified["good"], verified["bad"]), (0, []))
         self.assertEqual(self.run_command("cache", "path").stdout, f"{self.path}/cache\n")
         self.assertEqual(self.run_command("cache", "path", "--cache-dir", "here").stdout, f"{self.path}/here\n")
 
@@ -515,10 +520,10 @@ class MeasuringTest(CliTest):
 
     def test_what_cannot_run_has_no_speed_and_no_mean(self):
         options = self.use_standin()
-        words = ["--shape", "64x64x64,0x64x64", "--no-baseline", "--rounds", "2", "--round-us", "50", "--mode", "eager"]
+        words = ["--shape", "64x64x64,64x64x0", "--no-baseline", "--rounds", "2", "--round-us", "50", "--mode", "eager"]
         done = self.run_command("bench", "--policy", "estimate", *words, *options, expect=2)
         self.assertTrue(done.stdout.startswith("1 of 2 rows could not be measured"), done.stdout)
-        self.assertIn("hotgemm: 0 64 64 nn f16", done.stderr)
+        self.assertIn("hotgemm: 64 64 0 nn f16", done.stderr)
 
     def test_wrong_numbers_have_no_speed_and_exit_with_4(self):
         options = self.use_standin(CORRUPTING)

@@ -80,7 +80,7 @@ class ContainerTest(cli_test.CliTest):
         copied = [shlex.split(rest)[-1] for rest in self.last.of("COPY")]
         self.assertIn(variables["HOTGEMM_CACHE_PATH"], copied)
         self.assertEqual(variables["HOTGEMM_CACHE"], "ro")
-        known = {variable["name"] for variable in self.run_json("info")["environment"]}
+        known = {variable["name"] for variable in self.run_json("info")["variables"]}
         self.assertLessEqual(set(variables), known)
 
     def test_the_build_uses_presets_and_targets_that_exist(self):

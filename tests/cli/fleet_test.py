@@ -259,7 +259,7 @@ class MpiTest(RanksCase):
         digests = {o["digest"] for o in self.ranks("db", "digest")}
         self.assertEqual(len(digests), 1)
         before = digests.pop()
-        picks = [[(e["problem"], e["config"]) for e in o["entries"]]
+        picks = [[(e["problem"], e["config"]) for e in o["results"]]
                  for o in self.ranks("prewarm", "--list", "--arch", "sm_90a", "--shape", self.LIST)]
         self.assertTrue(all(p == picks[0] for p in picks))
         self.run_command("db", "prune")

@@ -131,17 +131,17 @@ class VerifyTest(PrewarmCase):
 
     def test_a_problem_that_is_too_large_is_listed_with_the_reason(self):
         words = ["prewarm", "--arch", "sm_90a", "--shape", "500000000x500000000x64,64x64x64", "--list"]
-        first, second = self.run_json(*words, expect=2)["entries"]
+        first, second = self.run_json(*words, expect=2)["results"]
         self.assertIn("too large", first["failure"])
         self.assertNotIn("failure", second)
 
     def test_the_kernel_for_launches_without_workspace_is_listed_too(self):
         words = ["prewarm", "--arch", "sm_90a", "--shape", "64 64 4096 nn f16"]
         listed = self.run_json(*words, "--list")
-        self.assertEqual([entry["origin"] for entry in listed["entries"]], ["estimated", "without workspace"])
+        self.assertEqual([entry["origin"] for entry in listed["results"]], ["estimated", "without workspace"])
         done = self.run_json(*words, "--jobs", "1")
         self.assertEqual((done["compiled"], listed["to_compile"]), (2, 2))
-        self.assertEqual([e["config"] for e in done["entries"]], [e["config"] for e in listed["entries"]])
+        self.assertEqual([e["config"] for e in done["results"]], [e["config"] for e in listed["results"]])
 
     def test_fail_on_miss(self):
         self.run_command(*WORDS, "--list", "--fail-on-miss", expect=3)
@@ -152,7 +152,7 @@ class VerifyTest(PrewarmCase):
 
 class SelectionTest(PrewarmCase):
     def problems(self, *words, expect=0):
-        entries = self.run_json("prewarm", *words, "--list", expect=expect)["entries"]
+        entries = self.run_json("prewarm", *words, "--list", expect=expect)["results"]
         return [" ".join(entry["problem"].split()[:5]) + " " + entry["arch"] for entry in entries]
 
     def test_ranges_of_m(self):
@@ -190,7 +190,7 @@ class SelectionTest(PrewarmCase):
         self.assertEqual(list(dict.fromkeys(more)), [both[0], "8 24 8 nn f16 sm_90a", both[1]])
         buckets = self.problems("--from-db", "--m-buckets", "4:16")
         self.assertEqual({p.split()[0] for p in buckets}, {"4", "8", "16"})
-        origins = [e["origin"] for e in self.run_json("prewarm", "--all", "--list")["entries"]]
+        origins = [e["origin"] for e in self.run_json("prewarm", "--all", "--list")["results"]]
         self.assertIn("tuned", origins)
         self.assertIn("candidate", origins)
         self.assertEqual(self.run_json("prewarm", "--from-db", "--jobs", "1")["failed"], 0)
@@ -253,7 +253,7 @@ class LayerTest(PrewarmCase):
         self.run_command("db", "merge", "layer/records.jsonl", "cache/v1/db")
         self.environment["HOTGEMM_CACHE_DIR"] = str(self.path / "empty")
         output = self.run_json("prewarm", "--from-db", "--jobs", "1", "--layer", "layer")
-        self.assertIn("tuned", [entry["origin"] for entry in output["entries"]])
+        self.assertIn("tuned", [entry["origin"] for entry in output["results"]])
         self.environment["HOTGEMM_CACHE_PATH"] = str(self.path / "layer")
         self.run_command("prewarm", "--from-db", "--verify")
         words = ["bench", "--policy", "cached_only", "--shape", "8x8x8", "--no-baseline", "--mode", "eager"]

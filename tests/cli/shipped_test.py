@@ -75,7 +75,9 @@ class RefreshTest(cli_test.CliTest):
         self.refresh()  # notes the code, if the file does not have it
         code = json.loads(self.file.read_text())["code"]
         self.change_templates("#pragma once\n", "#pragma once\n// a comment\n")
-        self.assertEqual(self.refresh(), {"current": 0, "refreshed": 1, "changed": 0, "failed": 0})
+        refreshed = self.refresh()
+        del refreshed["schema"]
+        self.assertEqual(refreshed, {"current": 0, "refreshed": 1, "changed": 0, "failed": 0})
         self.assertEqual(json.loads(self.file.read_text())["code"], code)
         self.assertEqual(self.refresh()["current"], 1)
 

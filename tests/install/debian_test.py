@@ -93,9 +93,10 @@ class DebianTest(PackagesTest):
         self.assert_holds(COMMAND, "/usr/bin/hotgemm")
         self.assert_holds(INTERPOSER, r"/usr/lib/(\S+/)?libhotgemm_cublas\.so")
         self.assert_holds(RECORDS, r"/usr/share/hotgemm/cache/\S+\.jsonl")
-        if shutil.which("help2man"):
-            self.assert_holds(COMMAND, r"/usr/share/man/man1/hotgemm\.1\.gz")
-            self.assert_holds(COMMAND, r"/usr/share/man/man1/hotgemm-tune\.1\.gz")
+        for pattern in (r"man/man1/hotgemm\.1\.gz", r"man/man1/hotgemm-tune\.1\.gz", "bash-completion/completions/hotgemm",
+                        "zsh/vendor-completions/_hotgemm", r"fish/vendor_completions\.d/hotgemm\.fish",
+                        r"hotgemm/json/bench\.json"):
+            self.assert_holds(COMMAND, "/usr/share/" + pattern)
 
     def test_the_linker_learns_of_the_library(self):
         self.assertIn("activate-noawait ldconfig", run("dpkg-deb", "--info", self.files[LIBRARY], "triggers"))

@@ -29,6 +29,12 @@ foreach(file include/hotgemm/types.hpp include/hotgemm/gemm_types.hpp include/ho
 endforeach()
 if(HAS_COMMAND)
   run(${prefix}/bin/hotgemm --help)
+  foreach(file hotgemm/json/bench.json bash-completion/completions/hotgemm zsh/site-functions/_hotgemm
+               fish/vendor_completions.d/hotgemm.fish)
+    if(NOT EXISTS ${prefix}/share/${file})
+      message(FATAL_ERROR "share/${file} was not installed")
+    endif()
+  endforeach()
 endif()
 
 # Debug information names source files; nothing else of an installed file may name this machine's trees.

@@ -210,7 +210,7 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"2147482624x2x3 nt f16 f32", "m is '2147482624': the largest size is 2147482623"},
       {"1 2 99999999999999999999 nt f16", "k is '99999999999999999999': the largest"},
       {"1 2 3 no f16", "'no'"},
-      {"1 2 3 NT f16", "'NT'"},
+      {"1 2 3 NQ f16", "'NQ'"},
       {"1 2 3 nt f8", "'f8'"},
       {"1 2 3 nt f16*f8>f16", "'f8'"},
       {"1 2 3 nt f16>f16", "'f16>f16'"},
@@ -263,7 +263,8 @@ TEST(Problem, EnumerationsRoundTrip) {
   EXPECT_EQ(parse_compute_type("tf32"), ComputeType::tf32);
   for (const Op op : {Op::n, Op::t}) EXPECT_EQ(parse_op(to_string(op)), op);
   EXPECT_THROW(parse_op("c"), Error);
-  EXPECT_THROW(parse_dtype("half"), Error);
+  EXPECT_EQ(parse_dtype("half"), DType::f16);
+  EXPECT_THROW(parse_dtype("quarter"), Error);
 }
 
 TEST(ErrorCode, EveryCodeHasAName) {

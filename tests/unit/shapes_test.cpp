@@ -78,7 +78,7 @@ TEST(Shapes, MalformedLinesAreNamed) {
       {"4096 4096 -1 nt f16", "k is '-1'"},
       {"4096 4096 99999999999 nt f16", "k is '99999999999'"},
       {"4096 4096 4096 tnt f16", "layout is 'tnt'"},
-      {"4096 4096 4096 nt fp16", "'fp16'"},
+      {"4096 4096 4096 nt fp19", "'fp19'"},
       {"4096,4096,4096,nt,f16", "'4096,4096,4096,nt,f16'"},
   };
   for (const auto& c : cases) {
@@ -130,7 +130,8 @@ TEST(Shapes, SizesOfTheOption) {
   EXPECT_EQ(sizes.m, 16);
   EXPECT_EQ(sizes.n, 32);
   EXPECT_EQ(sizes.k, 64);
-  for (const char* text : {"", "16", "16x32", "16x32x64x2", "16X32X64", "16x32x6.4", "16x32x64 ", "axbxc", "16xx64"}) {
+  EXPECT_EQ(parse_sizes("16X32X64").n, 32);
+  for (const char* text : {"", "16", "16x32", "16x32x64x2", "16X32x64", "16x32x6.4", "16x32x64 ", "axbxc", "16xx64"}) {
     const Failure failure = failure_of([&] { parse_sizes(text); });
     EXPECT_EQ(failure.code, ErrorCode::invalid_argument) << text;
   }

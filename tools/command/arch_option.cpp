@@ -48,12 +48,12 @@ std::string arch_named(std::string_view word) {
 }
 
 CLI::Option* add_arch_option(CLI::App& app, const Session& session, std::string& arch, const std::string& help) {
-  return app.add_option("--arch", arch, help)->transform(named_arch(session));
+  return app.add_option("--arch", arch, help)->type_name("ARCH")->transform(named_arch(session));
 }
 
 CLI::Option* add_arch_option(CLI::App& app, const Session& session, std::vector<std::string>& archs,
                              const std::string& help) {
-  return app.add_option("--arch", archs, help)->delimiter(',')->transform(named_arch(session));
+  return app.add_option("--arch", archs, help)->type_name("ARCH")->delimiter(',')->transform(named_arch(session));
 }
 
 }  // namespace hotgemm::command

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 namespace hotgemm::command {
 namespace {
@@ -37,6 +38,7 @@ struct BenchCommand {
   bool quality = false;
   int compared_configs = 0;  // 0: no comparison of measures
   MeasurerOptions measuring;
+  std::vector<const CLI::Option*> of_others;  // need --exhaustive, --quality or --compare-measures
 };
 
 std::optional<TimingMode> mode_of(const std::string& word) {
@@ -84,7 +86,7 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
   }
   Progress progress("bench", session.quiet);
   for (std::size_t i = 0; i < problems.size() && !is_interrupted(); ++i) {
-    progress.update(i, problems.size());
+    progress.update(i, problems.size(), label(problems[i]));
     for (BenchResult& result : run.measure(problems[i])) {
       progress.line(progress_line(result, i + 1, problems.size()));
       report.results.push_back(std::move(result));
@@ -115,7 +117,18 @@ void require_no_function(const Workload& p) {
               "bench cannot check the function of a user, and measures no such epilogue: " + to_string(p));
 }
 
+/// The options of the measurements that take the place of the usual one.
+void require_another_measurement(const BenchCommand& command) {
+  if (command.exhaustive || command.quality || command.compared_configs > 0) return;
+  for (const CLI::Option* option : command.of_others) {
+    if (option->count() == 0) continue;
+    throw Error(ErrorCode::invalid_argument,
+                option->get_name() + " means nothing without --exhaustive, --quality or --compare-measures");
+  }
+}
+
 int run_bench(Session& session, const BenchCommand& command) {
+  require_another_measurement(command);
   const std::vector<ProblemSet> sets = read_problem_sets(command.problems);
   const std::vector<Workload> problems = problems_of(sets);
   require(problems);
@@ -123,12 +136,17 @@ int run_bench(Session& session, const BenchCommand& command) {
   if (command.quality || command.exhaustive || command.compared_configs > 0)
     std::ranges::for_each(problems, require_bare);
   if (command.quality) {
+    session.schema = "bench-quality";
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);
   }
   if (command.compared_configs > 0) {
+    session.schema = "bench-compare-measures";
     return run_comparison(session, problems, command.tuning, command.compared_configs, command.measuring);
   }
-  if (command.exhaustive) return run_exhaustive(session, problems, command.tuning, command.measuring);
+  if (command.exhaustive) {
+    session.schema = "bench-exhaustive";
+    return run_exhaustive(session, problems, command.tuning, command.measuring);
+  }
   ResultsFile file(command.results.file);
   const Gpu gpu(session);
   GpuMonitor monitor(gpu.driver(), gpu.device());
@@ -160,6 +178,7 @@ int run_bench(Session& session, const BenchCommand& command) {
 }
 
 void add_oracle_options(CLI::App& sub, BenchCommand& command) {
+  sub.option_defaults()->group("Other measurements");
   CLI::Option* exhaustive = sub.add_flag(
       "--exhaustive", command.exhaustive,
       "instead: time every legal config of each problem once, and the best twentieth in seven rounds; measurements "
@@ -181,15 +200,15 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
       option->excludes(sub.get_option(other));
     }
   }
+  sub.option_defaults()->group("Processes of other measurements");
   CLI::Option* in_process = sub.add_flag("--in-process", command.measuring.in_process,
-                                         "with --exhaustive, --quality or --compare-measures: measure in this process; "
-                                         "a kernel that faults or hangs then ends the run");
-  sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
-                 "with --exhaustive, --quality or --compare-measures: seconds that a kernel may take beyond 20 times "
-                 "its expected time")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber)
-      ->excludes(in_process);
+                                         "measure in this process; a kernel that faults or hangs then ends the run");
+  CLI::Option* hang_timeout = sub.add_option("--hang-timeout", command.measuring.hang_timeout_s,
+                                             "seconds that a kernel may take beyond 20 times its expected time")
+                                  ->capture_default_str()
+                                  ->check(CLI::PositiveNumber)
+                                  ->excludes(in_process);
+  command.of_others = {in_process, hang_timeout};
 }
 
 }  // namespace
@@ -202,7 +221,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       [&session, command] { return run_bench(session, *command); });
   add_problem_options(sub, command->problems);
   add_tuning_options(sub, command->tuning);
-  sub.add_option("--policy", command->policy, "how to pick a kernel: cached_only, estimate or tune")
+  sub.add_option("--policy", command->policy, "how to pick a kernel")
       ->capture_default_str()
       ->check(CLI::IsMember({"cached_only", "estimate", "tune"}));
   sub.add_option("--rounds", command->bench.rounds, "rounds of measurements that are reported")
@@ -228,6 +247,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       "--fresh-cublas", command->bench.kept.afresh,
       "choose among cuBLAS's algorithms again; else the choice of an earlier run with the same cuBLAS, GPU model, "
       "problem and measure is used, where there is one");
+  sub.option_defaults()->group("Report");
   CLI::Option* summary =
       sub.add_flag("--summary", command->summary, "also print a table with one row for each file of --shapes");
   sub.add_flag("--no-baseline", command->no_baseline, "time only hotgemm's kernels")->excludes(summary);

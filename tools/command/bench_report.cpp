@@ -265,7 +265,11 @@ void to_json(const BenchReport& report, Json& output) {
   output["failed"] = report.failures();
   output["results"] = Json::array();
   for (const BenchResult& r : report.results) {
-    output["results"].push_back(Json::parse(hotgemm::to_json(r).dump()));
+    Json json = Json::parse(hotgemm::to_json(r).dump());
+    json["config"] = r.ours.name;
+    json["median_us"] = r.ours.median_us;
+    json["tflops"] = r.ours.tflops;
+    output["results"].push_back(std::move(json));
   }
   if (!report.summary.empty()) output["summary"] = to_json(report.summary);
   output["means"] = Json::array();

@@ -27,12 +27,16 @@ BinaryCacheOptions cache_options(const Session& session) {
   return options;
 }
 
-BinaryCache open_cache(const Session& session) { return BinaryCache(cache_options(session)); }
+BinaryCache open_cache(const Session& session) {
+  require_cache_directory(session);
+  return BinaryCache(cache_options(session));
+}
 
 /// Calls `visit` with the cache of the user's layer, then with that of each layer below it, which only reads. A layer
 /// below that cannot be used is given to `refused` with the reason.
 template <class Visit, class Refused>
 void for_each_layer(const Session& session, const Visit& visit, const Refused& refused) {
+  require_cache_directory(session);
   const BinaryCacheOptions options = cache_options(session);
   BinaryCache user(options);
   visit(user);
@@ -144,7 +148,7 @@ int removed(Session& session, std::size_t count) {
 }
 
 int path(Session& session) {
-  BinaryCache cache = open_cache(session);
+  BinaryCache cache(cache_options(session));
   session.output["directory"] = cache.directory().string();
   session.print(cache.directory().string());
   return kGood;
@@ -197,31 +201,40 @@ int extract(Session& session, const std::string& identity, const std::string& fi
 }  // namespace
 
 void add_cache_command(CLI::App& app, Session& session) {
+  constexpr CommonOptions kCommon{.device = false, .progress = false};
   CLI::App& group = *app.add_subcommand("cache", "look at, verify and clean the cache of compiled kernels");
   group.require_subcommand(1);
-  add_subcommand(group, session, "ls", "list the kernels of all layers", [&session] { return list(session); });
-  add_subcommand(group, session, "stat", "print the number of kernels and their size, for each layer",
-                 [&session] { return stat(session); });
-  add_subcommand(group, session, "verify",
-                 "check every entry of all layers; list the bad ones and exit with 2 if there are any",
-                 [&session] { return verify(session); });
-  add_subcommand(group, session, "clear", "remove all kernels of the user's layer; tuning records stay",
-                 [&session] { return removed(session, open_cache(session).clear()); });
-  add_subcommand(group, session, "path", "print the cache directory", [&session] { return path(session); });
+  add_subcommand(
+      group, session, "ls", "list the kernels of all layers", [&session] { return list(session); }, kCommon);
+  add_subcommand(
+      group, session, "stat", "print the number of kernels and their size, for each layer",
+      [&session] { return stat(session); }, kCommon);
+  add_subcommand(
+      group, session, "verify", "check every entry of all layers; list the bad ones and exit with 2 if there are any",
+      [&session] { return verify(session); }, kCommon);
+  add_subcommand(
+      group, session, "clear", "remove all kernels of the user's layer; tuning records stay",
+      [&session] { return removed(session, open_cache(session).clear()); }, kCommon);
+  add_subcommand(
+      group, session, "path", "print the cache directory", [&session] { return path(session); }, kCommon);
 
   const auto max_size = std::make_shared<std::string>();
   CLI::App& trim = add_subcommand(
       group, session, "trim",
       "remove the least recently used kernels of the user's layer, or of the one that --cache-dir names",
-      [&session, max_size] { return removed(session, open_cache(session).trim(parse_size(*max_size))); });
-  trim.add_option("--max-size", *max_size, "size to keep at most, as in 64M")->required();
+      [&session, max_size] { return removed(session, open_cache(session).trim(parse_size(*max_size))); }, kCommon);
+  trim.add_option("--max-size", *max_size, "size to keep at most, as in 64M")
+      ->type_name("SIZE")
+      ->check(size_check())
+      ->required();
 
   const auto identity = std::make_shared<std::string>();
   const auto file = std::make_shared<std::string>();
-  CLI::App& out = add_subcommand(group, session, "extract", "write a kernel's cubin to a file, for cuobjdump",
-                                 [&session, identity, file] { return extract(session, *identity, *file); });
+  CLI::App& out = add_subcommand(
+      group, session, "extract", "write a kernel's cubin to a file, for cuobjdump",
+      [&session, identity, file] { return extract(session, *identity, *file); }, kCommon);
   out.add_option("identity", *identity, "identity that `cache ls` prints, or its first digits")->required();
-  out.add_option("file", *file, "the file to write")->required();
+  out.add_option("file", *file, "the file to write")->type_name("FILE")->required();
 }
 
 }  // namespace hotgemm::command

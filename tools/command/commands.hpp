@@ -17,5 +17,7 @@ void add_db_command(CLI::App& app, Session& session);
 void add_emulate_command(CLI::App& app, Session& session);
 void add_worker_command(CLI::App& app, Session& session);
 void add_compile_worker_command(CLI::App& app, Session& session);
+/// help, completion and pages. Their pages describe the commands that were added before.
+void add_page_commands(CLI::App& app, Session& session);
 
 }  // namespace hotgemm::command

@@ -22,7 +22,7 @@ std::filesystem::path this_program() {
 }  // namespace
 
 void add_jobs_option(CLI::App& app, int& jobs) {
-  app.add_option("--jobs", jobs,
+  app.add_option("-j,--jobs", jobs,
                  "kernels to compile at once (default: as many as there are cores; tune leaves one per GPU free)")
       ->check(CLI::Range(1, 1024));
 }

@@ -62,6 +62,7 @@ Json record_json(const Found& found, const GpuQuery& query) {
 }
 
 int show(Session& session) {
+  require_cache_directory(session);
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
   Table table({{"problem"},
@@ -150,6 +151,7 @@ int diff_files(Session& session, const std::string& first, const std::string& se
 }
 
 int print_digest(Session& session) {
+  require_cache_directory(session);
   Context context(context_options(session));
   const std::string digest = context.records_digest();
   session.output = Json{{"digest", digest}, {"records", impl_of(context).engine().database.all().size()}};
@@ -179,6 +181,7 @@ struct UserLayer {
 };
 
 UserLayer user_layer(const Session& session) {
+  require_cache_directory(session);
   const BinaryCacheOptions cache = BinaryCacheOptions::from_environment();
   const std::string chosen = context_options(session).cache_directory;
   if (cache.mode != CacheMode::read_write) {
@@ -212,6 +215,7 @@ int prune_user_layer(Session& session, bool drop_stale) {
 std::string utc(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(seconds)); }
 
 int show_rejections(Session& session) {
+  require_cache_directory(session);
   Context context(context_options(session));
   Table table({{"config"}, {"problem"}, {"stage"}, {"reason"}, {"GPU"}, {"kernel"}, {"until (UTC)"}});
   session.output["rejections"] = Json::array();
@@ -235,6 +239,7 @@ int show_rejections(Session& session) {
 }
 
 int clear_user_rejections(Session& session) {
+  session.schema = "db-rejections-clear";
   const UserLayer layer = user_layer(session);
   const ClearReport report = clear_rejections(layer.directory, layer.trust_shared);
   session.output = Json{{"removed", report.removed}, {"segments_in_use", report.segments_in_use}};
@@ -245,38 +250,40 @@ int clear_user_rejections(Session& session) {
 }  // namespace
 
 void add_db_command(CLI::App& app, Session& session) {
+  constexpr CommonOptions kOfFiles{.device = false, .cache = false, .progress = false};
   CLI::App& group =
       *app.add_subcommand("db", "show, merge, compare, check and prune tuning records; list rejected kernels");
   group.require_subcommand(1);
-  add_subcommand(group, session, "show", "show all records of all layers", [&session] { return show(session); });
+  add_subcommand(group, session, "show", "show all records of all layers", [&session] { return show(session); },
+                 {.progress = false});
 
   const auto output = std::make_shared<std::string>();
   const auto inputs = std::make_shared<std::vector<std::string>>();
-  CLI::App& merge_command =
-      add_subcommand(group, session, "merge", "write the best records of files and directories to one file",
-                     [&session, output, inputs] { return merge_files(session, *output, *inputs); });
-  merge_command.add_option("output", *output, "the file to write")->required();
-  merge_command.add_option("input", *inputs, "files, or directories of them")->required();
+  CLI::App& merge_command = add_subcommand(
+      group, session, "merge", "write the best records of files and directories to one file",
+      [&session, output, inputs] { return merge_files(session, *output, *inputs); }, kOfFiles);
+  merge_command.add_option("output", *output, "the file to write")->type_name("FILE")->required();
+  merge_command.add_option("input", *inputs, "files, or directories of them")->type_name("FILE")->required();
 
   const auto sides = std::make_shared<std::pair<std::string, std::string>>();
   CLI::App& diff_command = add_subcommand(
       group, session, "diff",
       "list the problems for which two files or directories have other picks, or only one has a record; exit with 2 if "
       "there is one",
-      [&session, sides] { return diff_files(session, sides->first, sides->second); });
-  diff_command.add_option("first", sides->first, "a file, or a directory of them")->required();
-  diff_command.add_option("second", sides->second, "a file, or a directory of them")->required();
+      [&session, sides] { return diff_files(session, sides->first, sides->second); }, kOfFiles);
+  diff_command.add_option("first", sides->first, "a file, or a directory of them")->type_name("FILE")->required();
+  diff_command.add_option("second", sides->second, "a file, or a directory of them")->type_name("FILE")->required();
 
   add_subcommand(group, session, "digest",
                  "print a digest of what decides picks: records, templates, version, objective, cap of workspace. "
                  "Machines with the same digest, GPU model, driver and compiler pick the same kernels",
-                 [&session] { return print_digest(session); });
+                 [&session] { return print_digest(session); }, {.device = false, .progress = false});
 
   const auto files = std::make_shared<std::vector<std::string>>();
-  CLI::App& lint_command =
-      add_subcommand(group, session, "lint", "list every line that is not a record; exit with 2 if there is one",
-                     [&session, files] { return lint_files(session, *files); });
-  lint_command.add_option("file", *files, "files, or directories of them")->required();
+  CLI::App& lint_command = add_subcommand(
+      group, session, "lint", "list every line that is not a record; exit with 2 if there is one",
+      [&session, files] { return lint_files(session, *files); }, kOfFiles);
+  lint_command.add_option("file", *files, "files, or directories of them")->type_name("FILE")->required();
 
   const auto refreshed = std::make_shared<std::pair<std::string, int>>();
   CLI::App& refresh_command = add_subcommand(
@@ -285,14 +292,15 @@ void add_db_command(CLI::App& app, Session& session) {
       "compares the machine code with what was measured; exit with 2 if records must be tuned again",
       [&session, refreshed] {
         return about_arguments([&] { return refresh_file(session, refreshed->first, refreshed->second); });
-      });
-  refresh_command.add_option("file", refreshed->first, "the file, which is replaced")->required();
+      },
+      {.device = false});
+  refresh_command.add_option("file", refreshed->first, "the file, which is replaced")->type_name("FILE")->required();
   add_jobs_option(refresh_command, refreshed->second);
 
   const auto drop_stale = std::make_shared<bool>(false);
   CLI::App& prune_command = add_subcommand(
       group, session, "prune", "compact the user's records into one file with the fastest record of each problem",
-      [&session, drop_stale] { return prune_user_layer(session, *drop_stale); });
+      [&session, drop_stale] { return prune_user_layer(session, *drop_stale); }, {.progress = false});
   prune_command.add_flag("--stale", *drop_stale,
                          "also drop records measured with other templates, another driver or another compiler");
 
@@ -300,7 +308,8 @@ void add_db_command(CLI::App& app, Session& session) {
   CLI::App& rejections_command =
       add_subcommand(group, session, "rejections",
                      "list the kernels that failed, hung or were wrong, and until when they are not tried again",
-                     [&session, clear] { return *clear ? clear_user_rejections(session) : show_rejections(session); });
+                     [&session, clear] { return *clear ? clear_user_rejections(session) : show_rejections(session); },
+                     {.device = false, .progress = false});
   rejections_command.add_flag("--clear", *clear, "forget the rejections, so that all kernels may be tried again");
 }
 

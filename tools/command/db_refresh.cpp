@@ -70,12 +70,13 @@ std::map<std::string, Cubin> build(Session& session, Engine& engine, const std::
   use_workers_for(engine, count);
   Progress progress("compile", session.quiet);
   std::size_t done = 0;
-  const std::vector<BuildResult> results = engine.builder.build_all(list, count,
-                                                                    [&](std::size_t, const BuildResult&) {
-                                                                      progress.update(++done, list.size());
-                                                                      return !is_interrupted();
-                                                                    },
-                                                                    {.reuse = Reuse::loaded_toolchain});
+  const std::vector<BuildResult> results =
+      engine.builder.build_all(list, count,
+                               [&](std::size_t i, const BuildResult&) {
+                                 progress.update(++done, list.size(), list[i].symbol);
+                                 return !is_interrupted();
+                               },
+                               {.reuse = Reuse::loaded_toolchain});
   std::map<std::string, Cubin> cubins;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (results[i].cubin) cubins.emplace(list[i].identity.hex(), *results[i].cubin);

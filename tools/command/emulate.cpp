@@ -159,7 +159,10 @@ int list_kernels(Session& session) {
 }
 
 int run_emulate(Session& session, const EmulateCommand& command) {
-  if (command.list) return list_kernels(session);
+  if (command.list) {
+    session.schema = "emulate-list";
+    return list_kernels(session);
+  }
   const std::vector<Workload> problems = require_problems(command.problems);
   session.output["seed"] = command.seed;
   session.output["results"] = Json::array();
@@ -204,14 +207,15 @@ void add_emulate_command(CLI::App& app, Session& session) {
   CLI::App& sub = add_subcommand(
       app, session, "emulate",
       "run kernels on this CPU, thread by thread, and check results, synchronisation and memory accesses; needs no GPU",
-      [&session, command] { return run_emulate(session, *command); });
+      [&session, command] { return run_emulate(session, *command); },
+      {.device = false, .cache = false, .progress = false});
   add_problem_options(sub, command->problems);
   std::vector<std::string> names;
   for (const Family& family : families()) names.emplace_back(family.name);
-  sub.add_option("--family", command->family, "one of " + family_names() + " (default: mma if it computes the problem)")
+  sub.add_option("--family", command->family, "the family of the kernel (default: mma if it computes the problem)")
       ->check(CLI::IsMember(names));
-  sub.add_option("--config", command->config, "the name of a config that --list shows");
-  sub.add_option("--data", command->data, "values: normal, or integers, whose product must be exact")
+  sub.add_option("--config", command->config, "the name of a config that --list shows")->type_name("CONFIG");
+  sub.add_option("--data", command->data, "normally distributed values; or integers, whose product must be exact")
       ->capture_default_str()
       ->check(CLI::IsMember({"normal", "integers"}));
   sub.add_option("--seed", command->seed, "seed for the data and for the order of events")->capture_default_str();

@@ -1,4 +1,5 @@
 #include "cache/cache_options.hpp"
+#include "command/build_commit.hpp"
 #include "command/commands.hpp"
 #include "command/table.hpp"
 #include "context_impl.hpp"
@@ -162,14 +163,14 @@ void describe_records(Report& report, Json& json, Engine& engine) {
 
 void describe_variables(Session& session) {
   Table table({{"variable"}, {"value"}, {"meaning"}});
-  session.output["environment"] = Json::array();
+  session.output["variables"] = Json::array();
   for (const Variable& variable : kVariables) {
     const char* value = std::getenv(variable.name);
     table.add({variable.name, value != nullptr ? value : fmt::format("({})", variable.usual), variable.meaning});
-    session.output["environment"].push_back({{"name", variable.name},
-                                             {"value", value != nullptr ? Json(value) : Json()},
-                                             {"default", variable.usual},
-                                             {"meaning", variable.meaning}});
+    session.output["variables"].push_back({{"name", variable.name},
+                                           {"value", value != nullptr ? Json(value) : Json()},
+                                           {"default", variable.usual},
+                                           {"meaning", variable.meaning}});
   }
   session.print("\n" + table.text());
 }
@@ -177,7 +178,8 @@ void describe_variables(Session& session) {
 int run_info(Session& session) {
   Report report(session);
   session.output["version"] = HOTGEMM_VERSION;
-  report.line("hotgemm", HOTGEMM_VERSION);
+  session.output["commit"] = build_commit();
+  report.line("hotgemm", fmt::format("{}, commit {}", HOTGEMM_VERSION, build_commit()));
   report.section("driver", [&](Json& json) { describe_gpus(report, json); });
   report.section("nvrtc", [&](Json& json) { describe_nvrtc(report, json); });
   report.section("cublas", [&](Json& json) { describe_cublas(report, json); });
@@ -198,7 +200,7 @@ int run_info(Session& session) {
 void add_info_command(CLI::App& app, Session& session) {
   add_subcommand(app, session, "info",
                  "print what hotgemm finds: GPUs, driver, compiler, caches, environment variables",
-                 [&session] { return run_info(session); });
+                 [&session] { return run_info(session); }, {.device = false, .progress = false});
 }
 
 }  // namespace hotgemm::command

@@ -353,6 +353,9 @@ void to_json(const LadderReport& report, Json& output) {
     for (const LadderRow& row : table.rows) {
       Json json = row_json(report, table, row);
       add_details(row, json);
+      json["problem"] = to_string(table.problem);
+      json["median_us"] = json["us_median"];
+      if (row.outcome != LadderOutcome::sound) json["failure"] = json["refusal"];
       output["results"].push_back(std::move(json));
     }
   }

@@ -1,10 +1,14 @@
+#include "command/command_page.hpp"
 #include "command/commands.hpp"
+#include "command/help_text.hpp"
 #include "command/progress.hpp"
-#include "command/suggest.hpp"
-
-#include <hotgemm/version.hpp>
+#include "command/terminal.hpp"
+#include "command/usage_error.hpp"
+#include "command/version_text.hpp"
 
 #include <fmt/format.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,29 +19,18 @@
 namespace hotgemm::command {
 namespace {
 
-std::string quoted(std::string_view word) {
-  const bool is_plain = !word.empty() && word.find_first_not_of(
-                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                             "0123456789_@%+=:,./-") == std::string_view::npos;
-  if (is_plain) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string command_line(const std::vector<std::string_view>& words) {
   std::string text = "hotgemm";
-  for (const std::string_view word : words) text += " " + quoted(word);
+  for (const std::string_view word : words) text += " " + shell_quoted(word);
   return text;
 }
 
 void add_commands(CLI::App& app, Session& session) {
-  app.set_version_flag("--version", std::string("hotgemm ") + HOTGEMM_VERSION, "print the version");
+  app.set_help_flag("-h,--help", "print this help")->group(kCommonGroup);
+  app.set_version_flag("-V,--version", version_text, "print the version, the commit, and what is found of CUDA")
+      ->group(kCommonGroup);
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 good, 1 usage, 2 some problems failed, 3 environment (no GPU, no NVRTC, a kernel\n"
-      "that could not be stored, ...), 4 wrong numbers, 130 interrupted with results saved.\n"
-      "`hotgemm COMMAND --help` lists a command's options.");
+  app.option_defaults()->disable_flag_override();
   add_info_command(app, session);
   add_prewarm_command(app, session);
   add_tune_command(app, session);
@@ -49,6 +42,11 @@ void add_commands(CLI::App& app, Session& session) {
   add_emulate_command(app, session);
   add_worker_command(app, session);
   add_compile_worker_command(app, session);
+  add_page_commands(app, session);
+  app.footer(
+      "Exit codes: 0 good, 1 usage, 2 some problems failed, 3 environment (no GPU, no NVRTC, a kernel that could not "
+      "be stored, ...), 4 wrong numbers, 130 interrupted with results saved.\n\n"
+      "`hotgemm help COMMAND` describes a command and its options.");
 }
 
 int report_error(Session& session, std::string_view code, const std::string& message, int exit_code) {
@@ -57,48 +55,10 @@ int report_error(Session& session, std::string_view code, const std::string& mes
   return exit_code;
 }
 
-std::vector<CLI::App*> commands_of(CLI::App& group) {
-  return group.get_subcommands([](CLI::App* sub) { return !sub->get_group().empty(); });  // not those for workers
-}
-
-std::string unknown_command(CLI::App& group, std::string_view word) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(group)) names.push_back(command->get_name());
-  const std::string meant = did_you_mean(word, names);
-  return fmt::format("{} has no command {}{}", group.get_name(), quoted(word),
-                     meant.empty() ? "; --help lists them" : meant);
-}
-
-/// The first of `words` that looks like an option and is none of the command's; empty if there is none.
-std::string unknown_option(CLI::App& command, const std::vector<std::string_view>& words) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const std::string_view word : words) {
-    const std::string name(word.substr(0, word.find('=')));
-    if (!name.starts_with("--") || std::ranges::find(names, name) != names.end()) continue;
-    return fmt::format("{} has no option {}{}", command.get_name(), quoted(std::string_view(name)),
-                       did_you_mean(name, names));
-  }
-  return {};
-}
-
-/// Names the unknown word, and what it was probably meant to be: CLI11 only says that something is missing or too much.
-std::string usage_message(CLI::App& app, const std::vector<std::string_view>& words, const CLI::ParseError& error) {
-  CLI::App* group = &app;
-  for (const std::string_view word : words) {
-    if (commands_of(*group).empty()) break;
-    const auto named = group->get_subcommands([&](CLI::App* sub) { return sub->get_name() == word; });
-    if (named.empty() && word.starts_with('-')) break;
-    if (named.empty()) return unknown_command(*group, word);
-    group = named.front();
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    if (std::string message = unknown_option(*group, words); !message.empty()) return message;
-  }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr || commands_of(*group).empty()) return error.what();
-  return fmt::format("{} needs a command; --help lists them", group->get_name());
+void print_help(const CLI::App& app) {
+  const CLI::App* asked = &app;
+  while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().back();
+  fmt::print("{}", help_text(page_of(*asked), terminal_columns(STDOUT_FILENO)));
 }
 
 int run(Session& session) {
@@ -117,10 +77,17 @@ int run(Session& session) {
   }
 }
 
+/// The output under the name and version of its schema, which stand first.
+Json with_schema(const Session& session) {
+  Json json{{"schema", {{"name", session.schema}, {"version", kJsonVersion}}}};
+  json.update(session.output);
+  return json;
+}
+
 /// Finishes the output and reports an error if it could not be written.
 int finish(const Session& session, int exit_code) {
   // Replace text that is not UTF-8, such as a file name, instead of throwing.
-  if (session.json) fmt::print("{}\n", session.output.dump(2, ' ', false, Json::error_handler_t::replace));
+  if (session.json) fmt::print("{}\n", with_schema(session).dump(2, ' ', false, Json::error_handler_t::replace));
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   fmt::print(stderr, "hotgemm: cannot write to stdout\n");
   return exit_code == kGood ? kEnvironment : exit_code;
@@ -130,12 +97,15 @@ int parse_and_run(int argc, char** argv) {
   Session session;
   const std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
   session.command_line = command_line(words);
-  CLI::App app("hotgemm: GEMM kernels generated, compiled and tuned at run time", "hotgemm");
+  CLI::App app("GEMM kernels generated, compiled and tuned at run time", "hotgemm");
   add_commands(app, session);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& request) {  // --help, --version
-    app.exit(request);
+  } catch (const CLI::CallForHelp&) {
+    print_help(app);
+    return finish(session, kGood);
+  } catch (const CLI::Success& request) {  // --version
+    fmt::print("{}\n", request.what());
     return finish(session, kGood);
   } catch (const Error& error) {  // of an option's value
     session.json = std::ranges::find(words, "--json") != words.end();

@@ -61,8 +61,8 @@ Json report_json(const PrewarmReport& report) {
   Json json{{"compiled", report.compiled}, {"cached", report.cached},           {"failed", report.failed},
             {"stored", report.stored},     {"not_started", report.not_started}, {"interrupted", report.interrupted}};
   if (!report.store_failure.empty()) json["store_failure"] = report.store_failure;
-  json["entries"] = Json::array();
-  for (const PrewarmEntry& entry : report.entries) json["entries"].push_back(entry_json(entry));
+  json["results"] = Json::array();
+  for (const PrewarmEntry& entry : report.entries) json["results"].push_back(entry_json(entry));
   return json;
 }
 
@@ -134,8 +134,8 @@ PrewarmRunOptions run_options(const PrewarmCommand& command, Progress& progress)
           .candidates = command.with_candidates(),
           .looks_only = command.verify,
           .fills_layer = !command.layer.empty(),
-          .progress = [&progress](std::size_t done, std::size_t total) {
-            progress.update(done, total);
+          .progress = [&progress](std::size_t done, std::size_t total, const std::string& kernel) {
+            progress.update(done, total, kernel);
             return !is_interrupted();
           }};
 }
@@ -242,6 +242,7 @@ int build(Session& session, const PrewarmCommand& command) {
 
 /// Looks for every kernel on disk, and compiles and changes nothing.
 int verify(Session& session, const PrewarmCommand& command) {
+  require_cache_directory(session);
   ContextOptions context = context_options(session);
   if (mode_of(context) == CacheMode::read_write) context.cache.mode = CacheMode::read_only;
   Context opened(context);
@@ -273,7 +274,7 @@ int list(Session& session, const PrewarmCommand& command) {
     if (!listing.add(task, command.with_candidates())) is_supported = false;
   }
   session.output["to_compile"] = listing.missing();
-  session.output["entries"] = listing.json();
+  session.output["results"] = listing.json();
   session.print(listing.text());
   session.print(fmt::format("{} kernels would be compiled", listing.missing()));
   if (command.fail_on_miss && listing.missing() > 0) return kEnvironment;
@@ -281,7 +282,10 @@ int list(Session& session, const PrewarmCommand& command) {
 }
 
 int run_prewarm(Session& session, const PrewarmCommand& command) {
-  if (command.list) return list(session, command);
+  if (command.list) {
+    session.schema = "prewarm-list";
+    return list(session, command);
+  }
   return command.verify ? verify(session, command) : build(session, command);
 }
 
@@ -294,26 +298,31 @@ void add_prewarm_command(CLI::App& app, Session& session) {
                                  "policy cached_only compiles nothing; exits with 3 if a kernel was not stored on disk",
                                  [&session, command] { return run_prewarm(session, *command); });
   add_selection_options(sub, session, command->selection);
+  sub.option_defaults()->group("Problems");
   add_shard_option(sub, command->shard);
+  sub.option_defaults()->group("What is done");
   add_jobs_option(sub, command->jobs);
-  sub.add_flag("--report", command->report, "print a table with a row per problem and architecture");
   CLI::Option* list_flag = sub.add_flag("--list", command->list, "list what would be compiled, and compile nothing");
   CLI::Option* verify_flag =
       sub.add_flag("--verify", command->verify,
                    "check that every kernel is in the cache and whole; compiles and changes nothing; exits with 3 if "
                    "one is missing")
           ->excludes(list_flag);
+  sub.add_flag("--report", command->report, "print a table with a row per problem and architecture")
+      ->excludes(list_flag);
   sub.add_flag("--fail-on-miss", command->fail_on_miss,
                "exit with 3 if a kernel was not in the cache, also if it was compiled now; with --list too");
   sub.add_option(
          "--layer", command->layer,
          "write to this directory a layer that is complete and that all users can read, for HOTGEMM_CACHE_PATH; "
          "takes the records in it and in the layers below it, not the user's")
+      ->type_name("DIR")
       ->excludes("--cache-dir")
       ->excludes(list_flag)
       ->excludes(verify_flag);
   sub.add_option("--export", command->export_file,
                  "also write the kernels to this bundle: a tar archive with a manifest of identities and hashes")
+      ->type_name("FILE")
       ->excludes("--shard")
       ->excludes(list_flag)
       ->excludes(verify_flag);
@@ -321,6 +330,7 @@ void add_prewarm_command(CLI::App& app, Session& session) {
          "--import", command->import_file,
          "first store the kernels of this bundle, or none if one is not what the manifest says; no problem need "
          "be given. Import only what comes from somebody you trust")
+      ->type_name("FILE")
       ->excludes(list_flag)
       ->excludes(verify_flag);
 }

@@ -8,6 +8,8 @@
 
 #include <hotgemm/error.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <set>
 
@@ -59,13 +61,15 @@ void add_records(TaskList& list, const PrewarmSelection& selection, const Databa
 
 void add_selection_options(CLI::App& app, const Session& session, PrewarmSelection& selection) {
   add_problem_options(app, selection.problems);
+  app.option_defaults()->group("What is compiled");
   add_arch_option(
       app, session, selection.archs,
       "architectures to compile for, as in sm_80,sm_89,sm_90a or native; with --from-db the default is, for "
       "each class, those of its records");
   app.add_flag("--from-db", selection.from_db, "also every problem class in the tuning records, of all layers");
   app.add_option("--m-buckets", selection.m_buckets,
-                 "FIRST:LAST, as in 1:4096: in place of its own m, every problem gets each bucket of m in this range");
+                 "FIRST:LAST, as in 1:4096: in place of its own m, every problem gets each bucket of m in this range")
+      ->type_name("FIRST:LAST");
   app.add_flag("--candidates", selection.candidates, "also compile the kernels that the tuner would try");
   app.add_flag("--all", selection.all,
                "--from-db and --candidates: all that calls and tuning of the given problems and of the recorded "
@@ -78,6 +82,11 @@ bool is_empty(const PrewarmSelection& selection) {
 }
 
 std::vector<PrewarmTask> tasks_of(const PrewarmSelection& selection, const Database& records) {
+  for (std::size_t i = 0; i < selection.archs.size(); ++i) {
+    const auto first = std::ranges::find(selection.archs, selection.archs[i]) - selection.archs.begin();
+    if (static_cast<std::size_t>(first) == i) continue;
+    throw Error(ErrorCode::invalid_argument, "--arch names " + selection.archs[i] + " twice");
+  }
   const bool uses_records = selection.from_db || selection.all;
   const std::vector<Workload> problems = read_problems(selection.problems);
   if (!uses_records) require(problems);

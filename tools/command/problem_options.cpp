@@ -77,36 +77,55 @@ void apply(Workload& problem, const ProblemOptions& options, const std::optional
 }  // namespace
 
 void add_problem_options(CLI::App& app, ProblemOptions& options) {
+  app.option_defaults()->group("Problems");
   app.add_option(
-      "--shape", options.shapes,
-      std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
-          kGrammar + "; keys are " + problem_keys() +
-          "; m may be a range, as in 1:64: every bucket of m in it; may be repeated");
+         "--shape", options.shapes,
+         std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
+             kGrammar + "; keys are " + problem_keys() +
+             "; m may be a range, as in 1:64: every bucket of m in it; may be repeated")
+      ->type_name("MxNxK");
   app.add_option("--shapes", options.shape_files,
                  std::string("a file of problems with one ") + kGrammar +
-                     " per line, a result file of PyTorch's TunableOp, or a directory of such *.txt and *.csv files, "
-                     "as HOTGEMM_PROBLEM_LOG makes; or several separated by commas; - is stdin")
+                     " per line, or the same with commas; a result file of PyTorch's TunableOp; or a directory of such "
+                     "*.txt and *.csv files, as HOTGEMM_PROBLEM_LOG makes; or several separated by commas; - is stdin")
+      ->type_name("FILE")
       ->delimiter(',');
   app.add_option("--layout", options.layouts, "layout for --shape MxNxK: nn (default), nt, tn, tt, or several: nn,nt")
+      ->type_name("LAYOUT")
       ->delimiter(',');
   app.add_option("--dtype", options.dtypes,
                  "element type for --shape MxNxK: f16 (default), bf16, f32, tf32, s8, e4m3, e5m2, or A*B>D; or "
                  "several: f16,bf16")
+      ->type_name("TYPE")
       ->delimiter(',');
   app.add_option("--acc", options.accumulator,
                  "the compute type, acc= of a problem: f32 (default; s32 for s8), f16, tf32, s32, or f32,fast: "
-                 "FP8 without promotion");
+                 "FP8 without promotion")
+      ->type_name("TYPE[,fast]");
   app.add_option("--align", options.alignment,
                  "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or "
-                 "packed (default): the alignment of rows without padding");
+                 "packed (default): the alignment of rows without padding")
+      ->type_name("BYTES");
   app.add_option("--epilogue", options.function_files,
                  "a file with the source of a function for epilogues: names of operands, and a C++ expression; it is "
                  "the function of all problems that name none. May be repeated: then problems name theirs, as "
-                 "epilogue=function:NUMBER");
+                 "epilogue=function:NUMBER")
+      ->type_name("FILE");
   app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
+  app.option_defaults()->group("Options");
 }
 
 namespace {
+
+/// An empty D has no kernel: calls return at once.
+void require_elements(const Workload& problem) {
+  if (problem.m > 0 && problem.n > 0) return;
+  throw Error(ErrorCode::invalid_argument, label(problem) + ": " + (problem.m == 0 ? "m" : "n") +
+                                               " is 0, so D has no elements and there is nothing to compute");
+}
+
+/// Sizes alone: --layout and --dtype say the rest.
+bool is_sizes(const std::string& shape) { return shape.find(' ') == std::string::npos; }
 
 /// Shapes by where they come from, in order; each problem once, with its calls together.
 class ShapeSets {
@@ -122,6 +141,7 @@ class ShapeSets {
   /// Adds the shape, or with a range of m one for each bucket in it.
   void add(Shape shape, const std::optional<MRange>& range = {}) {
     apply(shape.workload, options_, function_);
+    require_elements(shape.workload);
     for (const Workload& one : range ? in_buckets(shape.workload, *range) : std::vector{shape.workload}) {
       shape.workload = one;
       add_one(shape);
@@ -153,7 +173,27 @@ std::string set_name(const std::string& file) {
   return (path.has_filename() ? path : path.parent_path()).stem().string();
 }
 
+/// --layout and --dtype complete sizes. Whole problems and the lines of files have their own.
+void require_sizes(const ProblemOptions& options) {
+  if (std::ranges::any_of(options.shapes, is_sizes)) return;
+  for (const auto& [name, words] : {std::pair("--layout", &options.layouts), std::pair("--dtype", &options.dtypes)}) {
+    if (words->empty()) continue;
+    throw Error(ErrorCode::invalid_argument,
+                std::string(name) + " is for --shape MxNxK; a whole problem and the lines of a file say their own");
+  }
+}
+
+Sizes sizes_of(const std::string& text) {
+  try {
+    return parse_sizes(text);
+  } catch (const Error& error) {
+    const bool has_mark = text.find_first_of("xX") != std::string::npos;
+    throw Error(error.code(), std::string(error.what()) + (has_mark ? "" : "; a whole problem stands in quotes"));
+  }
+}
+
 ShapeSets read_shape_sets(const ProblemOptions& options) {
+  require_sizes(options);
   ShapeSets sets(options);
   using Words = std::vector<std::string>;
   const auto add_sizes = [&](const Sizes& sizes, const std::optional<MRange>& range) {
@@ -168,14 +208,14 @@ ShapeSets read_shape_sets(const ProblemOptions& options) {
   };
   if (!options.shapes.empty()) sets.begin("--shape");
   for (const std::string& shape : options.shapes) {
-    if (shape.find(' ') != std::string::npos) {
+    if (!is_sizes(shape)) {
       const RangedText ranged = split_m_range(shape);
       sets.add({.workload = parse_workload(ranged.text)}, ranged.range);
       continue;
     }
     for (const std::string& part : CLI::detail::split(shape, ',')) {
       const RangedText ranged = split_m_range(part);
-      add_sizes(parse_sizes(ranged.text), ranged.range);
+      add_sizes(sizes_of(ranged.text), ranged.range);
     }
   }
   for (const std::string& file : options.shape_files) {

@@ -1,8 +1,9 @@
 #include "command/progress.hpp"
 
+#include "command/terminal.hpp"
+
 #include <fmt/format.h>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,17 +15,12 @@ namespace hotgemm::command {
 namespace {
 
 constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kRoomForBar = 80;  // in narrower terminals the item is worth more
 constexpr std::chrono::seconds kLineEvery{5};
 
 // A global, because a signal handler can access nothing else.
 std::atomic<bool> interrupt_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
-
-/// Columns of the terminal on stderr. A longer line would wrap, and a wrapped line cannot be erased.
-std::size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 /// Signals so close to each other are one request: `timeout` of coreutils sends one to the process and another to its
 /// group.
@@ -59,7 +55,7 @@ bool is_interrupted() noexcept { return interrupt_requested; }
 Progress::Progress(std::string what, bool quiet)
     : what_(std::move(what)),
       quiet_(quiet),
-      is_terminal_(isatty(STDERR_FILENO) == 1),
+      has_bars_(can_rewrite_lines(STDERR_FILENO)),
       last_line_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() { clear(); }
@@ -70,14 +66,18 @@ void Progress::clear() {
   std::fflush(stderr);
 }
 
-void Progress::update(std::size_t done, std::size_t total) {
+void Progress::update(std::size_t done, std::size_t total, std::string_view item) {
   if (quiet_) return;
-  const std::string left = time_left(done, total);
-  if (is_terminal_) {
+  const bool is_working = done < total && !item.empty();
+  const std::string state =
+      fmt::format("{}/{}{}{}{}", done, total, time_left(done, total), is_working ? ", " : "", is_working ? item : "");
+  if (!has_bars_) {
+    if (done == total || is_time_for_a_line()) fmt::print(stderr, "{}: {}\n", what_, state);
+  } else if (terminal_columns(STDERR_FILENO) < kRoomForBar) {
+    show(what_ + " " + state);
+  } else {
     const std::size_t filled = total == 0 ? kBarWidth : done * kBarWidth / total;
-    show(fmt::format("{} [{:#<{}}{:.<{}}] {}/{}{}", what_, "", filled, "", kBarWidth - filled, done, total, left));
-  } else if (done == total || is_time_for_a_line()) {
-    fmt::print(stderr, "{}: {}/{}{}\n", what_, done, total, left);
+    show(fmt::format("{} [{:#<{}}{:.<{}}] {}", what_, "", filled, "", kBarWidth - filled, state));
   }
 }
 
@@ -89,7 +89,7 @@ std::string Progress::time_left(std::size_t done, std::size_t total) {
 
 void Progress::live(std::string_view text) {
   if (quiet_) return;
-  if (is_terminal_) {
+  if (has_bars_) {
     show(text);
   } else if (is_time_for_a_line()) {
     fmt::print(stderr, "{}\n", text);
@@ -97,7 +97,8 @@ void Progress::live(std::string_view text) {
 }
 
 void Progress::show(std::string_view text) {
-  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, terminal_width() - 1));
+  // A longer line would wrap, and a wrapped line cannot be erased.
+  fmt::print(stderr, "\r\x1b[K{}", first_columns(text, terminal_columns(STDERR_FILENO) - 1));
   std::fflush(stderr);
   has_bar_ = true;
 }

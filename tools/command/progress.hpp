@@ -14,7 +14,8 @@ namespace hotgemm::command {
 void watch_for_interrupt();
 bool is_interrupted() noexcept;
 
-/// Shows the progress of long work on stderr: a bar if stderr is a terminal, otherwise a line now and then.
+/// Shows the progress of long work on stderr: a bar if stderr is a terminal that can erase a line, without the bar if
+/// it is a narrow one; otherwise a line now and then.
 class Progress {
  public:
   /// `what` names the work, such as "compile".
@@ -23,8 +24,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// With the time left, once there is something to tell it by.
-  void update(std::size_t done, std::size_t total);
+  /// With the time left, once there is something to tell it by, and what is being worked on.
+  void update(std::size_t done, std::size_t total, std::string_view item = {});
   /// Erases the bar.
   void end() { clear(); }
   /// Shows the caller's text in place of the bar.
@@ -40,8 +41,8 @@ class Progress {
 
   std::string what_;
   bool quiet_;
-  bool is_terminal_;
-  bool has_bar_ = false;
+  bool has_bars_;
+  bool has_bar_ = false;  ///< one is shown now
   std::chrono::steady_clock::time_point last_line_;
   WorkPace pace_;
 };

@@ -1,5 +1,6 @@
 #include "command/results_file.hpp"
 
+#include "command/build_commit.hpp"
 #include "gpu/device.hpp"
 
 #include <hotgemm/version.hpp>
@@ -12,10 +13,6 @@
 #include <ctime>
 
 namespace hotgemm::command {
-
-#ifndef HOTGEMM_COMMIT
-#define HOTGEMM_COMMIT "unknown"
-#endif
 
 RunEnvironment run_environment(const Session& session, const std::string& commit, const DeviceState& device,
                                const GpuMonitor& monitor, const std::string& cublas_version) {
@@ -38,9 +35,11 @@ std::string to_markdown(const RunEnvironment& environment) {
 }
 
 void add_results_options(CLI::App& app, ResultsOptions& options) {
-  options.commit = HOTGEMM_COMMIT;
-  app.add_option("--results", options.file, "append a section of markdown to this file");
-  app.add_option("--commit", options.commit, "the commit of this build, for --results")->capture_default_str();
+  options.commit = build_commit();
+  CLI::Option* const results =
+      app.add_option("--results", options.file, "append a section of markdown to this file")->type_name("FILE");
+  app.add_option("--commit", options.commit, "the commit to name with --results (default: this build's)")
+      ->needs(results);
 }
 
 ResultsFile::ResultsFile(std::string name) : name_(std::move(name)) {

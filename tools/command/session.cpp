@@ -1,12 +1,14 @@
 #include "command/session.hpp"
 
 #include "cache/cache_options.hpp"
+#include "command/command_page.hpp"
 #include "gpu/nvrtc.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 namespace hotgemm::command {
 namespace {
@@ -65,19 +67,31 @@ void Session::note(std::string_view line) const {
 }
 
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
-                         std::function<int()> run) {
+                         std::function<int()> run, CommonOptions common) {
   CLI::App& sub = *app.add_subcommand(name, description);
-  sub.add_flag("--json", session.json, "print one JSON object on stdout, and nothing else there");
-  sub.add_flag("-q,--quiet", session.quiet, "print no progress on stderr");
-  sub.add_option("--device", session.device, "index of the GPU in the driver's order, from 0")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sub.add_option(
-      "--cache-dir", session.cache_directory,
-      "directory of kernels and tuning records (default: HOTGEMM_CACHE_DIR, else the user's cache directory)");
-  sub.add_option("--log-level", session.log_level, "debug, info, warn, error or off")
+  sub.get_help_ptr()->group(kCommonGroup);
+  sub.option_defaults()->group(kCommonGroup);
+  sub.add_flag("--json", session.json, "print one JSON object on stdout, and nothing else there; docs/json.md");
+  if (common.progress) sub.add_flag("-q,--quiet", session.quiet, "print no progress on stderr");
+  if (common.device) {
+    sub.add_option("--device", session.device, "index of the GPU in the driver's order, from 0")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+  }
+  if (common.cache) {
+    sub.add_option(
+           "--cache-dir", session.cache_directory,
+           "directory of kernels and tuning records (default: HOTGEMM_CACHE_DIR, else the user's cache directory)")
+        ->type_name("DIR");
+  }
+  sub.add_option("--log-level", session.log_level, "how much the library reports on stderr")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}));
-  sub.callback([&session, run = std::move(run)] { session.run = run; });
+  sub.option_defaults()->group("Options");
+  const std::string schema = app.get_parent() == nullptr ? name : app.get_name() + "-" + name;
+  sub.callback([&session, schema, run = std::move(run)] {
+    session.schema = schema;
+    session.run = run;
+  });
   return sub;
 }
 
@@ -110,6 +124,25 @@ DeviceInfo planned_device(const Session& session, const std::string& arch) {
   } catch (const Error&) {
     return nominal_device("sm_90a");
   }
+}
+
+void require_cache_directory(const Session& session) {
+  const std::string& name = session.cache_directory;
+  std::error_code error;
+  if (name.empty() || std::filesystem::exists(name, error)) return;
+  throw Error(ErrorCode::io_error, fmt::format("--cache-dir {}: there is no such directory", name));
+}
+
+CLI::Validator size_check() {
+  const auto check = [](std::string& text) -> std::string {
+    try {
+      parse_size(text);
+      return {};
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  return {check, ""};
 }
 
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option) {

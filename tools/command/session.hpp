@@ -24,6 +24,9 @@ inline constexpr int kEnvironment = 3;
 inline constexpr int kWrongNumbers = 4;
 inline constexpr int kInterrupted = 130;
 
+/// Of the shape of what --json prints. It grows if a field changes its meaning or goes; docs/json.md says how.
+inline constexpr int kJsonVersion = 1;
+
 int exit_code_of(ErrorCode code);
 
 /// Joins the lines of a message into one line.
@@ -38,6 +41,7 @@ struct Session {
   std::string log_level;
   std::string command_line;
 
+  std::string schema = "error";  ///< the name of the output's schema in docs/json: "cache-ls"
   Json output = Json::object();  ///< printed by --json
   std::function<int()> run;      ///< the chosen subcommand; returns the exit code
 
@@ -47,9 +51,16 @@ struct Session {
   void note(std::string_view line) const;
 };
 
+/// The common options that have a meaning for a subcommand, beside --json and --log-level.
+struct CommonOptions {
+  bool device = true;    ///< --device
+  bool cache = true;     ///< --cache-dir
+  bool progress = true;  ///< --quiet
+};
+
 /// Adds a subcommand with the common options. `run` executes it.
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
-                         std::function<int()> run);
+                         std::function<int()> run, CommonOptions common = {});
 
 /// The options from the environment, changed by --cache-dir.
 ContextOptions context_options(const Session& session);
@@ -71,6 +82,13 @@ class Gpu {
 /// The GPU to plan for. With `arch`: the usual GPU of that architecture. Without `arch`: the GPU of --device, or an
 /// H200 if there is none. Throws Error{invalid_argument} for an unknown architecture.
 DeviceInfo planned_device(const Session& session, const std::string& arch);
+
+/// Throws Error{io_error} if --cache-dir names a directory that does not exist: a command that only reads it, or
+/// removes something, has nothing to do there, and the name is probably wrong.
+void require_cache_directory(const Session& session);
+
+/// Refuses what parse_size does not understand.
+CLI::Validator size_check();
 
 /// The bytes of `--scratch`, or half of the GPU's free memory if the option was not given.
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option);

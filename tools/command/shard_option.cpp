@@ -31,7 +31,8 @@ void add_shard_option(CLI::App& app, std::string& shard) {
   app.add_option("--shard", shard,
                  "take a part of the problems only: i/n, the part i from 0 to n-1; or auto, by the rank and size that "
                  "torchrun, an MPI, Slurm or a Kubernetes job (JOB_COMPLETION_INDEX, HOTGEMM_JOB_SIZE) has set. The "
-                 "parts of one list cost about the same, and each problem class is in exactly one");
+                 "parts of one list cost about the same, and each problem class is in exactly one")
+      ->type_name("i/n|auto");
 }
 
 Rank rank_of(const std::string& shard) {

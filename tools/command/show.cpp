@@ -20,6 +20,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace hotgemm::command {
 namespace {
@@ -34,6 +35,7 @@ struct ShowCommand {
   std::string cubin_file;
   bool anchors = false;
   bool candidates = false;
+  std::vector<CLI::Option*> of_problems;  // mean nothing for a config
 
   bool wants_kernel() const { return source || build || !cubin_file.empty(); }
 };
@@ -91,6 +93,10 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
 }
 
 int show_config(Session& session, const ShowCommand& command, const std::vector<Workload>& problems) {
+  for (const CLI::Option* option : command.of_problems) {
+    if (option->count() > 0)
+      throw Error(ErrorCode::invalid_argument, option->get_name() + " is for problems, not for a config");
+  }
   const KernelConfig config = require_config(command.config);
   Workload problem(Problem{.m = 4096, .n = 4096, .k = 4096});
   if (!problems.empty()) problem = problems.front();
@@ -150,16 +156,31 @@ void show_problem(Session& session, const ShowCommand& command, Engine& engine, 
   const ArchLimits& limits = arch_limits(device.arch);
   const std::vector<KernelConfig> all = candidates(problem, limits);
   const std::vector<KernelConfig> fixed = anchors(problem, limits);
-  json = Json{{"problem", to_string(problem)}, {"gpu", device.name},       {"arch", device.arch},
-              {"choice", to_string(choice)},   {"candidates", all.size()}, {"anchors", fixed.size()}};
+  json = Json{{"problem", to_string(problem)},
+              {"config", to_string(choice.config)},
+              {"launch", to_string(choice.launch)},
+              {"origin", to_string(choice.origin)},
+              {"gpu", device.name},
+              {"arch", device.arch},
+              {"candidates", all.size()},
+              {"anchors", fixed.size()}};
   session.print(fmt::format("{} on {} ({}): {}", label(problem), device.name, device.arch, to_string(choice)));
   const std::size_t top = command.candidates || command.anchors ? all.size() + fixed.size() : command.top;
   list_configs(session, rank(command.anchors ? fixed : all, problem, device), top, problem, device, json["ranked"]);
   session.print(fmt::format("{} candidates, {} of them anchors", all.size(), fixed.size()));
 }
 
+/// For a config alone, --layout and --dtype are those of the usual problem.
+ProblemOptions problems_of(const ShowCommand& command) {
+  ProblemOptions options = command.problems;
+  const bool has_problems = !options.shapes.empty() || !options.shape_files.empty();
+  const bool has_parts = !options.layouts.empty() || !options.dtypes.empty();
+  if (!command.config.empty() && has_parts && !has_problems) options.shapes = {"4096x4096x4096"};
+  return options;
+}
+
 int run_show(Session& session, const ShowCommand& command) {
-  const std::vector<Workload> problems = read_problems(command.problems);
+  const std::vector<Workload> problems = read_problems(problems_of(command));
   if (!command.config.empty()) return show_config(session, command, problems);
   if (problems.empty()) {
     throw Error(ErrorCode::invalid_argument, "nothing to show; give the name of a config, or --shape MxNxK");
@@ -171,11 +192,11 @@ int run_show(Session& session, const ShowCommand& command) {
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
   add_functions(command.problems, engine.bundle);
-  session.output["problems"] = Json::array();
+  session.output["results"] = Json::array();
   for (const Workload& problem : problems) {
     Json json;
     show_problem(session, command, engine, problem, device, json);
-    if (!json.is_null()) session.output["problems"].push_back(json);
+    if (!json.is_null()) session.output["results"].push_back(json);
   }
   return kGood;
 }
@@ -187,16 +208,19 @@ void add_show_command(CLI::App& app, Session& session) {
   CLI::App& sub = add_subcommand(
       app, session, "show", "explain a config, or which config would be picked for a problem and why; needs no GPU",
       [&session, command] { return run_show(session, *command); });
-  sub.add_option("config", command->config, "the name of a config: mma_m128_n128_...");
+  sub.add_option("config", command->config, "the name of a config: mma_m128_n128_...")->type_name("CONFIG");
   add_problem_options(sub, command->problems);
   add_arch_option(sub, session, command->arch,
                   "the architecture to plan for, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)");
-  sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str();
-  sub.add_flag("--candidates", command->candidates, "list all candidates");
-  sub.add_flag("--anchors", command->anchors, "list the anchors: the configs to pick from without measuring");
+  command->of_problems = {
+      sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str(),
+      sub.add_flag("--candidates", command->candidates, "list all candidates"),
+      sub.add_flag("--anchors", command->anchors, "list the anchors: the configs to pick from without measuring")};
+  command->of_problems[0]->excludes(command->of_problems[1]);
   sub.add_flag("--source", command->source, "print the translation unit that is compiled");
   sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
-  sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file (for cuobjdump)");
+  sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file (for cuobjdump)")
+      ->type_name("FILE");
 }
 
 }  // namespace hotgemm::command

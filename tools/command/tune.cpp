@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -219,12 +220,25 @@ int run_tune(Session& session, const TuneCommand& command) {
   return exit_code_for(report);
 }
 
+/// Puts the seconds of "90", "90s", "10m" or "2h" into `text`. Returns what is wrong with it.
+std::string in_seconds(std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const double seconds = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (error != std::errc() || !(number * seconds > 0)) {
+    return fmt::format("{} is no time; expected 90, 90s, 10m or 2h, for example", text);
+  }
+  text = fmt::format("{}", number * seconds);
+  return {};
+}
+
 void add_budget_options(CLI::App& sub, TuneCommand& command) {
   sub.add_option("--run-budget", command.run_budget_s,
                  "time for the whole run, as in 90, 90s, 10m or 2h; after it no problem is started")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
-                                        CLI::AsNumberWithUnit::CASE_SENSITIVE, "SECONDS"))
-      ->check(CLI::PositiveNumber);
+      ->type_name("TIME")
+      ->transform(CLI::Validator(in_seconds, ""));
   sub.add_option("--trials", command.trials, "number of candidates to time in the whole run")
       ->check(CLI::Range(1, TuningRunOptions{}.max_trials));
   sub.add_option("--rounds", command.tuning.rounds, "rounds of the final comparison")
@@ -233,6 +247,7 @@ void add_budget_options(CLI::App& sub, TuneCommand& command) {
 }
 
 void add_measurer_options(CLI::App& sub, TuneCommand& command) {
+  sub.option_defaults()->group("GPUs and processes");
   sub.add_option("--gpus", command.gpus, "several GPUs of one model, as in 0,1; the problems are divided among them")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber)
@@ -263,15 +278,17 @@ void add_tune_command(CLI::App& app, Session& session) {
                      [&session, command] { return run_tune(session, *command); });
   command->device = sub.get_option("--device");
   add_problem_options(sub, command->list.problems);
+  sub.option_defaults()->group("Problems");
   add_shard_option(sub, command->list.shard);
   add_tuning_options(sub, command->tuning);
+  add_budget_options(sub, *command);
+  add_measurer_options(sub, *command);
+  sub.option_defaults()->group("Records");
   sub.add_option(
          "--objective", command->objective,
          "speed: record the kernel with the least time; energy: the one with the least joules by the power that "
          "NVML tells, always in blocks; both records are kept (default: HOTGEMM_OBJECTIVE, else speed)")
       ->check(CLI::IsMember({"speed", "energy"}));
-  add_budget_options(sub, *command);
-  add_measurer_options(sub, *command);
   sub.add_flag("--no-baseline", command->no_baseline, "do not race cuBLAS beside the candidates");
   sub.add_flag(
          "--cublas", command->cublas,
@@ -290,12 +307,14 @@ void add_tune_command(CLI::App& app, Session& session) {
   sub.add_flag("--resume", command->resume,
                "continue an interrupted run with the same problems and options: finished problems are skipped, "
                "problems that were stopped early are measured again");
-  sub.add_option("--trace", command->trace, "write every sample and rejection to this file as JSON lines");
+  sub.option_defaults()->group("Report");
+  sub.add_option("--trace", command->trace, "write every sample and rejection to this file as JSON lines")
+      ->type_name("FILE");
   sub.add_flag("--rejections", command->rejections, "list the candidates that were not picked, with stage and reason");
   sub.footer(
-      "Kernels are measured in a worker process. A kernel that faults, hangs or writes outside of D loses only its\n"
-      "own row, and is not tried again for a week. Ctrl-C ends the run with the best results so far; a second Ctrl-C\n"
-      "ends it at once. Every result is recorded before it is printed.");
+      "Kernels are measured in a worker process. A kernel that faults, hangs or writes outside of D loses only its own "
+      "row, and is not tried again for a week. Ctrl-C ends the run with the best results so far; a second Ctrl-C ends "
+      "it at once. Every result is recorded before it is printed.");
 }
 
 }  // namespace hotgemm::command

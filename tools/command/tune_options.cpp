@@ -1,12 +1,12 @@
 #include "command/tune_options.hpp"
 
-#include "command/compile_jobs.hpp"
-
 #include "cache/cache_options.hpp"
+#include "command/compile_jobs.hpp"
 
 namespace hotgemm::command {
 
 void add_tuning_options(CLI::App& app, TuningOptions& options) {
+  app.option_defaults()->group("Measuring");
   app.add_option("--candidates", options.candidates, "how many kernels to compile and try per problem")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
@@ -16,7 +16,9 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
   add_jobs_option(app, options.jobs);
   app.add_option("--seed", options.seed, "seed for the data and the order of measurements")->capture_default_str();
   app.add_option("--scratch", options.scratch,
-                 "device memory for operands, as in 512M or 8G (default: half of what is free)");
+                 "device memory for operands, as in 512M or 8G (default: half of what is free)")
+      ->type_name("SIZE")
+      ->check(size_check());
 }
 
 TuneOptions tune_options(const TuningOptions& options) {

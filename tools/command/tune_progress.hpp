@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/work_pace.hpp"
 #include "command/progress.hpp"
 #include "tune/tuning_run.hpp"
 
@@ -21,11 +22,13 @@ class TuneProgress {
   void line(const std::string& text) { progress_.line(text); }
 
  private:
-  std::string heading(const Workload& problem) const;
+  std::string heading(const Workload& problem, const std::string& left = {}) const;
+  std::string time_left() const;
 
   Progress progress_;
   std::size_t total_;
   std::size_t done_ = 0;
+  WorkPace pace_;
   bool several_gpus_;
   std::map<int, Workload> current_;  // keyed by GPU
 };
