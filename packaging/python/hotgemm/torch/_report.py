@@ -47,7 +47,7 @@ class Report:
 
     def shapes(self) -> str:
         """The same as the text of a shape file, with the number of calls: for
-        `hotgemm tune --cublas --shapes FILE`, whose records say what is faster than cuBLAS."""
+        `hotgemm tune --cublas-default --shapes FILE`, whose records say what is faster than cuBLAS."""
         return "".join(f"{text} count={calls}\n" for text, calls in self._declined().items())
 
     def _declined(self) -> dict[str, int]:
