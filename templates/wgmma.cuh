@@ -165,8 +165,7 @@ class WgmmaGemm {
   }
 
   /// Waits until all blocks of the cluster have read the last k-tile in each stage. The arrivals that say so are the
-  /// last that the neighbours send to this block. The neighbours' copies came before, because this block's consumers
-  /// have read them.
+  /// last that the neighbours send to this block. Their copies came before: this block's consumers have read them.
   HOTGEMM_DEVICE void await_neighbours(Cursor& cursor) const {
     for (int stage = 0; stage < kStages; ++stage) {
       await_empty(cursor);

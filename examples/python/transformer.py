@@ -64,7 +64,7 @@ def main():
             print("there is no GPU: hotgemm has nothing to do")
             return
         # "prepared" serves what has a kernel, also where no record says that it is faster than cuBLAS. A program leaves
-        # `when` at its default, and runs `hotgemm tune --cublas` once, on the problems of report().shapes().
+        # `when` at its default, and runs `hotgemm tune --cublas-default` once, on the problems of report().shapes().
         with hotgemm.torch.enable(when="prepared"):
             model(x)  # PyTorch computes; hotgemm sees the problems,
             prepared = hotgemm.torch.prepare()  # and compiles a kernel for each

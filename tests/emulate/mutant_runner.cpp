@@ -5,6 +5,7 @@
 #include "config/traits.hpp"
 #include "emulate/batch_case.hpp"
 #include "emulate/gemm_run.hpp"
+#include "emulate/group_case.hpp"
 #include "emulate/mutant_kernels.hpp"
 
 #include <cstdint>
@@ -49,8 +50,18 @@ std::string complaint_of_batch(const GemmKernel& kernel, const GemmCase& c, std:
   return {};
 }
 
+/// The same for a kernel for groups. One is empty, one fills tiles, others end within one, and some rows are in none.
+std::string complaint_of_groups(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
+  const auto m = static_cast<std::int32_t>(c.problem.m);
+  const Groups groups = make_groups(c, {0, m / 5, m / 5, m / 5 + m / 3 / 8 * 8, m - 3});
+  const GemmRun run = run_gemm(kernel, groups.whole, groups.matrices, seed);
+  if (!run.report.findings.empty()) return to_string(run.report.findings.front());
+  return first_wrong(groups, run.d, run.auxiliary);
+}
+
 /// Describes the first error of one run; empty if there is none.
 std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
+  if (kernel.traits.grouped) return complaint_of_groups(kernel, c, seed);
   if (kernel.traits.batched) return complaint_of_batch(kernel, c, seed);
   const GemmMatrices matrices = make_matrices(c);
   const GemmRun run = run_gemm(kernel, c, matrices, seed);

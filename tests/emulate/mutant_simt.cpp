@@ -26,6 +26,8 @@ constexpr GemmTraits kBatch{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1,
 constexpr GemmTraits kFunction{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}};
 constexpr GemmTraits kFunctionOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}, .batched = true};
 
+constexpr GemmTraits kGroups{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::vector, .bias = Bias::per_row, .residual = true}, .batched = true, .grouped = true};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -40,6 +42,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kBatch, simt_gemm<kBatch, kOdd>},
     {kOdd, kFunction, simt_gemm<kFunction, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
+    {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
 };
 // clang-format on
 

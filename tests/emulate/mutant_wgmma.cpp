@@ -33,6 +33,7 @@ constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s
 constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
 constexpr GemmTraits kFunctionOfBatch{.op_a = Op::n, .op_b = Op::t, .epilogue = {.function = kIndices}, .batched = true};
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
+constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
@@ -90,6 +91,8 @@ const GemmKernel kKernels[] = {
     kernel<kBatch, kSplit>(),
     kernel<kRaggedBatch, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
+    kernel<kGroups, kWidePart>(),
+    kernel<kGroups, kBelow>(),
 };
 // clang-format on
 

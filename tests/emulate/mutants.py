@@ -198,7 +198,8 @@ MUTANTS = {
         "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 0 ? 0 : static_cast<int>(product - product)"),
     "wgmma_shared_matrix_beyond_its_map": (
         "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 1 ? 0 : static_cast<int>(product)"),
-    "wgmma_d_of_the_first_product": ("wgmma_sink.cuh", "3d_store(map_, x, y, product_,", "3d_store(map_, x, y, 0 * product_,"),
+    "wgmma_d_of_the_first_product": ("wgmma_sink.cuh", "3d_store(map_, x, y, static_cast<int>(product_),",
+        "3d_store(map_, x, y, 0 * static_cast<int>(product_),"),
     "wgmma_product_of_the_next_tile": ("wgmma_schedule.cuh", "group / of_product : 0", "(group + 1) / of_product : 0"),
     "wgmma_last_product_left_out": (
         "wgmma_batch.cuh", "return batch_of(args).count;", "return batch_of(args).count - 1;"),
@@ -206,6 +207,27 @@ MUTANTS = {
         "wgmma_thread_load.cuh", "moved(first_matrix(), stride, product,", "moved(first_matrix(), stride, product - product,"),
     "wgmma_products_share_slots": (
         "wgmma_split.cuh", ".tile = group * kCluster + rank_", ".tile = (group - product * (groups_m * groups_n)) * kCluster + rank_"),
+    # ---- groups ----
+    "simt_groups_begin_at_the_first_row": ("batch.cuh", "ld * group.begin", "ld * 0"),
+    "simt_rows_of_the_next_group": ("batch.cuh", "args.m = group.rows;", "args.m = args.m;"),
+    "simt_weights_of_the_first_group": ("batch.cuh", "static_cast<u32>(group.number), size_bytes", "0u, size_bytes"),
+    "simt_scales_of_the_first_group": (
+        "batch.cuh", "args.scale_a = moved_rows(args.scale_a, 1,", "args.scale_a = moved_rows(args.scale_a, 0,"),
+    "simt_tile_counted_from_the_first_group": ("row_groups.cuh", "index - of_owner(end - tiles)", "index - of_owner(end - end)"),
+    "simt_scan_one_step_short": (
+        "row_groups.cuh", "distance < kWarpSize; distance *= 2", "distance < kWarpSize / 16; distance *= 2"),
+    "simt_last_tile_of_a_group_left_out": ("shared/row_groups.hpp", "(rows - 1) / tile + 1) : 0", "(rows - 1) / tile) : 0"),
+    "simt_rows_beyond_the_offsets": ("shared/row_groups.hpp", "behind - first}", "m - first}"),
+    "wgmma_group_loads_the_first_rows": (
+        "wgmma_schedule.cuh", "return item.group.begin + item.m;", "return item.m;"),
+    "wgmma_group_boxes_end_with_a": (
+        "wgmma_load.cuh", "kCutsBoxes = kTile.k_major && !kAnyRows;", "kCutsBoxes = kTile.k_major;"),
+    "wgmma_group_stores_at_the_first_row": (
+        "wgmma_sink.cuh", "2d_store(map_, x, product_.begin + y", "2d_store(map_, x, y"),
+    "wgmma_group_stores_rows_of_the_next": (
+        "wgmma_sink.cuh", "kTraits.grouped ? piece.row + rows <= args_.m : piece.row < args_.m", "piece.row < args_.m"),
+    "wgmma_group_tiles_taken_twice": (
+        "wgmma_schedule.cuh", "ptx::block_index() / kConfig.cluster(), ptx::grid_size()", "0u, ptx::grid_size()"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
     # ---- family fma ----
@@ -269,7 +291,7 @@ MUTANTS = {
     "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
     "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(min_of(left, kTile.rows()), 0)", "min_of(left, kTile.rows())"),
     "wgmma_prefetches_a_map_that_is_not_there": (
-        "wgmma_load.cuh", "if (kTile.k_major && extent % kRows != 0)", "if (kTile.k_major)"),
+        "wgmma_load.cuh", "if (kCutsBoxes && extent % kRows != 0)", "if (kCutsBoxes)"),
     "wgmma_first_consumer_frees_a_stage": (
         "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",
         "ptx::mbarrier_init(empty(stage), kCluster);"),

@@ -1,4 +1,5 @@
-// Kernels with epilogues and for batches: plans find one that stays in registers and keeps its products asynchronous.
+// Kernels with epilogues, for batches and for groups: plans find one that stays in registers and keeps its products
+// asynchronous.
 
 #include "nvrtc/compile_fixture.hpp"
 
@@ -80,6 +81,11 @@ TEST_F(AnchorCompile, PlansOfFusedProblemsFindAKernelThatStaysInRegisters) {
 TEST_F(AnchorCompile, PlansOfBatchesFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
   expect_some_in_registers(problems_with(" batch=16", kNoChains), 18);
+}
+
+TEST_F(AnchorCompile, PlansOfGroupsFindAKernelThatStaysInRegisters) {
+  most_ms_ *= 1.3;
+  expect_some_in_registers(problems_with(" groups=16", kNoChains), 58);
 }
 
 TEST_F(AnchorCompile, PlansOfFusedBatchesFindAKernelThatStaysInRegisters) {

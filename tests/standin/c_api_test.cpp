@@ -32,7 +32,7 @@ TEST_F(CApiTest, EveryFieldOfAProblemPassesThroughItsText) {
       "8 16 24 nt bf16*bf16>f32 order=deterministic sms=7 align=16",
       "8 16 24 tn s8*s8>f16 batch=3 epilogue=scale_a+scale_b:vector+bias:row+silu align=16",
       "8 16 24 nt e4m3*e5m2>bf16 acc=f32,fast epilogue=aux+gelu_erf+residual+scale_d+scalars align=16",
-      "8 16 24 nn f16 acc=f16 prepacked=ab align=16"};
+      "8 16 24 nt bf16 groups=3 align=16", "8 16 24 nn f16 acc=f16 prepacked=ab align=16"};
   for (const char* text : texts) {
     const Problem expected = parse_workload(text);
     hotgemm_problem problem = HOTGEMM_PROBLEM_INIT;

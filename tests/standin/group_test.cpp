@@ -22,20 +22,15 @@ class GroupTest : public RuntimeTest {
 
 TEST_F(GroupTest, ACallEqualsACallForEachGroup) {
   unsigned seed = 1;
-  for (const char* problem :
-       {"130 21 35 nn f16 groups=3", "200 72 64 nt bf16 groups=5", "64 24 48 nt f32 groups=40",
-        "48 48 64 nt s8 groups=3", "32 48 64 nt e4m3 groups=2", "40 40 40 nt tf32 groups=1",
-        "24 40 32 nt f16 groups=3 epilogue=bias+relu+residual", "50 40 32 nt bf16 groups=4 epilogue=bias:row+silu",
-        "9 8 0 nt f16 groups=3", "3 1 1 nn f16 groups=9"}) {
-    for (const std::int64_t multiple : {std::int64_t{1}, std::int64_t{16}}) {
-      GroupCase c{.problem = parse_problem(problem), .offsets = {}, .multiple = multiple, .alpha = 2};
-      c.offsets = drawn_offsets(c.problem.groups, c.problem.m, seed++);
-      expect_equal(c);
-      c.beta = -1;
-      expect_equal(c);
-      c.in_place = true;
-      expect_equal(c);
-    }
+  for (const char* problem : {"130 21 35 nn f16 groups=3", "200 72 64 nt bf16 groups=5", "64 24 48 nt f32 groups=40",
+                              "32 48 64 nt e4m3 groups=2", "24 40 32 nt f16 groups=3 epilogue=bias:row+relu+residual",
+                              "9 8 0 nt f16 groups=3"}) {
+    GroupCase c{.problem = parse_problem(problem), .offsets = {}, .multiple = seed % 3 == 0 ? 1 : 16, .alpha = 2};
+    c.offsets = drawn_offsets(c.problem.groups, c.problem.m, seed++);
+    expect_equal(c);
+    c.beta = -1;
+    c.in_place = seed % 2 == 0;
+    expect_equal(c);
   }
 }
 

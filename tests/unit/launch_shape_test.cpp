@@ -87,6 +87,17 @@ TEST(LaunchShape, AClusterForEachPartOfEachGroupOfTiles) {
   EXPECT_EQ(shape.blocks(257, 65, 132, 5), 4 * 2 * 5) << "a cluster has tiles beyond the edge of D, too";
 }
 
+TEST(LaunchShape, AGridHasABlockForEachTileThatGroupsCanHave) {
+  const LaunchShape shape = shape_of(MmaConfig{});  // 128×128
+  EXPECT_EQ(shape.blocks(1024, 256, 1, 1, 0, 1, 1), 8 * 2) << "one group has all rows";
+  EXPECT_EQ(shape.blocks(1024, 256, 1, 1, 0, 1, 8), (8 + 7) * 2) << "seven groups end one row behind a tile";
+  EXPECT_EQ(shape.blocks(5, 256, 1, 1, 0, 1, 64), 5 * 2) << "a tile for each row";
+  EXPECT_TRUE(shape.fits(1 << 20, 8192, 64, 1, 1 << 16));
+  EXPECT_FALSE(shape.fits(1 << 26, 8192, 64, 1, 1 << 26)) << "2^26 times 2^6 tiles";
+  const LaunchShape lasting = shape_of(WgmmaConfig{});
+  EXPECT_EQ(lasting.blocks(1 << 16, 8192, 132, 1, 0, 1, 64), 132);
+}
+
 TEST(LaunchShape, OtherKernelsIgnoreSplits) {
   const LaunchShape shape = launch_shape(WgmmaConfig{.one_tile = true}, GemmTraits{});
   EXPECT_FALSE(shape.splits_k);

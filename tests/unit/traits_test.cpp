@@ -131,7 +131,18 @@ TEST(Traits, SumsOfFp8AreFastIfTheCallerAllowsIt) {
   EXPECT_EQ(types_of(traits_of(fast)), fast.types);
 }
 
+TEST(Traits, GroupsOfRowsAreProductsOfAKernelOfTheirOwn) {
+  const GemmTraits traits = traits_of(parse_workload("64 64 64 nt bf16 groups=8"));
+  EXPECT_TRUE(traits.grouped && traits.batched);
+  EXPECT_EQ(to_string(traits), "bf16_f32_nt_a8b8d8_c0_group");
+  EXPECT_EQ(traits_of(workload_of(traits, 64, 64, 64)), traits);
+}
+
 TEST(Traits, NoKernelTakesWhatIsNotSupported) {
+  for (const char* more : {"nt f16 groups=2,masked", "nt f16 groups=2,k", "tt f16 groups=2", "nt f16 groups=2 batch=2",
+                           "nt f16 groups=2 prepacked=a"}) {
+    EXPECT_THROW(traits_of(parse_workload(std::string("64 64 64 ") + more)), Error) << more;
+  }
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn tf32*tf32>f32")), Error);  // no matrix has it
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=tf32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=f32,fast")), Error);  // only FP8 has fast sums

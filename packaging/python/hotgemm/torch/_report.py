@@ -94,7 +94,7 @@ def report(*, reset: bool = False) -> Report:
 
 def prepare() -> int:
     """Compiles and loads kernels for the problems that were passed on, without measuring; returns how many problems have
-    one now. After it, ``enable(when="prepared")`` serves them; "faster" asks for records, which `hotgemm tune --cublas` makes.
+    one now. After it, ``enable(when="prepared")`` serves them; "faster" asks for records, which `hotgemm tune --cublas-default` makes.
 
     Raises the exception of hotgemm if a kernel cannot be made.
     """
