@@ -74,16 +74,19 @@ struct Grouped : Batched<Args> {
   alignas(Args) GroupArgs groups;
 };
 
-/// The operands of a user's function: addresses of f32.
-struct FunctionArgs {
-  unsigned long long operands[4];
-  long long product;  ///< the number of the product in a batch; kernels for batches set it
+/// The operands of those parts of an epilogue that few kernels have.
+struct ExtraArgs {
+  unsigned long long operands[4];  ///< of a user's function: addresses of f32
+  long long product;               ///< its number in a batch, for the function; kernels for batches set it
+  float low;                       ///< the limits of a clamp
+  float high;
+  unsigned long long amax;  ///< address of an f32
 };
 
-/// The parameter of a kernel with a user's function, for groups or not.
+/// The parameter of a kernel whose epilogue has a part of this kind.
 template <class Args>
-struct WithFunction : Grouped<Args> {
-  alignas(Args) FunctionArgs function;
+struct WithExtras : Grouped<Args> {
+  alignas(Args) ExtraArgs extras;
 };
 
 }  // namespace hotgemm
