@@ -87,6 +87,7 @@ const GemmKernel kKernels[] = {
     kernel<kBatch, kSplit>(),
     kernel<kRaggedBatch, kLoads>(),
     kernel<kGroups, kWidePart>(),
+    kernel<kGroups, kCooperative>(),
     kernel<kGroups, kBelow>(),
 };
 // clang-format on
