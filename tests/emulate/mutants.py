@@ -203,7 +203,7 @@ MUTANTS = {
     "simt_weights_of_the_first_group": ("batch.cuh", "static_cast<u32>(group.number), size_bytes", "0u, size_bytes"),
     "simt_scales_of_the_first_group": (
         "batch.cuh", "args.scale_a = moved_rows(args.scale_a, 1,", "args.scale_a = moved_rows(args.scale_a, 0,"),
-    "simt_tiles_counted_without_those_in_front": ("row_groups.cuh", "    end += before;\n", ""),
+    "simt_last_group_left_out": ("row_groups.cuh", "if (first + lane < count) {", "if (first + lane + 1 < count) {"),
     "simt_scan_one_step_short": (
         "row_groups.cuh", "distance < kWarpSize; distance *= 2", "distance < kWarpSize / 16; distance *= 2"),
     "simt_last_tile_of_a_group_left_out": ("shared/row_groups.hpp", "(rows - 1) / tile + 1) : 0", "(rows - 1) / tile) : 0"),
@@ -267,8 +267,10 @@ MUTANTS = {
     "wgmma_producer_awaits_wrong_parity": (
         "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),
     "wgmma_consumer_awaits_wrong_parity": (
-        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);", "await(full(cursor.stage), cursor.parity ^ 1);"),
-    "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
+        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);\n      const u64 stage",
+        "await(full(cursor.stage), cursor.parity ^ 1);\n      const u64 stage"),
+    "wgmma_consumer_does_not_wait": (
+        "wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n      const u64 stage", "      const u64 stage"),
     "wgmma_parity_does_not_turn": ("wgmma_cursor.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
         "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
