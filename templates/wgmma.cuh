@@ -23,6 +23,7 @@
 #include "ptx/index.hpp"
 #include "ptx/mbarrier.hpp"
 #include "ptx/memory.hpp"
+#include "ptx/named_barrier.hpp"
 #include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
@@ -77,8 +78,7 @@ class WgmmaGemm {
       ptx::bar_sync();
     }
     ptx::griddepcontrol_wait();  // from here on global memory may be read and written
-    // The shuffle tells the compiler that the value is the same in all lanes, so that it computes descriptors, and the
-    // operands of copies, once per warp.
+    // The shuffle tells the compiler that lanes have one value: it computes descriptors and copies once per warp.
     const auto warp = static_cast<int>(ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u));
     const int warpgroup = warp / (kWarpgroupThreads / kWarpSize);
     if constexpr (kConfig.one_tile) {
@@ -135,8 +135,7 @@ class WgmmaGemm {
     Sink::prefetch_maps(args_);
   }
 
-  /// Waits for the end of the phase. If it does not end within seconds, ends the grid with an error, so that the GPU
-  /// does not hang.
+  /// Waits for the end of the phase. After seconds without it, ends the grid with an error, so that the GPU is free.
   static HOTGEMM_DEVICE void await(u32 barrier, u32 parity) {
     constexpr int kTries = 1 << 22;  // each try waits for a limited time
     for (int tries = 0; !ptx::mbarrier_try_wait_parity(barrier, parity); ++tries) {
@@ -269,6 +268,9 @@ class WgmmaGemm {
           cursor.advance(static_cast<u32>(item.k_tiles));
           return;
         }
+        if constexpr (kTraits.grouped && !kConfig.ping_pong) {
+          if (item.m + kConfig.first_row(consumer) >= item.group.rows) return pass(cursor, item);
+        }
         if constexpr (kTraits.is_fused()) {
           if (warp % 4 == 0)
             epilogue().prefetch(item.m + kConfig.first_row(consumer), item.n + kConfig.first_col(consumer));
@@ -278,6 +280,15 @@ class WgmmaGemm {
         epilogue().store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
                          item.n + kConfig.first_col(consumer));
       });
+    }
+  }
+
+  /// Gives back the stages of an item of which this consumer has no rows.
+  HOTGEMM_DEVICE void pass(Cursor& cursor, const WorkItem& item) const {
+    for (int tile = 0; tile < item.k_tiles; ++tile, cursor.advance()) {
+      await(full(cursor.stage), cursor.parity);
+      ptx::bar_sync(1 + thread_ / kWarpgroupThreads, kWarpgroupThreads);  // or a late warp takes the next phase for it
+      release(cursor.stage);
     }
   }
 
@@ -294,8 +305,7 @@ class WgmmaGemm {
   }
 
   /// Waits until the previous consumer has seen all its stages full. Otherwise a consumer that is ahead by two passes
-  /// through the ring would mistake the end of an earlier phase for the end of the phase that it waits for, because
-  /// both phases have the same parity.
+  /// through the ring would mistake the end of an earlier phase, of the same parity, for the one that it waits for.
   HOTGEMM_DEVICE void await_turn(int consumer, const WorkItem& item) const {
     if (item.k_tiles == 0) return;  // no stages to wait for; and without products a consumer's warps can drift apart
     const u32 parity = item.turn / kConfig.consumers & 1;
@@ -398,17 +408,7 @@ class WgmmaGemm {
     return !kConfig.one_tile || tile + kStages < item.k_tiles;
   }
 
-  static HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kInstructions]) {
-#pragma unroll
-    for (int i = 0; i < kInstructions; ++i) pin(accumulators[i]);
-  }
-  static HOTGEMM_DEVICE void pin(Accumulator& accumulator) {
-#pragma unroll
-    for (auto& d : accumulator.d) ptx::pin(d);
-  }
-
-  /// Releases a stage for this warpgroup: one thread arrives at the barrier of each block that copies into this block's
-  /// stages.
+  /// Releases a stage for this warpgroup: one thread arrives at the barrier of each block that copies into it.
   HOTGEMM_DEVICE void release(u32 stage) const {
     const u32 block = static_cast<u32>(thread_ % kWarpgroupThreads);
     if constexpr (kCluster == 1) {

@@ -5,6 +5,7 @@
 
 #include "pair_access.cuh"
 #include "ptx/convert.hpp"
+#include "ptx/wgmma.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
 #include "wgmma_batch.cuh"
@@ -28,6 +29,18 @@ struct WgmmaAccumulator<DType::f16, kColumns> {
   u32 d[kColumns / 4] = {};
   HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
 };
+
+/// Hides from the compiler what the registers hold (ptx::pin).
+template <class Accumulator>
+HOTGEMM_DEVICE void pin(Accumulator& accumulator) {
+#pragma unroll
+  for (auto& d : accumulator.d) ptx::pin(d);
+}
+template <class Accumulator, int kInstructions>
+HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kInstructions]) {
+#pragma unroll
+  for (int i = 0; i < kInstructions; ++i) pin(accumulators[i]);
+}
 
 /// Each warp stores its rows by itself, at most 64 columns of 16-bit elements at a time.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class ResultSink>

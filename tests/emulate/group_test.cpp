@@ -125,7 +125,7 @@ TEST(RowGroup, LiesAmongTheRowsWhateverTheOffsetsAre) {
 
 TEST(MostTileRows, IsReachedAndNeverExceeded) {
   for (int m = 0; m <= 12; ++m) {
-    for (int groups = 1; groups <= 5; ++groups) {
+    for (int groups = 1; groups <= 4; ++groups) {
       for (const int tile : {1, 2, 4}) {
         // All divisions of up to m rows among the groups, counted in base m + 1.
         long long most = 0, divisions = 1;

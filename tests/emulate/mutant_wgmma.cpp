@@ -92,6 +92,7 @@ const GemmKernel kKernels[] = {
     kernel<kRaggedBatch, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
     kernel<kGroups, kWidePart>(),
+    kernel<kGroups, kCooperative>(),
     kernel<kGroups, kBelow>(),
 };
 // clang-format on

@@ -220,7 +220,7 @@ MUTANTS = {
     "simt_weights_of_the_first_group": ("batch.cuh", "static_cast<u32>(group.number), size_bytes", "0u, size_bytes"),
     "simt_scales_of_the_first_group": (
         "batch.cuh", "args.scale_a = moved_rows(args.scale_a, 1,", "args.scale_a = moved_rows(args.scale_a, 0,"),
-    "simt_tile_counted_from_the_first_group": ("row_groups.cuh", "index - of_owner(end - tiles)", "index - of_owner(end - end)"),
+    "simt_last_group_left_out": ("row_groups.cuh", "if (first + lane < count) {", "if (first + lane + 1 < count) {"),
     "simt_scan_one_step_short": (
         "row_groups.cuh", "distance < kWarpSize; distance *= 2", "distance < kWarpSize / 16; distance *= 2"),
     "simt_last_tile_of_a_group_left_out": ("shared/row_groups.hpp", "(rows - 1) / tile + 1) : 0", "(rows - 1) / tile) : 0"),
@@ -233,6 +233,8 @@ MUTANTS = {
         "wgmma_sink.cuh", "2d_store(map_, x, product_.begin + y", "2d_store(map_, x, y"),
     "wgmma_group_stores_rows_of_the_next": (
         "wgmma_sink.cuh", "kTraits.grouped ? piece.row + rows <= args_.m : piece.row < args_.m", "piece.row < args_.m"),
+    "wgmma_passed_stage_given_back_by_the_first_warp": (
+        "wgmma.cuh", "      ptx::bar_sync(1 + thread_ / kWarpgroupThreads, kWarpgroupThreads);  // or a late", "      // a late"),
     "wgmma_group_tiles_taken_twice": (
         "wgmma_schedule.cuh", "ptx::block_index() / kConfig.cluster(), ptx::grid_size()", "0u, ptx::grid_size()"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
@@ -282,8 +284,10 @@ MUTANTS = {
     "wgmma_producer_awaits_wrong_parity": (
         "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),
     "wgmma_consumer_awaits_wrong_parity": (
-        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);", "await(full(cursor.stage), cursor.parity ^ 1);"),
-    "wgmma_consumer_does_not_wait": ("wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n", ""),
+        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);\n      const u64 stage",
+        "await(full(cursor.stage), cursor.parity ^ 1);\n      const u64 stage"),
+    "wgmma_consumer_does_not_wait": (
+        "wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n      const u64 stage", "      const u64 stage"),
     "wgmma_parity_does_not_turn": ("wgmma_cursor.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
         "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
