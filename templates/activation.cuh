@@ -13,6 +13,9 @@ HOTGEMM_DEVICE float logistic(float x) {
   return ptx::rcp_approx(1.0f + ptx::ex2_approx(-kLog2E * x));
 }
 
+/// NaN stays NaN.
+HOTGEMM_DEVICE float clamped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+
 /// The value of the activation at `x`. NaN stays NaN; gelu and silu of minus infinity are NaN. The relative error is a
 /// few units in the last place of f32. Where the result is near zero it is more: up to |x| 2^-23 for the logistic
 /// function of a negative x, which becomes 0 below 2^-126, and 2^-24 |x| as an absolute error for gelu_erf.

@@ -64,10 +64,10 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     const BatchArgs& batch = batch_of(args);
     const Fused<GemmArgs> product{moved<kTraits>(args, batch, index),
                                   moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, index)};
-    if constexpr (kTraits.epilogue.has_function()) {
-      FunctionArgs function = static_cast<const WithFunction<GemmArgs>&>(args).function;
-      function.product = index;
-      run(WithFunction<GemmArgs>{{product, batch}, function}, tile);
+    if constexpr (kTraits.epilogue.has_extras()) {
+      ExtraArgs extras = static_cast<const WithExtras<GemmArgs>&>(args).extras;
+      extras.product = index;
+      run(WithExtras<GemmArgs>{{product, batch}, extras}, tile);
     } else {
       run(product, tile);
     }

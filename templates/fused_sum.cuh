@@ -7,6 +7,7 @@
 #include "batch.cuh"
 #include "element_access.cuh"
 #include "pair_access.cuh"
+#include "ptx/atomic.hpp"
 #include "ptx/element.hpp"
 #include "scaled_sum.cuh"
 #include "shared/fragment.hpp"
@@ -21,14 +22,39 @@ namespace hotgemm {
 template <EpilogueFunction kFunction>
 struct FunctionOf;
 
-/// What an op without a function holds of its operands.
-struct NoFunction {};
-template <bool kHasFunction, bool kBatched>
-struct HeldFunction {
-  using Type = const NoFunction;
+/// What an op without extras holds of them.
+struct NoExtras {};
+template <bool kHasExtras, bool kBatched>
+struct HeldExtras {
+  using Type = const NoExtras;
 };
 template <bool kBatched>
-struct HeldFunction<true, kBatched> : HeldArgs<FunctionArgs, kBatched> {};
+struct HeldExtras<true, kBatched> : HeldArgs<ExtraArgs, kBatched> {};
+
+/// The largest absolute value that a thread has met in a tile, as bits, which order NaN behind all numbers. It goes to
+/// memory with this object. Most threads see there that it would change nothing.
+template <bool kIsKept>
+class Largest {
+ public:
+  HOTGEMM_DEVICE explicit Largest(u64 /*address*/) {}
+  HOTGEMM_DEVICE void add(float /*value*/) const {}
+};
+template <>
+class Largest<true> {
+ public:
+  HOTGEMM_DEVICE explicit Largest(u64 address) : address_(address) {}
+  HOTGEMM_DEVICE ~Largest() {
+    if (bits_ > ptx::ld_relaxed_gpu_b32(address_)) ptx::red_global_max_u32(address_, bits_);
+  }
+  HOTGEMM_DEVICE void add(float value) const {
+    const u32 bits = ptx::bits_of(value) & 0x7fffffffu;
+    if (bits > bits_) bits_ = bits;
+  }
+
+ private:
+  u64 address_;
+  mutable u32 bits_ = 0;
+};
 
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
 /// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
@@ -46,51 +72,51 @@ class FusedSum {
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
-  static constexpr bool kHasFunction = kEpilogue.has_function();
+  static constexpr bool kHasFunction = kEpilogue.has_function(), kHasExtras = kEpilogue.has_extras();
   using Held = typename HeldArgs<EpilogueArgs, kTraits.batched>::Type;
-  using HeldOfFunction = typename HeldFunction<kHasFunction, kTraits.batched>::Type;
+  using Extras = typename HeldExtras<kHasExtras, kTraits.batched>::Type;
 
   /// The operands, from the parameter of the kernel.
   struct Source {
     Held args;
-    HeldOfFunction function;
+    Extras extras;
     template <class Args>
     HOTGEMM_DEVICE explicit Source(const Args& parameter)
-        : args(static_cast<const Fused<Args>&>(parameter).epilogue), function(function_of(parameter)) {}
+        : args(static_cast<const Fused<Args>&>(parameter).epilogue), extras(extras_of(parameter)) {}
     /// The operands of a product of a batch.
     template <class Args>
     HOTGEMM_DEVICE Source(const Args& parameter, u32 product) : Source(source_of(parameter, product)) {}
 
    private:
-    HOTGEMM_DEVICE Source(const EpilogueArgs& epilogue, HeldOfFunction& operands)
-        : args(epilogue), function(operands) {}
+    HOTGEMM_DEVICE Source(const EpilogueArgs& epilogue, Extras& its_extras) : args(epilogue), extras(its_extras) {}
     template <class Args>
     static HOTGEMM_DEVICE Source source_of(const Args& parameter, u32 product) {
       const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
       if constexpr (kTraits.batched) {
-        return Source(moved<kTraits>(first, batch_of(parameter), product), numbered(function_of(parameter), product));
+        return Source(moved<kTraits>(first, batch_of(parameter), product), numbered(extras_of(parameter), product));
       } else {
-        return Source(first, function_of(parameter));
+        return Source(first, extras_of(parameter));
       }
     }
     template <class Args>
-    static HOTGEMM_DEVICE decltype(auto) function_of(const Args& parameter) {
-      if constexpr (kHasFunction) {
-        return (static_cast<const WithFunction<Args>&>(parameter).function);
+    static HOTGEMM_DEVICE decltype(auto) extras_of(const Args& parameter) {
+      if constexpr (kHasExtras) {
+        return (static_cast<const WithExtras<Args>&>(parameter).extras);
       } else {
-        return NoFunction{};
+        return NoExtras{};
       }
     }
-    static HOTGEMM_DEVICE FunctionArgs numbered(FunctionArgs args, u32 product) {
+    static HOTGEMM_DEVICE ExtraArgs numbered(ExtraArgs args, u32 product) {
       args.product = product;
       return args;
     }
-    static HOTGEMM_DEVICE NoFunction numbered(NoFunction none, u32 /*product*/) { return none; }
+    static HOTGEMM_DEVICE NoExtras numbered(NoExtras none, u32 /*product*/) { return none; }
   };
 
   HOTGEMM_DEVICE FusedSum(const GemmArgs& gemm, const Source& source)
       : epilogue_(source.args),
-        function_(source.function),
+        extras_(source.extras),
+        largest_(amax_of(source.extras)),
         here_(ptx::unchanged_from_here(0)),
         factor_(gemm.alpha),
         beta_(gemm.beta) {
@@ -116,7 +142,7 @@ class FusedSum {
     if constexpr (kEpilogue.bias == Bias::per_row) prefetch_lines(epilogue.bias, tile.row, rows, kBiasBytes, lane);
     if constexpr (kHasFunction) {
       for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
-        const u64 vector = source.function.operands[i];
+        const u64 vector = source.extras.operands[i];
         const FunctionOperand kind = kEpilogue.function.operand(i);
         if (kind == FunctionOperand::row) prefetch_lines(vector, tile.row, rows, 4, lane);
         if (kind == FunctionOperand::column) prefetch_lines(vector, tile.col, cols, 4, lane);
@@ -179,21 +205,27 @@ class FusedSum {
   HOTGEMM_DEVICE float finished(const GemmArgs& gemm, float value, float residual, Element2d at) const {
     if constexpr (kHasFunction) {
       value = FunctionOf<kEpilogue.function>::at(
-          value, at.row, at.col, static_cast<int>(function_.product),
+          value, at.row, at.col, static_cast<int>(extras_.product),
           {operand<0>(gemm, at), operand<1>(gemm, at), operand<2>(gemm, at), operand<3>(gemm, at)});
+    } else if constexpr (kEpilogue.has_clamp()) {
+      value = clamped(value, extras_.low, extras_.high);
     } else {
       value = activated<kEpilogue.activation>(value);
     }
     if constexpr (kEpilogue.residual) value = ptx::add_rn(value, residual);
+    if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
     if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
   }
+
+  static HOTGEMM_DEVICE u64 amax_of(const NoExtras&) { return 0; }
+  static HOTGEMM_DEVICE u64 amax_of(const ExtraArgs& extras) { return extras.amax; }
 
   /// The number of the function's operand `kIndex` for an element of D; 0 if there is none.
   template <int kIndex>
   HOTGEMM_DEVICE float operand(const GemmArgs& gemm, Element2d at) const {
     constexpr FunctionOperand kKind = kEpilogue.function.operand(kIndex);
-    const u64 numbers = function_.operands[kIndex];
+    const u64 numbers = extras_.operands[kIndex];
     if constexpr (kKind == FunctionOperand::scalar) return number(numbers, 0);
     if constexpr (kKind == FunctionOperand::row) return number(numbers, at.row, at.row < gemm.m);
     if constexpr (kKind == FunctionOperand::column) return number(numbers, at.col, at.col < gemm.n);
@@ -232,7 +264,8 @@ class FusedSum {
   }
 
   Held epilogue_;
-  HeldOfFunction function_;
+  Extras extras_;
+  Largest<kEpilogue.amax> largest_;
   u64 here_;  ///< 0; what is added to it is not loaded before this object is made
   float factor_, beta_;
   float scale_d_ = 1;

@@ -108,7 +108,8 @@ enum {
   HOTGEMM_GELU_ERF = 3,
   HOTGEMM_SILU = 4,
   HOTGEMM_SIGMOID = 5,
-  HOTGEMM_TANH = 6
+  HOTGEMM_TANH = 6,
+  HOTGEMM_CLAMP = 7
 };
 
 /*
@@ -175,15 +176,16 @@ typedef struct hotgemm_operands {
   void* workspace; /* null: the library provides it */
   size_t workspace_bytes;
   const float* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
+  float clamp_low, clamp_high;       /* the limits of HOTGEMM_CLAMP */
+  float* amax;                       /* one number, which grows to the largest absolute value */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
-#define HOTGEMM_OPERANDS_INIT                                                                                     \
-  {                                                                                                               \
-    sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL, \
-        NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, {                                    \
-      NULL, NULL, NULL, NULL                                                                                      \
-    }                                                                                                             \
+#define HOTGEMM_OPERANDS_INIT                                                                                      \
+  {                                                                                                                \
+    sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
+        NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL}, 0.0f, 0.0f, \
+        NULL                                                                                                       \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

@@ -95,7 +95,7 @@ enum class GroupKind : unsigned char {
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, prepacked operands of f16
-/// and bf16 that are no batch, and every part of an Epilogue except blocks of scales, gates and amax. A D of s32 has no
+/// and bf16 that are no batch, and every part of an Epilogue except blocks of scales and gates. A D of s32 has no
 /// epilogue. All other values of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;
@@ -186,7 +186,7 @@ std::int64_t class_m(std::int64_t m);
 //   batch=4            "batch=4,pointers"
 //   group=8            "group=8,masked", "group=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
-//                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, gated, residual, amax, scale_d,
+//                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp, gated, residual, amax, scale_d,
 //                      scalars, function:0123456789ab0021 (a function by its number)
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all

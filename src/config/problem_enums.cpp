@@ -93,6 +93,7 @@ std::string_view to_string(Activation activation) {
     case Activation::silu: return "silu";
     case Activation::sigmoid: return "sigmoid";
     case Activation::tanh: return "tanh";
+    case Activation::clamp: return "clamp";
   }
   return {};
 }

@@ -84,7 +84,6 @@ std::string unsupported_epilogue(const Problem& p) {
     if (scaling > Scaling::vector) return "an epilogue with scaling " + std::string(to_string(scaling));
   }
   if (e.gated) return "a gated epilogue";
-  if (e.amax) return "an epilogue with amax";
   return {};
 }
 
@@ -98,12 +97,13 @@ bool has_epilogue(const Problem& p) noexcept {
                           .aux = e.aux,
                           .activation = e.activation,
                           .residual = e.residual,
+                          .amax = e.amax,
                           .scale_d = e.scale_d,
                           .scalars = e.scalars,
                           .function = e.function};
   if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
   return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
-         e.bias <= Bias::per_row && e.activation <= Activation::tanh;
+         e.bias <= Bias::per_row && e.activation <= Activation::clamp;
 }
 
 std::string unsupported_part(const Problem& p) {

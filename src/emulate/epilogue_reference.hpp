@@ -11,7 +11,8 @@
 
 namespace hotgemm::emulate {
 
-inline double activated(Activation activation, double x) {
+/// `low` and `high` are the limits of a clamp.
+inline double activated(Activation activation, double x, double low = 0, double high = 0) {
   constexpr double kRootOfTwoOverPi = 0.79788456080286535588, kRootOfHalf = 0.70710678118654752440;
   switch (activation) {
     case Activation::none: return x;
@@ -21,6 +22,7 @@ inline double activated(Activation activation, double x) {
     case Activation::silu: return x / (1 + std::exp(-x));
     case Activation::sigmoid: return 1 / (1 + std::exp(-x));
     case Activation::tanh: return std::tanh(x);
+    case Activation::clamp: return x < low ? low : x > high ? high : x;
   }
   return std::nan("");
 }
@@ -33,12 +35,14 @@ struct EpilogueElement {
   double residual = 0;
   double scale_d = 1;
   FunctionPoint point{};
+  double low = 0, high = 0;  ///< the limits of a clamp
 };
 
-/// An element of D and of the auxiliary output, not rounded, with their gates.
+/// An element of D and of the auxiliary output, not rounded, with their gates. `unscaled` is the element before
+/// scale_d, whose absolute value counts for amax.
 struct FusedElement {
-  double auxiliary = 0, result = 0;
-  double auxiliary_gate = 0, result_gate = 0;
+  double auxiliary = 0, result = 0, unscaled = 0;
+  double auxiliary_gate = 0, result_gate = 0, unscaled_gate = 0;
 };
 
 /// The element from `product` = alpha * sum, whose summands have the sum `magnitude` of absolute values.
@@ -56,7 +60,8 @@ inline FusedElement fused_element(const Problem& problem, double product, double
   const double gate = error_gate(wide, value, terms, alpha * e.scale) + 4 * kUnit * terms;
   const Epilogue& chain = problem.epilogue;
   const HostFunction function = chain.has_function() ? host_function(chain.function) : HostFunction{};
-  const double after = chain.has_function() ? function.at(value, e.point) : activated(chain.activation, value);
+  const double after =
+      chain.has_function() ? function.at(value, e.point) : activated(chain.activation, value, e.low, e.high);
   const double sum = after + e.residual;
   const bool is_curved = chain.has_function() || chain.activation > Activation::relu;
   const double slope = chain.has_function() ? function.slope : kSteepest;
@@ -70,13 +75,16 @@ inline FusedElement fused_element(const Problem& problem, double product, double
   const double result = sum * e.scale_d;
   return {.auxiliary = value,
           .result = result,
+          .unscaled = sum,
           .auxiliary_gate = rounded(value, gate),
-          .result_gate = rounded(result, std::abs(e.scale_d) * of_sum + kUnit * std::abs(result))};
+          .result_gate = rounded(result, std::abs(e.scale_d) * of_sum + kUnit * std::abs(result)),
+          .unscaled_gate = of_sum};
 }
 
 /// True if each operation of the epilogue is exact on small numbers.
 inline bool is_exact(const Epilogue& e) {
-  return e.has_function() ? host_function(e.function).is_exact : e.activation <= Activation::relu;
+  if (e.has_function()) return host_function(e.function).is_exact;
+  return e.activation <= Activation::relu || e.has_clamp();
 }
 
 }  // namespace hotgemm::emulate

@@ -208,6 +208,7 @@ EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double add
   if (e.bias != Bias::none) at.bias = m.bias.get(bias_type(p.types.d), 0, e.bias == Bias::per_row ? row : col);
   if (e.residual) at.residual = m.residual.get(p.types.d, row, col);
   if (e.scale_d) at.scale_d = m.scale_d.get(DType::f32, 0, 0);
+  at.low = c.clamp_low, at.high = c.clamp_high;
   at.point = {.row = row, .column = col, .batch = c.product};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
@@ -261,6 +262,7 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
       const FusedElement fused = fused_element(problem_, exact_[at], magnitude[at], static_cast<double>(c.alpha),
                                                epilogue_at(c, matrices, addend, row, col));
       exact_[at] = fused.result, gate_[at] = fused.result_gate;
+      amax_ = std::max(amax_, std::abs(fused.unscaled)), amax_gate_ = std::max(amax_gate_, fused.unscaled_gate);
       if (e.aux) auxiliary_[at] = fused.auxiliary, auxiliary_gate_[at] = fused.auxiliary_gate;
     }
   }

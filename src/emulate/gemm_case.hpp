@@ -29,6 +29,7 @@ struct GemmCase {
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
   std::int64_t product = 0;  ///< its number in a batch
+  float clamp_low = -3, clamp_high = 2;
 };
 
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.
@@ -73,6 +74,9 @@ class GemmReference {
     return worst_error(output, auxiliary_, auxiliary_gate_);
   }
   std::string first_inexact_auxiliary(const HostMatrix& output) const { return first_inexact(output, auxiliary_); }
+  /// The largest absolute value before scale_d, and its gate.
+  double amax() const { return amax_; }
+  double amax_gate() const { return amax_gate_; }
 
  private:
   double worst_error(const HostMatrix& d, const std::vector<double>& exact, const std::vector<double>& gate) const;
@@ -81,6 +85,7 @@ class GemmReference {
   Workload problem_;
   std::vector<double> exact_, gate_;                ///< of D
   std::vector<double> auxiliary_, auxiliary_gate_;  ///< empty without auxiliary output
+  double amax_ = 0, amax_gate_ = 0;
 };
 
 /// The text of a case, such as "200 136 72 nt f16 …, alpha 1, beta 0, r8m".

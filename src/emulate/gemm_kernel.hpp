@@ -33,7 +33,8 @@ const std::vector<GemmKernel>& gemm_kernels();
 const std::vector<GemmKernel>& fused_kernels();
 const std::vector<GemmKernel>& fused_wgmma_kernels();
 
-/// Kernels with a function, of every family that has epilogues: in each way in which they store D, and for batches.
+/// Kernels with a function, a clamp or amax, of every family that has epilogues: in each way in which they store D, and
+/// for batches.
 const std::vector<GemmKernel>& function_kernels();
 
 /// Kernels for batches: one of each way in which a family finds the operands of a product.

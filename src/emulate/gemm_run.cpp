@@ -91,17 +91,17 @@ void require_possible(const GemmKernel& kernel, const GemmCase& c) {
 }
 
 /// The function that each thread of a launch with `args` runs.
-std::function<void()> thread_body(const GemmKernel& kernel, const WithFunction<GemmArgs>& args,
+std::function<void()> thread_body(const GemmKernel& kernel, const WithExtras<GemmArgs>& args,
                                   const WorkspaceArgs& workspace, std::int64_t blocks) {
   if (const auto* run = std::get_if<void (*)(const GemmArgs&)>(&kernel.run)) {
     return [args, run = *run] { run(args); };
   }
   const MatrixMaps maps = matrix_maps(kernel.config, kernel.traits).value();
   const auto pointer = [](unsigned long long address) { return reinterpret_cast<const void*>(address); };
-  WithFunction<WgmmaArgs> with_maps{
+  WithExtras<WgmmaArgs> with_maps{
       {{{.a = {}, .a_rest = {}, .b = {}, .b_rest = {}, .d = {}, .gemm = args, .prefetch = {}}, args.epilogue},
        args.batch},
-      args.function};
+      args.extras};
   const auto batch = [&](long long stride) { return MatrixBatch{args.batch.count, stride}; };
   if (args.k > 0) {  // an empty tensor has no map and no copy
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda, batch(args.batch.stride_a));
@@ -123,8 +123,9 @@ std::function<void()> thread_body(const GemmKernel& kernel, const WithFunction<G
 /// The operands of an epilogue in the memory of the device.
 struct PlacedEpilogue {
   EpilogueArgs args{};
-  FunctionArgs function{};
+  ExtraArgs extras{};
   const Allocation* auxiliary = nullptr;
+  const Allocation* amax = nullptr;
 };
 
 PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmCase& c, const Allocation& d) {
@@ -138,8 +139,17 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   placed.args.scale_d = put(e.scale_d, "scale_d", m.scale_d);
   placed.args.bias = put(e.bias != Bias::none, "bias", m.bias);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
-    placed.function.operands[i] =
+    placed.extras.operands[i] =
         put(e.function.operand(i) != FunctionOperand::none, "function_operands", m.function_operands[i]);
+  }
+  placed.extras.low = c.clamp_low, placed.extras.high = c.clamp_high;
+  if (e.amax) {
+    Allocation& amax = device.memory().add(
+        {.name = "amax", .rows = 1, .row_bytes = sizeof(float), .pitch_bytes = sizeof(float), .is_writable = true});
+    const float zero = 0;
+    amax.store(0, 0, &zero, sizeof zero);
+    placed.amax = &amax;
+    placed.extras.amax = amax.address();
   }
   if (e.scalars) {
     placed.args.alpha = put(true, "scalars", m.scalars);
@@ -180,7 +190,7 @@ void load(const Allocation& allocation, HostMatrix& matrix) {
 GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed) {
   require_possible(kernel, c);
   const Workload& p = c.problem;
-  GemmRun run{.d = matrices.d, .auxiliary = matrices.auxiliary, .report = {}};
+  GemmRun run{.d = matrices.d, .auxiliary = matrices.auxiliary, .amax = 0, .report = {}};
   if (is_empty(p)) return run;
   Device device;
   const Allocation& a = place(device, "A", matrices.a, false, true);
@@ -190,26 +200,26 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const bool is_empty = p.k == 0 || c.alpha == 0;  // as the library launches it
   const PlacedEpilogue epilogue = place_epilogue(device, matrices, c, d);
   const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
-  const WithFunction<GemmArgs> args{{{{.a = a.address(),
-                                       .b = b.address(),
-                                       .c = kernel.traits.reads_c ? addend.address() : 0,
-                                       .d = d.address(),
-                                       .lda = matrices.a.ld,
-                                       .ldb = matrices.b.ld,
-                                       .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                                       .ldd = matrices.d.ld,
-                                       .m = static_cast<int>(p.m),
-                                       .n = static_cast<int>(p.n),
-                                       .k = is_empty ? 0 : static_cast<int>(p.k),
-                                       .alpha = has_scalars ? 77.0f
-                                                : is_empty  ? empty_alpha(c.beta)
-                                                            : c.alpha,
-                                       .beta = has_scalars ? 77.0f : c.beta,
-                                       .raster_width = c.launch.raster_width,
-                                       .raster_along_n = c.launch.raster_along_n ? 1 : 0},
-                                      epilogue.args},
-                                     batch_args(c, matrices)},
-                                    epilogue.function};
+  const WithExtras<GemmArgs> args{{{{.a = a.address(),
+                                     .b = b.address(),
+                                     .c = kernel.traits.reads_c ? addend.address() : 0,
+                                     .d = d.address(),
+                                     .lda = matrices.a.ld,
+                                     .ldb = matrices.b.ld,
+                                     .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                                     .ldd = matrices.d.ld,
+                                     .m = static_cast<int>(p.m),
+                                     .n = static_cast<int>(p.n),
+                                     .k = is_empty ? 0 : static_cast<int>(p.k),
+                                     .alpha = has_scalars ? 77.0f
+                                              : is_empty  ? empty_alpha(c.beta)
+                                                          : c.alpha,
+                                     .beta = has_scalars ? 77.0f : c.beta,
+                                     .raster_width = c.launch.raster_width,
+                                     .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+                                    epilogue.args},
+                                   batch_args(c, matrices)},
+                                  epilogue.extras};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
   const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));
@@ -223,6 +233,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   check_counters(workspace, seed, run.report.findings);
   load(d, run.d);
   if (epilogue.auxiliary != nullptr) load(*epilogue.auxiliary, run.auxiliary);
+  if (epilogue.amax != nullptr) epilogue.amax->load(0, 0, &run.amax, sizeof run.amax);
   return run;
 }
 

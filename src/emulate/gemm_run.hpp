@@ -12,6 +12,7 @@ namespace hotgemm::emulate {
 struct GemmRun {
   HostMatrix d;
   HostMatrix auxiliary;  ///< of an epilogue that has one
+  float amax = 0;        ///< likewise
   LaunchReport report;
 };
 

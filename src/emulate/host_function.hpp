@@ -7,11 +7,12 @@
 #include <cstdlib>
 
 // The functions of epilogues that tests use, on the host. Header-only, because tests without the emulated device use it
-// too. A test compares the numbers with the sources: examples/softcap.txt, src/emulate/functions/indices.txt.
+// too. A test compares the numbers with the sources: examples/softcap.txt, src/emulate/functions/*.txt.
 
 namespace hotgemm::emulate {
 
 inline constexpr EpilogueFunction kSoftcap = EpilogueFunction::of(0x4c6b5b4fc29f0013);
+inline constexpr EpilogueFunction kPlace = EpilogueFunction::of(0x3a5b96d3a4490000);
 inline constexpr EpilogueFunction kIndices = EpilogueFunction::of(0xb80e8e4fa2252321);
 
 /// What a function reads at an element of D.
@@ -47,6 +48,15 @@ inline HostFunction host_function(const EpilogueFunction& function) {
                 },
             .slope = 2,
             .magnitude = 16,
+            .is_exact = true};
+  }
+  if (function == kPlace) {
+    return {.at =
+                [](double value, const FunctionPoint& p) {
+                  return value + 2 * static_cast<double>(p.row) + static_cast<double>(p.column);
+                },
+            .slope = 1,
+            .magnitude = 1024,
             .is_exact = true};
   }
   std::abort();  // a test with a function that is not listed here

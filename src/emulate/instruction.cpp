@@ -24,6 +24,7 @@ constexpr std::string_view kNames[] = {
     "atom.acq_rel.gpu.add.u32",
     "atom.acq_rel.gpu.exch.b32",
     "atom.relaxed.gpu.add.u32",
+    "ld.relaxed.gpu.b32",
     "st.relaxed.gpu.b32",
     "ld.acquire.gpu.b32",
     "ld.shared.b16",

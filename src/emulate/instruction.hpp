@@ -25,6 +25,7 @@ enum class Instruction : std::uint8_t {
   atom_acq_rel_gpu_add_u32,
   atom_acq_rel_gpu_exch_b32,
   atom_relaxed_gpu_add_u32,
+  ld_relaxed_gpu_b32,
   st_relaxed_gpu_b32,
   ld_acquire_gpu_b32,
   ld_shared_b16,

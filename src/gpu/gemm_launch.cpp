@@ -17,7 +17,7 @@ struct MappedMatrix {
 
 /// The arguments of this thread's last launch with tensor maps. A repeated call with the same matrix, such as weights,
 /// reuses its maps where they are: the driver copies arguments when it enqueues a kernel.
-thread_local constinit WithFunction<WgmmaArgs> last_args{};
+thread_local constinit WithExtras<WgmmaArgs> last_args{};
 thread_local constinit MappedMatrix last_a;
 thread_local constinit MappedMatrix last_b;
 thread_local constinit MappedMatrix last_d;
@@ -70,10 +70,13 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
           .count = static_cast<unsigned>(count)};
 }
 
-FunctionArgs function_args(const Operands& o) {
+ExtraArgs extra_args(const Operands& o) {
   const auto* const operands = o.function_operands;
   return {.operands = {address(operands[0]), address(operands[1]), address(operands[2]), address(operands[3])},
-          .product = 0};
+          .product = 0,
+          .low = o.clamp_low,
+          .high = o.clamp_high,
+          .amax = address(o.amax)};
 }
 
 /// The memory from which a kernel reads A and B: the caller's, or copies of it.
@@ -138,7 +141,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     if (result != CUDA_SUCCESS) return result;
   }
   // The driver reads as much of the parameter as the kernel has.
-  WithFunction<GemmArgs> args{};
+  WithExtras<GemmArgs> args{};
   static_cast<GemmArgs&>(args) = {
       .a = address(from.a),
       .b = address(from.b),
@@ -158,8 +161,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   const bool is_fused = kernel.traits.is_fused();
   if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
   if (kernel.traits.batched) args.batch = batch_args(o, batch);
-  const bool has_function = kernel.traits.epilogue.has_function();
-  if (has_function) args.function = function_args(o);
+  const bool has_extras = kernel.traits.epilogue.has_extras();
+  if (has_extras) args.extras = extra_args(o);
   const auto blocks = static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
   const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
@@ -167,7 +170,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   last_args.gemm = args;
   if (is_fused) last_args.epilogue = args.epilogue;
   if (kernel.traits.batched) last_args.batch = args.batch;
-  if (has_function) last_args.function = args.function;
+  if (has_extras) last_args.extras = args.extras;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

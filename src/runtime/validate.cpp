@@ -203,6 +203,11 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
     if (e.function.operand(i) == FunctionOperand::none) break;
     validate_vector(kOfFunction[i], o.function_operands[i], DType::f32, !has_no_d);
   }
+  if (e.has_clamp() && !(o.clamp_low < o.clamp_high)) {
+    bad("clamp_low is " + std::to_string(o.clamp_low) + " and clamp_high " + std::to_string(o.clamp_high) +
+        "; the low limit is below the high one");
+  }
+  if (e.amax) validate_vector("amax", o.amax, DType::f32, !has_no_d);
   if (e.aux) validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p);
   if (e.residual) validate_beside_d("_residual", o.residual, o.ld_residual, p);
   if (has_no_d) return;

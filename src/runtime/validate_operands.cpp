@@ -63,6 +63,8 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(function_operands[1], has_operand<1>),
     HOTGEMM_FIELD(function_operands[2], has_operand<2>),
     HOTGEMM_FIELD(function_operands[3], has_operand<3>),
+    HOTGEMM_FIELD(clamp_low, [](const Problem& p) { return p.epilogue.has_clamp(); }),  // and clamp_high
+    HOTGEMM_FIELD(amax, [](const Problem& p) { return p.epilogue.amax; }),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");

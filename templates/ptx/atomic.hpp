@@ -28,6 +28,13 @@ HOTGEMM_DEVICE u32 atom_relaxed_gpu_add_u32(u64 address, u32 value) {
   return old;
 }
 
+/// ld.relaxed.gpu
+HOTGEMM_DEVICE u32 ld_relaxed_gpu_b32(u64 address) {
+  u32 value = 0;
+  HOTGEMM_PTX("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
 /// st.relaxed.gpu
 HOTGEMM_DEVICE void st_relaxed_gpu_b32(u64 address, u32 value) {
   HOTGEMM_PTX("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(address), "r"(value) : "memory");

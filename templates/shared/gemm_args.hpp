@@ -62,16 +62,19 @@ struct Batched : Fused<Args> {
   alignas(Args) BatchArgs batch;
 };
 
-/// The operands of a user's function: addresses of f32.
-struct FunctionArgs {
-  unsigned long long operands[4];
-  long long product;  ///< the number of the product in a batch; kernels for batches set it
+/// The operands of those parts of an epilogue that few kernels have.
+struct ExtraArgs {
+  unsigned long long operands[4];  ///< of a user's function: addresses of f32
+  long long product;               ///< its number in a batch, for the function; kernels for batches set it
+  float low;                       ///< the limits of a clamp
+  float high;
+  unsigned long long amax;  ///< address of an f32
 };
 
-/// The parameter of a kernel with a user's function.
+/// The parameter of a kernel whose epilogue has a part of this kind.
 template <class Args>
-struct WithFunction : Batched<Args> {
-  alignas(Args) FunctionArgs function;
+struct WithExtras : Batched<Args> {
+  alignas(Args) ExtraArgs extras;
 };
 
 }  // namespace hotgemm

@@ -34,8 +34,8 @@ struct GemmTraits {
 
   /// True if A, B, C and D have one type.
   constexpr bool is_uniform() const { return element_b == element && element_d == element; }
-  /// True if the kernel has an epilogue, and takes a parameter of type Fused unless it is batched. With a user's
-  /// function it takes one of type WithFunction.
+  /// True if the kernel has an epilogue, and takes a parameter of type Fused unless it is batched. One with
+  /// extras takes one of type WithExtras.
   constexpr bool is_fused() const { return epilogue != Epilogue{}; }
   /// True if A is stored with k contiguous (row-major m×k, read as stored).
   constexpr bool a_is_k_major() const { return op_a == Op::n; }

@@ -15,7 +15,7 @@ enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32, tf32 };
 enum class Op : unsigned char { n, t };
 
 enum class Bias : unsigned char { none, per_column, per_row };
-enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu, sigmoid, tanh };
+enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp };
 
 /// The scale factors of an operand's elements.
 enum class Scaling : unsigned char {
@@ -81,6 +81,9 @@ struct Epilogue {
   EpilogueFunction function;  ///< in place of the activation
 
   constexpr bool has_function() const { return function != EpilogueFunction{}; }
+  constexpr bool has_clamp() const { return activation == Activation::clamp; }
+  /// True if kernels take a parameter of type WithExtras.
+  constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 

@@ -26,12 +26,17 @@ void expect_right(const GemmKernel& kernel, const Batch& batch, std::uint64_t se
                std::to_string(batch.matrices.b.stride) + ", seed " + std::to_string(seed));
   const GemmRun run = run_gemm(kernel, batch.whole, batch.matrices, seed);
   EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
+  double amax = 0;
   for (std::size_t i = 0; i < batch.products.size(); ++i) {
     SCOPED_TRACE("product " + std::to_string(i));
     const GemmReference reference(batch.cases[i], batch.products[i]);
     EXPECT_EQ(reference.first_inexact(product_of(run.d, batch.products[i].d, i)), "");
+    amax = std::max(amax, reference.amax());
     if (!kernel.traits.epilogue.aux) continue;
     EXPECT_EQ(reference.first_inexact_auxiliary(product_of(run.auxiliary, batch.products[i].auxiliary, i)), "");
+  }
+  if (kernel.traits.epilogue.amax) {
+    EXPECT_EQ(static_cast<double>(run.amax), amax);
   }
   if (!batch.whole.in_place) return;
   for (std::size_t i = 0; i + 1 < batch.products.size(); ++i) {

@@ -44,6 +44,9 @@ void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t see
     EXPECT_EQ(reference.first_inexact(run.d), "");
   }
   EXPECT_LE(reference.worst_error(run.d), 1.0);
+  if (c.problem.epilogue.amax) {
+    EXPECT_LE(std::abs(static_cast<double>(run.amax) - reference.amax()), is_exact ? 0 : reference.amax_gate());
+  }
   if (!c.problem.epilogue.aux) return;
   if (c.data == GemmData::integers) {
     EXPECT_EQ(reference.first_inexact_auxiliary(run.auxiliary), "");

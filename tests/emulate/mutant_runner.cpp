@@ -57,6 +57,7 @@ std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t
   if (!run.report.findings.empty()) return to_string(run.report.findings.front());
   const GemmReference reference(c, matrices);
   if (const std::string wrong = reference.first_inexact(run.d); !wrong.empty()) return "wrong result: " + wrong;
+  if (c.problem.epilogue.amax && static_cast<double>(run.amax) != reference.amax()) return "wrong amax";
   if (c.problem.epilogue.aux) {
     const std::string wrong = reference.first_inexact_auxiliary(run.auxiliary);
     if (!wrong.empty()) return "wrong auxiliary output: " + wrong;

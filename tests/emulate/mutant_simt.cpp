@@ -5,6 +5,7 @@
 #include "simt.cuh"
 
 #include "emulate/functions/indices.cuh"
+#include "emulate/functions/place.cuh"
 
 namespace hotgemm::emulate {
 namespace {
@@ -25,6 +26,8 @@ constexpr GemmTraits kRowBias{.element = DType::bf16, .vec_a = 1, .vec_b = 1, .v
 constexpr GemmTraits kBatch{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.residual = true}, .batched = true};
 constexpr GemmTraits kFunction{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}};
 constexpr GemmTraits kFunctionOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}, .batched = true};
+constexpr GemmTraits kMax{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.amax = true, .scale_d = true, .function = kPlace}};
+constexpr GemmTraits kClamp{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.activation = Activation::clamp, .residual = true, .amax = true}};
 
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
@@ -39,6 +42,8 @@ const GemmKernel kKernels[] = {
     {kOdd, kRowBias, simt_gemm<kRowBias, kOdd>},
     {kOdd, kBatch, simt_gemm<kBatch, kOdd>},
     {kOdd, kFunction, simt_gemm<kFunction, kOdd>},
+    {kOdd, kMax, simt_gemm<kMax, kOdd>},
+    {kOdd, kClamp, simt_gemm<kClamp, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
 };
 // clang-format on

@@ -165,12 +165,19 @@ MUTANTS = {
         "fused_sum.cuh", "number(numbers, at.row, at.row < gemm.m)", "number(numbers, at.col, at.col < gemm.n)"),
     "simt_function_of_exchanged_indices": (
         "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
-    "simt_function_of_the_first_product": ("batch.cuh", "function.product = index;", "function.product = index - index;"),
+    "simt_function_of_the_first_product": ("batch.cuh", "extras.product = index;", "extras.product = index - index;"),
     "mma_function_of_a_pair_at_one_column": (
         "fused_sum.cuh", "static_cast<u16>(residual >> 16)), next));", "static_cast<u16>(residual >> 16)), at));"),
     "wgmma_function_of_the_first_product": ("fused_sum.cuh", "args.product = product;", "args.product = product - product;"),
     "wgmma_operand_of_a_function_beyond_d": (
         "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
+    "mma_amax_beyond_d": (
+        "fused_sum.cuh", "kEpilogue.amax && at.row < gemm.m && at.col < gemm.n", "kEpilogue.amax"),
+    "simt_amax_behind_the_scale": (
+        "fused_sum.cuh", "at.col < gemm.n) largest_.add(value);", "at.col < gemm.n) largest_.add(value * scale_d_);"),
+    "simt_amax_of_the_first_tile": ("fused_sum.cuh", "bits_ > ptx::ld_relaxed_gpu_b32(address_)", "0 == ptx::ld_relaxed_gpu_b32(address_)"),
+    "simt_amax_with_its_sign": ("fused_sum.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
+    "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
     "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
     "wgmma_residual_of_a_pair_beyond_d": (

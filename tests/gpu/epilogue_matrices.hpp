@@ -34,6 +34,7 @@ class EpilogueMatrices {
     scales(scale_b_, e.scale_b, p.n);
     vector(scale_d_, e.scale_d, DType::f32, 1);
     vector(scalars_, e.scalars, DType::f32, 2);
+    vector(amax_, e.amax, DType::f32, 1);
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = e.function.operand(i);
       const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
@@ -63,6 +64,7 @@ class EpilogueMatrices {
     for (auto* const operand : {&bias_, &residual_}) {
       if (*operand) (*operand)->fill(value);
     }
+    if (amax_) amax_->fill([](auto, auto) { return 0.0f; });
     if (scalars_) scalars_->fill([&](auto, auto col) { return col == 0 ? alpha : beta; });
   }
 
@@ -79,6 +81,8 @@ class EpilogueMatrices {
       o.ld_residual = ld_residual_;
     }
     if (auxiliary_) o.auxiliary = auxiliary_->device(), o.ld_auxiliary = ld_auxiliary_;
+    if (problem_.epilogue.has_clamp()) o.clamp_low = kLow, o.clamp_high = kHigh;
+    if (amax_) o.amax = static_cast<float*>(amax_->device());
     if (!scalars_) return;
     o.alpha_device = floats(scalars_);
     if (o.beta != 0) o.beta_device = o.alpha_device + 1;
@@ -89,9 +93,11 @@ class EpilogueMatrices {
   void upload(CUstream stream) const {
     for_each([&](const char*, const GuardedMatrix& matrix) { matrix.upload(stream); });
     if (auxiliary_) auxiliary_->upload(stream);
+    if (amax_) amax_->upload(stream);
   }
   void download(CUstream stream) {
     if (auxiliary_) found_ = auxiliary_->download(stream);
+    if (amax_) found_amax_ = amax_->download(stream);
   }
 
   /// Names the first operand that the kernel must not have written, and has. Empty if there is none.
@@ -101,6 +107,7 @@ class EpilogueMatrices {
       const std::string change = matrix.change(matrix.download(stream));
       if (found.empty() && !change.empty()) found = std::string(name) + " was written: " + change;
     });
+    if (found.empty() && amax_ && !amax_->change_around(found_amax_).empty()) return "written beside amax";
     if (!found.empty() || !auxiliary_) return found;
     const std::string change = auxiliary_->change_around(found_);
     return change.empty() ? change : "written outside of the auxiliary output: " + change;
@@ -117,6 +124,7 @@ class EpilogueMatrices {
     if (bias_) at.bias = static_cast<double>(bias_->get(0, e.bias == Bias::per_row ? i : j));
     if (e.residual) at.residual = static_cast<double>((residual_ ? *residual_ : d).get(i, j));
     if (scale_d_) at.scale_d = static_cast<double>(scale_d_->get(0, 0));
+    at.low = kLow, at.high = kHigh;
     at.point = {.row = static_cast<std::int64_t>(i), .column = static_cast<std::int64_t>(j)};
     for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
       const FunctionOperand kind = e.function.operand(o);
@@ -127,10 +135,13 @@ class EpilogueMatrices {
   }
 
   float auxiliary(std::size_t i, std::size_t j) const { return auxiliary_->get(found_, i, j); }
+  float amax() const { return amax_->get(found_amax_, 0, 0); }
 
  private:
   // So that rows of no two matrices are equally long, and all begin at multiples of 16 bytes if those of D do.
   static constexpr std::int64_t kMoreOfResidual = 16, kMoreOfAuxiliary = 32;
+
+  static constexpr float kLow = -3, kHigh = 2;
 
   /// All operands that are only read.
   template <class Use>
@@ -150,9 +161,9 @@ class EpilogueMatrices {
   Problem problem_;
   std::int64_t ld_residual_, ld_auxiliary_;
   bool residual_is_d_;
-  std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_;
+  std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_, amax_;
   std::optional<GuardedMatrix> operands_[EpilogueFunction::kMostOperands];
-  Bytes found_;
+  Bytes found_, found_amax_;
 };
 
 }  // namespace hotgemm

@@ -13,7 +13,8 @@
 namespace hotgemm {
 namespace {
 
-constexpr const char* kChains[] = {"scale_a:vector+scale_b:vector+bias+aux+relu+residual+scale_d+scalars",
+constexpr const char* kChains[] = {"bias+clamp+residual+amax+scale_d",
+                                   "scale_a:vector+scale_b:vector+bias+aux+relu+residual+scale_d+scalars",
                                    "bias+gelu",
                                    "scale_a+scale_b+bias:row+silu",
                                    "bias+gelu_erf+residual",

@@ -19,7 +19,8 @@
 namespace hotgemm {
 namespace {
 
-constexpr const char* kSources[] = {"examples/softcap.txt", "src/emulate/functions/indices.txt"};
+constexpr const char* kSources[] = {"examples/softcap.txt", "src/emulate/functions/indices.txt",
+                                    "src/emulate/functions/place.txt"};
 
 class FunctionOnGpu : public GpuTest {
  protected:
@@ -64,8 +65,9 @@ TEST_F(FunctionOnGpu, AnchorsComputeThem) {
       for (const KernelConfig& config : anchors(parse_workload(bare), arch)) {
         if (++turn % step != 0) continue;
         Workload problem = parse_workload(bare);
-        if (turn / step % 4 > 1) problem = parse_workload(bare + " epilogue=scale_b:vector+bias+aux+residual+scale_d");
-        problem.epilogue.function = add(kSources[turn / step % 2]);
+        if (turn / step % 4 > 1)
+          problem = parse_workload(bare + " epilogue=scale_b:vector+bias+aux+residual+amax+scale_d");
+        problem.epilogue.function = add(kSources[turn / step % std::size(kSources)]);
         const GemmCase c = case_of(problem, turn / step);
         if (!is_legal(config, traits_of(c.described()), arch)) continue;
         requests.push_back({config, traits_of(c.described())});

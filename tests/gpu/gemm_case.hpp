@@ -176,6 +176,9 @@ class CaseRun {
       return found == nearest(exact) ? std::nullopt : std::optional(nearest(exact));
     };
     const std::string wrong = first_bad([&](auto i, auto j) { return judge(result(i, j), exact(i, j)); });
+    if (wrong.empty() && case_.problem.epilogue.amax && static_cast<double>(epilogue_.amax()) != amax_.exact) {
+      return "amax is " + std::to_string(epilogue_.amax()) + " and should be " + std::to_string(amax_.exact);
+    }
     if (!wrong.empty() || !case_.problem.epilogue.aux) return wrong;
     const std::string of_auxiliary =
         first_bad([&](auto i, auto j) { return judge(epilogue_.auxiliary(i, j), auxiliary_[i * cols() + j].exact); });
@@ -197,6 +200,7 @@ class CaseRun {
         if (case_.problem.epilogue.aux) judge(epilogue_.auxiliary(i, j), auxiliary_[at]);
       }
     }
+    if (case_.problem.epilogue.amax) judge(epilogue_.amax(), amax_);
     return worst;
   }
 
@@ -283,6 +287,7 @@ class CaseRun {
     }
     results_.assign(m * n, {});
     auxiliary_.assign(case_.problem.epilogue.aux ? m * n : 0, {});
+    amax_ = {};
     const double alpha = case_.alpha, beta = case_.beta;
     std::vector<double> product_row(n), magnitude_row(n);
     for (std::size_t i = 0; i < m; ++i) {
@@ -315,12 +320,14 @@ class CaseRun {
         emulate::fused_element(case_.problem, product, magnitude, case_.alpha, epilogue_.at(i, j, c, d_));
     results_[at] = {fused.result, fused.result_gate};
     if (case_.problem.epilogue.aux) auxiliary_[at] = {fused.auxiliary, fused.auxiliary_gate};
+    amax_ = {std::max(amax_.exact, std::abs(fused.unscaled)), std::max(amax_.gate, fused.unscaled_gate)};
   }
 
   GemmCase case_;
   CUstream stream_;
   GuardedMatrix a_, b_, c_, d_;
   EpilogueMatrices epilogue_;
+  Right amax_{};
   std::vector<Right> results_, auxiliary_;  ///< the latter is empty without auxiliary output
   Bytes found_;
 };

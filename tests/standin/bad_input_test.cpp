@@ -182,7 +182,6 @@ std::vector<Bad> unsupported_parts() {
       all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),
       all_of("groups", "division into 8 groups", [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows; }),
       all_of("gate", "a gated epilogue", [](Problem& p) { p.epilogue.gated = true; }),
-      all_of("amax", "an epilogue with amax", [](Problem& p) { p.epilogue.amax = true; }),
       all_of("blocks", "an epilogue with scaling block_1x128",
              [](Problem& p) { p.epilogue.scale_a = Scaling::block_1x128; }),
       all_of("bias of s32", "an epilogue with D of type s32",
@@ -210,7 +209,7 @@ std::vector<Bad> bad_values() {
       bad("scaling of A is 5", [](Problem& p) { p.epilogue.scale_a = static_cast<Scaling>(5); }),
       bad("scaling of B is 5", [](Problem& p) { p.epilogue.scale_b = static_cast<Scaling>(5); }),
       bad("bias is 3", [](Problem& p) { p.epilogue.bias = static_cast<Bias>(3); }),
-      bad("activation is 7", [](Problem& p) { p.epilogue.activation = static_cast<Activation>(7); }),
+      bad("activation is 8", [](Problem& p) { p.epilogue.activation = static_cast<Activation>(8); }),
   };
 }
 

@@ -133,7 +133,7 @@ float pattern_value(const FillArgs& args, int row, int col, int stride) {
 class EpilogueOperands {
  public:
   EpilogueOperands(const GemmTraits& traits, const GemmArgs& args, const EpilogueArgs& epilogue,
-                   const FunctionArgs& function, unsigned product, Corruption corruption)
+                   const ExtraArgs& extras, unsigned product, Corruption corruption)
       : chain_(traits.epilogue),
         corruption_(corruption),
         gemm_(args),
@@ -148,11 +148,14 @@ class EpilogueOperands {
               bias_type(traits.element_d)},
         residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, args.n, traits.element_d},
         auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.aux ? args.m : 0, args.n, traits.element_d},
+        amax_(floats(extras.amax, chain_.amax, 1)),
+        low_(extras.low),
+        high_(extras.high),
         product_(product) {
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = chain_.function.operand(i);
       const long long count = kind == FunctionOperand::row ? args.m : kind == FunctionOperand::column ? args.n : 1;
-      operands_[i] = floats(function.operands[i], kind != FunctionOperand::none, count);
+      operands_[i] = floats(extras.operands[i], kind != FunctionOperand::none, count);
     }
   }
 
@@ -183,9 +186,11 @@ class EpilogueOperands {
       }
       value = static_cast<float>(emulate::host_function(chain_.function).at(static_cast<double>(value), point));
     } else if (corruption_ != Corruption::no_activation) {
-      value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value)));
+      value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value),
+                                                    static_cast<double>(low_), static_cast<double>(high_)));
     }
     if (chain_.residual) value += residual_.load(row, col);
+    if (chain_.amax) amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
     if (chain_.scale_d) value *= scale_d_.load(0, 0);
     return value;
   }
@@ -200,6 +205,8 @@ class EpilogueOperands {
   const GemmArgs& gemm_;
   Matrix scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_;
   Matrix operands_[EpilogueFunction::kMostOperands]{};
+  Matrix amax_;
+  float low_, high_;
   unsigned product_;
 };
 
@@ -230,7 +237,7 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     if (outcome != Outcome::good) return outcome;
   }
   if (args.m <= 0 || args.n <= 0) return Outcome::good;
-  const EpilogueOperands chain(traits, args, epilogue, node.operands, product, corruption);
+  const EpilogueOperands chain(traits, args, epilogue, node.extras, product, corruption);
   for (const Matrix& matrix : chain.vectors()) {
     const Outcome outcome = examine(matrix, space, 1);
     if (outcome != Outcome::good) return outcome;

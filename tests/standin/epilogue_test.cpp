@@ -26,6 +26,7 @@ constexpr Epilogue kChain{.scale_a = Scaling::vector,
                           .aux = true,
                           .activation = Activation::relu,
                           .residual = true,
+                          .amax = true,
                           .scale_d = true,
                           .scalars = true};
 
@@ -35,7 +36,8 @@ TEST_F(EpilogueTest, EachPartRunsAlone) {
        {Epilogue{.scale_a = Scaling::tensor}, Epilogue{.scale_b = Scaling::vector}, Epilogue{.bias = Bias::per_column},
         Epilogue{.bias = Bias::per_row}, Epilogue{.aux = true}, Epilogue{.activation = Activation::relu},
         Epilogue{.activation = Activation::gelu_erf}, Epilogue{.activation = Activation::tanh},
-        Epilogue{.residual = true}, Epilogue{.scale_d = true}, Epilogue{.scalars = true}}) {
+        Epilogue{.activation = Activation::clamp}, Epilogue{.residual = true}, Epilogue{.amax = true},
+        Epilogue{.scale_d = true}, Epilogue{.scalars = true}}) {
     expect_right(context(), case_of("f16", part, -2.0f), stream());
   }
 }
@@ -168,6 +170,14 @@ TEST_F(EpilogueTest, WrongOperandsAreNamed) {
     o.ld_residual = o.ldd + 1;
   });
   expect_refused(c.problem, {"alpha_device and beta_device are null"}, [](Operands& o) { o.alpha_device = nullptr; });
+  Problem more = c.problem;
+  more.epilogue.activation = Activation::clamp;
+  expect_refused(more, {"clamp_low is 0", "clamp_high 0", "below"}, [](Operands&) {});
+  expect_refused(more, {"clamp_high nan"}, [](Operands& o) { o.clamp_high = std::nanf(""); });
+  expect_refused(c.problem, {"field clamp_low is set"}, [](Operands& o) { o.clamp_high = 1; });
+  more = c.problem;
+  more.epilogue.amax = true;
+  expect_refused(more, {"amax is null"}, [](Operands&) {});
   Problem less = c.problem;
   less.epilogue.bias = Bias::none;
   expect_refused(less, {"field bias is set", "no part of the problem uses it"}, [](Operands&) {});
@@ -180,7 +190,6 @@ TEST_F(EpilogueTest, PartsWithoutKernelsAreRefusedByName) {
   context(Policy::estimate);
   const std::pair<const char*, const char*> refused[] = {
       {"64 64 64 nt bf16 epilogue=silu+gated", "gated epilogue"},
-      {"64 64 64 nt bf16 epilogue=amax", "epilogue with amax"},
       {"64 64 64 nt e4m3 epilogue=scale_a:block_1x128", "scaling block_1x128"},
       {"64 64 64 nt s8 epilogue=bias", "epilogue with D of type s32"}};
   for (const auto& [text, part] : refused) {

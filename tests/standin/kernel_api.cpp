@@ -240,10 +240,10 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
       node.epilogue = gemm.boxes ? static_cast<const Fused<WgmmaArgs>*>(params[0])->epilogue
                                  : static_cast<const Fused<GemmArgs>*>(params[0])->epilogue;
     }
-    if (gemm.traits.epilogue.has_function()) {
-      node.operands = gemm.boxes ? static_cast<const WithFunction<WgmmaArgs>*>(params[0])->function
-                                 : static_cast<const WithFunction<GemmArgs>*>(params[0])->function;
-      expect(ledger, node.operands.product == 0, function, "launched with the number of a product");
+    if (gemm.traits.epilogue.has_extras()) {
+      node.extras = gemm.boxes ? static_cast<const WithExtras<WgmmaArgs>*>(params[0])->extras
+                               : static_cast<const WithExtras<GemmArgs>*>(params[0])->extras;
+      expect(ledger, node.extras.product == 0, function, "launched with the number of a product");
     }
     if (!gemm.takes_workspace()) return node;
     expect(ledger, params[1] != nullptr, function, "launched without a workspace");

@@ -104,10 +104,10 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
   e.bias = take(text, "bn") ? Bias::per_column : take(text, "bm") ? Bias::per_row : Bias::none;
   e.aux = take(text, "aux");
   // The longer name of two with the same beginning comes first.
-  for (const auto& [tag, activation] :
-       {std::pair("relu", Activation::relu), std::pair("geluerf", Activation::gelu_erf),
-        std::pair("gelu", Activation::gelu), std::pair("silu", Activation::silu),
-        std::pair("sigmoid", Activation::sigmoid), std::pair("tanh", Activation::tanh)}) {
+  for (const auto& [tag, activation] : {std::pair("relu", Activation::relu), std::pair("geluerf", Activation::gelu_erf),
+                                        std::pair("gelu", Activation::gelu), std::pair("silu", Activation::silu),
+                                        std::pair("sigmoid", Activation::sigmoid), std::pair("tanh", Activation::tanh),
+                                        std::pair("clamp", Activation::clamp)}) {
     if (e.activation == Activation::none && take(text, tag)) e.activation = activation;
   }
   constexpr std::size_t kDigits = 16;
@@ -120,6 +120,7 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
     text.remove_prefix(kDigits);
   }
   e.residual = take(text, "res");
+  e.amax = take(text, "amax");
   e.scale_d = take(text, "sd");
   e.scalars = take(text, "dev");
   if (!text.empty() || e == Epilogue{}) return {};

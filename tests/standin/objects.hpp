@@ -46,7 +46,7 @@ struct KernelNode {
   std::variant<GemmArgs, RepackArgs, FillArgs, CheckArgs, DigestArgs, PointwiseArgs> args;
   WorkspaceArgs workspace{};  // of a kernel that takes one
   EpilogueArgs epilogue{};    // of a fused kernel
-  FunctionArgs operands{};    // of a kernel with a function
+  ExtraArgs extras{};         // of a fused kernel with some of them
   BatchArgs batch{.count = 1};
   std::uint64_t workspace_user =
       0;           // the stream's id, or the capture's serial; kernels of another user may run at the same time

@@ -86,7 +86,8 @@ TEST(FunctionSource, SaysWhatIsWrongAndInWhichLine) {
 /// The emulated device runs these headers, so they are what NVRTC compiles.
 TEST(FunctionSource, RendersWhatTheEmulatedDeviceRuns) {
   const char* const update = std::getenv("HOTGEMM_UPDATE_GOLDEN");
-  for (const char* path : {"examples/softcap.txt", "src/emulate/functions/indices.txt"}) {
+  for (const char* path :
+       {"examples/softcap.txt", "src/emulate/functions/indices.txt", "src/emulate/functions/place.txt"}) {
     const FunctionSource source = source_of(path);
     const std::string golden = "src/emulate/functions/" + std::filesystem::path(path).stem().string() + ".cuh";
     if (update != nullptr && std::string(update) == "1") {
@@ -97,6 +98,7 @@ TEST(FunctionSource, RendersWhatTheEmulatedDeviceRuns) {
   }
   EXPECT_EQ(to_string(source_of("examples/softcap.txt").function()), to_string(emulate::kSoftcap));
   EXPECT_EQ(to_string(source_of("src/emulate/functions/indices.txt").function()), to_string(emulate::kIndices));
+  EXPECT_EQ(to_string(source_of("src/emulate/functions/place.txt").function()), to_string(emulate::kPlace));
 }
 
 class FunctionOfProblem : public testing::Test {
@@ -133,7 +135,7 @@ TEST_F(FunctionOfProblem, IsInTheIdentityByItsDigestAlone) {
   EXPECT_THAT(kernel.identity.text, HasSubstr("function:64=" + source_.digest()));
   EXPECT_THAT(kernel.identity.text, Not(HasSubstr("value * scale")));
   EXPECT_THAT(kernel.text, HasSubstr("#include \"epilogue_function.cuh\"\n"));
-  EXPECT_THAT(kernel.text, HasSubstr("hotgemm::WithFunction<hotgemm::GemmArgs> args"));
+  EXPECT_THAT(kernel.text, HasSubstr("hotgemm::WithExtras<hotgemm::GemmArgs> args"));
   problem_.epilogue.function = {};
   EXPECT_EQ(rendered().function, "");
 }

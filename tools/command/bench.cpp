@@ -108,18 +108,17 @@ int exit_code_for(const BenchReport& report, const BenchRun& run) {
   return kSomeFailed;
 }
 
-/// Without a reference on the host, a kernel with a function of the user cannot be checked.
-void require_no_function(const Workload& p) {
-  if (!p.epilogue.has_function()) return;
-  throw Error(ErrorCode::not_supported,
-              "bench cannot check the function of a user, and measures no such epilogue: " + to_string(p));
+/// The operands of extras are those of a program, and a function of a user has no reference on the host.
+void require_no_extras(const Workload& p) {
+  if (!p.epilogue.has_extras()) return;
+  throw Error(ErrorCode::not_supported, "bench measures no epilogue with a function, clamp or amax: " + to_string(p));
 }
 
 int run_bench(Session& session, const BenchCommand& command) {
   const std::vector<ProblemSet> sets = read_problem_sets(command.problems);
   const std::vector<Workload> problems = problems_of(sets);
   require(problems);
-  std::ranges::for_each(problems, require_no_function);
+  std::ranges::for_each(problems, require_no_extras);
   if (command.quality || command.exhaustive || command.compared_configs > 0)
     std::ranges::for_each(problems, require_bare);
   if (command.quality) {

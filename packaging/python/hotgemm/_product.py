@@ -31,7 +31,8 @@ _FP8 = (_c.TYPE["E4M3"], _c.TYPE["E5M2"])
 _WORDS = {"compute": {word[8:].lower(): number for word, number in _c.COMPUTE.items()},
           "mode": {word.lower(): number for word, number in _c.MODE.items()},
           "order": {word[6:].lower(): number for word, number in _c.ORDER.items()},
-          "activation": {word.lower(): number for word, number in _c.ACTIVATION.items() if number}}
+          "activation": {word.lower(): number for word, number in _c.ACTIVATION.items()
+                         if number and word != "CLAMP"}}  # whose limits are no option
 
 
 def number_of(option: str, word: str | None, default: int = 0) -> int:
