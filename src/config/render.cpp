@@ -170,6 +170,7 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
   const std::string args = "hotgemm::" + std::string(family.args);
   const std::string parameter = traits.epilogue.has_extras() ? "hotgemm::WithExtras<" + args + ">"
+                                : traits.grouped             ? "hotgemm::Grouped<" + args + ">"
                                 : traits.batched             ? "hotgemm::Batched<" + args + ">"
                                 : traits.is_fused()          ? "hotgemm::Fused<" + args + ">"
                                                              : args;

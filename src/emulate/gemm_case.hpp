@@ -29,7 +29,7 @@ struct GemmCase {
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
   std::int64_t product = 0;  ///< its number in a batch
-  float clamp_low = -1, clamp_high = 2;
+  float clamp_low = -3, clamp_high = 2;
 };
 
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.

@@ -4,7 +4,7 @@
 
 #include "mma.cuh"
 
-#include "emulate/functions/indices.cuh"
+#include "emulate/functions/place.cuh"
 
 namespace hotgemm::emulate {
 namespace {
@@ -26,7 +26,7 @@ constexpr GemmTraits kTf32Rows{.element = DType::tf32, .element_b = DType::tf32,
 constexpr GemmTraits kResidual{.vec_d = 8, .epilogue = {.bias = Bias::per_column, .residual = true}};
 constexpr GemmTraits kFusedC{.element = DType::bf16, .reads_c = true, .vec_d = 2, .epilogue = {.aux = true, .activation = Activation::relu}};
 
-constexpr GemmTraits kFunction{.vec_d = 8, .epilogue = {.function = kIndices}};
+constexpr GemmTraits kFunction{.vec_d = 8, .epilogue = {.amax = true, .function = kPlace}};
 
 constexpr MmaConfig kBytes{.block_m = 32, .block_n = 32, .block_k = 64, .warps_m = 2, .warps_n = 1, .stages = 3, .fragment_buffers = 2, .store = kDirectStore};
 constexpr MmaConfig kWideBytes{.block_m = 32, .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};

@@ -171,7 +171,7 @@ MUTANTS = {
     "wgmma_function_of_the_first_product": ("fused_sum.cuh", "args.product = product;", "args.product = product - product;"),
     "wgmma_operand_of_a_function_beyond_d": (
         "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
-    "simt_amax_beyond_d": (
+    "mma_amax_beyond_d": (
         "fused_sum.cuh", "kEpilogue.amax && at.row < gemm.m && at.col < gemm.n", "kEpilogue.amax"),
     "simt_amax_behind_the_scale": (
         "fused_sum.cuh", "at.col < gemm.n) largest_.add(value);", "at.col < gemm.n) largest_.add(value * scale_d_);"),

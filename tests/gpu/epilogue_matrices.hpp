@@ -141,7 +141,7 @@ class EpilogueMatrices {
   // So that rows of no two matrices are equally long, and all begin at multiples of 16 bytes if those of D do.
   static constexpr std::int64_t kMoreOfResidual = 16, kMoreOfAuxiliary = 32;
 
-  static constexpr float kLow = -1, kHigh = 2;
+  static constexpr float kLow = -3, kHigh = 2;
 
   /// All operands that are only read.
   template <class Use>

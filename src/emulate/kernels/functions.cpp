@@ -18,7 +18,7 @@ namespace {
 
 // clang-format off
 constexpr Epilogue kAlone{.function = kIndices};
-constexpr Epilogue kChain{.scale_b = Scaling::vector, .bias = Bias::per_column, .aux = true, .residual = true, .scale_d = true, .function = kIndices};
+constexpr Epilogue kChain{.scale_b = Scaling::vector, .bias = Bias::per_column, .aux = true, .residual = true, .amax = true, .scale_d = true, .function = kIndices};
 constexpr Epilogue kClamp{.bias = Bias::per_column, .activation = Activation::clamp, .residual = true, .amax = true, .scale_d = true};
 constexpr Epilogue kMax{.amax = true, .function = kPlace};
 constexpr Epilogue kCap{.bias = Bias::per_row, .function = kSoftcap};
@@ -74,38 +74,26 @@ GemmKernel kernel() {
 
 const std::vector<GemmKernel>& function_kernels() {
   static const std::vector<GemmKernel> all = {
+      kernel<kF16, {.activation = Activation::clamp}, false, 1, kSimt, 1>(),
+      kernel<kF16, {.amax = true}, false, 1, kSimt, 1>(),
+      kernel<kF16, kMax, false, 1, kSimt, 1>(),
       kernel<kF16, kAlone, false, 1, kSimt, 1>(),
       kernel<kBf16, kChain, true, 1, kSimt, 1>(),
       kernel<kF32, kCap, false, 4, kFma, 2>(),
       kernel<kF16, kChain, false, 8, kMmaStaged, 8>(),
       kernel<kBf16, kCap, true, 1, kMmaDirect, 8>(),
-      kernel<kF16, kAlone, true, 8, kMmaShuffled, 8>(),
-      kernel<kF16, kAlone, false, 8, kBulk, 8>(),  // pieces that overlap
-      kernel<kBf16, kCap, false, 8, kBulk, 8>(),
-      kernel<kF16, kChain, true, 1, kPingPong, 8>(),
+      kernel<kF16, kMax, true, 8, kMmaShuffled, 8>(),
+      kernel<kF16, kMax, false, 8, kBulk, 8>(),  // pieces that overlap
+      kernel<kF16, kClamp, true, 1, kPingPong, 8>(),
       kernel<kBf16, kChain, true, 8, kDown, 8>(),
       kernel<kS8ToF32, kAlone, true, 2, kDownBytes, 16>(),
-      kernel<kF16ToF32, kChain, false, 4, kBulk, 8>(),
-      kernel<kFp8, kAlone, false, 16, kBytes, 16>(),
-      kernel<kF16, kChain, true, 8, kSplit, 8>(),
-      kernel<kF16, {.activation = Activation::clamp}, false, 1, kSimt, 1>(),
-      kernel<kF16, {.amax = true}, false, 1, kSimt, 1>(),
-      kernel<kF16, kMax, false, 1, kSimt, 1>(),
-      kernel<kF32, kClamp, true, 4, kFma, 2>(),
-      kernel<kF16, kClamp, true, 8, kMmaStaged, 8>(),
-      kernel<kBf16, kMax, true, 1, kMmaDirect, 8>(),
-      kernel<kF16, kMax, true, 8, kMmaShuffled, 8>(),
-      kernel<kF16, kMax, false, 8, kBulk, 8>(),
-      kernel<kF16, kClamp, true, 1, kPingPong, 8>(),
-      kernel<kBf16, kMax, true, 8, kDown, 8>(),
-      kernel<kF16ToF32, kClamp, false, 4, kBulk, 8>(),
+      kernel<kF16ToF32, kCap, false, 4, kBulk, 8>(),
       kernel<kFp8, kMax, false, 16, kBytes, 16>(),
-      kernel<kF16, kMax, true, 8, kSplit, 8>(),
-      kernel<kF16, kMax, true, 1, kPingPong, 8, true>(),
+      kernel<kF16, kChain, true, 8, kSplit, 8>(),
       kernel<kF16, kAlone, false, 1, kSimt, 1, true>(),
       kernel<kF16, kChain, true, 8, kMmaStaged, 8, true>(),
       kernel<kBf16, kAlone, false, 8, kBulk, 8, true>(),
-      kernel<kF16, kChain, true, 1, kPingPong, 8, true>(),
+      kernel<kF16, kMax, true, 1, kPingPong, 8, true>(),
   };
   return all;
 }
