@@ -119,7 +119,7 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     if constexpr (kTraits.epilogue.has_extras()) {
       ExtraArgs extras = static_cast<const WithExtras<GemmArgs>&>(args).extras;
       extras.product = index;
-      run(WithExtras<GemmArgs>{{product, batch}, extras}, tile);
+      run(WithExtras<GemmArgs>{{{product, batch}, {}}, extras}, tile);
     } else {
       run(product, tile);
     }

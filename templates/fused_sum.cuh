@@ -111,7 +111,7 @@ class FusedSum {
       args.product = product;
       return args;
     }
-    static HOTGEMM_DEVICE NoExtras numbered(NoExtras none, u32 /*product*/) { return none; }
+    static HOTGEMM_DEVICE NoExtras numbered(NoExtras none, const ProductOf<kTraits>& /*product*/) { return none; }
   };
 
   HOTGEMM_DEVICE FusedSum(const GemmArgs& gemm, const Source& source)

@@ -113,6 +113,7 @@ std::string unsupported_part(const Problem& p) {
   if (p.groups != 0 && p.op_a == Op::t) return "a transposed A with groups of rows";
   if (p.groups != 0 && p.batch != 1) return "a batch of groups";
   if (p.groups != 0 && is_prepacked(p)) return "prepacked operands with groups of rows";
+  if (p.groups != 0 && p.epilogue.has_extras()) return "a function, a clamp or amax with groups of rows";
   if (std::string part = unsupported_epilogue(p); !part.empty()) return part;
   if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
   if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
@@ -141,7 +142,8 @@ bool is_supported(const Problem& p) noexcept {
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
                           p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize;
   const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && p.batch == 1 && p.groups == 0);
-  const bool has_groups = p.groups == 0 || (p.groups > 0 && p.groups <= kMaxSize && p.op_a == Op::n && p.batch == 1);
+  const bool has_groups = p.groups == 0 || (p.groups > 0 && p.groups <= kMaxSize && p.op_a == Op::n && p.batch == 1 &&
+                                            !p.epilogue.has_extras());
   return has_groups && has_values && are_supported(p.types) && has_epilogue(p) && has_packing && p == plain;
 }
 

@@ -189,6 +189,8 @@ std::vector<Bad> unsupported_parts() {
              [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows, p.batch = 2; }),
       all_of("groups with prepacked weights", "prepacked operands with groups of rows",
              [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows, p.prepacked_b = true; }),
+      all_of("groups with amax", "a function, a clamp or amax with groups of rows",
+             [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows, p.epilogue.amax = true; }),
       all_of("gate", "a gated epilogue", [](Problem& p) { p.epilogue.gated = true; }),
       all_of("blocks", "an epilogue with scaling block_1x128",
              [](Problem& p) { p.epilogue.scale_a = Scaling::block_1x128; }),
