@@ -1,12 +1,14 @@
-// group_speed_program [estimate | tune]: how fast are groups of rows, beside what a program without them does?
+// group_speed_program FILE [estimate | tune]: how fast are groups of rows, beside what a program without them does?
 //
-// For each problem, with uniform groups and with skewed ones (group i gets rows in proportion to 1 / (i + 1)): one
-// grouped call, raced against a call of hotgemm for each group, and against cublasGemmGroupedBatchedEx. These two know
-// the sizes on the host. Times are those of graph replays, so that the loop costs no time of the host; what cannot be
-// captured is timed by launches. With "tune" the grouped problem is tuned before.
+// For each problem of FILE (docs/shapes/groups.txt), with uniform groups and with skewed ones (group i gets rows in
+// proportion to 1 / (i + 1)): one grouped call, raced against a call of hotgemm for each group, and against
+// cublasGemmGroupedBatchedEx. These two know the sizes on the host. Times are those of graph replays, so that the loop
+// costs no time of the host; what cannot be captured is timed by launches. With "tune" the grouped problem is tuned
+// before.
 
 #include "base/library_paths.hpp"
 #include "base/statistics.hpp"
+#include "config/shapes.hpp"
 #include "context_impl.hpp"
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
@@ -31,13 +33,6 @@ namespace hotgemm {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{24} << 30;
-
-// Layers of Mixtral and DeepSeek, and experts of half their size: few rows for each expert, some, and many.
-constexpr const char* kProblems[] = {"256 14336 4096 nt bf16 groups=8",   "4096 14336 4096 nt bf16 groups=8",
-                                     "32768 14336 4096 nt bf16 groups=8", "32768 4096 14336 nt bf16 groups=8",
-                                     "512 4096 7168 nt bf16 groups=32",   "8192 4096 7168 nt bf16 groups=32",
-                                     "8192 7168 2048 nt bf16 groups=64",  "65536 2048 7168 nt bf16 groups=64",
-                                     "1024 4096 2048 nt bf16 groups=256", "32768 4096 2048 nt bf16 groups=256"};
 
 std::vector<std::int32_t> uniform_offsets(std::int64_t groups, std::int64_t m) {
   std::vector<std::int32_t> offsets;
@@ -214,19 +209,19 @@ void measure(const Driver& driver, Context& context, const Workload& problem, CU
   }
 }
 
-int run(bool tunes) {
+int run(const std::string& file, bool tunes) {
   const Driver& driver = Driver::get();
   const PrimaryContext primary(driver, 0);
   ContextOptions options;
   options.policy = Policy::estimate;
   Context context(options);
   const OwnedStream stream(driver);
-  for (const char* text : kProblems) {
-    const Workload problem = parse_workload(text);
+  for (const Shape& shape : load_shapes(file)) {
+    const Workload& problem = shape.workload;
     if (tunes) {
       const std::vector<TuneResult> results =
           context.tune(std::span(&problem, 1), {.max_candidates = 30, .budget_s = 10, .scratch_bytes = kMaxBytes});
-      if (!results.front().failure.empty()) std::printf("%s: not tuned: %s\n", text, results.front().failure.c_str());
+      if (!results.front().failure.empty()) std::printf("not tuned: %s\n", results.front().failure.c_str());
     }
     measure(driver, context, problem, stream.get());
   }
@@ -238,10 +233,10 @@ int run(bool tunes) {
 
 int main(int argc, char** argv) {
   try {
-    const std::string how = argc > 1 ? argv[1] : "estimate";
-    if (argc > 2 || (how != "estimate" && how != "tune"))
-      throw std::runtime_error("usage: group_speed_program [estimate | tune]");
-    return hotgemm::run(how == "tune");
+    const std::string how = argc > 2 ? argv[2] : "estimate";
+    if (argc < 2 || argc > 3 || (how != "estimate" && how != "tune"))
+      throw std::runtime_error("usage: group_speed_program FILE [estimate | tune]");
+    return hotgemm::run(argv[1], how == "tune");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -112,6 +112,31 @@ def test_batches_with_gaps_are_not_joined():
     assert "batch=3" in hotgemm.problem(a, b, out)
 
 
+@pytest.mark.parametrize("b_transposed", [False, True])
+def test_groups_of_rows(b_transposed):
+    a, out = integers((M, K)), integers((M, N), seed=2)
+    b = integers((3, N, K), seed=1).T if b_transposed else integers((3, K, N), seed=1)
+    bias, before = integers((N,), seed=3), out.values
+    for offsets in ([0, 5, 5, M - 3], [0, 0, M, M], [0, 0, 0, 0]):
+        hotgemm.matmul(a, b, out, bias=bias, group_offsets=array(offsets, "int32"))
+        for group, (begin, end) in enumerate(zip(offsets, offsets[1:])):
+            before[begin:end] = a.values[begin:end] @ b.values[group] + bias.values
+        same(out, before)
+    assert "groups=3" in hotgemm.problem(a, b, out, group_offsets=array([0, 5, 5, M], "int32"))
+
+
+def test_groups_of_other_shapes_are_refused():
+    a, b, out = integers((M, K)), integers((3, K, N), seed=1), empty((M, N))
+    for arguments, message in [((a, integers((K, N)), out, [0, M]), "expected .m, k. and .groups, k, n."),
+                               ((a, b, out, [0, M]), "group_offsets of shape .2,.; expected .4,."),
+                               ((integers((K, M)).T, b, out, [0, 1, 2, M]), "expected rows without gaps")]:
+        *arrays, offsets = arguments
+        with pytest.raises(hotgemm.InvalidArgument, match=message):
+            hotgemm.matmul(*arrays, group_offsets=array(offsets, "int32"))
+    with pytest.raises(hotgemm.InvalidArgument, match="group_offsets .* expected int32"):
+        hotgemm.matmul(a, b, out, group_offsets=array([0, 1, 2, M], "float32"))
+
+
 def test_alpha_and_beta():
     a, b, c = integers((M, K)), integers((K, N), seed=1), integers((M, N), seed=2)
     out = integers((M, N), seed=3)

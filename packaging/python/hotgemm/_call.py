@@ -70,10 +70,10 @@ _calls = _Calls()
 
 def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, activation: str | None, residual: Any,
           aux: Any, scale_a: Any, scale_b: Any, scale_d: Any, compute: str | None, mode: str | None, order: str | None,
-          sm_limit: int, only: str | None, prepare_later: bool, stream: int | None) -> Call:
+          sm_limit: int, only: str | None, prepare_later: bool, stream: int | None, group_offsets: Any = None) -> Call:
     """The call with the addresses of these arrays in it. It holds for this thread, until the next one is asked for."""
-    is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is None and alpha.__class__ in _NUMBERS
-                and beta.__class__ in _NUMBERS)
+    is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is group_offsets is None
+                and alpha.__class__ in _NUMBERS and beta.__class__ in _NUMBERS)
     readers = _arrays.readers
     reader = readers.get(a.__class__)
     if reader is None or readers.get(b.__class__) is not reader or readers.get(out.__class__) is not reader:
@@ -84,7 +84,8 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
         key = (layouts, alpha, beta, activation, compute, mode, order, sm_limit, only, prepare_later)
     else:
         alpha, beta, others = _read_others(alpha, beta, stream, c=c, bias=bias, residual=residual, aux=aux,
-                                           scale_a=scale_a, scale_b=scale_b, scale_d=scale_d)
+                                           scale_a=scale_a, scale_b=scale_b, scale_d=scale_d,
+                                           group_offsets=group_offsets)
         key = (layouts, alpha, beta, activation, compute, mode, order, sm_limit, only, prepare_later,
                *[other[:2] for other in others])
     call = _calls.by_key.get(key)

@@ -13,9 +13,9 @@ _gemm: Any = None  # the C function, once the library is open
 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
            activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
-           scale_b: Any = None, scale_d: Any = None, dtype: str | None = None, compute: str | None = None,
-           mode: str | None = None, order: str | None = None, sm_limit: int = 0, only: str | None = None,
-           prepare_later: bool = False, stream: Any = None, context: _context.Context | None = None) -> Any:
+           scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, dtype: str | None = None,
+           compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0,
+           only: str | None = None, prepare_later: bool = False, stream: Any = None, context: _context.Context | None = None) -> Any:
     """Enqueues out = (activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias) + residual) * scale_d.
 
     Returns out. The call does not wait for the GPU. Parts that are not given are left out. They are computed in the
@@ -38,6 +38,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
       scale_a: float32 on the device: one, or (m,), a factor for each row.
       scale_b: float32 on the device: one, or (n,), a factor for each column.
       scale_d: one float32 on the device, a factor before the result is rounded.
+      group_offsets: int32 on the device, (groups + 1,), for rows of a that are multiplied with matrices of their own: b is
+        (groups, k, n), and rows group_offsets[g] to group_offsets[g + 1] - 1 of out are those of a times b[g]. The kernel
+        reads them when it runs. Rows of out behind the last offset keep their values.
       dtype: the type of an out that is allocated here: "float32". None: that of a; int32 for int8, bfloat16 for 8-bit
         floats.
       compute: the arithmetic of the sum over k: "f32", "f16", "tf32", "s32". None: s32 for int8, else f32.
@@ -62,9 +65,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
     if stream is not None:
         stream = _arrays.handle_of(stream)
     if out is None:
-        out = _result(a, b, dtype, stream)
+        out = _result(a, b, dtype, stream, group_offsets is not None)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
-                       mode, order, sm_limit, only, prepare_later, stream)
+                       mode, order, sm_limit, only, prepare_later, stream, group_offsets)
     handle = _context.default_handle() if context is None else context.handle
     if stream is None:
         stream = call.stream()
@@ -81,20 +84,20 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
 
 def problem(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
             activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
-            scale_b: Any = None, scale_d: Any = None, dtype: str | None = None, compute: str | None = None,
+            scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, dtype: str | None = None, compute: str | None = None,
             mode: str | None = None, order: str | None = None, sm_limit: int = 0) -> str:
     """The text of the problem that `matmul` with these arguments computes: a line for `tune`, `prewarm`, `bench` and
     shape files, such as "4096 4096 512 nt bf16 align=16". Launches nothing."""
     if out is None:
-        out = _result(a, b, dtype, None)
+        out = _result(a, b, dtype, None, group_offsets is not None)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
-                       mode, order, sm_limit, None, False, None)
+                       mode, order, sm_limit, None, False, None, group_offsets)
     return _c.text(_c.library().problem_text, call.problem_at, call.operands_at)
 
 
-def _result(a: Any, b: Any, dtype: str | None, stream: int | None) -> Any:
+def _result(a: Any, b: Any, dtype: str | None, stream: int | None, is_grouped: bool) -> Any:
     views = _call.views_of(stream, a=a, b=b)
-    shape = _product.result_shape(views["a"], views["b"])
+    shape = _product.result_shape(views["a"], views["b"], is_grouped)
     return views["a"].reader.empty(a, shape, dtype or _arrays.NAMES[_product.result_type(views["a"])])
 
 

@@ -45,14 +45,18 @@ def number_of(option: str, word: str | None, default: int = 0) -> int:
         raise InvalidArgument(f"{option} is {word!r}; expected {', '.join(_WORDS[option])}, or None") from None
 
 
-def result_shape(a: View, b: View) -> tuple[int, ...]:
-    """The shape of a @ b."""
+def result_shape(a: View, b: View, is_grouped: bool = False) -> tuple[int, ...]:
+    """The shape of a @ b, or of the rows of groups, each times its own matrix of b."""
+    if is_grouped and (len(a.shape), len(b.shape)) != (2, 3):
+        raise InvalidArgument(f"{a} and {b}; with group_offsets, expected (m, k) and (groups, k, n)")
     for view in (a, b):
         if len(view.shape) not in (2, 3):
             raise InvalidArgument(f"{view} has {len(view.shape)} dimensions; expected 2, or 3 for a batch")
     if a.shape[-1] != b.shape[-2]:
         raise InvalidArgument(f"{a} and {b}: a has {a.shape[-1]} columns, and b {b.shape[-2]} rows")
     shape = (a.shape[-2], b.shape[-1])
+    if is_grouped:
+        return shape
     batches = [view.shape[0] for view in (a, b) if len(view.shape) == 3]
     if not batches:
         return shape
@@ -112,11 +116,12 @@ def _is_column_major(out: View) -> bool:
 def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.Operands, bool]:
     """The structs of a product, without addresses; and whether A and B change places.
 
-    `views` has a, b and out, and those of c, bias, residual, aux, scale_a, scale_b, scale_d, alpha and beta that the call
-    has. A result whose columns are contiguous is computed as the transposed product.
+    `views` has a, b and out, and those of c, bias, residual, aux, scale_a, scale_b, scale_d, alpha, beta and
+    group_offsets that the call has. A result whose columns are contiguous is computed as the transposed product.
     """
     a, b, out = views["a"], views["b"], views["out"]
-    shape = result_shape(a, b)
+    offsets = views.get("group_offsets")
+    shape = result_shape(a, b, offsets is not None)
     if out.shape != shape:
         raise InvalidArgument(f"{out}; the product of {a} and {b} has shape {shape}")
     for name in ("out", "aux"):
@@ -124,7 +129,9 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
             raise InvalidArgument(f"{views[name]} is read-only")
     _check_types(views)
     epilogue = _epilogue(views, options, shape)
-    is_swapped = _is_column_major(out)
+    if offsets is not None:
+        _vector(offsets, {(b.shape[0] + 1,): 1})
+    is_swapped = offsets is None and _is_column_major(out)
     if is_swapped:
         views = {name: view.transposed() if name in ("out", "c", "residual", "aux") else view
                  for name, view in views.items()}
@@ -133,13 +140,14 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
         shape = (*shape[:-2], shape[-1], shape[-2])
     m, n = shape[-2:]
     k = a.shape[-1]
-    stored = {"a": Matrix(a, (m, k), True), "b": Matrix(b, (k, n), True), "d": Matrix(out, (m, n), False)}
+    stored = {"a": Matrix(a, (m, k), offsets is None), "b": Matrix(b, (k, n), True), "d": Matrix(out, (m, n), False)}
     problem = _c.Problem(
         m=m, n=n, k=k, op_a=stored["a"].op, op_b=stored["b"].op, type_a=a.type, type_b=b.type, type_c=out.type,
         type_d=out.type, compute=number_of("compute", options.compute, _c.COMPUTE["COMPUTE_S32" if a.type == _S8 else
                                                                                  "COMPUTE_F32"]),
         mode=number_of("mode", options.mode), order=number_of("order", options.order), sm_limit=options.sm_limit,
-        batch=shape[0] if len(shape) == 3 else 1, **epilogue)
+        batch=shape[0] if len(shape) == 3 else 1, groups=b.shape[0] if offsets is not None else 0,
+        group_kind=_c.GROUPS["GROUPS_ROWS" if offsets is not None else "GROUPS_NONE"], **epilogue)
     if "c" in views:
         stored["c"] = _beside_out(views["c"], shape)
     elif options.beta != 0 or "beta" in views:
@@ -179,7 +187,7 @@ def _check_types(views: Mapping[str, View]) -> None:
     out = views["out"].type
     bias = _BF16 if out in _FP8 else _F32 if out == _S8 else out
     expected = {"c": out, "residual": out, "aux": out, "bias": bias, "scale_a": _F32, "scale_b": _F32, "scale_d": _F32,
-                "alpha": _F32, "beta": _F32}
+                "alpha": _F32, "beta": _F32, "group_offsets": _S32}
     for name, view in views.items():
         if name in expected and view.type != expected[name]:
             raise InvalidArgument(f"{view} has elements of type {NAMES[view.type]}; expected {NAMES[expected[name]]} beside "
