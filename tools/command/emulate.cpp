@@ -1,9 +1,9 @@
 #include "command/commands.hpp"
+#include "command/named_config.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 
 #if defined(HOTGEMM_HAS_EMULATED_DEVICE)
-#include "base/text.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
@@ -54,11 +54,7 @@ struct Outcome {
 /// The kernel that the options ask for, or nullptr.
 const emulate::GemmKernel* find_kernel(const EmulateCommand& command, const Workload& problem) {
   const GemmTraits traits = traits_of(problem);
-  if (!command.config.empty()) {
-    const auto config = parse_config(command.config);
-    if (!config) throw Error(ErrorCode::invalid_argument, in_quotes(command.config) + " is not the name of a config");
-    return emulate::find_gemm_kernel(*config, traits);
-  }
+  if (!command.config.empty()) return emulate::find_gemm_kernel(named_config(command.config).config, traits);
   if (!command.family.empty()) return emulate::find_gemm_kernel(command.family, traits);
   const emulate::GemmKernel* const kernel = emulate::find_gemm_kernel("mma", traits);
   return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
@@ -193,7 +189,7 @@ void add_emulate_command(CLI::App& app, Session& session) {
   for (const Family& family : families()) names.emplace_back(family.name);
   sub.add_option("--family", command->family, "one of " + family_names() + " (default: mma if it computes the problem)")
       ->check(CLI::IsMember(names));
-  sub.add_option("--config", command->config, "the name of a config that --list shows");
+  sub.add_option("--config", command->config, "the name of a config that --list shows, or of a rung");
   sub.add_option("--data", command->data, "values: normal, or integers, whose product must be exact")
       ->capture_default_str()
       ->check(CLI::IsMember({"normal", "integers"}));

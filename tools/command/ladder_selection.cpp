@@ -4,6 +4,7 @@
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
 #include "config/traits.hpp"
+#include "ladder/rung_name.hpp"
 #include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
@@ -27,13 +28,12 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
 std::string_view family_name(const Rung& rung) { return rung.config ? family_of(*rung.config).name : kLibrary; }
 
 bool is_named(const Rung& rung, const LadderOptions& options) {
-  return contains(options.rungs, rung.name) || contains(options.rungs, rung.label);
+  return std::ranges::any_of(options.rungs, [&](const std::string& name) { return rung.is_called(name); });
 }
 
 void require_known(const LadderOptions& options) {
   for (const std::string& word : options.rungs) {
-    const auto is_it = [&](const Rung& rung) { return word == rung.name || word == rung.label; };
-    if (std::ranges::none_of(rungs(), is_it))
+    if (find_rungs(word).empty())
       bad(in_quotes(word) + " is not a rung of the ladder; `hotgemm ladder --no-run --verbose` lists the names");
   }
   for (const std::string& word : options.families) {
@@ -139,7 +139,8 @@ void add_ladder_options(CLI::App& app, LadderOptions& options) {
       ->check(CLI::IsMember({"f16", "f32"}));
 }
 
-std::vector<LadderProblem> ladder_problems(const LadderOptions& options) {
+std::vector<LadderProblem> ladder_problems(LadderOptions options) {
+  options.rungs = joined_names(options.rungs);
   require_known(options);
   const std::vector<Group> groups = groups_of(options);
   if (groups.empty()) {
