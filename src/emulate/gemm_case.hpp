@@ -28,6 +28,7 @@ struct GemmCase {
   LaunchConfig launch;
   GemmData data = GemmData::integers;
   std::uint64_t data_seed = 1;
+  bool counts_accesses = false;  ///< LaunchShape::counts_accesses
 };
 
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.

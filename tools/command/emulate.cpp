@@ -64,7 +64,8 @@ Outcome emulate_problem(const EmulateCommand& command, const emulate::GemmKernel
   const GemmCase c{.problem = problem,
                    .beta = problem.hints.beta_is_zero ? 0.0f : 1.0f,
                    .data = command.data == "integers" ? GemmData::integers : GemmData::normal,
-                   .data_seed = command.seed};
+                   .data_seed = command.seed,
+                   .counts_accesses = true};
   const emulate::GemmMatrices matrices = emulate::make_matrices(c);
   const auto start = std::chrono::steady_clock::now();
   Outcome outcome{.kernel = &kernel,
@@ -95,11 +96,19 @@ void print_counters(Session& session, const Counters& counters, Json& json) {
     if (has_phases) entry.update({{"bank_phases", one.phases}, {"bank_conflicts", one.conflicts}});
   }
   json["uneven_copy_groups"] = counters.uneven_copy_groups;
+  json["uneven_accesses"] = counters.uneven_accesses;
   session.print(table.text());
   if (counters.uneven_copy_groups != 0) {
     session.print(fmt::format(
         "{} groups of copies are not counted in the bank phases, because lanes issued different numbers of copies",
         counters.uneven_copy_groups));
+  }
+  if (counters.uneven_accesses != 0) {
+    session.print(
+        fmt::format("{} times, the loads and stores of a warp between two barriers are not counted in the bank phases, "
+                    "because lanes "
+                    "made different ones",
+                    counters.uneven_accesses));
   }
 }
 
