@@ -70,12 +70,16 @@ class WmmaGemm {
         warp_b_(kTileA.bytes() + element_offset<kTileB>(kRowB, warp_n_, 0)) {}
 
   HOTGEMM_DEVICE void run() {
-    CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
-    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
-    if constexpr (kStages == 1) {
-      accumulate_by_turns(copy_a, copy_b);
+    if constexpr (kStages == 0) {
+      accumulate_from_global();
     } else {
-      accumulate(copy_a, copy_b);
+      CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
+      CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
+      if constexpr (kStages == 1) {
+        accumulate_by_turns(copy_a, copy_b, whole_tiles(), k_tiles());
+      } else {
+        accumulate(copy_a, copy_b);
+      }
     }
     store();
   }
@@ -90,10 +94,36 @@ class WmmaGemm {
     return is_inside ? args_.k / kConfig.block_k : 0;
   }
 
+  /// The loop without a stage. wmma.load has no predicate for each element, so a tile that crosses an edge goes through
+  /// shared memory; so do all tiles of a matrix that wmma.load cannot read where it lies.
+  HOTGEMM_DEVICE void accumulate_from_global() {
+    constexpr u64 kStepA = kConfig.block_k * 2, kStepB = kStepA;
+    const int direct = is_loadable(args_.a, args_.lda) && is_loadable(args_.b, args_.ldb) ? whole_tiles() : 0;
+    const u64 step_a = kRowA ? kStepA : static_cast<u64>(args_.lda) * kStepA;
+    const u64 step_b = kRowB ? static_cast<u64>(args_.ldb) * kStepB : kStepB;
+    u64 a = args_.a + element_bytes(kRowA, args_.lda, block_m_ + warp_m_);
+    u64 b = args_.b + element_bytes(!kRowB, args_.ldb, block_n_ + warp_n_);
+#pragma unroll 1
+    for (int tile = 0; tile < direct; ++tile) {
+#pragma unroll
+      for (int step = 0; step < kKSteps; ++step) {
+        Fragments fragments;
+        load_from_global(fragments, a, b, step);
+        multiply(fragments);
+      }
+      a += step_a;
+      b += step_b;
+    }
+    const int done = direct * kConfig.block_k;
+    CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_, done);
+    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_, done);
+    accumulate_by_turns(copy_a, copy_b, 0, k_tiles() - direct);
+  }
+
+  static HOTGEMM_DEVICE bool is_loadable(u64 matrix, i64 ld) { return matrix % 32 == 0 && ld <= 0x7fffffff; }
+
   /// The loop for one stage: the block copies, then it multiplies.
-  HOTGEMM_DEVICE void accumulate_by_turns(CopyA& copy_a, CopyB& copy_b) {
-    int whole = whole_tiles();
-    const int tiles = k_tiles();
+  HOTGEMM_DEVICE void accumulate_by_turns(CopyA& copy_a, CopyB& copy_b, int whole, const int tiles) {
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       ptx::bar_sync();  // the tile before has been read
@@ -202,6 +232,24 @@ class WmmaGemm {
     for (int j = 0; j < kFragmentsN; ++j) {
       const u32 address = stage + warp_b_ + element_offset<kTileB>(kRowB, j * kN, step * kWmmaK);
       ptx::wmma_load_b<kM, kTraits.element, kRowB>(f.b[j], address, kTileB.row_stride_bytes() / 2);
+    }
+  }
+
+  /// Bytes from a matrix's start to the row of A, or the column of B, `outer`; `is_row`: it lies along a row in memory.
+  static HOTGEMM_DEVICE u64 element_bytes(bool is_row, i64 ld, int outer) {
+    return static_cast<u64>(is_row ? outer * ld : outer) * 2;
+  }
+  HOTGEMM_DEVICE void load_from_global(Fragments& f, u64 a, u64 b, int step) const {
+    const int lda = static_cast<int>(args_.lda), ldb = static_cast<int>(args_.ldb);
+#pragma unroll
+    for (int i = 0; i < kFragmentsM; ++i) {
+      const u64 address = a + element_bytes(kRowA, lda, i * kM) + element_bytes(!kRowA, lda, step * kWmmaK);
+      ptx::wmma_load_a_global<kTraits.element, kRowA>(f.a[i], address, lda);
+    }
+#pragma unroll
+    for (int j = 0; j < kFragmentsN; ++j) {
+      const u64 address = b + element_bytes(!kRowB, ldb, j * kN) + element_bytes(kRowB, ldb, step * kWmmaK);
+      ptx::wmma_load_b_global<kTraits.element, kRowB>(f.b[j], address, ldb);
     }
   }
 

@@ -48,6 +48,7 @@ template <class T>
 T load_shared(Instruction instruction, std::uint32_t address) {
   Thread& thread = this_thread();
   count(thread, instruction);
+  note_banks(thread, {instruction, address, sizeof(T)});
   T value;
   thread.block->shared().read(thread, instruction, address, &value, sizeof value);
   return value;
@@ -57,6 +58,7 @@ template <class T>
 void store_shared(Instruction instruction, std::uint32_t address, const T& value) {
   Thread& thread = this_thread();
   count(thread, instruction);
+  note_banks(thread, {instruction, address, sizeof(T)});
   thread.block->shared().write(thread, instruction, address, &value, sizeof value);
 }
 

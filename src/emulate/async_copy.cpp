@@ -4,6 +4,8 @@
 #include "emulate/grid_dependency.hpp"
 
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace hotgemm::emulate {
 namespace {
@@ -35,8 +37,11 @@ void issue_copy(Thread& thread, const AsyncCopy& copy) {
 void commit_copies(Thread& thread) {
   count(thread, Instruction::cp_async_commit_group);
   Warp& warp = *thread.warp;
-  warp.copy_banks.commit(thread.block->grid().counters, thread.lane, warp.lanes.size(), thread.copies.committed(),
-                         thread.copies.open());
+  Counters& counters = thread.block->grid().counters;
+  std::vector<BankAccess> accesses;
+  for (const AsyncCopy& copy : thread.copies.open()) accesses.push_back({copy.instruction, copy.shared, copy.bytes});
+  warp.copy_banks.commit(counters, counters.uneven_copy_groups, thread.lane, warp.lanes.size(),
+                         thread.copies.committed(), std::move(accesses));
   thread.copies.commit();
 }
 

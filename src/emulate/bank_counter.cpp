@@ -1,6 +1,7 @@
 #include "emulate/bank_counter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hotgemm::emulate {
 
@@ -29,31 +30,36 @@ void count_banks(Counters& counters, Instruction instruction, std::span<const st
   }
 }
 
-void CopyBanks::commit(Counters& counters, int lane, std::size_t lanes, std::size_t group,
-                       std::span<const AsyncCopy> copies) {
+void AccessBanks::commit(Counters& counters, std::uint64_t& uneven, int lane, std::size_t lanes, std::size_t group,
+                         std::vector<BankAccess> accesses) {
   while (groups_.size() <= group - first_) groups_.emplace_back();
   Group& g = groups_[group - first_];
-  g.copies[static_cast<std::size_t>(lane)].assign(copies.begin(), copies.end());
+  g.accesses[static_cast<std::size_t>(lane)] = std::move(accesses);
   if (++g.committed < lanes) return;
-  evaluate(counters, lanes, g);
+  if (is_even(lanes, g)) {
+    evaluate(counters, lanes, g);
+  } else {
+    ++uneven;
+  }
   while (!groups_.empty() && groups_.front().committed == lanes) {
     groups_.pop_front();
     ++first_;
   }
 }
 
-void CopyBanks::evaluate(Counters& counters, std::size_t lanes, const Group& group) {
-  const std::size_t copies = group.copies[0].size();
+bool AccessBanks::is_even(std::size_t lanes, const Group& group) {
+  const auto is_same = [](const BankAccess& x, const BankAccess& y) { return x.instruction == y.instruction; };
   for (std::size_t lane = 1; lane < lanes; ++lane) {
-    if (group.copies[lane].size() != copies) {
-      ++counters.uneven_copy_groups;
-      return;
-    }
+    if (!std::ranges::equal(group.accesses[lane], group.accesses[0], is_same)) return false;
   }
+  return true;
+}
+
+void AccessBanks::evaluate(Counters& counters, std::size_t lanes, const Group& group) {
   std::vector<std::uint32_t> addresses(lanes);
-  for (std::size_t i = 0; i < copies; ++i) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) addresses[lane] = group.copies[lane][i].shared;
-    count_banks(counters, group.copies[0][i].instruction, addresses, group.copies[0][i].bytes);
+  for (std::size_t i = 0; i < group.accesses[0].size(); ++i) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) addresses[lane] = group.accesses[lane][i].shared;
+    count_banks(counters, group.accesses[0][i].instruction, addresses, group.accesses[0][i].bytes);
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "emulate/copy_queue.hpp"
 #include "emulate/counters.hpp"
 
 #include <array>
@@ -26,18 +25,29 @@ int wavefronts(std::span<const std::uint32_t> addresses, int bytes);
 /// Adds the phases of one instruction of a warp. `addresses` are in the order of the lanes.
 void count_banks(Counters& counters, Instruction instruction, std::span<const std::uint32_t> addresses, int bytes);
 
-/// Collects the cp.async of the lanes of a warp: the i-th copies of all lanes in a group were one instruction.
-class CopyBanks {
+/// An access of one lane to shared memory.
+struct BankAccess {
+  Instruction instruction;
+  std::uint32_t shared;
+  int bytes;
+};
+
+/// Collects accesses of the lanes of a warp that do not run in lockstep here: the i-th accesses of all lanes in a group
+/// were one instruction.
+class AccessBanks {
  public:
-  /// Lane `lane` commits its group with the number `group`, counted from 0, which holds `copies`.
-  void commit(Counters& counters, int lane, std::size_t lanes, std::size_t group, std::span<const AsyncCopy> copies);
+  /// Lane `lane` commits its group with the number `group`, counted from 0. Adds 1 to `uneven` if this completes a
+  /// group in which lanes made different accesses; such a group is not counted.
+  void commit(Counters& counters, std::uint64_t& uneven, int lane, std::size_t lanes, std::size_t group,
+              std::vector<BankAccess> accesses);
 
  private:
   struct Group {
     std::size_t committed = 0;
-    std::array<std::vector<AsyncCopy>, 32> copies;  // indexed by lane
+    std::array<std::vector<BankAccess>, 32> accesses;  // indexed by lane
   };
-  void evaluate(Counters& counters, std::size_t lanes, const Group& group);
+  static bool is_even(std::size_t lanes, const Group& group);
+  static void evaluate(Counters& counters, std::size_t lanes, const Group& group);
 
   std::deque<Group> groups_;
   std::size_t first_ = 0;  // the number of the group groups_.front()

@@ -37,6 +37,7 @@ struct Grid {
   int shared_bytes;
   std::uint64_t seed;
   Random random;
+  bool counts_accesses;
   std::map<std::uint64_t, OtherClustersPtr> released = {};  ///< by atomic operations, by address
 };
 

@@ -53,7 +53,8 @@ LaunchReport Device::launch(const LaunchShape& shape, const std::function<void()
             .threads_per_block = shape.threads_per_block,
             .shared_bytes = shape.shared_bytes,
             .seed = shape.seed,
-            .random = Random(shape.seed)};
+            .random = Random(shape.seed),
+            .counts_accesses = shape.counts_accesses};
   std::vector<std::uint32_t> clusters(shape.blocks / shape.blocks_per_cluster);
   std::iota(clusters.begin(), clusters.end(), 0u);
   std::vector<std::unique_ptr<Cluster>> waiting;  // begun, and not ended: a thread of each lets others run

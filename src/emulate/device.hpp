@@ -17,6 +17,7 @@ struct LaunchShape {
   int shared_bytes = 0;                  ///< dynamic shared memory per block
   std::uint32_t blocks_per_cluster = 1;  ///< divides `blocks`
   std::uint64_t seed = 1;                ///< for all choices: order of blocks and threads, moments of copies
+  bool counts_accesses = false;          ///< also the banks of loads and stores, which takes time
 };
 
 /// The result of a launch.

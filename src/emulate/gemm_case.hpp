@@ -30,6 +30,7 @@ struct GemmCase {
   std::uint64_t data_seed = 1;
   std::int64_t product = 0;  ///< its number in a batch
   float clamp_low = -3, clamp_high = 2;
+  bool counts_accesses = false;  ///< LaunchShape::counts_accesses
 };
 
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.

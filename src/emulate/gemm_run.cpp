@@ -233,7 +233,8 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
                               .threads_per_block = shape.threads,
                               .shared_bytes = shape.smem_bytes,
                               .blocks_per_cluster = static_cast<std::uint32_t>(shape.cluster),
-                              .seed = seed},
+                              .seed = seed,
+                              .counts_accesses = c.counts_accesses},
                              run_thread);
   check_counters(workspace, seed, run.report.findings);
   load(d, run.d);

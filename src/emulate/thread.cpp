@@ -35,6 +35,7 @@ std::string thread_name(const Thread& thread, std::uint16_t id) {
 
 void end_thread(Thread& thread) {
   if (thread.bulk_stores != nullptr) thread.bulk_stores->finish(thread);
+  commit_banks(thread);
   thread.has_ended = true;
   thread.block->cluster().barrier().leave(thread);
 }
@@ -45,6 +46,18 @@ void trap() {
   report(thread, {.hazard = Hazard::trapped, .instruction = Instruction::trap, .detail = "the kernel executed a trap"});
   end_thread(thread);
   throw FiberAbandoned{};
+}
+
+void note_banks(Thread& thread, const BankAccess& access) {
+  if (thread.block->grid().counts_accesses) thread.accesses.push_back(access);
+}
+
+void commit_banks(Thread& thread) {
+  Grid& grid = thread.block->grid();
+  if (!grid.counts_accesses) return;
+  thread.warp->access_banks.commit(grid.counters, grid.counters.uneven_accesses, thread.lane, thread.warp->lanes.size(),
+                                   thread.access_groups++, std::move(thread.accesses));
+  thread.accesses.clear();
 }
 
 void count(Thread& thread, Instruction instruction) { ++thread.block->grid().counters[instruction].executions; }

@@ -1,14 +1,17 @@
 #pragma once
 
+#include "emulate/bank_counter.hpp"
 #include "emulate/clock.hpp"
 #include "emulate/copy_queue.hpp"
 #include "emulate/fiber.hpp"
 #include "emulate/finding.hpp"
 #include "emulate/shadow.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hotgemm::emulate {
 
@@ -30,6 +33,8 @@ struct Thread {
   ClockPtr known_barriers;  ///< mbarriers that this thread has initialised and fenced
   std::uint32_t epoch = 1;
   CopyQueue copies;
+  std::vector<BankAccess> accesses;  ///< loads and stores since the last barrier, if the launch counts their banks
+  std::size_t access_groups = 0;     ///< that were committed
   std::shared_ptr<BulkStores> bulk_stores;  ///< set at the first bulk store
   int cluster_arrivals = 0, cluster_waits = 0;
   bool is_behind_dependencies = false;           ///< it, or a thread it waited for, executed griddepcontrol.wait
@@ -68,5 +73,9 @@ void end_thread(Thread& thread);
 
 /// Counts one execution of an instruction by a thread or a warp.
 void count(Thread& thread, Instruction instruction);
+/// Notes a load or store of shared memory, if the launch counts their banks.
+void note_banks(Thread& thread, const BankAccess& access);
+/// Called at a barrier and at the end of a thread: its accesses since the last barrier are complete.
+void commit_banks(Thread& thread);
 
 }  // namespace hotgemm::emulate

@@ -27,7 +27,8 @@ class Warp {
   using Execute = void (*)(Warp& warp, const WarpCall& call);
 
   std::vector<Thread*> lanes;
-  CopyBanks copy_banks;
+  AccessBanks copy_banks;                ///< of cp.async, by groups of copies
+  AccessBanks access_banks;              ///< of loads and stores, from barrier to barrier
   std::optional<std::uint32_t> elected;  ///< the lane that elect.sync picks; drawn at the first use
   bool is_laggard = false;               ///< runs only when nothing else happens
 

@@ -307,6 +307,7 @@ void arrive_at_barrier(Instruction instruction, int id, int threads) {
                     .detail = fmt::format("barrier {} for {} threads of {}", id, threads, all)});
     return;
   }
+  commit_banks(thread);
   const bool waits = thread.block->barrier(id).arrive(thread, instruction, id, threads == 0 ? all : threads);
   if (waits) thread.block->cluster().suspend(thread, instruction);
 }

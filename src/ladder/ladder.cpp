@@ -1,18 +1,25 @@
 #include "ladder/ladder.hpp"
 
 #include "config/launch_shape.hpp"
+#include "ladder/rung_name.hpp"
 #include "ladder/rung_table.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 
 namespace hotgemm {
+
+bool Rung::is_called(std::string_view wanted) const {
+  const std::string known = rung_name(wanted);
+  return name == known || label == known;
+}
 
 std::span<const Rung> rungs() { return kRungs; }
 
 std::vector<Rung> find_rungs(std::string_view name) {
   std::vector<Rung> found;
-  std::ranges::copy_if(kRungs, std::back_inserter(found),
-                       [&](const Rung& rung) { return rung.name == name || rung.label == name; });
+  std::ranges::copy_if(kRungs, std::back_inserter(found), [&](const Rung& rung) { return rung.is_called(name); });
   return found;
 }
 

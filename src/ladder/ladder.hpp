@@ -41,6 +41,8 @@ struct Rung {
   }
   constexpr GemmTraits traits() const { return traits(ladder_sums(element)); }
 
+  /// True if `wanted` is the rung's name or label, or what the material calls it (rung_name.hpp).
+  bool is_called(std::string_view wanted) const;
   /// True for a kernel that is not in the material.
   constexpr bool is_ours() const { return name.starts_with("hotgemm_"); }
 };
@@ -49,7 +51,7 @@ struct Rung {
 /// different numbers of stages.
 std::span<const Rung> rungs();
 
-/// The rungs whose name or label is `name`.
+/// The rungs that `name` names: several, if it is the name of a kernel with several numbers of stages.
 std::vector<Rung> find_rungs(std::string_view name);
 
 /// Columns in one strip of the block swizzle: n / 2, or n / 4 from 4096 columns on; n if that would be too few.

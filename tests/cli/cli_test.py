@@ -156,8 +156,25 @@ class ShowTest(CliTest):
     def test_source_needs_no_compiler(self):
         self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
         source = self.run_command("show", CONFIG, "--source", "--arch", "sm_80", "--layout", "nt").stdout
-        self.assertIn('#include "mma.cuh"', source)
         self.assertIn(".block_m = 128", source)
+        # The whole code, not a stub that includes it: each template once.
+        self.assertEqual(source.count("class MmaGemm {"), 1)
+        self.assertEqual(source.count("struct MmaConfig {"), 1)
+        self.assertNotIn('#include "', source)
+
+    def test_rungs_are_named_as_in_the_material(self):
+        found = [self.run_json("show", name)["config"] for name in ("naive", "(naive)", "hgemm_naive_f16_kernel")]
+        self.assertEqual(found, [found[0]] * 3)
+        self.assertIn("family fma", self.run_command("show", "naive").stdout)
+        self.assertEqual(self.run_json("show", "mma4x2")["family"], "wmma")
+        self.assertIn("4096 4096 4096 nt s8", self.run_command("show", "matrixMulOnGPU").stdout)
+        source = self.run_command("show", "naive", "--source").stdout
+        self.assertIn(".stages = 0", source)
+        self.assertEqual(source.count("class FmaGemm {"), 1)
+        for name, said in (("cublas", "cuBLAS"), ("no_such_rung", "no_such_rung"),
+                           ("hgemm_mma_m16n8k16_mma2x4_warp4x4_stages", "mma2x4+warp4x4+stage3")):
+            with self.subTest(name=name):
+                self.assertIn(said, self.run_command("show", name, expect=1).stderr)
 
     def test_illegal_combination(self):
         self.assertIn("sm_75", self.run_command("show", CONFIG, "--source", "--arch", "sm_75", expect=2).stderr)

@@ -208,6 +208,12 @@ class LadderNoRunTest(CliTest):
             self.assertEqual((row["dtype"], row["acc"], row["outcome"]), ("s8", "s32", "sound"))
             self.assertLessEqual(row["registers"], 255)
 
+    def test_rungs_have_the_names_of_the_material(self):
+        self.need_nvrtc()
+        names = "(naive),hgemm_mma_m16n8k16_naive_kernel,tn(cublas),mma4x2,mm_mma_int8<16,16,128,1,1>"
+        rows = self.run_json(*self.WORDS, "--rung", names, "--shape", "256x256x256")["results"]
+        self.assertEqual({row["label"] for row in rows}, {"naive", "mma", "tn+cublas", "wmma4x2", "s8+16x16+t1x1"})
+
     def test_without_nvrtc(self):
         self.environment["HOTGEMM_LIBNVRTC"] = "/nonexistent"
         done = self.run_command(*self.WORDS, "--config", SIMT, "--acc", "f32", expect=3)

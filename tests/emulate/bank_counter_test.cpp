@@ -32,7 +32,7 @@ TEST(Wavefronts, AreOneWithoutConflicts) {
 
 class Banks : public EmulatedDevice {
  protected:
-  /// One ldmatrix, one stmatrix and one cp.async whose rows are `stride` bytes apart.
+  /// One ldmatrix, one stmatrix, one cp.async, and stores and loads of 16 bytes, whose rows are `stride` bytes apart.
   Counters counters(u32 stride) {
     const u64 a = matrix("A", 1, 64).address();
     const LaunchReport report = run(
@@ -46,8 +46,10 @@ class Banks : public EmulatedDevice {
           ptx::ldmatrix_x4(r, row);
           ptx::bar_sync();
           ptx::stmatrix_x4(row, r);
+          ptx::bar_sync();
+          ptx::st_shared_v4_b32(row, ptx::ld_shared_v4_b32(row));
         },
-        {.threads = 32, .shared_bytes = 32 * 128});
+        {.threads = 32, .shared_bytes = 32 * 128, .counts_accesses = true});
     EXPECT_TRUE(report.findings.empty()) << text(report.findings);
     return report.counters;
   }
@@ -57,7 +59,8 @@ TEST_F(Banks, AreCountedPerPhase) {
   const std::pair<u32, u64> strides[] = {{16, 0}, {32, 4}, {64, 12}, {128, 28}, {48, 0}, {80, 0}};
   for (const auto& [stride, conflicts] : strides) {
     const Counters found = counters(stride);
-    for (const Instruction i : {Instruction::ldmatrix_x4, Instruction::stmatrix_x4, Instruction::cp_async_cg_16}) {
+    for (const Instruction i : {Instruction::ldmatrix_x4, Instruction::stmatrix_x4, Instruction::cp_async_cg_16,
+                                Instruction::ld_shared_v4_b32, Instruction::st_shared_v4_b32}) {
       EXPECT_EQ(found[i].phases, 4u) << to_string(i) << " " << stride;
       EXPECT_EQ(found[i].conflicts, conflicts) << to_string(i) << " " << stride;
     }
@@ -75,6 +78,19 @@ TEST_F(Banks, OfUnevenGroupsAreNotCounted) {
       {.threads = 32});
   EXPECT_EQ(report.counters.uneven_copy_groups, 1u);
   EXPECT_EQ(report.counters[Instruction::cp_async_cg_16].phases, 0u);
+}
+
+TEST_F(Banks, OfAccessesThatLanesDoNotShareAreNotCounted) {
+  const LaunchReport report = run(
+      [=] {
+        const u32 place = kShared + static_cast<u32>(ptx::thread_index()) * 4;
+        if (ptx::thread_index() != 3) ptx::st_shared_b32(place, 1);
+        ptx::bar_sync();
+        ptx::st_shared_b32(place, 2);
+      },
+      {.threads = 32, .counts_accesses = true});
+  EXPECT_EQ(report.counters.uneven_accesses, 1u);
+  EXPECT_EQ(report.counters[Instruction::st_shared_b32].phases, 1u) << "behind the barrier";
 }
 
 /// In family mma an ldmatrix has bank conflicts only if rows are neither padded nor swizzled. A 16-byte copy to

@@ -43,6 +43,7 @@ class EmulatedDevice : public testing::Test {
     int shared_bytes = 1024;
     std::uint64_t seed = 1;
     std::uint32_t cluster = 1;
+    bool counts_accesses = false;
   };
 
   LaunchReport run(const std::function<void()>& kernel, const Shape& shape) {
@@ -50,7 +51,8 @@ class EmulatedDevice : public testing::Test {
                            .threads_per_block = shape.threads,
                            .shared_bytes = shape.shared_bytes,
                            .blocks_per_cluster = shape.cluster,
-                           .seed = shape.seed},
+                           .seed = shape.seed,
+                           .counts_accesses = shape.counts_accesses},
                           kernel);
   }
   LaunchReport run(const std::function<void()>& kernel) { return run(kernel, Shape{}); }

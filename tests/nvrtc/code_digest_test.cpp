@@ -2,6 +2,7 @@
 
 #include "gpu/code_digest.hpp"
 
+#include "config/expanded_source.hpp"
 #include "config/render.hpp"
 #include "config/traits.hpp"
 #include "gpu/nvrtc.hpp"
@@ -43,6 +44,16 @@ TEST_F(CodeDigestOfCubins, NamesDoNotCountAndTilesDo) {
   SimtConfig other = config;
   other.block_n = 32;
   EXPECT_NE(code_digest(image), code_digest(compile(other)));
+}
+
+/// What `hotgemm show --source` prints is the whole kernel.
+TEST_F(CodeDigestOfCubins, AnExpandedSourceIsTheSameKernelWithoutTemplates) {
+  const SimtConfig config{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4};
+  KernelSource source =
+      render(config, traits_of(Workload{Problem{.m = 256, .n = 256, .k = 256, .types = kF32}}), "sm_90a", bundle_);
+  source.text = expanded_source(source.text, bundle_);
+  const Cubin cubin = Nvrtc::get().compile(source, TemplateBundle::from_files("no templates", {}));
+  EXPECT_EQ(code_digest(cubin.image), code_digest(compile(config)));
 }
 
 TEST_F(CodeDigestOfCubins, DamagedImagesAreRefusedOrRead) {

@@ -1,5 +1,6 @@
 #include "ladder/ladder.hpp"
 
+#include "ladder/rung_name.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,95 @@ TEST(Ladder, EveryNameOfTheMaterialHasACommandThatFindsItsRung) {
     ASSERT_TRUE(command.starts_with(kCommand)) << command;
     EXPECT_FALSE(find_rungs(command.substr(kCommand.size())).empty()) << command;
   }
+}
+
+/// The labels of the rungs that `name` names.
+std::vector<std::string_view> labels(std::string_view name) {
+  std::vector<std::string_view> found;
+  for (const Rung& rung : find_rungs(name)) found.push_back(rung.label);
+  return found;
+}
+
+TEST(Ladder, NamesOfTheMaterialNameTheRungsOfTheirCommands) {
+  for (const auto& [name, command] : listed_names()) {
+    SCOPED_TRACE(name);
+    const auto wanted = labels(command.substr(command.rfind(' ') + 1));
+    EXPECT_EQ(labels(name), wanted);
+    EXPECT_EQ(labels("(" + name + ")"), wanted) << "as in its tables";
+    EXPECT_EQ(labels(name + "_kernel"), wanted);
+  }
+  EXPECT_EQ(labels("tn(cublas)"), std::vector<std::string_view>{"tn+cublas"});
+  EXPECT_EQ(labels("mm_mma_int8<256, 128, 128, 16, 8>"), std::vector<std::string_view>{"s8+256x128+t16x8"});
+  for (const char* name : {"", "()", "_kernel", "(naive", "naive)", "mma4x2+", "mm_mma_int8<>", "tn(naive)"})
+    EXPECT_TRUE(find_rungs(name).empty()) << name;
+}
+
+TEST(Ladder, CommasWithinANameDoNotEndIt) {
+  EXPECT_EQ(joined_names({"naive", "mm_mma_int8<16", "16", "128", "1", "1>", "wmma"}),
+            (std::vector<std::string>{"naive", "mm_mma_int8<16,16,128,1,1>", "wmma"}));
+  EXPECT_EQ(joined_names({"a<1", "2"}), std::vector<std::string>{"a<1,2"}) << "an end that is missing";
+  EXPECT_TRUE(joined_names({}).empty());
+}
+
+/// The words of a label between plus signs.
+std::set<std::string> words_of(std::string_view label) {
+  std::set<std::string> words;
+  while (!label.empty()) {
+    const std::size_t end = std::min(label.find('+'), label.size());
+    words.emplace(label.substr(0, end));
+    label.remove_prefix(std::min(end + 1, label.size()));
+  }
+  return words;
+}
+
+TEST(Ladder, LabelsSayLayoutStagesAndBlockSwizzle) {
+  std::size_t staged = 0;
+  for (const Rung& rung : rungs()) {
+    if (rung.is_ours() || !rung.config) continue;
+    SCOPED_TRACE(rung.label);
+    const std::set<std::string> words = words_of(rung.label);
+    EXPECT_EQ(rung.block_swizzle, words.contains("swizzle"));
+    EXPECT_EQ(rung.op_b == Op::t, words.contains("tn") || rung.element == DType::s8);
+    const int stages = std::visit(
+        [](const auto& c) {
+          if constexpr (requires { c.stages; }) {
+            return c.stages;
+          } else {
+            return 0;
+          }
+        },
+        *rung.config);
+    for (int i = 2; i <= 4; ++i) {
+      if (!words.contains("stage" + std::to_string(i))) continue;
+      EXPECT_EQ(stages, i);
+      ++staged;
+    }
+    EXPECT_TRUE(!words.contains("dbuf") || stages == 2);
+  }
+  EXPECT_GE(staged, 30U);
+}
+
+/// One thing changes from a rung to the next.
+TEST(Ladder, RungsHaveTheFieldsOfTheirNames) {
+  const auto fma = [](std::string_view label) { return std::get<FmaConfig>(*find_rungs(label).at(0).config); };
+  FmaConfig config = fma("f16x4+t8x8");
+  config.packed = true;
+  EXPECT_EQ(config, fma("f16x4pack+t8x8"));
+  config.transposed = true;
+  config.group = 4;
+  config.padded = true;
+  EXPECT_EQ(config, fma("f16x4pack+t8x8+bcf"));
+  config.packed = config.padded = false;
+  EXPECT_EQ(config, fma("f16x4+t8x8+bcf"));
+
+  config = fma("f16x8pack+t8x8+k32+dbuf");
+  config.thread_m = 16;
+  EXPECT_EQ(config, fma("f16x8pack+t16x8+k32+dbuf"));
+  EXPECT_EQ(config.threads(), 128);
+
+  MmaConfig mma = std::get<MmaConfig>(*find_rungs("mma2x4+warp4x4x2+stage2+dsmem").at(0).config);
+  mma.recomputes = true;
+  EXPECT_EQ(*find_rungs("mma2x4+warp4x4x2+stage2+dsmem+rr").at(0).config, KernelConfig(mma));
 }
 
 TEST(Ladder, EveryRungOfTheMaterialIsListed) {

@@ -1,9 +1,9 @@
 #include "command/commands.hpp"
+#include "command/named_config.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 
 #if defined(HOTGEMM_HAS_EMULATED_DEVICE)
-#include "base/text.hpp"
 #include "config/problem_text.hpp"
 #include "config/template_bundle.hpp"
 #include "config/traits.hpp"
@@ -56,11 +56,7 @@ struct Outcome {
 /// The kernel that the options ask for, or nullptr.
 const emulate::GemmKernel* find_kernel(const EmulateCommand& command, const Workload& problem) {
   const GemmTraits traits = traits_of(problem);
-  if (!command.config.empty()) {
-    const auto config = parse_config(command.config);
-    if (!config) throw Error(ErrorCode::invalid_argument, in_quotes(command.config) + " is not the name of a config");
-    return emulate::find_gemm_kernel(*config, traits);
-  }
+  if (!command.config.empty()) return emulate::find_gemm_kernel(named_config(command.config).config, traits);
   if (!command.family.empty()) return emulate::find_gemm_kernel(command.family, traits);
   const emulate::GemmKernel* const kernel = emulate::find_gemm_kernel("mma", traits);
   return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
@@ -84,7 +80,8 @@ Outcome emulate_problem(const EmulateCommand& command, const emulate::GemmKernel
   const GemmCase c{.problem = problem,
                    .beta = problem.hints.beta_is_zero ? 0.0f : 1.0f,
                    .data = command.data == "integers" ? GemmData::integers : GemmData::normal,
-                   .data_seed = command.seed};
+                   .data_seed = command.seed,
+                   .counts_accesses = true};
   const emulate::GemmMatrices matrices = emulate::make_matrices(c);
   const auto start = std::chrono::steady_clock::now();
   Outcome outcome{.kernel = &kernel,
@@ -115,11 +112,17 @@ void print_counters(Session& session, const Counters& counters, Json& json) {
     if (has_phases) entry.update({{"bank_phases", one.phases}, {"bank_conflicts", one.conflicts}});
   }
   json["uneven_copy_groups"] = counters.uneven_copy_groups;
+  json["uneven_accesses"] = counters.uneven_accesses;
   session.print(table.text());
   if (counters.uneven_copy_groups != 0) {
     session.print(fmt::format(
         "{} groups of copies are not counted in the bank phases, because lanes issued different numbers of copies",
         counters.uneven_copy_groups));
+  }
+  if (counters.uneven_accesses != 0) {
+    session.print(fmt::format(
+        "{} groups of loads and stores are not counted in the bank phases, because lanes made different ones",
+        counters.uneven_accesses));
   }
 }
 
@@ -214,7 +217,8 @@ void add_emulate_command(CLI::App& app, Session& session) {
   for (const Family& family : families()) names.emplace_back(family.name);
   sub.add_option("--family", command->family, "the family of the kernel (default: mma if it computes the problem)")
       ->check(CLI::IsMember(names));
-  sub.add_option("--config", command->config, "the name of a config that --list shows")->type_name("CONFIG");
+  sub.add_option("--config", command->config, "the name of a config that --list shows, or of a rung")
+      ->type_name("CONFIG");
   sub.add_option("--data", command->data, "normally distributed values; or integers, whose product must be exact")
       ->capture_default_str()
       ->check(CLI::IsMember({"normal", "integers"}));

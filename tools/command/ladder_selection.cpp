@@ -5,6 +5,7 @@
 #include "command/size_ranges.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
+#include "ladder/rung_name.hpp"
 #include "runtime/validate.hpp"
 
 #include <hotgemm/error.hpp>
@@ -28,7 +29,7 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
 std::string_view family_name(const Rung& rung) { return rung.config ? family_of(*rung.config).name : kLibrary; }
 
 bool is_among(const Rung& rung, const std::vector<std::string>& words) {
-  return contains(words, rung.name) || contains(words, rung.label);
+  return std::ranges::any_of(words, [&](const std::string& name) { return rung.is_called(name); });
 }
 
 bool is_named(const Rung& rung, const LadderOptions& options) { return is_among(rung, options.rungs); }
@@ -201,7 +202,9 @@ void add_ladder_options(CLI::App& app, LadderOptions& options) {
       ->check(CLI::IsMember({"f16", "f32"}));
 }
 
-std::vector<LadderProblem> ladder_problems(const LadderOptions& options) {
+std::vector<LadderProblem> ladder_problems(LadderOptions options) {
+  options.rungs = joined_names(options.rungs);
+  options.excluded = joined_names(options.excluded);
   require_known(options);
   std::vector<LadderProblem> problems;
   if (const std::vector<Sizes> all = sizes_of(options); !all.empty()) {

@@ -44,6 +44,6 @@ struct LadderProblem {
 
 /// The selection of the options: a problem for each shape, layout and element type, then those of the files. Throws
 /// Error{invalid_argument} that names the bad word, or says that nothing was selected.
-std::vector<LadderProblem> ladder_problems(const LadderOptions& options);
+std::vector<LadderProblem> ladder_problems(LadderOptions options);
 
 }  // namespace hotgemm::command

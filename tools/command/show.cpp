@@ -1,9 +1,10 @@
-#include "base/text.hpp"
 #include "command/arch_option.hpp"
 #include "command/commands.hpp"
 #include "command/config_page.hpp"
+#include "command/named_config.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
+#include "config/expanded_source.hpp"
 #include "config/refusal.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
@@ -40,12 +41,6 @@ struct ShowCommand {
   bool wants_kernel() const { return source || build || !cubin_file.empty(); }
 };
 
-KernelConfig require_config(const std::string& text) {
-  if (const auto config = parse_config(text)) return *config;
-  throw Error(ErrorCode::invalid_argument,
-              in_quotes(text) + " is not the name of a config; an example is mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1");
-}
-
 void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes) {
   std::ofstream file(name, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -65,9 +60,10 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
   session.output["kernel"] = Json{{"symbol", source.symbol}, {"identity", source.identity.hex()}, {"arch", arch}};
   Json& json = session.output["kernel"];
   if (command.source) {
-    json["source"] = source.text;
+    const std::string whole = expanded_source(source.text, engine.bundle);
+    json["source"] = whole;
     json["options"] = source.options;
-    std::string_view text = source.text;
+    std::string_view text = whole;
     if (text.ends_with('\n')) text.remove_suffix(1);
     session.print(text);
   }
@@ -97,8 +93,8 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
     if (option->count() > 0)
       throw Error(ErrorCode::invalid_argument, option->get_name() + " is for problems, not for a config");
   }
-  const KernelConfig config = require_config(command.config);
-  Workload problem(Problem{.m = 4096, .n = 4096, .k = 4096});
+  const auto [config, example] = named_config(command.config);
+  Workload problem(example);
   if (!problems.empty()) problem = problems.front();
   const std::string arch = planned_device(session, command.arch).arch;
   if (const std::string impossible = refusal_of_fields(config, traits_of(repacked(problem, config)), arch);
@@ -208,7 +204,8 @@ void add_show_command(CLI::App& app, Session& session) {
   CLI::App& sub = add_subcommand(
       app, session, "show", "explain a config, or which config would be picked for a problem and why; needs no GPU",
       [&session, command] { return run_show(session, *command); });
-  sub.add_option("config", command->config, "the name of a config: mma_m128_n128_...")->type_name("CONFIG");
+  sub.add_option("config", command->config, "the name of a config, mma_m128_n128_..., or of a rung: naive")
+      ->type_name("CONFIG");
   add_problem_options(sub, command->problems);
   add_arch_option(sub, session, command->arch,
                   "the architecture to plan for, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)");
@@ -217,7 +214,7 @@ void add_show_command(CLI::App& app, Session& session) {
       sub.add_flag("--candidates", command->candidates, "list all candidates"),
       sub.add_flag("--anchors", command->anchors, "list the anchors: the configs to pick from without measuring")};
   command->of_problems[0]->excludes(command->of_problems[1]);
-  sub.add_flag("--source", command->source, "print the translation unit that is compiled");
+  sub.add_flag("--source", command->source, "print the whole code that is compiled, with its templates");
   sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
   sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file (for cuobjdump)")
       ->type_name("FILE");
