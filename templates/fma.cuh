@@ -42,8 +42,12 @@ class FmaGemm {
   using CopyB = FmaCopy<kTileB, kElement, kAsyncB>;
 
   struct Fragments {
-    FmaFragment<kFactor, kConfig.packed, kRows, kThreadTile.group_m, kThreadTile.lanes_m * kThreadTile.group_m> a;
-    FmaFragment<kFactor, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n> b;
+    FmaFragment<kFactor, kConfig.packed && !kTileA.along_k, kRows, kThreadTile.group_m,
+                kThreadTile.lanes_m * kThreadTile.group_m, kTileA.outer_step_bytes()>
+        a;
+    FmaFragment<kFactor, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n,
+                kTileB.outer_step_bytes()>
+        b;
   };
   /// The start of this thread's elements in the current rows of shared memory.
   struct Rows {
@@ -111,7 +115,7 @@ class FmaGemm {
         next_tile(copy_a, copy_b);
         rows = first_rows();
       } else {
-        rows = {rows.a + kSteps * kTileA.row_bytes(), rows.b + kSteps * kTileB.row_bytes()};
+        rows = {rows.a + kTileA.offset_bytes(0, kSteps), rows.b + kTileB.offset_bytes(0, kSteps)};
       }
     }
     load(fragments[kNow ^ 1], rows, kLast ? 0 : kStep + 1);

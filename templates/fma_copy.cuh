@@ -150,7 +150,7 @@ class FmaCopy {
     u32 words[kWords];
 #pragma unroll
     for (int w = 0; w < kWords; ++w) words[w] = multiplied_bits<kElement>(loaded[w]);
-    if constexpr (!kTile.k_major) {
+    if constexpr (!kTile.transposes()) {
       store_shared<kAccessBytes>(shared, words);
     } else {
 #pragma unroll

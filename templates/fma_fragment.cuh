@@ -10,23 +10,28 @@
 namespace hotgemm {
 
 /// A thread's kCount elements of an operand at one k, in groups of kGroup elements; groups are kGroupStride elements
-/// apart. Packed elements fill their registers and are read one group at a time. Other elements have one register each.
-template <DType kElement, bool kPacked, int kCount, int kGroup, int kGroupStride>
+/// apart, and neighbours kStepBytes. Packed elements fill their registers and are read one group at a time. Other
+/// elements have one register each.
+template <DType kElement, bool kPacked, int kCount, int kGroup, int kGroupStride, int kStepBytes>
 class FmaFragment {
   static constexpr int kBytes = size_bytes(kElement);
+  static_assert(!kPacked || kStepBytes == kBytes);
 
  public:
   HOTGEMM_DEVICE void load(u32 shared) {
 #pragma unroll
     for (int group = 0; group < kCount / kGroup; ++group) {
-      const u32 address = shared + group * kGroupStride * kBytes;
-      if constexpr (kPacked) {
+      const u32 address = shared + group * kGroupStride * kStepBytes;
+      if constexpr (kPacked && kGroup * kBytes == 8) {
+        const ptx::Vec2 v = ptx::ld_shared_v2_b32(address);
+        words_[group * 2] = v.x, words_[group * 2 + 1] = v.y;
+      } else if constexpr (kPacked) {
         static_assert(kGroup * kBytes == 16);
         const ptx::Vec4 v = ptx::ld_shared_v4_b32(address);
         words_[group * 4] = v.x, words_[group * 4 + 1] = v.y, words_[group * 4 + 2] = v.z, words_[group * 4 + 3] = v.w;
       } else {
 #pragma unroll
-        for (int e = 0; e < kGroup; ++e) words_[group * kGroup + e] = load_element(address + e * kBytes);
+        for (int e = 0; e < kGroup; ++e) words_[group * kGroup + e] = load_element(address + e * kStepBytes);
       }
     }
   }

@@ -16,6 +16,7 @@
 #include "ptx/memory.hpp"
 #include "ptx/mma.hpp"
 #include "ptx/warp.hpp"
+#include "recomputed_copy.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/mma_config.hpp"
 #include "shared/tile_order.hpp"
@@ -55,8 +56,11 @@ class MmaGemm {
   static constexpr TileLayout kTileD = kConfig.d_tile();
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
 
-  using CopyA = TileCopy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a, kThreads, kConfig.async_copy, kElementBytes>;
-  using CopyB = TileCopy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kThreads, kConfig.async_copy, kElementBytes>;
+  template <TileLayout kTile, bool kKMajor, int kVec>
+  using Copy =
+      typename CopyOf<kConfig.recomputes, kTile, kKMajor, kVec, kThreads, kConfig.async_copy, kElementBytes>::Type;
+  using CopyA = Copy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a>;
+  using CopyB = Copy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b>;
   using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m, 4, kElementBytes, true>;
   using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.b_warp_step(), kConfig.b_load_step(),
                                  kConfig.b_matrices, kElementBytes>;

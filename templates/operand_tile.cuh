@@ -35,16 +35,17 @@ class TileCopy {
   // With single elements, unrolling all accesses would take more than a second to compile.
   static constexpr int kUnroll = kVec * kElementBytes == 2 ? 8 : kRowPasses;
 
-  /// `outer` is the first row of op(A), or column of op(B), in this block's tile; the matrix has `outers` of them.
-  HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread)
+  /// `outer` is the first row of op(A), or column of op(B), in this block's tile; the matrix has `outers` of them. The
+  /// first k-tile begins at `k0`.
+  HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread, int k0 = 0)
       : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
-    const i64 first_row = (kKMajor ? outer : 0) + row_;
-    const i64 first_col = (kKMajor ? 0 : outer) + col_;
+    const i64 first_row = (kKMajor ? outer : k0) + row_;
+    const i64 first_col = (kKMajor ? k0 : outer) + col_;
     source_ = matrix + static_cast<u64>(first_row * ld + first_col) * kElementBytes;
     pass_stride_ = ld * (kRowsPerPass * kElementBytes);
     tile_stride_ = (kKMajor ? i64{1} : ld) * (kBlockK * kElementBytes);
-    rows_left_ = (kKMajor ? outers - outer : k) - row_;
-    cols_left_ = (kKMajor ? k : outers - outer) - col_;
+    rows_left_ = (kKMajor ? outers - outer : k - k0) - row_;
+    cols_left_ = (kKMajor ? k - k0 : outers - outer) - col_;
   }
 
   /// True if this block's tile lies inside the matrix along m (or n). The result is the same for all threads.

@@ -70,12 +70,16 @@ class WmmaGemm {
         warp_b_(kTileA.bytes() + element_offset<kTileB>(kRowB, warp_n_, 0)) {}
 
   HOTGEMM_DEVICE void run() {
-    CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
-    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
-    if constexpr (kStages == 1) {
-      accumulate_by_turns(copy_a, copy_b);
+    if constexpr (kStages == 0) {
+      accumulate_from_global();
     } else {
-      accumulate(copy_a, copy_b);
+      CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
+      CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
+      if constexpr (kStages == 1) {
+        accumulate_by_turns(copy_a, copy_b, whole_tiles(), k_tiles());
+      } else {
+        accumulate(copy_a, copy_b);
+      }
     }
     store();
   }
@@ -90,10 +94,35 @@ class WmmaGemm {
     return is_inside ? args_.k / kConfig.block_k : 0;
   }
 
+  /// The loop without a stage. wmma.load has no predicate for each element, so a tile that crosses an edge goes through
+  /// shared memory; so do all tiles of a matrix that wmma.load cannot read where it lies.
+  HOTGEMM_DEVICE void accumulate_from_global() {
+    const int direct = is_loadable(args_.a, args_.lda) && is_loadable(args_.b, args_.ldb) ? whole_tiles() : 0;
+    const u64 step_a = bytes_of(!kRowA, args_.lda, kConfig.block_k);
+    const u64 step_b = bytes_of(kRowB, args_.ldb, kConfig.block_k);
+    u64 a = args_.a + bytes_of(kRowA, args_.lda, block_m_ + warp_m_);
+    u64 b = args_.b + bytes_of(!kRowB, args_.ldb, block_n_ + warp_n_);
+#pragma unroll 1
+    for (int tile = 0; tile < direct; ++tile) {
+#pragma unroll
+      for (int step = 0; step < kKSteps; ++step) {
+        Fragments fragments;
+        load_from_global(fragments, a, b, step);
+        multiply(fragments);
+      }
+      a += step_a;
+      b += step_b;
+    }
+    const int done = direct * kConfig.block_k;
+    CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_, done);
+    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_, done);
+    accumulate_by_turns(copy_a, copy_b, 0, k_tiles() - direct);
+  }
+
+  static HOTGEMM_DEVICE bool is_loadable(u64 matrix, i64 ld) { return matrix % 32 == 0 && ld <= 0x7fffffff; }
+
   /// The loop for one stage: the block copies, then it multiplies.
-  HOTGEMM_DEVICE void accumulate_by_turns(CopyA& copy_a, CopyB& copy_b) {
-    int whole = whole_tiles();
-    const int tiles = k_tiles();
+  HOTGEMM_DEVICE void accumulate_by_turns(CopyA& copy_a, CopyB& copy_b, int whole, const int tiles) {
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       ptx::bar_sync();  // the tile before has been read
@@ -202,6 +231,24 @@ class WmmaGemm {
     for (int j = 0; j < kFragmentsN; ++j) {
       const u32 address = stage + warp_b_ + element_offset<kTileB>(kRowB, j * kN, step * kWmmaK);
       ptx::wmma_load_b<kM, kTraits.element, kRowB>(f.b[j], address, kTileB.row_stride_bytes() / 2);
+    }
+  }
+
+  /// Bytes that `count` rows of a matrix in memory take, or else `count` elements of a row.
+  static HOTGEMM_DEVICE u64 bytes_of(bool rows, i64 ld, int count) {
+    return static_cast<u64>(rows ? count * ld : count) * 2;
+  }
+  HOTGEMM_DEVICE void load_from_global(Fragments& f, u64 a, u64 b, int step) const {
+    const int lda = static_cast<int>(args_.lda), ldb = static_cast<int>(args_.ldb);
+#pragma unroll
+    for (int i = 0; i < kFragmentsM; ++i) {
+      const u64 address = a + bytes_of(kRowA, lda, i * kM) + bytes_of(!kRowA, lda, step * kWmmaK);
+      ptx::wmma_load_a_global<kTraits.element, kRowA>(f.a[i], address, lda);
+    }
+#pragma unroll
+    for (int j = 0; j < kFragmentsN; ++j) {
+      const u64 address = b + bytes_of(!kRowB, ldb, j * kN) + bytes_of(kRowB, ldb, step * kWmmaK);
+      ptx::wmma_load_b_global<kTraits.element, kRowB>(f.b[j], address, ldb);
     }
   }
 

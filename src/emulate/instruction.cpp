@@ -29,6 +29,7 @@ constexpr std::string_view kNames[] = {
     "ld.shared.b16",
     "ld.shared.b32",
     "ld.shared.f32",
+    "ld.shared.v2.b32",
     "ld.shared.v4.b32",
     "st.shared.b16",
     "st.shared.b32",

@@ -30,6 +30,7 @@ enum class Instruction : std::uint8_t {
   ld_shared_b16,
   ld_shared_b32,
   ld_shared_f32,
+  ld_shared_v2_b32,
   ld_shared_v4_b32,
   st_shared_b16,
   st_shared_b32,

@@ -1,6 +1,7 @@
 #include "emulate/wmma_operations.hpp"
 
 #include "emulate/block.hpp"
+#include "emulate/grid_dependency.hpp"
 #include "emulate/number.hpp"
 #include "emulate/warp_operations.hpp"
 
@@ -20,6 +21,7 @@ using u32 = std::uint32_t;
 constexpr int kElements = 256;  // of any result fragment
 constexpr int kDepth = 16;
 constexpr int kPieceBytes = 16;
+constexpr int kFirstLineBytes = 32;  // the alignment of a matrix in global memory
 
 template <class Operands>
 Operands& operands_of(const WarpCall& call, std::size_t lane) {
@@ -28,18 +30,20 @@ Operands& operands_of(const WarpCall& call, std::size_t lane) {
 
 // ---- load and store ----
 
+using u64 = std::uint64_t;
+
 struct LoadOperands {
   WmmaLines lines;
   u32* r;
   int registers;
-  u32 shared;
+  u64 address;
   int stride;
 };
 struct StoreOperands {
   int row_elements;
   int element_bytes;
   const void* d;
-  u32 shared;
+  u64 address;
   int stride;
 };
 
@@ -49,34 +53,31 @@ void check_agreement(Warp& warp, const WarpCall& call) {
   const auto& first = operands_of<Operands>(call, 0);
   for (std::size_t lane = 1; lane < kLanes; ++lane) {
     const auto& other = operands_of<Operands>(call, lane);
-    if (other.shared == first.shared && other.stride == first.stride) continue;
+    if (other.address == first.address && other.stride == first.stride) continue;
     report(*warp.lanes[lane], {.hazard = Hazard::bad_operand,
                                .instruction = call.instruction,
                                .detail = fmt::format("lane {} gives address 0x{:x} and stride {}, lane 0 0x{:x} and {}",
-                                                     lane, other.shared, other.stride, first.shared, first.stride)});
+                                                     lane, other.address, other.stride, first.address, first.stride)});
     return;
   }
 }
 
-/// Loads eight lines at a time, 16 bytes of each, like one phase of ldmatrix.
-void execute_load(Warp& warp, const WarpCall& call) {
+/// Calls read(thread, address, first element) for each piece of a matrix, eight lines at a time, 16 bytes of each, like
+/// one phase of ldmatrix. Then gives the elements to the lanes.
+template <class Read>
+void load_pieces(Warp& warp, const WarpCall& call, Read&& read) {
   check_agreement<LoadOperands>(warp, call);
   const auto& at = operands_of<LoadOperands>(call, 0);
-  const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
   const int elements = at.lines.count * at.lines.length;
   std::vector<u16> matrix(static_cast<std::size_t>(elements));
-  std::vector<u32> addresses;
+  std::size_t pieces = 0;
   for (int column = 0; column < at.lines.length; column += kPieceBytes / 2) {
     for (int line = 0; line < at.lines.count; ++line) {
-      const u32 address = at.shared + static_cast<u32>((line * at.stride + column) * 2);
-      Thread& thread = *warp.lanes[addresses.size() % kLanes];
-      thread.block->shared().read(thread, call.instruction, address,
-                                  &matrix[static_cast<std::size_t>(line * at.lines.length + column)], kPieceBytes,
-                                  has_seen);
-      addresses.push_back(address);
+      const std::int64_t offset = (std::int64_t{line} * at.stride + column) * 2;
+      read(*warp.lanes[pieces++ % kLanes], at.address + static_cast<u64>(offset),
+           &matrix[static_cast<std::size_t>(line * at.lines.length + column)]);
     }
   }
-  count_banks(warp.lanes.front()->block->grid().counters, call.instruction, addresses, kPieceBytes);
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const auto& own = operands_of<LoadOperands>(call, lane);
     for (int i = 0; i < own.registers; ++i) {
@@ -85,6 +86,30 @@ void execute_load(Warp& warp, const WarpCall& call) {
       own.r[i] = matrix[pair] | u32{matrix[pair + 1]} << 16;
     }
   }
+}
+
+void execute_load(Warp& warp, const WarpCall& call) {
+  const auto has_seen = [&](const Access& access) { return warp.has_seen(access); };
+  std::vector<u32> addresses;
+  load_pieces(warp, call, [&](Thread& thread, u64 address, u16* to) {
+    addresses.push_back(static_cast<u32>(address));
+    thread.block->shared().read(thread, call.instruction, addresses.back(), to, kPieceBytes, has_seen);
+  });
+  count_banks(warp.lanes.front()->block->grid().counters, call.instruction, addresses, kPieceBytes);
+}
+
+void execute_load_global(Warp& warp, const WarpCall& call) {
+  const auto& at = operands_of<LoadOperands>(call, 0);
+  if (at.address % kFirstLineBytes != 0) {
+    report(*warp.lanes.front(), {.hazard = Hazard::bad_operand,
+                                 .instruction = call.instruction,
+                                 .detail = fmt::format("the matrix begins at 0x{:x}, not at a multiple of {} bytes",
+                                                       at.address, kFirstLineBytes)});
+  }
+  for (Thread* const thread : warp.lanes) touch_global(*thread, call.instruction);
+  load_pieces(warp, call, [&](Thread& thread, u64 address, u16* to) {
+    thread.block->grid().memory.read(thread, call.instruction, address, to, kPieceBytes, kPieceBytes);
+  });
 }
 
 /// Each lane stores contiguous elements of a row.
@@ -96,9 +121,10 @@ void execute_store(Warp& warp, const WarpCall& call) {
     const auto& own = operands_of<StoreOperands>(call, static_cast<std::size_t>(lane));
     const int row = lane * kPerLane / own.row_elements, column = lane * kPerLane % own.row_elements;
     Thread& thread = *warp.lanes[static_cast<std::size_t>(lane)];
-    thread.block->shared().write(thread, call.instruction,
-                                 own.shared + static_cast<u32>((row * own.stride + column) * own.element_bytes), own.d,
-                                 kPerLane * own.element_bytes, has_seen);
+    thread.block->shared().write(
+        thread, call.instruction,
+        static_cast<u32>(own.address) + static_cast<u32>((row * own.stride + column) * own.element_bytes), own.d,
+        kPerLane * own.element_bytes, has_seen);
   }
 }
 
@@ -171,6 +197,11 @@ void execute_mma_f16(Warp&, const WarpCall& call) {
 void wmma_load(Instruction instruction, WmmaLines lines, u32* r, int registers, u32 shared, int stride) {
   LoadOperands operands{lines, r, registers, shared, stride};
   meet_all_lanes(instruction, &operands, execute_load);
+}
+
+void wmma_load_global(Instruction instruction, u32* r, int registers, u64 global, int stride) {
+  LoadOperands operands{{16, 16}, r, registers, global, stride};
+  meet_all_lanes(instruction, &operands, execute_load_global);
 }
 
 void wmma_mma(Instruction instruction, const WmmaShape& shape, float (&d)[8], const u32* a, const u32* b) {

@@ -21,6 +21,9 @@ struct WmmaLines {
 void wmma_load(Instruction instruction, WmmaLines lines, std::uint32_t* r, int registers, std::uint32_t shared,
                int stride);
 
+/// The same for 16 × 16 elements in global memory. The first line must start at a multiple of 32 bytes.
+void wmma_load_global(Instruction instruction, std::uint32_t* r, int registers, std::uint64_t global, int stride);
+
 /// The properties that distinguish one wmma.mma from another.
 struct WmmaShape {
   int m;       ///< 16, 32 or 8

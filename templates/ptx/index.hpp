@@ -13,6 +13,13 @@ HOTGEMM_DEVICE int thread_index() {
   return static_cast<int>(value & 1023u);
 }
 
+/// The same, read each time that it is called: the compiler keeps nothing that it has computed from another call.
+HOTGEMM_DEVICE int thread_index_again() {
+  u32 value = 0;
+  HOTGEMM_PTX("mov.u32 %0, %%tid.x;" : "=r"(value));
+  return static_cast<int>(value & 1023u);
+}
+
 /// %ctaid.x
 HOTGEMM_DEVICE u32 block_index() {
   u32 value = 0;

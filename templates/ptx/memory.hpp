@@ -149,6 +149,11 @@ HOTGEMM_DEVICE float ld_shared_f32(u32 address) {
   HOTGEMM_PTX("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
   return value;
 }
+HOTGEMM_DEVICE Vec2 ld_shared_v2_b32(u32 address) {
+  Vec2 v{};
+  HOTGEMM_PTX("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
+  return v;
+}
 HOTGEMM_DEVICE Vec4 ld_shared_v4_b32(u32 address) {
   Vec4 v{};
   HOTGEMM_PTX("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"

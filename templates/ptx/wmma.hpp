@@ -7,40 +7,42 @@
 // wmma.*: matrix products of a warp with opaque operands. The architecture decides which lane holds which element; a
 // fragment can be loaded, multiplied and stored. f16 on sm_70 and later, bf16 on sm_80 and later.
 //
-// kM selects the shape (shared/wmma_shape.hpp). Matrices are stored in shared memory by rows (kRow) or by columns,
-// `stride` elements apart. The registers of a fragment are valid only for products of the same kM and the same order.
-// All lanes must pass the same address and stride.
+// kM selects the shape (shared/wmma_shape.hpp). Matrices are stored by rows (kRow) or by columns, `stride` elements
+// apart, in shared memory unless a function's name says otherwise. The registers of a fragment are valid only for
+// products of the same kM and the same order. All lanes must pass the same address and stride.
 //
 // Alignment of operands: for wmma.load the PTX ISA requires that each row (or column) begins at a multiple of the
 // fragment's size, 32 bytes for f16. The C++ interface of CUDA requires this of the first row only, and 16 bytes for
-// the stride. On sm_80 and later the loads become ldmatrix, which needs 16 bytes. The family `wmma` provides 16 bytes.
+// the stride. On sm_80 and later the loads from shared memory become ldmatrix, which needs 16 bytes, and those from
+// global memory loads of 4 bytes. The family `wmma` provides 16 bytes, and in global memory what the C++ interface
+// asks.
 
 namespace hotgemm::ptx {
 
-#define HOTGEMM_WMMA_LOAD_2(text) \
-  HOTGEMM_PTX(text " {%0, %1}, [%2], %3;" : "=r"(r[0]), "=r"(r[1]) : "r"(shared), "r"(stride) : "memory")
-#define HOTGEMM_WMMA_LOAD_4(text)                              \
+#define HOTGEMM_WMMA_LOAD_2(text, place) \
+  HOTGEMM_PTX(text " {%0, %1}, [%2], %3;" : "=r"(r[0]), "=r"(r[1]) : place, "r"(stride) : "memory")
+#define HOTGEMM_WMMA_LOAD_4(text, place)                       \
   HOTGEMM_PTX(text " {%0, %1, %2, %3}, [%4], %5;"              \
               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) \
-              : "r"(shared), "r"(stride)                       \
+              : place, "r"(stride)                             \
               : "memory")
-#define HOTGEMM_WMMA_LOAD_8(text)                                                                              \
+#define HOTGEMM_WMMA_LOAD_8(text, place)                                                                       \
   HOTGEMM_PTX(text " {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"                                              \
               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) \
-              : "r"(shared), "r"(stride)                                                                       \
+              : place, "r"(stride)                                                                             \
               : "memory")
-/// The load of one operand and shape. bf16 fragments have `bf16_registers` registers.
-#define HOTGEMM_WMMA_LOAD(operand, shape, bf16_registers)                                               \
-  if constexpr (kElement == DType::f16) {                                                               \
-    if constexpr (kRow) {                                                                               \
-      HOTGEMM_WMMA_LOAD_8("wmma.load." operand ".sync.aligned.row." shape ".shared.f16");               \
-    } else {                                                                                            \
-      HOTGEMM_WMMA_LOAD_8("wmma.load." operand ".sync.aligned.col." shape ".shared.f16");               \
-    }                                                                                                   \
-  } else if constexpr (kRow) {                                                                          \
-    HOTGEMM_WMMA_LOAD_##bf16_registers("wmma.load." operand ".sync.aligned.row." shape ".shared.bf16"); \
-  } else {                                                                                              \
-    HOTGEMM_WMMA_LOAD_##bf16_registers("wmma.load." operand ".sync.aligned.col." shape ".shared.bf16"); \
+/// The load of one operand and shape from a state space. bf16 fragments have `bf16_registers` registers.
+#define HOTGEMM_WMMA_LOAD(operand, shape, bf16_registers, space, place)                                       \
+  if constexpr (kElement == DType::f16) {                                                                     \
+    if constexpr (kRow) {                                                                                     \
+      HOTGEMM_WMMA_LOAD_8("wmma.load." operand ".sync.aligned.row." shape space ".f16", place);               \
+    } else {                                                                                                  \
+      HOTGEMM_WMMA_LOAD_8("wmma.load." operand ".sync.aligned.col." shape space ".f16", place);               \
+    }                                                                                                         \
+  } else if constexpr (kRow) {                                                                                \
+    HOTGEMM_WMMA_LOAD_##bf16_registers("wmma.load." operand ".sync.aligned.row." shape space ".bf16", place); \
+  } else {                                                                                                    \
+    HOTGEMM_WMMA_LOAD_##bf16_registers("wmma.load." operand ".sync.aligned.col." shape space ".bf16", place); \
   }
 
 /// wmma.load.a: kM × 16 elements.
@@ -48,11 +50,11 @@ template <int kM, DType kElement, bool kRow>
 HOTGEMM_DEVICE void wmma_load_a(u32 (&r)[wmma_operand_registers(kElement, kM)], u32 shared, int stride) {
   static_assert(is_wmma_m(kM) && (kElement == DType::f16 || kElement == DType::bf16));
   if constexpr (kM == 16) {
-    HOTGEMM_WMMA_LOAD("a", "m16n16k16", 4)
+    HOTGEMM_WMMA_LOAD("a", "m16n16k16", 4, ".shared", "r"(shared))
   } else if constexpr (kM == 32) {
-    HOTGEMM_WMMA_LOAD("a", "m32n8k16", 8)
+    HOTGEMM_WMMA_LOAD("a", "m32n8k16", 8, ".shared", "r"(shared))
   } else {
-    HOTGEMM_WMMA_LOAD("a", "m8n32k16", 2)
+    HOTGEMM_WMMA_LOAD("a", "m8n32k16", 2, ".shared", "r"(shared))
   }
 }
 
@@ -61,12 +63,26 @@ template <int kM, DType kElement, bool kRow>
 HOTGEMM_DEVICE void wmma_load_b(u32 (&r)[wmma_operand_registers(kElement, kWmmaMn / kM)], u32 shared, int stride) {
   static_assert(is_wmma_m(kM) && (kElement == DType::f16 || kElement == DType::bf16));
   if constexpr (kM == 16) {
-    HOTGEMM_WMMA_LOAD("b", "m16n16k16", 4)
+    HOTGEMM_WMMA_LOAD("b", "m16n16k16", 4, ".shared", "r"(shared))
   } else if constexpr (kM == 32) {
-    HOTGEMM_WMMA_LOAD("b", "m32n8k16", 2)
+    HOTGEMM_WMMA_LOAD("b", "m32n8k16", 2, ".shared", "r"(shared))
   } else {
-    HOTGEMM_WMMA_LOAD("b", "m8n32k16", 8)
+    HOTGEMM_WMMA_LOAD("b", "m8n32k16", 8, ".shared", "r"(shared))
   }
+}
+
+/// wmma.load.a of 16 × 16 elements in global memory, at a multiple of 32 bytes. The stride is a multiple of 16 bytes.
+template <DType kElement, bool kRow>
+HOTGEMM_DEVICE void wmma_load_a_global(u32 (&r)[wmma_operand_registers(kElement, 16)], u64 global, int stride) {
+  static_assert(kElement == DType::f16 || kElement == DType::bf16);
+  HOTGEMM_WMMA_LOAD("a", "m16n16k16", 4, ".global", "l"(global))
+}
+
+/// The same for wmma.load.b.
+template <DType kElement, bool kRow>
+HOTGEMM_DEVICE void wmma_load_b_global(u32 (&r)[wmma_operand_registers(kElement, 16)], u64 global, int stride) {
+  static_assert(kElement == DType::f16 || kElement == DType::bf16);
+  HOTGEMM_WMMA_LOAD("b", "m16n16k16", 4, ".global", "l"(global))
 }
 
 #undef HOTGEMM_WMMA_LOAD

@@ -21,6 +21,9 @@ struct FmaConfig {
   bool async_copy = false;
   int blocks_per_sm = 1;
 
+  bool transposed = true;
+  int group = 0;
+
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
   static constexpr void visit_fields(Config& config, Visit&& visit) {
@@ -54,6 +57,12 @@ struct FmaConfig {
         config.async_copy);
     visit(ConfigField{"blocks_per_sm", "b", FieldKind::depth, "resident blocks that the register budget must allow"},
           config.blocks_per_sm);
+    visit(AddedField{"transposed", "t", FieldKind::rung,
+                     "1: operands whose rows run along k are transposed in shared memory, 0: they lie as they are", 1},
+          config.transposed);
+    visit(AddedField{"group", "g", FieldKind::rung,
+                     "rows, or columns, of a thread that are neighbours; 0: as many as 16 bytes hold", 0, 0},
+          config.group);
   }
   friend constexpr bool operator==(const FmaConfig&, const FmaConfig&) = default;
 
@@ -71,8 +80,9 @@ struct FmaConfig {
   constexpr bool needs_k_major(DType element) const { return step_k(element) > 1; }
 
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
+  constexpr int group_size(DType element) const { return group > 0 ? group : 16 / size_bytes(factor_type(element)); }
   constexpr ThreadTile thread_tile(DType element) const {
-    return make_thread_tile(block_m, block_n, thread_m, thread_n, factor_type(element), !packed);
+    return make_thread_tile(block_m, block_n, thread_m, thread_n, group_size(element), !packed);
   }
 
   /// Steps of k in the body of the main loop. The body has at most a thousand products, which compile in less than a
@@ -85,15 +95,16 @@ struct FmaConfig {
     return unrolled;
   }
 
-  /// True if an operand is copied by cp.async. cp.async cannot transpose, so a k-major operand must have factors of 4
-  /// bytes, which are copied one by one.
+  /// True if an operand is copied by cp.async. cp.async cannot transpose, so an operand that is to be transposed must
+  /// have factors of 4 bytes, which are copied one by one.
   constexpr bool copies_async(bool k_major, DType element) const {
-    return async_copy && (!k_major || size_bytes(factor_type(element)) == 4);
+    return async_copy && (!k_major || !transposed || size_bytes(factor_type(element)) == 4);
   }
   constexpr FmaTile operand_tile(int outer, bool k_major, DType element) const {
-    const bool single = k_major && copies_async(k_major, element);
+    const bool along_k = k_major && !transposed;
+    const bool single = k_major && !along_k && copies_async(k_major, element);
     const int tile_access = single ? 1 : max_of(access / step_k(element), 1);
-    return {outer, steps(element), size_bytes(factor_type(element)), k_major, tile_access, threads(), padded};
+    return {outer, steps(element), size_bytes(factor_type(element)), k_major, tile_access, threads(), padded, along_k};
   }
   constexpr FmaTile a_tile(const GemmTraits& t) const { return operand_tile(block_m, t.a_is_k_major(), t.element); }
   constexpr FmaTile b_tile(const GemmTraits& t) const { return operand_tile(block_n, t.b_is_k_major(), t.element); }
@@ -106,7 +117,8 @@ struct FmaConfig {
   }
   /// Registers of the fragments of two steps of k.
   constexpr int fragment_registers(const GemmTraits& t) const {
-    return 2 * (thread_m + thread_n) / (packed ? 4 / size_bytes(factor_type(t.element)) : 1);
+    const int per_register = packed ? 4 / size_bytes(factor_type(t.element)) : 1;
+    return 2 * (thread_m / (a_tile(t).along_k ? 1 : per_register) + thread_n / per_register);
   }
   /// Registers for values that a copy has loaded and not yet stored.
   static constexpr int staging_registers(const FmaTile& tile) {
@@ -132,6 +144,14 @@ constexpr bool has_fma_types(const FmaConfig& c, const GemmTraits& t) {
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16);
 }
 
+/// True if a thread's rows and columns are whole groups, which packed kernels read 8 or 16 bytes at a time.
+constexpr bool is_legal_group(const FmaConfig& c, int factor_bytes) {
+  if (c.group == 0) return true;
+  const int bytes = c.group * factor_bytes;
+  const bool is_access = bytes == 16 || bytes == 8 || (!c.packed && (bytes == 4 || bytes == 2));
+  return is_access && c.thread_m % c.group == 0 && c.thread_n % c.group == 0;
+}
+
 constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (c.block_m < 1 || c.block_n < 1 || c.block_k < 2 || c.thread_m < 1 || c.thread_n < 1) return false;
   if (c.block_m > 512 || c.block_n > 512 || c.thread_m > 16 || c.thread_n > 16) return false;
@@ -145,10 +165,14 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.access != 1 && c.access != 2 && c.access != 4 && c.access != 8 && c.access != 16) return false;
   if (c.access * bytes > 16 || c.access > t.vec_a || c.access > t.vec_b || c.access % step_k != 0) return false;
   if (c.packed && (c.thread_m * factor_bytes % 16 != 0 || c.thread_n * factor_bytes % 16 != 0)) return false;
+  // Packed reads take neighbours along m and n; elements of A may also be read one by one.
+  if (c.packed && !c.transposed && t.b_is_k_major()) return false;
+  if (!is_legal_group(c, factor_bytes)) return false;
   if (c.async_copy && (!arch.has_cp_async || c.access * bytes < 4)) return false;
   if (c.stages < 0 || c.stages > (c.async_copy ? 4 : 2)) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 8) return false;
-  if (c.stages == 0 && (c.access != 1 || c.packed || c.padded || c.async_copy)) return false;
+  if (c.stages == 0 && (c.access != 1 || c.packed || c.padded || c.async_copy || !c.transposed || c.group != 0))
+    return false;
 
   const FmaTile a = c.a_tile(t), b = c.b_tile(t);
   if (a.row_elements() % a.access != 0 || b.row_elements() % b.access != 0) return false;

@@ -42,10 +42,10 @@ struct ThreadTile {
 };
 
 /// Makes warps as square as possible, because that reads the fewest bytes per product. With `wide`, warps have as many
-/// columns as possible instead, so that threads that access single elements access neighbours. `factor` is the type of
-/// what is multiplied.
-constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, int thread_n, DType factor, bool wide) {
-  const int rows = block_m / thread_m, cols = block_n / thread_n, group = 16 / size_bytes(factor);
+/// columns as possible instead, so that threads that access single elements access neighbours. `group` is the most
+/// neighbours in a group.
+constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, int thread_n, int group, bool wide) {
+  const int rows = block_m / thread_m, cols = block_n / thread_n;
   int lanes_n = 0, least = 0;
   for (int lanes = 32; lanes >= 1; lanes /= 2) {
     if (cols % lanes != 0 || rows % (32 / lanes) != 0) continue;
@@ -59,22 +59,32 @@ constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, in
           32 / lanes_n, lanes_n,  max_of(cols / lanes_n, 1)};
 }
 
-/// An operand's k-tile in shared memory, as rows along k: shared[k][outer], with outer along m or n. Also the division
-/// of its copy among the threads of a block: each makes `accesses` accesses of `access` elements. Four s8 that are
-/// neighbours along k count as one element of four bytes.
+/// An operand's k-tile in shared memory, as one row for each k: shared[k][outer], with outer along m or n; or, if rows
+/// run along k, as shared[outer][k]. Also the division of its copy among the threads of a block: each makes `accesses`
+/// accesses of `access` elements. Four s8 that are neighbours along k count as one element of four bytes.
 struct FmaTile {
   int outer;
   int block_k;
   int element_bytes;
-  bool k_major;  ///< k is contiguous in global memory, so the copy transposes
+  bool k_major;  ///< k is contiguous in global memory
   int access;
   int threads;
   bool padded;
+  bool along_k = false;  ///< rows of shared memory run along k, as those of a k-major operand in global memory
+
+  /// True if the copy transposes.
+  constexpr bool transposes() const { return k_major && !along_k; }
 
   // ---- shared memory ----
-  constexpr int row_bytes() const { return div_up(outer * element_bytes, 16) * 16 + (padded ? 16 : 0); }
-  constexpr int bytes() const { return block_k * row_bytes(); }
-  constexpr int offset_bytes(int at, int k) const { return k * row_bytes() + at * element_bytes; }
+  constexpr int row_bytes() const {
+    return div_up((along_k ? block_k : outer) * element_bytes, 16) * 16 + (padded ? 16 : 0);
+  }
+  constexpr int bytes() const { return (along_k ? outer : block_k) * row_bytes(); }
+  /// Bytes from an element to the next of the same k.
+  constexpr int outer_step_bytes() const { return along_k ? row_bytes() : element_bytes; }
+  constexpr int offset_bytes(int at, int k) const {
+    return k * (along_k ? element_bytes : row_bytes()) + at * outer_step_bytes();
+  }
 
   // ---- global memory: `rows` rows of `row_elements` contiguous elements ----
   constexpr int rows() const { return k_major ? outer : block_k; }
@@ -86,7 +96,7 @@ struct FmaTile {
   /// k instead.
   constexpr int row_threads() const {
     const int most = gcd(row_accesses(), threads);
-    if (!k_major || !padded) return most;
+    if (!transposes() || !padded) return most;
     int few = gcd(most, max_of(8 / access, 1));
     while (few < most && threads / few > rows() && most % (2 * few) == 0) few *= 2;
     return few;

@@ -33,6 +33,7 @@ struct MmaConfig {
   bool padded = true;
   int b_matrices = 4;
   bool serpentine = true;
+  bool recomputes = false;
 
   /// The one list of fields, with their meanings (config_field.hpp).
   template <class Config, class Visit>
@@ -65,6 +66,10 @@ struct MmaConfig {
     visit(AddedField{"serpentine", "z", FieldKind::rung,
                      "1: products walk the columns back and forth, 0: always forward, all fragments loaded before", 1},
           config.serpentine);
+    visit(AddedField{"recomputes", "rr", FieldKind::rung,
+                     "1: addresses of copies are computed anew for each k-tile, to save registers, 0: they are kept", 0,
+                     0},
+          config.recomputes);
   }
   friend constexpr bool operator==(const MmaConfig&, const MmaConfig&) = default;
 

@@ -37,7 +37,9 @@ struct WmmaConfig {
                       "rows of a product: 16, 32 or 8, of as many columns as make 256 sums"},
           config.fragment_m);
     visit(ConfigField{"stages", "s", FieldKind::depth,
-                      "tiles of A and B in shared memory; 1: copies and products take turns"},
+                      "tiles of A and B in shared memory; 1: copies and products take turns, 0: fragments are loaded "
+                      "from global memory, but for tiles that cross an edge",
+                      0},
           config.stages);
     visit(ConfigField{"async_copy", "a", FieldKind::pipeline,
                       "1: operands are copied by cp.async, 0: through registers, in one stage"},
@@ -52,6 +54,8 @@ struct WmmaConfig {
   }
   friend constexpr bool operator==(const WmmaConfig&, const WmmaConfig&) = default;
 
+  /// The alignment in bytes that both operands have.
+  static constexpr int vec_bytes(const GemmTraits& t) { return min_of(t.vec_a, t.vec_b) * size_bytes(t.element); }
   constexpr int threads() const { return warps_m * warps_n * kWarpSize; }
   constexpr int warp_m() const { return block_m / warps_m; }
   constexpr int warp_n() const { return block_n / warps_n; }
@@ -92,7 +96,7 @@ struct WmmaConfig {
   constexpr int sum_buffer_bytes(const GemmTraits& t) const { return fragment_m * sum_stride_bytes(t); }
 
   constexpr int smem_bytes(const GemmTraits& t) const {
-    return max_of(stages * stage_bytes(t), warps_m * warps_n * sum_buffer_bytes(t));
+    return max_of(max_of(stages, 1) * stage_bytes(t), warps_m * warps_n * sum_buffer_bytes(t));
   }
 };
 
@@ -108,8 +112,10 @@ constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimi
   if (c.block_m % (c.warps_m * c.fragment_m) != 0) return false;
   if (c.block_n % (c.warps_n * c.fragment_n()) != 0) return false;
   if (c.block_k < kWmmaK || c.block_k > 128 || c.block_k % kWmmaK != 0) return false;
-  if (c.stages < 1 || c.stages > 5) return false;
-  if (!c.async_copy && c.stages != 1) return false;
+  if (c.stages < 0 || c.stages > 5) return false;
+  if (c.async_copy ? c.stages == 0 : c.stages > 1) return false;
+  // wmma.load from global memory is for one shape, and for rows that begin at 16 bytes at least.
+  if (c.stages == 0 && (c.fragment_m != 16 || c.vec_bytes(t) < 16)) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;

@@ -19,10 +19,16 @@ constexpr FmaConfig kWordRing{.block_m = 32, .block_n = 32, .block_k = 32, .thre
 constexpr FmaConfig kWordDouble{.block_m = 32, .block_n = 32, .block_k = 48, .thread_m = 4, .thread_n = 4, .stages = 2, .access = 4};
 constexpr FmaConfig kSingle{.block_m = 32, .block_n = 64, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 1, .access = 8};
 
+// A as it lies in memory, groups of half an access, and both.
+constexpr FmaConfig kUntransposed{.block_m = 32, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 8, .stages = 2, .access = 4, .packed = false, .transposed = false};
+constexpr FmaConfig kSplit{.block_m = 32, .block_n = 64, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 1, .access = 8, .transposed = false, .group = 4};
+
 const GemmKernel kKernels[] = {
     {kRing, kF32, fma_gemm<kF32, kRing>},
     {kDouble, kF32C, fma_gemm<kF32C, kDouble>},
     {kSingle, kSum, fma_gemm<kSum, kSingle>},
+    {kUntransposed, kF32, fma_gemm<kF32, kUntransposed>},
+    {kSplit, kSum, fma_gemm<kSum, kSplit>},
     {kWordRing, kWords, fma_gemm<kWords, kWordRing>},
     {kWordDouble, kWords, fma_gemm<kWords, kWordDouble>},
     {kDouble, kTf32, fma_gemm<kTf32, kDouble>},

@@ -32,6 +32,8 @@ constexpr MmaConfig kDeep{.block_m = 48, .block_n = 32, .block_k = 48, .warps_m 
 constexpr MmaConfig kInTurn{.block_m = 16, .block_n = 48, .block_k = 32, .warps_m = 1, .warps_n = 2, .stages = 1, .fragment_buffers = 1, .store = kShuffledStore, .b_matrices = 2};
 constexpr MmaConfig kPlain{.block_m = 32, .block_n = 32, .block_k = 16, .warps_m = 2, .warps_n = 1, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kShuffledStore, .async_copy = false, .b_matrices = 2, .serpentine = false};
 
+constexpr MmaConfig kRecomputed{.block_m = 32, .block_n = 64, .block_k = 32, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 2, .store = kDirectStore, .recomputes = true};
+
 const GemmKernel kKernels[] = {
     {kStaged, kWide, mma_gemm<kWide, kStaged>},
     {kDirect, kTransposed, mma_gemm<kTransposed, kDirect>},
@@ -45,6 +47,7 @@ const GemmKernel kKernels[] = {
     {kWideBytes, kS8Rows, mma_gemm<kS8Rows, kWideBytes>},
     {kBytes, kFp8Rows, mma_gemm<kFp8Rows, kBytes>},
     {kWords, kTf32Rows, mma_gemm<kTf32Rows, kWords>},
+    {kRecomputed, kTransposed, mma_gemm<kTransposed, kRecomputed>},
     {kInTurn, kResidual, mma_gemm<kResidual, kInTurn>},
     {kDirect, kFusedC, mma_gemm<kFusedC, kDirect>},
 };

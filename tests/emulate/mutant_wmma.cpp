@@ -16,6 +16,8 @@ constexpr WmmaConfig kFlat{.block_m = 32, .block_n = 64, .block_k = 48, .warps_m
 constexpr WmmaConfig kByTurns{.block_m = 32, .block_n = 32, .block_k = 16, .warps_m = 2, .warps_n = 1, .async_copy = false};
 constexpr WmmaConfig kTall{.block_m = 64, .block_n = 32, .block_k = 16, .warps_m = 1, .warps_n = 2, .fragment_m = 32};
 
+constexpr WmmaConfig kDirect{.block_m = 32, .block_n = 16, .block_k = 32, .warps_m = 2, .warps_n = 1, .stages = 0, .async_copy = false};
+
 const GemmKernel kKernels[] = {
     {kBuffered, kWide, wmma_gemm<kWide, kBuffered>},
     {kFlat, kSums, wmma_gemm<kSums, kFlat>},
@@ -23,6 +25,7 @@ const GemmKernel kKernels[] = {
     {kTall, kNarrow, wmma_gemm<kNarrow, kTall>},
     {kByTurns, kWide, wmma_gemm<kWide, kByTurns>},
     {kTall, kWide, wmma_gemm<kWide, kTall>},
+    {kDirect, kWide, wmma_gemm<kWide, kDirect>},
 };
 // clang-format on
 

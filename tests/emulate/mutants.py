@@ -79,6 +79,12 @@ MUTANTS = {
         "shared/fragment.hpp", "(lane & distance) != 0 ? word : word + distance",
         "(lane & distance) == 0 ? word : word + distance"),
     "mma_missing_rows_stored": ("mma.cuh", "      if (first + 4 > kRows && index >= kRows) continue;\n", ""),
+    # ---- family mma: copies that keep no addresses ----
+    "mma_recomputed_tile_does_not_advance": ("recomputed_copy.cuh", "advance() { k0_ += Copy::kBlockK; }", "advance() {}"),
+    "mma_recomputed_edge_of_the_first_tile": (
+        "operand_tile.cuh", "(kKMajor ? k - k0 : outers - outer)", "(kKMajor ? k : outers - outer)"),
+    "mma_recomputed_rows_of_the_first_tile": (
+        "operand_tile.cuh", "first_row = (kKMajor ? outer : k0)", "first_row = (kKMajor ? outer : 0)"),
     # ---- family mma: places ----
     "mma_fragments_of_a_transposed": (
         "shared/fragment.hpp", "k_major ? LdmatrixLane{r + 8 * low, high} : LdmatrixLane{r + 8 * high, low}",
@@ -223,10 +229,15 @@ MUTANTS = {
         "fma_copy.cuh", "source_ += static_cast<u64>(tile_stride_);",
         "source_ += kTile.k_major ? static_cast<u64>(tile_stride_) : 0;"),
     "fma_rows_without_padding": (
-        "shared/fma_layout.hpp", "constexpr int bytes() const { return block_k * row_bytes(); }",
-        "constexpr int bytes() const { return block_k * (row_bytes() - 16); }"),
+        "shared/fma_layout.hpp", "return (along_k ? outer : block_k) * row_bytes();",
+        "return (along_k ? outer : block_k) * (row_bytes() - 16);"),
     "fma_lanes_exchanged": ("shared/fma_layout.hpp", "lane / pair % lanes_n", "lane / pair % lanes_m"),
     "fma_halves_exchanged": ("fma_fragment.cuh", "return i % 2 == 0 ? static_cast<u16>", "return i % 2 != 0 ? static_cast<u16>"),
+    "fma_untransposed_elements_beside": (
+        "shared/fma_layout.hpp", "return along_k ? row_bytes() : element_bytes;", "return element_bytes;"),
+    "fma_untransposed_steps_of_rows": (
+        "shared/fma_layout.hpp", "k * (along_k ? element_bytes : row_bytes())", "k * row_bytes()"),
+    "fma_half_of_a_group_twice": ("fma_fragment.cuh", "words_[group * 2 + 1] = v.y;", "words_[group * 2 + 1] = v.x;"),
     # ---- family fma: words of four s8, and TF32 ----
     "fma_words_loaded_beyond_the_edge": (
         "fma_copy.cuh", "left < kAccessBytes ? left - whole * 4 : 0", "left < kAccessBytes ? 4 : 0"),
@@ -571,6 +582,12 @@ MUTANTS = {
     "wmma_chunk_stored_too_wide": ("result_chunk.cuh", "col_ + 8 <= args_.n", "col_ + 7 <= args_.n"),
     "wmma_rows_off_by_one": ("result_chunk.cuh", "if (row_ >= args_.m) return;", "if (row_ > args_.m) return;"),
     "wmma_columns_off_by_one": ("result_chunk.cuh", "if (col_ + e >= args_.n) return;", "if (col_ + e > args_.n) return;"),
+    "wmma_fragments_loaded_beyond_the_edge": (
+        "wmma.cuh", "is_loadable(args_.b, args_.ldb) ? whole_tiles() : 0;", "is_loadable(args_.b, args_.ldb) ? k_tiles() : 0;"),
+    "wmma_tiles_behind_the_whole_ones_from_the_start": (
+        "wmma.cuh", "CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_, done);",
+        "CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);"),
+    "wmma_b_in_global_memory_does_not_advance": ("wmma.cuh", "      b += step_b;\n", ""),
     "wmma_registers_hold_one_piece": (
         "operand_tile.cuh", "use(pass * kColPasses + c, row,", "use(0, row,"),
     "wmma_partial_piece_taken_for_whole": (

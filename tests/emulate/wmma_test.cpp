@@ -152,6 +152,38 @@ TEST_F(Wmma, LoadsLinesAtMultiplesOf16Bytes) {
   expect_found(Hazard::misaligned, Instruction::wmma_load_a, load_padded<24, 8>, kWarp);
 }
 
+TEST_F(Wmma, LoadsTheSameFromGlobalMemory) {
+  const u64 global = matrix("A", 18, 64).address();
+  constexpr int kGlobalStride = 64, kSharedStride = 40;  // 64 bytes lie between rows in global memory
+  const auto load = [=](u32 offset) {
+    for (int i = thread_index(); i < 16 * 16; i += 32) {
+      const u64 element = global + offset + static_cast<u64>(i / 16 * kGlobalStride + i % 16) * 2;
+      ptx::st_shared_b16(kA + static_cast<u32>(i / 16 * kSharedStride + i % 16) * 2, ptx::ld_global_b16(element));
+    }
+    ptx::bar_warp_sync(~0u);
+    u32 expected_a[8], a[8], expected_b[8], b[8];
+    ptx::wmma_load_a<16, DType::f16, true>(expected_a, kA, kSharedStride);
+    ptx::wmma_load_b<16, DType::f16, false>(expected_b, kA, kSharedStride);
+    ptx::wmma_load_a_global<DType::f16, true>(a, global + offset, kGlobalStride);
+    ptx::wmma_load_b_global<DType::f16, false>(b, global + offset, kGlobalStride);
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_EQ(a[i], expected_a[i]);
+      EXPECT_EQ(b[i], expected_b[i]);
+    }
+  };
+  expect_good([=] { load(0); }, kWarp);
+  expect_good([=] { load(32); }, kWarp);
+  expect_found(
+      Hazard::bad_operand, Instruction::wmma_load_a, [=] { load(16); }, kWarp);
+  expect_found(
+      Hazard::out_of_bounds, Instruction::wmma_load_b,
+      [=] {
+        u32 b[8];
+        ptx::wmma_load_b_global<DType::f16, true>(b, global + 4 * 128, kGlobalStride);
+      },
+      kWarp);
+}
+
 TEST_F(Wmma, StoresRowsAtMultiplesOfAFragment) {
   const auto f32 = [](int stride) { return [stride] { ptx::wmma_store_d<16>(kD, F32Sums().d, stride); }; };
   const auto f16 = [](int stride) { return [stride] { ptx::wmma_store_d<16>(kD, F16Sums().d, stride); }; };

@@ -15,7 +15,8 @@ struct RungCase {
 };
 
 // From the first rung to the last: one warp and one product at a time; a block of warps; stages; register buffers and
-// results exchanged between lanes; ldmatrix for two products; one register buffer; B stored transposed; swizzled rows.
+// results exchanged between lanes; ldmatrix for two products; one register buffer; addresses that are not kept; B
+// stored transposed; swizzled rows.
 // clang-format off
 constexpr RungCase kRungs[] = {
     {{.block_m = 16,  .block_n = 8,   .block_k = 16, .warps_m = 1, .warps_n = 1, .stages = 1, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .async_copy = false, .padded = false, .b_matrices = 2, .serpentine = false}},
@@ -25,6 +26,7 @@ constexpr RungCase kRungs[] = {
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 2, .swizzle = false, .fragment_buffers = 2, .store = kShuffledStore, .b_matrices = 2}},
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 4, .swizzle = false, .fragment_buffers = 2, .store = kShuffledStore}},
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = false, .fragment_buffers = 1, .store = kShuffledStore, .b_matrices = 2}},
+    {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 2, .swizzle = false, .fragment_buffers = 2, .store = kShuffledStore, .b_matrices = 2, .recomputes = true}},
     {{.block_m = 128, .block_n = 128, .block_k = 16, .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = false, .fragment_buffers = 1, .store = kDirectStore, .b_matrices = 2, .serpentine = false}, true},
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kShuffledStore, .b_matrices = 2}},
     {{.block_m = 128, .block_n = 128, .block_k = 32, .warps_m = 2, .warps_n = 4, .stages = 3, .swizzle = true,  .fragment_buffers = 2, .store = kShuffledStore}, true},

@@ -45,6 +45,7 @@ TEST_F(CompileMatrix, WmmaMenuSpillsNowhere) {
 TEST_F(CompileMatrix, WmmaRungs) {
   const WmmaConfig base{.block_m = 128, .block_n = 128, .block_k = 16, .warps_m = 4, .warps_n = 2};
   std::vector<WmmaConfig> rungs = {
+      {.block_m = 16, .block_n = 16, .warps_m = 1, .warps_n = 1, .stages = 0, .async_copy = false, .padded = false},
       {.block_m = 16, .block_n = 16, .warps_m = 1, .warps_n = 1, .async_copy = false, .padded = false},
       {.block_m = 64, .block_n = 32, .async_copy = false, .padded = false},
       {.async_copy = false, .padded = false},

@@ -46,6 +46,17 @@ std::vector<FmaConfig> more_configs() {
       {.block_m = 128, .block_n = 128, .block_k = 8, .access = 4},
       {.block_m = 128, .block_n = 128, .block_k = 16, .stages = 2, .access = 2},
       {.block_m = 256, .block_n = 128, .block_k = 32, .thread_m = 16, .stages = 2, .access = 1},
+      {.block_m = 128, .block_n = 128, .block_k = 8, .access = 4, .packed = false, .padded = false, .group = 4},
+      {.block_m = 128, .block_n = 128, .block_k = 16, .access = 4, .transposed = false, .group = 4},
+      {.block_m = 32,
+       .block_n = 32,
+       .block_k = 32,
+       .thread_m = 1,
+       .thread_n = 1,
+       .access = 1,
+       .packed = false,
+       .padded = false,
+       .transposed = false},
   };
   configs.insert(configs.end(), more.begin(), more.end());
   return configs;
@@ -141,6 +152,19 @@ void for_each_tile(Visit&& visit) {
   });
 }
 
+TEST(FmaTile, UntransposedTilesLieAsInGlobalMemory) {
+  const FmaConfig config{.block_k = 16, .transposed = false};
+  const FmaTile along_k = config.operand_tile(128, true, DType::f16);
+  EXPECT_FALSE(along_k.transposes());
+  EXPECT_EQ(along_k.offset_bytes(3, 5), 3 * (16 * 2 + 16) + 5 * 2);
+  EXPECT_EQ(along_k.bytes(), 128 * (16 * 2 + 16));
+  const FmaTile by_rows = config.operand_tile(128, false, DType::f16),
+                usual = FmaConfig{.block_k = 16}.operand_tile(128, false, DType::f16);
+  EXPECT_EQ(by_rows.offset_bytes(3, 5), usual.offset_bytes(3, 5));
+  EXPECT_TRUE((FmaConfig{.async_copy = true, .transposed = false}.copies_async(true, DType::f16)));
+  EXPECT_FALSE((FmaConfig{.async_copy = true}.copies_async(true, DType::f16)));
+}
+
 TEST(FmaTile, CopiesTouchEachElementOnce) {
   for_each_tile([](const FmaTile& tile) {
     std::set<int> offsets;
@@ -197,6 +221,30 @@ TEST(FmaTile, TransposingStoresToPaddedRowsMeetInNoBank) {
     }
   }
   EXPECT_GT(conflicts_without, 20);
+}
+
+TEST(FmaConfig, GroupsAreWholeAccesses) {
+  const auto legal = [](int group, bool packed, int thread_m = 8) {
+    const FmaConfig config{.thread_m = thread_m, .access = 4, .packed = packed, .group = group};
+    return is_legal(config, make_traits({DType::f16, DType::f16}, {}), arch_limits("sm_90a"));
+  };
+  for (const int group : {0, 4, 8}) EXPECT_TRUE(legal(group, true)) << group;
+  for (const int group : {-1, 1, 2, 3, 6, 16}) EXPECT_FALSE(legal(group, true)) << group;
+  for (const int group : {1, 2}) EXPECT_TRUE(legal(group, false)) << group;
+  EXPECT_FALSE(legal(8, false, 4)) << "more than a thread has";
+}
+
+/// Packed kernels read neighbours along m and n, of which untransposed tiles have none. Elements of A may be read
+/// alone.
+TEST(FmaConfig, UntransposedTilesOfBAreReadByElements) {
+  const auto legal = [](bool packed, Op op_b, int stages = 1) {
+    const FmaConfig config{.stages = stages, .access = 1, .packed = packed, .padded = false, .transposed = false};
+    return is_legal(config, make_traits({DType::f16, DType::f16}, {Op::n, op_b}), arch_limits("sm_90a"));
+  };
+  EXPECT_TRUE(legal(true, Op::n));
+  EXPECT_FALSE(legal(true, Op::t));
+  EXPECT_TRUE(legal(false, Op::t));
+  EXPECT_FALSE(legal(false, Op::n, 0)) << "there is no tile";
 }
 
 TEST(FmaMenu, IsOfSomeDozensForF32) {

@@ -232,6 +232,9 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWmma) {
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.block_k = 0; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.warps_m = 0; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 0; }));
+  EXPECT_TRUE(legal([](WmmaConfig& c) { c.stages = 0, c.async_copy = false; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 0, c.async_copy = false, c.fragment_m = 32; }));
+  EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = -1, c.async_copy = false; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 6; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.stages = 2, c.async_copy = false; }));
   EXPECT_FALSE(legal([](WmmaConfig& c) { c.blocks_per_sm = 0; }));

@@ -107,6 +107,29 @@ TEST(Ladder, LabelsSayLayoutStagesAndBlockSwizzle) {
   EXPECT_GE(staged, 30U);
 }
 
+/// One thing changes from a rung to the next.
+TEST(Ladder, RungsHaveTheFieldsOfTheirNames) {
+  const auto fma = [](std::string_view label) { return std::get<FmaConfig>(*find_rungs(label).at(0).config); };
+  FmaConfig config = fma("f16x4+t8x8");
+  config.packed = true;
+  EXPECT_EQ(config, fma("f16x4pack+t8x8"));
+  config.transposed = true;
+  config.group = 4;
+  config.padded = true;
+  EXPECT_EQ(config, fma("f16x4pack+t8x8+bcf"));
+  config.packed = config.padded = false;
+  EXPECT_EQ(config, fma("f16x4+t8x8+bcf"));
+
+  config = fma("f16x8pack+t8x8+k32+dbuf");
+  config.thread_m = 16;
+  EXPECT_EQ(config, fma("f16x8pack+t16x8+k32+dbuf"));
+  EXPECT_EQ(config.threads(), 128);
+
+  MmaConfig mma = std::get<MmaConfig>(*find_rungs("mma2x4+warp4x4x2+stage2+dsmem").at(0).config);
+  mma.recomputes = true;
+  EXPECT_EQ(*find_rungs("mma2x4+warp4x4x2+stage2+dsmem+rr").at(0).config, KernelConfig(mma));
+}
+
 TEST(Ladder, EveryRungOfTheMaterialIsListed) {
   std::set<std::string, std::less<>> listed;
   for (const auto& [name, command] : listed_names()) listed.insert(name);

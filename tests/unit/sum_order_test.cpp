@@ -29,13 +29,14 @@ std::vector<std::string> considered_fields<SimtConfig>() {
 }
 template <>
 std::vector<std::string> considered_fields<FmaConfig>() {
-  return {"block_m", "block_n", "block_k", "thread_m",   "thread_n",     "stages",
-          "access",  "packed",  "padded",  "async_copy", "blocks_per_sm"};
+  return {"block_m", "block_n", "block_k",    "thread_m",      "thread_n",   "stages", "access",
+          "packed",  "padded",  "async_copy", "blocks_per_sm", "transposed", "group"};
 }
 template <>
 std::vector<std::string> considered_fields<MmaConfig>() {
-  return {"block_m",          "block_n", "block_k",       "warps_m",    "warps_n", "stages",     "swizzle",
-          "fragment_buffers", "store",   "blocks_per_sm", "async_copy", "padded",  "b_matrices", "serpentine"};
+  return {"block_m",    "block_n", "block_k",          "warps_m",    "warps_n",
+          "stages",     "swizzle", "fragment_buffers", "store",      "blocks_per_sm",
+          "async_copy", "padded",  "b_matrices",       "serpentine", "recomputes"};
 }
 template <>
 std::vector<std::string> considered_fields<WgmmaConfig>() {

@@ -15,6 +15,7 @@ std::vector<WmmaConfig> configs() {
   std::vector<WmmaConfig> all = {
       {.block_m = 16, .block_n = 16, .warps_m = 1, .warps_n = 1, .async_copy = false, .padded = false},
       {.block_m = 64, .block_n = 32, .async_copy = false, .padded = false},
+      {.block_m = 16, .block_n = 16, .warps_m = 1, .warps_n = 1, .stages = 0, .async_copy = false, .padded = false},
       {.padded = false},
       {.warps_m = 2, .warps_n = 4, .fragment_m = 32, .stages = 2},
       {.warps_m = 4, .warps_n = 2, .fragment_m = 8, .stages = 3},

@@ -104,11 +104,9 @@ void print_counters(Session& session, const Counters& counters, Json& json) {
         counters.uneven_copy_groups));
   }
   if (counters.uneven_accesses != 0) {
-    session.print(
-        fmt::format("{} times, the loads and stores of a warp between two barriers are not counted in the bank phases, "
-                    "because lanes "
-                    "made different ones",
-                    counters.uneven_accesses));
+    session.print(fmt::format(
+        "{} groups of loads and stores are not counted in the bank phases, because lanes made different ones",
+        counters.uneven_accesses));
   }
 }
 

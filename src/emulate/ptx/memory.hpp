@@ -89,6 +89,9 @@ HOTGEMM_DEVICE u32 ld_shared_b32(u32 address) {
 HOTGEMM_DEVICE float ld_shared_f32(u32 address) {
   return emulate::load_shared<float>(emulate::Instruction::ld_shared_f32, address);
 }
+HOTGEMM_DEVICE Vec2 ld_shared_v2_b32(u32 address) {
+  return emulate::load_shared<Vec2>(emulate::Instruction::ld_shared_v2_b32, address);
+}
 HOTGEMM_DEVICE Vec4 ld_shared_v4_b32(u32 address) {
   return emulate::load_shared<Vec4>(emulate::Instruction::ld_shared_v4_b32, address);
 }

@@ -23,6 +23,15 @@ HOTGEMM_DEVICE void wmma_load_b(u32 (&r)[wmma_operand_registers(kElement, kWmmaM
                      stride);
 }
 
+template <DType kElement, bool kRow>
+HOTGEMM_DEVICE void wmma_load_a_global(u32 (&r)[wmma_operand_registers(kElement, 16)], u64 global, int stride) {
+  emulate::wmma_load_global(emulate::Instruction::wmma_load_a, r, wmma_operand_registers(kElement, 16), global, stride);
+}
+template <DType kElement, bool kRow>
+HOTGEMM_DEVICE void wmma_load_b_global(u32 (&r)[wmma_operand_registers(kElement, 16)], u64 global, int stride) {
+  emulate::wmma_load_global(emulate::Instruction::wmma_load_b, r, wmma_operand_registers(kElement, 16), global, stride);
+}
+
 template <int kM, DType kElement, bool kRowA, bool kRowB, int kA, int kB>
 HOTGEMM_DEVICE void wmma_mma(float (&d)[8], const u32 (&a)[kA], const u32 (&b)[kB]) {
   static_assert(is_wmma_m(kM) && kA == wmma_operand_registers(kElement, kM));
