@@ -97,12 +97,11 @@ class WmmaGemm {
   /// The loop without a stage. wmma.load has no predicate for each element, so a tile that crosses an edge goes through
   /// shared memory; so do all tiles of a matrix that wmma.load cannot read where it lies.
   HOTGEMM_DEVICE void accumulate_from_global() {
-    constexpr u64 kStepA = kConfig.block_k * 2, kStepB = kStepA;
     const int direct = is_loadable(args_.a, args_.lda) && is_loadable(args_.b, args_.ldb) ? whole_tiles() : 0;
-    const u64 step_a = kRowA ? kStepA : static_cast<u64>(args_.lda) * kStepA;
-    const u64 step_b = kRowB ? static_cast<u64>(args_.ldb) * kStepB : kStepB;
-    u64 a = args_.a + element_bytes(kRowA, args_.lda, block_m_ + warp_m_);
-    u64 b = args_.b + element_bytes(!kRowB, args_.ldb, block_n_ + warp_n_);
+    const u64 step_a = bytes_of(!kRowA, args_.lda, kConfig.block_k);
+    const u64 step_b = bytes_of(kRowB, args_.ldb, kConfig.block_k);
+    u64 a = args_.a + bytes_of(kRowA, args_.lda, block_m_ + warp_m_);
+    u64 b = args_.b + bytes_of(!kRowB, args_.ldb, block_n_ + warp_n_);
 #pragma unroll 1
     for (int tile = 0; tile < direct; ++tile) {
 #pragma unroll
@@ -235,20 +234,20 @@ class WmmaGemm {
     }
   }
 
-  /// Bytes from a matrix's start to the row of A, or the column of B, `outer`; `is_row`: it lies along a row in memory.
-  static HOTGEMM_DEVICE u64 element_bytes(bool is_row, i64 ld, int outer) {
-    return static_cast<u64>(is_row ? outer * ld : outer) * 2;
+  /// Bytes that `count` rows of a matrix in memory take, or else `count` elements of a row.
+  static HOTGEMM_DEVICE u64 bytes_of(bool rows, i64 ld, int count) {
+    return static_cast<u64>(rows ? count * ld : count) * 2;
   }
   HOTGEMM_DEVICE void load_from_global(Fragments& f, u64 a, u64 b, int step) const {
     const int lda = static_cast<int>(args_.lda), ldb = static_cast<int>(args_.ldb);
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i) {
-      const u64 address = a + element_bytes(kRowA, lda, i * kM) + element_bytes(!kRowA, lda, step * kWmmaK);
+      const u64 address = a + bytes_of(kRowA, lda, i * kM) + bytes_of(!kRowA, lda, step * kWmmaK);
       ptx::wmma_load_a_global<kTraits.element, kRowA>(f.a[i], address, lda);
     }
 #pragma unroll
     for (int j = 0; j < kFragmentsN; ++j) {
-      const u64 address = b + element_bytes(!kRowB, ldb, j * kN) + element_bytes(kRowB, ldb, step * kWmmaK);
+      const u64 address = b + bytes_of(!kRowB, ldb, j * kN) + bytes_of(kRowB, ldb, step * kWmmaK);
       ptx::wmma_load_b_global<kTraits.element, kRowB>(f.b[j], address, ldb);
     }
   }
