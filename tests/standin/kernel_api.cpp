@@ -218,6 +218,13 @@ KernelNode read_repack(Ledger& ledger, CUfunction handle, const Function& functi
   return {handle, args};
 }
 
+/// A part of the parameter at `param`, with tensor maps in front of it or not.
+template <template <class> class Parameter, class Get>
+auto part_of(const GemmKernel& gemm, const void* param, Get get) {
+  if (gemm.boxes) return get(*static_cast<const Parameter<WgmmaArgs>*>(param));
+  return get(*static_cast<const Parameter<GemmArgs>*>(param));
+}
+
 /// Reads the parameters at `params`, as the driver does at the launch, and notes errors of the launch.
 std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const Function& function,
                                       const LaunchShape& shape, void** params) {
@@ -233,26 +240,17 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     const GemmKernel& gemm = function.kernel.gemm;
     BatchArgs batch{.count = 1};
     GroupArgs groups{};
-    if (gemm.traits.grouped) {
-      groups = gemm.boxes ? static_cast<const Grouped<WgmmaArgs>*>(params[0])->groups
-                          : static_cast<const Grouped<GemmArgs>*>(params[0])->groups;
-    }
-    if (gemm.traits.batched) {
-      batch = gemm.boxes ? static_cast<const Batched<WgmmaArgs>*>(params[0])->batch
-                         : static_cast<const Batched<GemmArgs>*>(params[0])->batch;
-    }
-    const GemmArgs args = gemm.boxes
-                              ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(params[0]), batch)
-                              : *static_cast<const GemmArgs*>(params[0]);
+    const void* param = params[0];
+    if (gemm.traits.grouped) groups = part_of<Grouped>(gemm, param, [](const auto& all) { return all.groups; });
+    if (gemm.traits.batched) batch = part_of<Batched>(gemm, param, [](const auto& all) { return all.batch; });
+    const GemmArgs args = gemm.boxes ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(param), batch)
+                                     : *static_cast<const GemmArgs*>(param);
     examine_gemm(ledger, function, shape, args, batch);
     KernelNode node{.function = handle, .args = args, .batch = batch, .groups = groups};
-    if (gemm.traits.is_fused()) {
-      node.epilogue = gemm.boxes ? static_cast<const Fused<WgmmaArgs>*>(params[0])->epilogue
-                                 : static_cast<const Fused<GemmArgs>*>(params[0])->epilogue;
-    }
+    if (gemm.traits.is_fused())
+      node.epilogue = part_of<Fused>(gemm, param, [](const auto& all) { return all.epilogue; });
     if (gemm.traits.epilogue.has_extras()) {
-      node.extras = gemm.boxes ? static_cast<const WithExtras<WgmmaArgs>*>(params[0])->extras
-                               : static_cast<const WithExtras<GemmArgs>*>(params[0])->extras;
+      node.extras = part_of<WithExtras>(gemm, param, [](const auto& all) { return all.extras; });
       expect(ledger, node.extras.product == 0, function, "launched with the number of a product");
     }
     if (!gemm.takes_workspace()) return node;
