@@ -240,17 +240,17 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     const GemmKernel& gemm = function.kernel.gemm;
     BatchArgs batch{.count = 1};
     GroupArgs groups{};
-    const void* param = params[0];
-    if (gemm.traits.grouped) groups = part_of<Grouped>(gemm, param, [](const auto& all) { return all.groups; });
-    if (gemm.traits.batched) batch = part_of<Batched>(gemm, param, [](const auto& all) { return all.batch; });
-    const GemmArgs args = gemm.boxes ? read_wgmma(ledger, function, shape, *static_cast<const WgmmaArgs*>(param), batch)
-                                     : *static_cast<const GemmArgs*>(param);
+    if (gemm.traits.grouped) groups = part_of<Grouped>(gemm, params[0], [](const auto& p) { return p.groups; });
+    if (gemm.traits.batched) batch = part_of<Batched>(gemm, params[0], [](const auto& p) { return p.batch; });
+    const auto* mapped = static_cast<const WgmmaArgs*>(params[0]);
+    const GemmArgs args =
+        gemm.boxes ? read_wgmma(ledger, function, shape, *mapped, batch) : *static_cast<const GemmArgs*>(params[0]);
     examine_gemm(ledger, function, shape, args, batch);
     KernelNode node{.function = handle, .args = args, .batch = batch, .groups = groups};
     if (gemm.traits.is_fused())
-      node.epilogue = part_of<Fused>(gemm, param, [](const auto& all) { return all.epilogue; });
+      node.epilogue = part_of<Fused>(gemm, params[0], [](const auto& p) { return p.epilogue; });
     if (gemm.traits.epilogue.has_extras()) {
-      node.extras = part_of<WithExtras>(gemm, param, [](const auto& all) { return all.extras; });
+      node.extras = part_of<WithExtras>(gemm, params[0], [](const auto& p) { return p.extras; });
       expect(ledger, node.extras.product == 0, function, "launched with the number of a product");
     }
     if (!gemm.takes_workspace()) return node;
