@@ -228,12 +228,10 @@ auto part_of(const GemmKernel& gemm, const void* param, Get get) {
 /// Reads the parameters at `params`, as the driver does at the launch, and notes errors of the launch.
 std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const Function& function,
                                       const LaunchShape& shape, void** params) {
-  if (function.kernel.kind == KernelKind::unknown) {
-    ledger.violations.push_back("unknown kernel " + function.name);
-    return std::nullopt;
-  }
-  if (params == nullptr || params[0] == nullptr) {
-    ledger.violations.push_back(function.name + ": launched without its parameter");
+  const bool is_known = function.kernel.kind != KernelKind::unknown;
+  if (!is_known || params == nullptr || params[0] == nullptr) {
+    ledger.violations.push_back(is_known ? function.name + ": launched without its parameter"
+                                         : "unknown kernel " + function.name);
     return std::nullopt;
   }
   if (function.kernel.kind == KernelKind::gemm) {
