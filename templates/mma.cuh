@@ -58,7 +58,7 @@ class MmaGemm {
 
   template <TileLayout kTile, bool kKMajor, int kVec>
   using Copy =
-      typename CopyOf<kConfig.recomputes, kTile, kKMajor, kVec, kThreads, kConfig.async_copy, kElementBytes>::Type;
+      typename StageCopyOf<kConfig.recomputes, kTile, kKMajor, kVec, kThreads, kConfig.async_copy, kElementBytes>::Type;
   using CopyA = Copy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a>;
   using CopyB = Copy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b>;
   using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m, 4, kElementBytes, true>;

@@ -34,11 +34,11 @@ class RecomputedCopy {
 
 /// The class that copies a tile: RecomputedCopy if kRecomputes, else TileCopy.
 template <bool kRecomputes, TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync, int kElementBytes>
-struct CopyOf {
+struct StageCopyOf {
   using Type = TileCopy<kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes>;
 };
 template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync, int kElementBytes>
-struct CopyOf<true, kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes> {
+struct StageCopyOf<true, kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes> {
   using Type = RecomputedCopy<kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes>;
 };
 
