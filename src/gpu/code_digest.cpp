@@ -13,7 +13,7 @@ using Bytes = std::span<const std::uint8_t>;
 /// The kind of section that the digest covers, from the start of the section's name; 0 for other sections. The rest of
 /// the name is the kernel's. Bank 4 is a table of the addresses of variables: NVRTC keeps every constexpr member of a
 /// template there, so that the table grows with the templates though no kernel reads it.
-char kind_of(std::string_view name) {
+char section_kind(std::string_view name) {
   if (name.starts_with(".text.")) return 't';
   if (name == ".nv.constant4") return 0;
   if (name.starts_with(".nv.constant")) return 'c';
@@ -36,7 +36,7 @@ std::optional<Sha256> code_digest(Bytes image) {
   std::vector<std::uint8_t> hashed;
   bool has_code = false;
   for (const ElfSection& section : *sections) {
-    const char kind = kind_of(section.name);
+    const char kind = section_kind(section.name);
     if (kind == 0) continue;
     append(hashed, kind, section.bytes);
     has_code = has_code || (kind == 't' && !section.bytes.empty());

@@ -13,7 +13,7 @@ namespace {
 
 ClassKey key_of(std::int64_t n) {
   ClassKey key;
-  key.n = n;
+  key.n = static_cast<decltype(key.n)>(n);
   return key;
 }
 
