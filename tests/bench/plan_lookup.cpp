@@ -22,8 +22,8 @@ struct FullTable {
     std::mt19937_64 random(count);
     for (ClassKey& key : keys) {
       key.class_m = static_cast<std::int32_t>(1 + random() % 64);
-      key.n = static_cast<std::int64_t>(1 + random() % 65536);
-      key.k = static_cast<std::int64_t>(1 + random() % 65536);
+      key.n = static_cast<decltype(key.n)>(static_cast<std::int64_t>(1 + random() % 65536));
+      key.k = static_cast<decltype(key.k)>(static_cast<std::int64_t>(1 + random() % 65536));
       // Nobody owns the plan: the table alone is measured.
       table.insert(key, {std::shared_ptr<const PlanImpl>(std::shared_ptr<void>(), reinterpret_cast<PlanImpl*>(&key))});
     }
