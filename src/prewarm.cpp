@@ -67,9 +67,10 @@ class PrewarmRun {
   /// Orders the kernels that plans for `problem` pick in `environments`. False if there is none.
   bool collect(std::size_t task, const Workload& problem, const std::string& arch,
                const std::vector<Environment>& environments) {
-    std::optional<Error> refusal;
+    std::optional<Error> refusal = refusal_of_function(problem);
     std::vector<std::vector<Choice>> known;  // choices after the first count too: kernels spill, or need workspace
     for (const Environment& environment : environments_for(problem, environments)) {
+      if (refusal) break;
       const std::optional<std::vector<Choice>> choices = choices_of(problem, arch, environment, refusal);
       if (!choices || choices->empty()) continue;  // no plan can be made either
       if (std::ranges::find(known, *choices) != known.end()) continue;
@@ -81,6 +82,17 @@ class PrewarmRun {
     report_.entries.push_back({.problem = problem, .arch = arch, .failure = refusal->what()});
     ++report_.failed;
     return false;
+  }
+
+  /// Nothing if the problem has no function of a user, or one whose source is known.
+  std::optional<Error> refusal_of_function(const Workload& problem) const {
+    if (!problem.epilogue.has_function()) return std::nullopt;
+    try {
+      engine_.bundle.source_of(problem.epilogue.function);
+      return std::nullopt;
+    } catch (const Error& error) {
+      return error;
+    }
   }
 
   /// Nothing if there is no kernel; then `refusal` is the reason.

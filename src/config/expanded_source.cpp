@@ -1,5 +1,6 @@
 #include "config/expanded_source.hpp"
 
+#include "config/function_source.hpp"
 #include "config/include_scan.hpp"
 
 #include <algorithm>
@@ -45,9 +46,11 @@ class Expansion {
 
 }  // namespace
 
-std::string expanded_source(std::string_view text, const TemplateBundle& bundle) {
-  Expansion expansion(bundle.files());
-  expansion.add(text);
+std::string expanded_source(const KernelSource& source, const TemplateBundle& bundle) {
+  std::vector<TemplateFile> files = bundle.files();
+  if (!source.function.empty()) files.push_back({kFunctionHeader, source.function});
+  Expansion expansion(files);
+  expansion.add(source.text);
   return std::move(expansion).result();
 }
 

@@ -55,6 +55,7 @@ FunctionSource::FunctionSource(std::string_view text, std::string_view name) : n
     const std::vector<std::string_view> words = split_words(whole);
     ++line;
     const bool is_comment = !words.empty() && words[0].starts_with("//");
+    if (whole.find("/*") != whole.npos) fail(line, "a function has comments of lines, //, only");
     if (!is_comment && (whole.find('#') != whole.npos || whole.find("%:") != whole.npos)) {
       fail(line, "a function has no preprocessor lines, and '#' may stand in lines of comment only");
     }

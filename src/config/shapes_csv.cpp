@@ -58,11 +58,14 @@ bool ShapesCsv::begins(std::string_view line) {
   if (comma == std::string_view::npos) return false;
   const std::string first = trimmed(line.substr(0, comma));
   // "64 64 64 nt f16 align=8,4,4" has a comma too, but a blank before it.
-  return first.find(' ') == std::string::npos || first.starts_with('"');
+  return first.find_first_of(" \t") == std::string::npos || first.starts_with('"');
 }
 
 void ShapesCsv::name_columns(const std::vector<std::string>& cells) {
-  for (const std::string& cell : cells) columns_.push_back(cell == "dtype" ? "type" : lower_case(cell));
+  for (const std::string& cell : cells) {
+    const std::string name = lower_case(cell);
+    columns_.push_back(name == "dtype" ? "type" : name);
+  }
   const auto has = [&](std::string_view name) { return std::ranges::find(columns_, name) != columns_.end(); };
   if (has("problem")) return;
   for (const std::string_view name : kOrder) {

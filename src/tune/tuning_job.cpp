@@ -51,12 +51,14 @@ std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, Ea
   if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
   const std::optional<Found> found = engine_.database.find(problem, query());
   if (!found || found->freshness != Freshness::current) return std::nullopt;
-  // A provisional record is an answer only if this run has spent its budget on it, or if no pick is
-  // asked for.
+  // A provisional record is an answer only if this run has spent its budget on it, or if no pick is asked
+  // for.
   const bool keeps_pick = earlier == EarlierRun::done || options_.cublas == CublasScope::default_only;
   if (found->record.is_provisional && !keeps_pick) return std::nullopt;
   if (found->record.objective != engine_.objective) return std::nullopt;
-  const bool lacks_cublas = options_.cublas != CublasScope::none && found->record.cublas.version.empty();
+  const CublasComparison& cublas = found->record.cublas;
+  const bool lacks_cublas = (options_.cublas != CublasScope::none && cublas.version.empty()) ||
+                            (options_.cublas == CublasScope::all && !(cublas.ratio > 0));
   if (lacks_cublas && earlier != EarlierRun::done) return std::nullopt;
   return found->record;
 }

@@ -363,14 +363,24 @@ void Run::compare_with_cublas(Measurer& measurer, const TuningJob& job, ProblemR
         .objective = record.objective,
         .scope = CublasScope::default_only};
     const Verdict verdict = measurer.check({&trial, 1}, static_cast<unsigned>(options.seed + 1)).front();
-    if (!verdict.is_sound()) throw Error(ErrorCode::not_supported, verdict.reason);
+    if (!verdict.is_sound()) {
+      throw Error(ErrorCode::wrong_result,
+                  "the recorded " + to_string(pick.config) + " is not sound: " + verdict.reason);
+    }
     record.cublas = measurer.compare_with_cublas(trial, question);
-    measurer.end();
     engine_.database.add(record);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_supported) throw;
-    result.cublas_failure = error.what();
+    if (error.code() == ErrorCode::not_supported) {
+      result.cublas_failure = error.what();
+    } else if (error.code() == ErrorCode::wrong_result) {
+      measurer.end();
+      result = failed(job.problem(), error);
+      return;
+    } else {
+      throw;
+    }
   }
+  measurer.end();
   result.record = std::move(record);
 }
 

@@ -51,7 +51,7 @@ TEST_F(CodeDigestOfCubins, AnExpandedSourceIsTheSameKernelWithoutTemplates) {
   const SimtConfig config{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4};
   KernelSource source =
       render(config, traits_of(Workload{Problem{.m = 256, .n = 256, .k = 256, .types = kF32}}), "sm_90a", bundle_);
-  source.text = expanded_source(source.text, bundle_);
+  source.text = expanded_source(source, bundle_);
   const Cubin cubin = Nvrtc::get().compile(source, TemplateBundle::from_files("no templates", {}));
   EXPECT_EQ(code_digest(cubin.image), code_digest(compile(config)));
 }

@@ -74,6 +74,23 @@ TEST_F(TuningObjectiveTest, AComparisonWithTheDefaultKeepsThePick) {
   EXPECT_EQ(gpus_.begun().size(), 2u) << "tuned once, compared once";
 }
 
+TEST_F(TuningObjectiveTest, AComparisonWithTheDefaultIsLessThanOneWithAll) {
+  tune(Objective::speed);
+  EXPECT_EQ(tune(Objective::speed, CublasScope::default_only).status, TuneStatus::recorded);
+  const ProblemResult result = tune(Objective::speed, CublasScope::all);
+  EXPECT_EQ(result.status, TuneStatus::tuned);
+  EXPECT_EQ(result.record->cublas.ratio, 1);
+}
+
+TEST_F(TuningObjectiveTest, ARecordedPickThatIsWrongIsAFailure) {
+  tune(Objective::speed);
+  gpus_.verdict = [](const Trial&) { return "wrong: an element of D"; };
+  const ProblemResult result = tune(Objective::speed, CublasScope::default_only);
+  EXPECT_EQ(result.status, TuneStatus::failed);
+  EXPECT_EQ(result.failure_code, ErrorCode::wrong_result);
+  EXPECT_FALSE(result.record);
+}
+
 TEST_F(TuningObjectiveTest, AProblemWithoutARecordIsTunedAndComparedWithTheDefault) {
   const ProblemResult result = tune(Objective::speed, CublasScope::default_only);
   EXPECT_EQ(result.status, TuneStatus::tuned);

@@ -68,8 +68,9 @@ TEST(FunctionSource, SaysWhatIsWrongAndInWhichLine) {
   EXPECT_EQ(complaint(""), "f.txt(1): there is no expression, as in: 30 * tanh(value / 30)");
   EXPECT_THAT(complaint("// nothing\nscalar cap\n"), HasSubstr("f.txt(2): there is no expression"));
   EXPECT_THAT(complaint("value +\n#include <stdio.h>\n1"), HasSubstr("f.txt(2): a function has no preprocessor lines"));
-  EXPECT_THAT(complaint("value +\n/* */ %:include <stdio.h>\n1"),
-              HasSubstr("f.txt(2): a function has no preprocessor"));
+  EXPECT_THAT(complaint("value +\n  %:include <stdio.h>\n1"), HasSubstr("f.txt(2): a function has no preprocessor"));
+  EXPECT_THAT(complaint("value\n/*\n//*/ #include <stdio.h>\n"),
+              HasSubstr("f.txt(2): a function has comments of lines"));
   EXPECT_THAT(complaint("scalar 2x\nvalue"), HasSubstr("f.txt(1): '2x' is not a name"));
   EXPECT_THAT(complaint("scalar row\nvalue"), HasSubstr("f.txt(1): 'row' is taken"));
   EXPECT_THAT(complaint("scalar a\nrow a\nvalue"), HasSubstr("f.txt(2): 'a' is taken"));

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "command/problem_options.hpp"
 #include "command/size_ranges.hpp"
+#include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
 #include "ladder/rung_name.hpp"
@@ -140,15 +141,22 @@ std::vector<Sizes> sizes_of(const LadderOptions& options) {
   return all;
 }
 
-/// True if the rung's kernel computes `problem`: a plain product in its layout and types.
+/// True if `problem` asks for a product and nothing else. The ladder runs no other.
+bool is_plain(const Problem& problem) {
+  return problem.batch == 1 && problem.groups == 0 && problem.epilogue == Epilogue{} && !is_prepacked(problem) &&
+         problem.sm_limit == 0 && problem.order == SumOrder::any;
+}
+
+/// True if the rung's kernel computes `problem`, which is plain.
 bool computes(const Rung& rung, const Workload& problem) {
-  return problem.op_a == Op::n && problem.op_b == rung.op_b && problem.batch == 1 && problem.epilogue == Epilogue{} &&
+  return problem.op_a == Op::n && problem.op_b == rung.op_b &&
          problem.types == types_of(rung.traits(traits_of(problem).accumulator));
 }
 
 /// The entries for a problem of a file. Its line says the layout and the types; --layout and --dtype leave rungs out.
 std::vector<LadderEntry> entries_for(const Workload& problem, const LadderOptions& options) {
   std::vector<LadderEntry> entries;
+  if (!is_plain(problem)) return entries;
   for (const Rung& rung : rungs()) {
     const bool has_dtype = options.dtype.empty() || rung.element == dtype_of(options);
     if (is_selected(rung, options) && has_dtype && has_right_layout(rung, options) && computes(rung, problem))

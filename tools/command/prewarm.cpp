@@ -252,7 +252,7 @@ int verify(Session& session, const PrewarmCommand& command) {
   Progress progress("verify", session.quiet);
   const PrewarmReport report = prewarm(engine, tasks, run_options(command, progress)).report;
   progress.end();
-  session.output = report_json(report);
+  session.output.update(report_json(report));
   session.output["directory"] = engine.cache.wanted_directory().string();
   if (command.report) print_entries(session, report);
   print_failures(report);

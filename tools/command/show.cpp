@@ -60,7 +60,7 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
   session.output["kernel"] = Json{{"symbol", source.symbol}, {"identity", source.identity.hex()}, {"arch", arch}};
   Json& json = session.output["kernel"];
   if (command.source) {
-    const std::string whole = expanded_source(source.text, engine.bundle);
+    const std::string whole = expanded_source(source, engine.bundle);
     json["source"] = whole;
     json["options"] = source.options;
     std::string_view text = whole;

@@ -116,7 +116,10 @@ class TuneLog {
     const std::string options =
         fmt::format("candidates {} budget {} rounds {} seed {} scratch {} objective {}{}{}", tuning.candidates,
                     tuning.budget_s, tuning.rounds, tuning.seed, tuning.scratch, to_string(engine_.objective),
-                    command_.cublas ? " cublas" : "", command_.measuring.gpu_share < 1 ? " beside others" : "");
+                    command_.cublas           ? " cublas"
+                    : command_.cublas_default ? " cublas-default"
+                                              : "",
+                    command_.measuring.gpu_share < 1 ? " beside others" : "");
     const std::string digest = journal_digest(listed_, options, gpu.environment.gpu, gpu.environment.arch);
     journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
     if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));

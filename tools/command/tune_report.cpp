@@ -93,6 +93,7 @@ Json to_json(const ProblemResult& r) {
     json["joules"] = r.record->joules > 0 ? Json(r.record->joules) : Json();
     json["of_fastest"] = number_json(r.of_fastest);
     json["cublas"] = to_json(r.record->cublas);
+    if (!r.cublas_failure.empty()) json["cublas_failure"] = r.cublas_failure;
   }
   json["measured"] = r.measured;
   json["seconds"] = seconds(r);
