@@ -2,7 +2,7 @@
 
 #include "base/callback_guard.hpp"
 #include "gpu/nvrtc.hpp"
-#include "tune/bench.hpp"
+#include "tune/record_comparison.hpp"
 #include "tune/tuning_job.hpp"
 #include "tune/tuning_queue.hpp"
 
@@ -349,39 +349,22 @@ void Run::tune(Measurer& measurer, const TuningJob& job, ProblemResult& result) 
 
 /// The record keeps its pick, and gets the comparison that it lacks.
 void Run::compare_with_cublas(Measurer& measurer, const TuningJob& job, ProblemResult& result) {
-  TuningRecord record = *job.uncompared;
   result.status = TuneStatus::recorded;
-  const Candidate& pick = job.candidates.front();
+  result.record = job.uncompared;
   try {
-    if (!pick.cubin) throw Error(ErrorCode::not_supported, pick.reason);
     const SearchOptions options = search_options(measurer);
-    measurer.begin(job.measured(), {.scratch_bytes = options.scratch_bytes, .seed = options.seed});
-    const Trial trial{pick.config, pick.launch, pick.cubin};
-    const CublasQuestion question{
-        .mode = record.timing.median_us < kGraphBelowUs ? TimingMode::graph : TimingMode::eager,
-        .measure = record.measure,
-        .objective = record.objective,
-        .scope = CublasScope::default_only};
-    const Verdict verdict = measurer.check({&trial, 1}, static_cast<unsigned>(options.seed + 1)).front();
-    if (!verdict.is_sound()) {
-      throw Error(ErrorCode::wrong_result,
-                  "the recorded " + to_string(pick.config) + " is not sound: " + verdict.reason);
-    }
-    record.cublas = measurer.compare_with_cublas(trial, question);
-    engine_.database.add(record);
+    result.record->cublas = compared_with_default(measurer, job.measured(), *job.uncompared, job.candidates.front(),
+                                                  {.scratch_bytes = options.scratch_bytes, .seed = options.seed});
+    engine_.database.add(*result.record);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::not_supported) {
-      result.cublas_failure = error.what();
-    } else if (error.code() == ErrorCode::wrong_result) {
-      measurer.end();
+    if (error.code() == ErrorCode::wrong_result) {
       result = failed(job.problem(), error);
-      return;
+    } else if (error.code() == ErrorCode::not_supported) {
+      result.cublas_failure = error.what();
     } else {
       throw;
     }
   }
-  measurer.end();
-  result.record = std::move(record);
 }
 
 std::string Run::put_back(TuningJob job, int gpu, const Error& error) {
