@@ -1,14 +1,7 @@
-#include "config/families.hpp"
-#include "emulate/emulated_wgmma.hpp"
-#include "emulate/gemm_kernel.hpp"
 #include "emulate/host_function.hpp"
+#include "emulate/kernels/kernel_of.hpp"
 
-#include "fma.cuh"
-#include "mma.cuh"
-#include "simt.cuh"
-#include "wgmma.cuh"
-
-// What FunctionSource makes of two sources; a test compares them.
+// Made by FunctionSource of three sources; a test compares them.
 #include "emulate/functions/indices.cuh"
 #include "emulate/functions/place.cuh"
 #include "emulate/functions/softcap.cuh"
@@ -55,19 +48,7 @@ GemmKernel kernel() {
                                .fast_sums = is_fp8(kTypes.element),
                                .epilogue = kEpilogue,
                                .batched = kBatched};
-  static_assert(is_legal(kConfig, kTraits, *find_arch_limits(90)));
-  using Config = std::remove_const_t<decltype(kConfig)>;
-  if constexpr (std::is_same_v<Config, SimtConfig>) {
-    return {kConfig, kTraits, simt_gemm<kTraits, kConfig>};
-  } else if constexpr (std::is_same_v<Config, FmaConfig>) {
-    return {kConfig, kTraits, fma_gemm<kTraits, kConfig>};
-  } else if constexpr (std::is_same_v<Config, MmaConfig>) {
-    return {kConfig, kTraits, mma_gemm<kTraits, kConfig>};
-  } else if constexpr (kConfig.split_k) {
-    return {kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
-  } else {
-    return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
-  }
+  return kernel_of<kTraits, kConfig>();
 }
 
 }  // namespace

@@ -1,16 +1,6 @@
 #pragma once
 
-#include "emulate/gemm_kernel.hpp"
-
-#include "config/families.hpp"
-#include "emulate/emulated_wgmma.hpp"
-#include "fma.cuh"
-#include "mma.cuh"
-#include "simt.cuh"
-#include "wgmma.cuh"
-#include "wmma.cuh"
-
-#include <type_traits>
+#include "emulate/kernels/kernel_of.hpp"
 
 namespace hotgemm::emulate {
 
@@ -35,21 +25,7 @@ GemmKernel product_kernel() {
                                .epilogue = kEpilogue,
                                .batched = true,
                                .grouped = kGrouped};
-  static_assert(is_legal(kConfig, kTraits, *find_arch_limits(90)));
-  using Config = std::remove_const_t<decltype(kConfig)>;
-  if constexpr (std::is_same_v<Config, SimtConfig>) {
-    return {kConfig, kTraits, simt_gemm<kTraits, kConfig>};
-  } else if constexpr (std::is_same_v<Config, FmaConfig>) {
-    return {kConfig, kTraits, fma_gemm<kTraits, kConfig>};
-  } else if constexpr (std::is_same_v<Config, MmaConfig>) {
-    return {kConfig, kTraits, mma_gemm<kTraits, kConfig>};
-  } else if constexpr (std::is_same_v<Config, WmmaConfig>) {
-    return {kConfig, kTraits, wmma_gemm<kTraits, kConfig>};
-  } else if constexpr (kConfig.split_k) {
-    return {kConfig, kTraits, wgmma_split_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
-  } else {
-    return {kConfig, kTraits, wgmma_gemm<kTraits, kConfig, EmulatedWgmmaOf<kTraits, kConfig>>};
-  }
+  return kernel_of<kTraits, kConfig>();
 }
 
 }  // namespace hotgemm::emulate
