@@ -217,14 +217,14 @@ class PrewarmTest(CliTest):
         good.write_text("column scale\nscalar cap\ncap * tanh(scale * value / cap)\n")
         bad.write_text("row left\nvalue +\n  right\n")
         words = ["prewarm", "--arch", "sm_80", "--shape", "64 64 64 nt bf16 epilogue=bias"]
-        problem = self.run_json(*words, "--epilogue", str(good))["entries"][0]["problem"]
+        problem = self.run_json(*words, "--epilogue", str(good))["results"][0]["problem"]
         self.assertRegex(problem, r"epilogue=bias\+function:[0-9a-f]{12}0013 ")
         log = self.path / "log.txt"
         log.write_text(problem)
         words[3:] = ["--shapes", str(log)]
         logged = self.run_json(*words, "--epilogue", str(bad), "--epilogue", str(good), "--verify")
         self.assertEqual((logged["cached"], logged["failed"]), (1, 0))
-        self.assertIn("is not known", self.run_command(*words, expect=1).stderr)
+        self.assertIn("is not known", self.run_command(*words, expect=2).stderr)
         for entry in (self.path / "cache").rglob("*.hgk"):
             self.assertNotIn(b"tanh(scale", entry.read_bytes())
         failed = self.run_command("prewarm", "--arch", "sm_80", "--shape", "64 64 64 nt bf16", "--epilogue", str(bad),

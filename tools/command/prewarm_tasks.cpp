@@ -61,6 +61,7 @@ void add_records(TaskList& list, const PrewarmSelection& selection, const Databa
 
 void add_selection_options(CLI::App& app, const Session& session, PrewarmSelection& selection) {
   add_problem_options(app, selection.problems);
+  add_function_option(app, selection.problems);
   app.option_defaults()->group("What is compiled");
   add_arch_option(
       app, session, selection.archs,

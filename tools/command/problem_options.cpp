@@ -74,10 +74,12 @@ void apply(Workload& problem, const ProblemOptions& options, const std::optional
   validate(problem);
 }
 
+constexpr const char* kProblemGroup = "Problems";
+
 }  // namespace
 
 void add_problem_options(CLI::App& app, ProblemOptions& options) {
-  app.option_defaults()->group("Problems");
+  app.option_defaults()->group(kProblemGroup);
   app.add_option(
          "--shape", options.shapes,
          std::string("MxNxK, as in 4096x4096x512, or several separated by commas; or a whole problem in quotes, ") +
@@ -106,13 +108,17 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
                  "alignment of addresses and rows in bytes, align= of a problem: one number, or three for A,B,D, or "
                  "packed (default): the alignment of rows without padding")
       ->type_name("BYTES");
+  app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
+  app.option_defaults()->group("Options");
+}
+
+void add_function_option(CLI::App& app, ProblemOptions& options) {
   app.add_option("--epilogue", options.function_files,
                  "a file with the source of a function for epilogues: names of operands, and a C++ expression; it is "
                  "the function of all problems that name none. May be repeated: then problems name theirs, as "
                  "epilogue=function:NUMBER")
-      ->type_name("FILE");
-  app.add_option("--beta", options.beta, "1: C is read, 0 (default): C is not read")->check(CLI::IsMember({0, 1}));
-  app.option_defaults()->group("Options");
+      ->type_name("FILE")
+      ->group(kProblemGroup);
 }
 
 namespace {

@@ -25,6 +25,8 @@ struct ProblemOptions {
 };
 
 void add_problem_options(CLI::App& app, ProblemOptions& options);
+/// --epilogue, for commands that render kernels of fused problems.
+void add_function_option(CLI::App& app, ProblemOptions& options);
 
 /// The problems of a file, or of all --shape.
 struct ProblemSet {

@@ -207,6 +207,7 @@ void add_show_command(CLI::App& app, Session& session) {
   sub.add_option("config", command->config, "the name of a config, mma_m128_n128_..., or of a rung: naive")
       ->type_name("CONFIG");
   add_problem_options(sub, command->problems);
+  add_function_option(sub, command->problems);
   add_arch_option(sub, session, command->arch,
                   "the architecture to plan for, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)");
   command->of_problems = {
