@@ -85,9 +85,8 @@ struct Operands {
   /// or column of D. All products of a batch share them. None may overlap with D or with the auxiliary output.
   const float* function_operands[EpilogueFunction::kMostOperands] = {};
 
-  /// The limits of Activation::clamp; `clamp_low` is below `clamp_high`.
-  float clamp_low = 0.0f;
-  float clamp_high = 0.0f;
+  float clamp_low = 0.0f;   ///< the least value of Activation::clamp
+  float clamp_high = 0.0f;  ///< its largest value, above `clamp_low`
   /// One f32 in device memory, of Epilogue::amax. It becomes the larger one of what it is, which is not negative, and
   /// of the absolute values of all elements before scale_d; NaN if one of them is NaN. So set it to 0 before the call.
   float* amax = nullptr;

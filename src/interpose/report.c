@@ -48,7 +48,8 @@ static void write_problems(FILE* to) {
   uint64_t left_out = 0;
   const size_t count = list_met_problems(list, &left_out);
   if (count != 0)
-    fprintf(to, "# To measure what was declined, and cuBLAS beside it: hotgemm tune --cublas-default --shapes THIS_FILE\n");
+    fprintf(to,
+            "# To measure what was declined, and cuBLAS beside it: hotgemm tune --cublas-default --shapes THIS_FILE\n");
   for (size_t i = 0; i < count; ++i) fprintf(to, "%s count=%" PRIu64 "\n", list[i].text, list[i].calls);
   if (left_out != 0) fprintf(to, "# %10" PRIu64 "  declined calls of further problems\n", left_out);
 }

@@ -36,20 +36,22 @@ enum class FunctionOperand : unsigned char {
 
 /// A function of one element that the user gives as source. Context::add_function makes this value.
 struct EpilogueFunction {
-  static constexpr int kMostOperands = 4;
+  static constexpr int kMostOperands = 4;  ///< that the source may name
 
   unsigned short digest[3] = {};  ///< the first 48 bits of SHA-256 over the source
   unsigned short operands = 0;    ///< four bits for each operand, the lowest for the first: a FunctionOperand
 
+  /// The kind of operand `index`, from 0.
   constexpr FunctionOperand operand(int index) const {
     return static_cast<FunctionOperand>(operands >> (4 * index) & 0xf);
   }
-  /// The function as one number, and back: the digest, then the operands. 0 is no function.
+  /// The function as one number: the digest, then the operands. 0 is no function.
   constexpr unsigned long long number() const {
     unsigned long long bits = 0;
     for (const unsigned short part : digest) bits = bits << 16 | part;
     return bits << 16 | operands;
   }
+  /// The function whose number() is `number`.
   static constexpr EpilogueFunction of(unsigned long long number) {
     const auto part = [&](int index) { return static_cast<unsigned short>(number >> (16 * index)); };
     return {{part(3), part(2), part(1)}, part(0)};
@@ -80,7 +82,9 @@ struct Epilogue {
   bool scalars = false;       ///< alpha, beta or both are read from device memory
   EpilogueFunction function;  ///< in place of the activation
 
+  /// True if there is a function in place of the activation.
   constexpr bool has_function() const { return function != EpilogueFunction{}; }
+  /// True if the activation needs the limits of a clamp.
   constexpr bool has_clamp() const { return activation == Activation::clamp; }
   /// True if kernels take a parameter of type WithExtras.
   constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }

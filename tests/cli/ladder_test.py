@@ -109,8 +109,8 @@ class LadderSizesTest(CliTest):
                           ("ours: s8+wgmma128x128", 8, "nt", "s8", "s32")])
         rows = self.run_json(*words, "--family", "wgmma", "--dtype", "s8", expect=2)["results"]
         self.assertEqual({row["dtype"] for row in rows}, {"s8"})
-        rows = self.run_json(*words, "--config", TOO_LARGE, expect=2)["results"]  # a config takes every problem
-        self.assertEqual(len(rows), 5)
+        rows = self.run_json(*words, "--config", TOO_LARGE, expect=2)["results"]  # a config takes every plain problem
+        self.assertEqual(len(rows), 4)
         (self.path / "none.txt").write_text("8 8 8 tt bf16\n")
         done = self.run_command("ladder", "--no-run", "--shapes", "none.txt", expect=1)
         self.assertIn("no selected rung computes a problem of none.txt", done.stderr)

@@ -8,6 +8,7 @@ paths of a server are replaced, launchers in front are left out, and so is a lin
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -48,6 +49,7 @@ class PagesTest(CliTest):
         for name in ("shapes.txt", "a.txt", "b.txt", "report.txt", "logs/run7/1.txt"):
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             (self.path / name).write_text(SHAPES, encoding="utf-8")
+        shutil.copy(ROOT / "examples/softcap.txt", self.path)
         with open(min((ROOT / "cache").glob("*.jsonl")), encoding="utf-8") as file:
             records = file.readline() + file.readline()
         for name in ("records.jsonl", "A/v1/db/1.jsonl", "B/v1/db/1.jsonl", ".cache/hotgemm/v1/db/1.jsonl"):

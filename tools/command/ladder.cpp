@@ -211,7 +211,8 @@ void add_timing_options(CLI::App& sub, LadderCommand& command) {
   sub.add_flag("--show-matrix", command.timing.with_matrix,
                "also print the first and the last elements of D, as each rung computes it");
   sub.add_flag("--torch{python3}", command.torch,
-               "also time PyTorch's product, after all rungs, in a process of python3, or of --torch=PYTHON");
+               "also time PyTorch's product, after all rungs, in a process of python3, or of --torch=PYTHON")
+      ->disable_flag_override(false);
   sub.add_option("--seed", command.timing.seed, "seed for the data and the order of measurements")
       ->capture_default_str();
 }
