@@ -47,31 +47,33 @@ GpuQuery JobPreparation::query() const {
   return query;
 }
 
-std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, EarlierRun earlier) const {
-  if (earlier == EarlierRun::partial || (options_.retune && earlier != EarlierRun::done)) return std::nullopt;
+/// The record of the class for the objective, if nothing has made it stale.
+std::optional<TuningRecord> JobPreparation::current(const Workload& problem) const {
   const std::optional<Found> found = engine_.database.find(problem, query());
-  if (!found || found->freshness != Freshness::current) return std::nullopt;
-  // A provisional record is an answer only if this run has spent its budget on it, or if no pick is asked
-  // for.
-  const bool keeps_pick = earlier == EarlierRun::done || options_.cublas == CublasScope::default_only;
-  if (found->record.is_provisional && !keeps_pick) return std::nullopt;
-  if (found->record.objective != engine_.objective) return std::nullopt;
-  const CublasComparison& cublas = found->record.cublas;
-  const bool lacks_cublas = (options_.cublas != CublasScope::none && cublas.version.empty()) ||
-                            (options_.cublas == CublasScope::all && !(cublas.ratio > 0));
-  if (lacks_cublas && earlier != EarlierRun::done) return std::nullopt;
+  if (!found || found->freshness != Freshness::current || found->record.objective != engine_.objective) {
+    return std::nullopt;
+  }
   return found->record;
+}
+
+/// The record that answers without a measurement.
+std::optional<TuningRecord> JobPreparation::recorded(const Workload& problem, EarlierRun earlier) const {
+  const bool is_done = earlier == EarlierRun::done;
+  if (earlier == EarlierRun::partial || (options_.retune && !is_done)) return std::nullopt;
+  std::optional<TuningRecord> record = current(problem);
+  if (!record || is_done) return record;
+  // A provisional record is an answer only if no pick is asked for, or if this run has spent its budget on it.
+  if (record->is_provisional && options_.cublas != CublasScope::default_only) return std::nullopt;
+  const bool lacks_cublas = (options_.cublas != CublasScope::none && record->cublas.version.empty()) ||
+                            (options_.cublas == CublasScope::all && !(record->cublas.ratio > 0));
+  return lacks_cublas ? std::nullopt : record;
 }
 
 /// The record of the class, if all that is asked of it is a comparison with cuBLAS's default.
 std::optional<TuningRecord> JobPreparation::uncompared(const Workload& problem) const {
   if (options_.cublas != CublasScope::default_only || options_.retune || options_.gpu_share < 1) return std::nullopt;
-  const std::optional<Found> found = engine_.database.find(problem, query());
-  if (!found || found->freshness != Freshness::current || found->record.objective != engine_.objective ||
-      !found->record.cublas.version.empty()) {
-    return std::nullopt;
-  }
-  return found->record;
+  std::optional<TuningRecord> record = current(problem);
+  return record && record->cublas.version.empty() ? record : std::nullopt;
 }
 
 std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun earlier,

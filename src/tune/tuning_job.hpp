@@ -43,6 +43,7 @@ class JobPreparation {
   std::optional<ProblemResult> prepare(TuningJob& job, EarlierRun earlier, const std::function<bool()>& is_cancelled);
 
  private:
+  std::optional<TuningRecord> current(const Workload& problem) const;
   std::optional<TuningRecord> recorded(const Workload& problem, EarlierRun earlier) const;
   std::optional<TuningRecord> uncompared(const Workload& problem) const;
   GpuQuery query() const;
