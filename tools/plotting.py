@@ -1,4 +1,4 @@
-"""What the plot tools share: a Python that has matplotlib, a light and a dark theme, and writing a figure in both."""
+"""Code that the plot tools share: a Python that has matplotlib, a light and a dark theme, and writing a figure in both."""
 
 import argparse
 import contextlib

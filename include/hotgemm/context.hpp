@@ -177,7 +177,7 @@ enum class Forget {
   plan_and_records,  ///< these, and the records in the user's layer
 };
 
-/// What Context::forget has forgotten.
+/// The numbers of plans and records that Context::forget has dropped.
 struct ForgetReport {
   std::size_t plans = 0;    ///< in all CUDA contexts together
   std::size_t records = 0;  ///< that this object no longer uses
@@ -192,7 +192,7 @@ struct Rejection {
   std::string reason;  ///< a kind, a colon, and what was seen
 };
 
-/// What Context::tune found for one problem.
+/// The result of Context::tune for one problem.
 struct TuneResult {
   Workload problem;                              ///< as it was given
   std::string config;                            ///< the pick; empty if there is none
@@ -207,7 +207,7 @@ struct TuneResult {
   ErrorCode failure_code = ErrorCode::internal;  ///< set if `failure` is not empty
 };
 
-/// What Context::prewarm compiles, and for which architectures.
+/// The architectures for which Context::prewarm compiles, and how it does that.
 struct PrewarmOptions {
   std::vector<std::string> archs;  ///< "sm_90a", …
   int jobs = 0;                    ///< compile threads; 0: chosen for the machine and NVRTC

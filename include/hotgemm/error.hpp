@@ -6,7 +6,7 @@
 
 namespace hotgemm {
 
-/// What went wrong, for programs; Error::what() says it for people.
+/// The kind of an error, for programs. Error::what() describes the error for people.
 enum class ErrorCode {
   invalid_argument,  ///< an argument that no call may have; the message names it
   not_supported,     ///< a legal problem that no kernel computes on this GPU

@@ -15,7 +15,7 @@ inline constexpr EpilogueFunction kSoftcap = EpilogueFunction::of(0x4c6b5b4fc29f
 inline constexpr EpilogueFunction kPlace = EpilogueFunction::of(0x3a5b96d3a4490000);
 inline constexpr EpilogueFunction kIndices = EpilogueFunction::of(0xb80e8e4fa2252321);
 
-/// What a function reads at an element of D.
+/// The values that a function reads at an element of D.
 struct FunctionPoint {
   std::int64_t row = 0, column = 0, batch = 0;
   double operands[EpilogueFunction::kMostOperands] = {};

@@ -19,7 +19,8 @@ struct CubinMemory {
   friend bool operator==(const CubinMemory&, const CubinMemory&) = default;
 };
 
-/// What the image of `cubin` says about the kernel. Nothing if the image is not an ELF file with its sections.
+/// The memory that the kernel takes, by the image of `cubin`. Nothing if the image is not an ELF file with its
+/// sections.
 std::optional<CubinMemory> cubin_memory(const Cubin& cubin);
 
 }  // namespace hotgemm

@@ -56,7 +56,7 @@ struct MeasureOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-/// What of cuBLAS a pick is compared with.
+/// The algorithms of cuBLAS that a pick is compared with.
 enum class CublasScope {
   none,
   default_only,  ///< its default: in a few short rounds, unless blocks decided

@@ -23,8 +23,8 @@ struct TuningRunOptions {
   std::vector<int> gpus{0};    ///< all of one model, each once
   TuneOptions tuning;          ///< scratch_bytes 0: half of the free memory; jobs 0: the default, minus one per GPU
   bool with_baseline = false;  ///< also race cuBLAS's fastest algorithm
-  /// What each pick is compared with, for the record. A record without a comparison is made again; but for the default
-  /// only, it keeps its pick, even if it is provisional, and gets the comparison.
+  /// The algorithms of cuBLAS that each pick is compared with, for the record. A record without a comparison is made
+  /// again; but for the default only, it keeps its pick, even if it is provisional, and gets the comparison.
   CublasScope cublas = CublasScope::none;
   /// The largest part of a GPU's time in which trials run; the measurers keep it (PacedMeasurer). Below 1, the budget
   /// of a problem does not count the pauses, rounds decide, and cuBLAS is not measured.

@@ -77,7 +77,7 @@ def steps_of(step):
 
 
 def interval(ratios):
-    """Of the median, at 95 %, by the ranks of the binomial distribution for 15 pairs."""
+    """The 95 % interval of the median of 15 pairs, by the ranks of the binomial distribution."""
     ordered = sorted(ratios)
     return ordered[3], ordered[11]
 

@@ -45,7 +45,7 @@ class GuideTest(unittest.TestCase):
         (self.root / "docs/results/raw" / name).write_text(text, encoding="utf-8")
 
     def faults(self, text):
-        """What --check says of a page docs/page.md, beside docs/results/r.md and docs/results/raw/r.csv."""
+        """The output of --check for a page docs/page.md, beside docs/results/r.md and docs/results/raw/r.csv."""
         self.page.unlink(missing_ok=True)
         (self.root / "docs/results/r.md").write_text("| 12.34 | 11,000 | 7e-4 |\n", encoding="utf-8")
         self.csv("56.7\n", "r.csv")

@@ -45,7 +45,7 @@ ALL = schemas()
 
 
 def violations(text):
-    """What is wrong with the output of a command, a line for each fault."""
+    """The faults in the output of a command, a line for each."""
     output = json.loads(text)
     name = output.get("schema", {}).get("name")
     if name not in ALL:

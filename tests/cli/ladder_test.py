@@ -73,7 +73,7 @@ class LadderUsageTest(CliTest):
 
 
 class LadderSizesTest(CliTest):
-    """What is refused needs no compiler: no rung of wgmma runs on sm_75."""
+    """A refusal needs no compiler: no rung of wgmma runs on sm_75."""
 
     def sizes(self, *words, expect=0):
         rows = self.run_json("ladder", "--no-run", "--arch", "sm_75", "--rung", "ours: wgmma128x128", *words,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people meet first: messages about wrong arguments, help, the version, completions, manual pages, progress."""
+"""The parts that people meet first: messages about wrong arguments, help, the version, completions, manual pages, progress."""
 
 import fcntl
 import os

@@ -38,7 +38,8 @@ class GroupTilesLaw : public EmulatedDevice {
  protected:
   static constexpr int kRows = 16, kCols = 64, kWarps = 2;
 
-  /// What each block's first lane visits: group, first row and number of rows of the group, place of the tile.
+  /// The tiles that each block's first lane visits: group, first row and number of rows of the group, place of the
+  /// tile.
   std::vector<std::vector<std::int32_t>> visited(const GemmArgs& gemm, const std::vector<std::int32_t>& offsets,
                                                  std::uint32_t blocks) {
     const auto bytes = static_cast<std::int64_t>(offsets.size() * sizeof(std::int32_t));

@@ -46,7 +46,7 @@ TEST_F(CodeDigestOfCubins, NamesDoNotCountAndTilesDo) {
   EXPECT_NE(code_digest(image), code_digest(compile(other)));
 }
 
-/// What `hotgemm show --source` prints is the whole kernel.
+/// `hotgemm show --source` prints the whole kernel.
 TEST_F(CodeDigestOfCubins, AnExpandedSourceIsTheSameKernelWithoutTemplates) {
   const SimtConfig config{.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4};
   KernelSource source =

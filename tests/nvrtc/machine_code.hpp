@@ -128,7 +128,7 @@ class MachineCode {
     return most;
   }
 
-  /// Of a loop: the fewest hmma between an ldsm and the first hmma that reads what it loaded.
+  /// The fewest hmma of a loop between an ldsm and the first hmma that reads what it loaded.
   int least_products_until_use() const {
     int least = count(Opcode::hmma);
     for (std::size_t load = 0; load < instructions_.size(); ++load) {

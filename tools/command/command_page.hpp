@@ -13,7 +13,7 @@ namespace hotgemm::command {
 /// The group of the options that most commands have, which pages list last.
 inline constexpr const char* kCommonGroup = "Common options";
 
-/// What follows an option's name on the command line.
+/// The value that follows an option's name on the command line.
 struct OptionValue {
   std::string name;                  ///< "FILE", "N", "speed|energy"
   std::vector<std::string> choices;  ///< the words that it may be, if they are few

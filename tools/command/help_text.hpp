@@ -7,7 +7,7 @@
 
 namespace hotgemm::command {
 
-/// What --help prints, in lines of at most `columns` where words allow it.
+/// The text of --help, in lines of at most `columns` where words allow it.
 std::string help_text(const CommandPage& page, std::size_t columns);
 
 }  // namespace hotgemm::command

@@ -24,7 +24,7 @@ inline constexpr int kEnvironment = 3;
 inline constexpr int kWrongNumbers = 4;
 inline constexpr int kInterrupted = 130;
 
-/// Of the shape of what --json prints. It grows if a field changes its meaning or goes; docs/json.md says how.
+/// The version of the output of --json. It grows if a field changes its meaning or goes; docs/json.md says how.
 inline constexpr int kJsonVersion = 1;
 
 int exit_code_of(ErrorCode code);

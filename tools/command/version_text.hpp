@@ -4,7 +4,7 @@
 
 namespace hotgemm::command {
 
-/// What --version prints: the version and the commit of this build, and the compiler and the driver that it finds.
+/// The text of --version: the version and the commit of this build, and the compiler and the driver that it finds.
 std::string version_text();
 
 }  // namespace hotgemm::command
