@@ -4,6 +4,21 @@
 
 namespace hotgemm::emulate {
 
+// The configs and types of which both batches and groups have kernels.
+// clang-format off
+inline constexpr SimtConfig kSimt{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
+inline constexpr FmaConfig kFma{.block_m = 32, .block_n = 64, .block_k = 12, .thread_m = 8, .thread_n = 8, .stages = 2, .access = 2, .padded = false, .async_copy = true};
+inline constexpr MmaConfig kMma{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .swizzle = true, .fragment_buffers = 2, .store = kStagedStore};
+inline constexpr WmmaConfig kWmma{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 2};
+inline constexpr WgmmaConfig kBulk{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 2, .stages = 2};
+inline constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
+inline constexpr WgmmaConfig kDown{.block_m = 72, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
+inline constexpr WgmmaConfig kBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
+// clang-format on
+inline constexpr KernelTypes kF16{DType::f16, DType::f32}, kBf16{DType::bf16, DType::f32}, kF32{DType::f32, DType::f32};
+inline constexpr KernelTypes kF16ToF32{DType::f16, DType::f32, DType::f16, DType::f32};
+inline constexpr KernelTypes kS8{DType::s8, DType::s32, DType::s8, DType::s8};
+
 /// The widths of accesses to A and B, and to D.
 struct Widths {
   int ab, d;
