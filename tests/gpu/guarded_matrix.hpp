@@ -8,6 +8,7 @@
 #include <hotgemm/types.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -80,6 +81,21 @@ class GuardedMatrix {
     driver_->check(driver_->cuMemcpyDtoHAsync(found.data(), buffer_.get(), found.size(), stream), "download a matrix");
     driver_->check(driver_->cuStreamSynchronize(stream), "wait for a matrix");
     return found;
+  }
+
+  /// Describes the first difference on the GPU from `right`, a matrix of the same type, sizes and place; empty if all
+  /// bytes are equal, around the matrices too.
+  std::string difference(const GuardedMatrix& right, CUstream stream) const {
+    const Bytes here = download(stream), there = right.download(stream);
+    for (std::size_t row = 0; row < rows_; ++row) {
+      for (std::size_t col = 0; col < cols_; ++col) {
+        const float found = get(here, row, col), wanted = right.get(there, row, col);
+        if (found == wanted || (std::isnan(found) && std::isnan(wanted))) continue;
+        return "row " + std::to_string(row) + ", column " + std::to_string(col) + " is " + std::to_string(found) +
+               " and should be " + std::to_string(wanted);
+      }
+    }
+    return here == there ? "" : "written outside of D";
   }
 
   /// Describes the first difference between `found` and the image; empty if there is none.
