@@ -16,7 +16,7 @@ SIMT = "simt_m64_n64_k16_tm4_tn4"
 OTHER_SIMT = "simt_m32_n32_k16_tm2_tn2"
 MMA = "mma_m128_n128_k32_wm2_wn2_s3_x1_f2_e1_b1"
 TOO_LARGE = "mma_m256_n256_k64_wm4_wn2_s5_x1_f1_e1_b1"  # 5 stages of 64 KiB
-COLUMNS = ("m,n,k,layout,dtype,acc,name,label,config,launch,us_median,us_min,us_mean,us_max,tflops,of_best_cublas,"
+COLUMNS = ("problem,m,n,k,layout,dtype,acc,name,label,config,launch,us_median,us_min,us_mean,us_max,tflops,of_best_cublas,"
            "registers,spill_bytes,spill_store_bytes,spill_load_bytes,stack_bytes,smem_bytes,constant_bytes,"
            "warps_per_sm,threads,grid,blocks,compile_ms,intensity,refusal,gpu")
 SPILLING = "mma_m128_n256_k32_wm2_wn2_s3_x1_f2_e1_b1"  # with f16 sums, in layout nt
@@ -277,6 +277,7 @@ class LadderRunTest(CliTest):
                           for name in (SIMT, OTHER_SIMT)])
         for row in rows:
             self.assertNotIn(None, row)
+            self.assertEqual(row["problem"], "{m} {n} {k} nn f32 align=16".format(**row))
             self.assertGreater(float(row["us_median"]), 0)
             self.assertEqual(row["of_best_cublas"], "")
 

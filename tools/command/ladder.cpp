@@ -168,6 +168,7 @@ int run_ladder(Session& session, const LadderCommand& command) {
 }
 
 void add_output_options(CLI::App& sub, const Session& session, LadderCommand& command) {
+  sub.option_defaults()->group("Output");
   sub.add_flag(
       "--verbose", command.verbose,
       "also print the kernels' names, whether the tuner tries them, and minimum, mean and maximum of the times");
@@ -186,9 +187,11 @@ void add_output_options(CLI::App& sub, const Session& session, LadderCommand& co
   sub.get_option("--results")->excludes(no_run);
   sub.get_option("--torch")->excludes(no_run);
   sub.get_option("--show-matrix")->excludes(no_run);
+  sub.option_defaults()->group("Options");
 }
 
 void add_timing_options(CLI::App& sub, LadderCommand& command) {
+  sub.option_defaults()->group("Measuring");
   sub.add_option("--rounds", command.timing.rounds, "rounds of timing, interleaved; the median is reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
@@ -226,6 +229,7 @@ void add_ladder_command(CLI::App& app, Session& session) {
                      "time the kernels of the ladder, from the naive one to cuBLAS, and print the resources of "
                      "each: registers, spills, shared memory, occupancy",
                      [&session, command] { return run_ladder(session, *command); });
+  sub.option_defaults()->group("Rungs and problems");
   add_ladder_options(sub, command->what);
   add_timing_options(sub, *command);
   sub.add_option("--scratch", command->scratch,

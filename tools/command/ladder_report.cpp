@@ -222,7 +222,8 @@ Json row_json(const LadderReport& report, const LadderTable& table, const Ladder
   const Workload& p = table.problem;
   const Times times = times_of(row);
   const double rate = tflops(p, times.median);
-  Json json{{"m", p.m},
+  Json json{{"problem", to_string(p)},
+            {"m", p.m},
             {"n", p.n},
             {"k", p.k},
             {"layout", std::string(to_string(p.op_a)) + std::string(to_string(p.op_b))},
@@ -353,7 +354,6 @@ void to_json(const LadderReport& report, Json& output) {
     for (const LadderRow& row : table.rows) {
       Json json = row_json(report, table, row);
       add_details(row, json);
-      json["problem"] = to_string(table.problem);
       json["median_us"] = json["us_median"];
       if (row.outcome != LadderOutcome::sound) json["failure"] = json["refusal"];
       output["results"].push_back(std::move(json));
