@@ -92,7 +92,12 @@ Workload with_largest_sizes(Workload problem) {
   return problem;
 }
 
-Workload largest_of_class(const Workload& problem) { return with_largest_sizes(without_epilogue(problem)); }
+Workload largest_of_class(const Workload& problem) {
+  constexpr std::int64_t kPeriod = 64;  // elements of 16 bits in a line
+  Workload largest = with_largest_sizes(without_epilogue(problem));
+  if (problem.op_a == Op::t) largest.m -= (largest.m - problem.m) % kPeriod;
+  return largest;
+}
 
 std::optional<Workload> with_other_16_bit_type(const Workload& problem) {
   Workload result = problem;
