@@ -64,7 +64,7 @@ double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k,
   const double row =
       std::max(model.row_cycles, width / model.copy_bytes) + lines * model.line_cycles + sectors * model.sector_cycles;
   const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
-  return rows * tile.slabs() * row * (1 - model.cluster_saves * (1 - 1.0 / sharers));
+  return rows * tile.slabs() * row * (1 - model.row_saves * (1 - 1.0 / sharers));
 }
 
 /// Cycles of the load-store units for a k-tile of an operand that threads load; 0 for any other. If rows begin at odd

@@ -10,14 +10,14 @@
 
 namespace hotgemm {
 
-/// The constants of the model, fitted to an H200. tools/fit-model fits them to traces. Rates are per SM and clock
-/// unless the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
+/// The constants of the model, fitted to an H200 and an H100. tools/fit-model fits them to traces. Rates are per SM and
+/// clock unless the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
 struct WgmmaModel {
-  double sustained = 0.85;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
+  double sustained = 0.97;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;
   double write_share = 0.5;           ///< cost of a byte that a copy writes to shared memory, relative to a byte read
-  double copy_bytes = 78;             ///< rate of the copy engine
-  double row_cycles = 1.05;           ///< least time for a row of a box
+  double copy_bytes = 60;             ///< rate of the copy engine
+  double row_cycles = 1.6;            ///< least time for a row of a box
   double line_cycles = 1;             ///< extra time for a row that crosses into another line
   double sector_cycles = 1;           ///< extra time for a row that begins inside a sector
   double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
@@ -35,7 +35,8 @@ struct WgmmaModel {
   double loader_cycles = 500;         ///< the same for a block whose threads load
   double turnover_cycles = 1500;      ///< from the end of a block to the start of the next one on its SM
   double tile_cycles = 300;           ///< from one tile to the next, until all consumers have changed over
-  double cluster_saves = 0.5;         ///< share of the bytes copied for a neighbour too that the engine and L2 save
+  double row_saves = 0.65;            ///< share of the rows copied for a neighbour too that the copy engine saves
+  double cluster_saves = 0.5;         ///< share of the bytes copied for a neighbour too that L2 saves
   double cluster_cycles = 600;        ///< blocks of a cluster wait for each other at their start
   double cluster_share = 0.02;        ///< pipelines of the blocks of a cluster wait for each other
   double store_bytes = 64;            ///< rate of storing D and loading C, by two warpgroups
@@ -43,8 +44,8 @@ struct WgmmaModel {
   double exchange_cycles = 150;       ///< the same, in addition, if the warps of a consumer exchange elements
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
-  double slot_bytes = 24;         ///< rate of writing a slot, and of reading as much
-  double arrive_cycles = 3500;    ///< from the last store of a slot to the first load of another block
+  double slot_bytes = 21;         ///< rate of writing a slot, and of reading as much
+  double arrive_cycles = 3200;    ///< from the last store of a slot to the first load of another block
   double repeated_bytes = 11000;  ///< rate of reading operands again, for all SMs together
 };
 
@@ -76,6 +77,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"loader_cycles", &WgmmaModel::loader_cycles},
     {"turnover_cycles", &WgmmaModel::turnover_cycles},
     {"tile_cycles", &WgmmaModel::tile_cycles},
+    {"row_saves", &WgmmaModel::row_saves},
     {"cluster_saves", &WgmmaModel::cluster_saves},
     {"cluster_cycles", &WgmmaModel::cluster_cycles},
     {"cluster_share", &WgmmaModel::cluster_share},

@@ -39,7 +39,7 @@ TEST(Model, MoreWorkIsNotPredictedFaster) {
       double last_m = 0, last_n = 0, last_k = 0;
       // Parts of k of which an SM holds two come in coarse steps, so that a larger problem may fill the SMs better.
       const bool is_coarse = launch_shape(config, GemmTraits{}).splits_k && blocks_per_sm(config) > 1;
-      const double least = is_coarse ? 0.85 : 0.9999;
+      const double least = is_coarse ? 0.8 : 0.9999;
       const std::int64_t step = family_of(config).name == "wgmma" ? 64 : 1;  // rows of A and B in whole cache lines
       for (std::int64_t size = 1; size <= 20000; size = size * 5 / 4 + 1) {
         const std::int64_t row = (size + step - 1) / step * step;
