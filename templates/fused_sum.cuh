@@ -22,7 +22,7 @@ namespace hotgemm {
 template <EpilogueFunction kFunction>
 struct FunctionOf;
 
-/// What an op without extras holds of them.
+/// The extras that an op without them holds: none.
 struct NoExtras {};
 template <bool kHasExtras, bool kBatched>
 struct HeldExtras {

@@ -202,7 +202,8 @@ class EpilogueOperands {
                                                     static_cast<double>(low_), static_cast<double>(high_)));
     }
     if (chain_.residual) value += residual_.load(row, col);
-    if (chain_.amax) amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
+    if (chain_.amax && corruption_ != Corruption::no_amax)
+      amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
     if (chain_.scale_d) value *= scale_d_.load(0, 0);
     return value;
   }
@@ -309,7 +310,8 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     case Corruption::no_alpha:
     case Corruption::no_beta:
     case Corruption::no_activation:
-    case Corruption::next_bias: break;
+    case Corruption::next_bias:
+    case Corruption::no_amax: break;
   }
   return Outcome::good;
 }
