@@ -1,6 +1,6 @@
 #pragma once
 
-// The activations of an epilogue, in f32.
+// The activations of an epilogue, and their derivatives, in f32.
 
 #include "ptx/math.hpp"
 #include "shared/gemm_types.hpp"
@@ -40,6 +40,53 @@ HOTGEMM_DEVICE float activated(float x) {
   } else {
     static_assert(kActivation == Activation::none, "an activation");
     return x;
+  }
+}
+
+/// The logistic function of `x`, and its slope without the cancellation of 1 - value.
+struct Logistic {
+  float value, slope;
+  HOTGEMM_DEVICE explicit Logistic(float x) {
+    constexpr float kLog2E = 1.4426950408889634f;
+    const float small = ptx::ex2_approx(kLog2E * (x < 0 ? x : -x)), large = ptx::rcp_approx(1.0f + small);
+    value = x < 0 ? small * large : large;
+    slope = small * large * large;
+  }
+};
+
+/// The slope of an activation at `x`, by its derivative. The absolute error is at most 2^-21. Where x is infinite, or
+/// its square is, the slope of gelu, gelu_erf and silu may be NaN.
+template <Activation kDerivative>
+HOTGEMM_DEVICE float slope(float x) {
+  if constexpr (kDerivative == Activation::dgelu) {
+    // gelu is x times the logistic function of 2u: see activated.
+    constexpr float kTwoRoots = 1.5957691216057308f, kCubic = 0.044715f * kTwoRoots;
+    const float square = x * x;
+    const Logistic logistic(x * ptx::fma_rn(kCubic, square, kTwoRoots));
+    return ptx::fma_rn(x * logistic.slope, ptx::fma_rn(3 * kCubic, square, kTwoRoots), logistic.value);
+  } else if constexpr (kDerivative == Activation::dgelu_erf) {
+    constexpr float kRootOfHalf = 0.7071067811865476f, kDensity = 0.3989422804014327f, kHalfLog2E = 0.7213475204444817f;
+    const float bell = kDensity * ptx::ex2_approx(-kHalfLog2E * x * x);
+    return ptx::fma_rn(x, bell, ptx::fma_rn(0.5f, ptx::erf(kRootOfHalf * x), 0.5f));
+  } else if constexpr (kDerivative == Activation::dsilu) {
+    const Logistic logistic(x);
+    return ptx::fma_rn(x, logistic.slope, logistic.value);
+  } else if constexpr (kDerivative == Activation::dsigmoid) {
+    return Logistic(x).slope;
+  } else {
+    static_assert(kDerivative == Activation::dtanh, "a derivative with a slope");
+    const float t = ptx::tanh(x);
+    return ptx::fma_rn(-t, t, 1.0f);
+  }
+}
+
+/// `value` times the slope of an activation at `x`. That of relu at 0 is 0, and where it is 0 a NaN becomes 0.
+template <Activation kDerivative>
+HOTGEMM_DEVICE float differentiated(float value, float x) {
+  if constexpr (kDerivative == Activation::drelu) {
+    return x <= 0 ? 0.0f : value;
+  } else {
+    return ptx::mul_rn(value, slope<kDerivative>(x));
   }
 }
 

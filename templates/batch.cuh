@@ -62,6 +62,17 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, u32
   return args;
 }
 
+/// The products of a batch share the operands of a user's function, but for matrices.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, u32 product) {
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (kTraits.epilogue.function.operand(i) == FunctionOperand::matrix)
+      args.operands[i] = moved(args.operands[i], args.stride[i], product, size_bytes(kTraits.element_d));
+  }
+  args.product = product;
+  return args;
+}
+
 // ---- groups ----
 
 HOTGEMM_DEVICE u64 moved_rows(u64 address, i64 ld, const RowGroup& group, int element_bytes) {
@@ -117,9 +128,8 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     const Fused<GemmArgs> product{moved<kTraits>(args, batch, index),
                                   moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, index)};
     if constexpr (kTraits.epilogue.has_extras()) {
-      ExtraArgs extras = static_cast<const WithExtras<GemmArgs>&>(args).extras;
-      extras.product = index;
-      run(WithExtras<GemmArgs>{{{product, batch}, {}}, extras}, tile);
+      const ExtraArgs& first = static_cast<const WithExtras<GemmArgs>&>(args).extras;
+      run(WithExtras<GemmArgs>{{{product, batch}, {}}, moved<kTraits>(first, index)}, tile);
     } else {
       run(product, tile);
     }

@@ -22,7 +22,7 @@ namespace hotgemm {
 template <EpilogueFunction kFunction>
 struct FunctionOf;
 
-/// What an op without extras holds of them.
+/// The extras that an op without them holds: none.
 struct NoExtras {};
 template <bool kHasExtras, bool kBatched>
 struct HeldExtras {
@@ -56,9 +56,17 @@ class Largest<true> {
   mutable u32 bits_ = 0;
 };
 
+/// An element of each matrix that an epilogue reads beside C; or the bits of two.
+template <class T>
+struct MatrixElements {
+  T residual = 0;
+  T auxiliary = 0;
+  T operands[EpilogueFunction::kMostOperands] = {};  ///< of the user's function
+};
+
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
 /// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
-/// the load. The residual may be D, so its loads stay where they are. `kPairsDown` is true if the second element of a
+/// the load. A matrix may be D, so its loads stay where they are. `kPairsDown` is true if the second element of a
 /// pair lies below the first.
 template <GemmTraits kTraits, bool kPairsDown = false>
 class FusedSum {
@@ -68,7 +76,7 @@ class FusedSum {
 
  public:
   static constexpr bool kReadsC = kTraits.reads_c;
-  static constexpr bool kMayReadD = kReadsC || kEpilogue.residual;
+  static constexpr bool kMayReadD = kReadsC || kEpilogue.matrices_read() > 0;
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
@@ -94,7 +102,7 @@ class FusedSum {
     static HOTGEMM_DEVICE Source source_of(const Args& parameter, const ProductOf<kTraits>& product) {
       const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
       if constexpr (kTraits.batched) {
-        return Source(moved<kTraits>(first, batch_of(parameter), product), numbered(extras_of(parameter), product));
+        return Source(moved<kTraits>(first, batch_of(parameter), product), moved_extras(extras_of(parameter), product));
       } else {
         return Source(first, extras_of(parameter));
       }
@@ -107,11 +115,10 @@ class FusedSum {
         return NoExtras{};
       }
     }
-    static HOTGEMM_DEVICE ExtraArgs numbered(ExtraArgs args, u32 product) {
-      args.product = product;
-      return args;
+    static HOTGEMM_DEVICE ExtraArgs moved_extras(const ExtraArgs& args, u32 product) {
+      return moved<kTraits>(args, product);
     }
-    static HOTGEMM_DEVICE NoExtras numbered(NoExtras none, const ProductOf<kTraits>& /*product*/) { return none; }
+    static HOTGEMM_DEVICE NoExtras moved_extras(NoExtras none, const ProductOf<kTraits>& /*product*/) { return none; }
   };
 
   HOTGEMM_DEVICE FusedSum(const GemmArgs& gemm, const Source& source)
@@ -157,11 +164,9 @@ class FusedSum {
     if (kEpilogue.aux && is_inside) {
       store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
     }
-    float residual = 0;
-    if (kEpilogue.residual && is_inside) {
-      residual = load_result<kElement>(epilogue_.residual, at.row * epilogue_.ld_residual + at.col);
-    }
-    return finished(gemm, value, residual, at);
+    const auto elements = elements_by(
+        [&](u64 matrix, i64 ld) { return is_inside ? load_result<kElement>(matrix, at.row * ld + at.col) : 0.0f; });
+    return finished(gemm, value, elements, at);
   }
 
   HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, Sum low, Sum high, u32 c, Element2d at) const {
@@ -176,18 +181,39 @@ class FusedSum {
         store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
                                  ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
       }
-      u32 residual = 0;
-      if constexpr (kEpilogue.residual) {
-        const u64 address = place(epilogue_.residual, epilogue_.ld_residual, at);
-        residual = load_pair_bits_if<kTraits>(address, at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);
-      }
-      return ptx::narrow_pair<kElement>(
-          finished(gemm, first, ptx::widen<kElement>(static_cast<u16>(residual)), at),
-          finished(gemm, second, ptx::widen<kElement>(static_cast<u16>(residual >> 16)), next));
+      const auto pairs = elements_by([&](u64 matrix, i64 ld) {
+        return load_pair_bits_if<kTraits>(place(matrix, ld, at), at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);
+      });
+      return ptx::narrow_pair<kElement>(finished(gemm, first, widened(pairs, 0), at),
+                                        finished(gemm, second, widened(pairs, 16), next));
     }
   }
 
  private:
+  /// The elements that `load` gives for the address and the leading dimension of each matrix.
+  template <class Load>
+  HOTGEMM_DEVICE auto elements_by(Load&& load) const {
+    MatrixElements<decltype(load(u64{}, i64{}))> elements;
+    if constexpr (kEpilogue.residual) elements.residual = load(epilogue_.residual, epilogue_.ld_residual);
+    if constexpr (kEpilogue.reads_auxiliary()) elements.auxiliary = load(epilogue_.auxiliary, epilogue_.ld_auxiliary);
+    if constexpr (kHasFunction) {
+#pragma unroll
+      for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+        if (kEpilogue.function.operand(i) == FunctionOperand::matrix)
+          elements.operands[i] = load(extras_.operands[i], extras_.ld[i]);
+      }
+    }
+    return elements;
+  }
+  /// One of two elements of 16 bits: that from bit `shift` on.
+  static HOTGEMM_DEVICE MatrixElements<float> widened(const MatrixElements<u32>& pairs, int shift) {
+    const auto element = [&](u32 pair) { return ptx::widen<kElement>(static_cast<u16>(pair >> shift)); };
+    return {element(pairs.residual),
+            element(pairs.auxiliary),
+            {element(pairs.operands[0]), element(pairs.operands[1]), element(pairs.operands[2]),
+             element(pairs.operands[3])}};
+  }
+
   /// The value in front of the activation.
   HOTGEMM_DEVICE float linear(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
     const bool has_row = at.row < gemm.m, has_col = at.col < gemm.n;  // others have no operands
@@ -203,17 +229,20 @@ class FusedSum {
   }
 
   /// The operations from the activation on.
-  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, float value, float residual, Element2d at) const {
+  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, float value, const MatrixElements<float>& elements,
+                                Element2d at) const {
     if constexpr (kHasFunction) {
-      value = FunctionOf<kEpilogue.function>::at(
-          value, at.row, at.col, static_cast<int>(extras_.product),
-          {operand<0>(gemm, at), operand<1>(gemm, at), operand<2>(gemm, at), operand<3>(gemm, at)});
+      value = FunctionOf<kEpilogue.function>::at(value, at.row, at.col, static_cast<int>(extras_.product),
+                                                 {operand<0>(gemm, elements, at), operand<1>(gemm, elements, at),
+                                                  operand<2>(gemm, elements, at), operand<3>(gemm, elements, at)});
     } else if constexpr (kEpilogue.has_clamp()) {
       value = clamped(value, extras_.low, extras_.high);
+    } else if constexpr (kEpilogue.reads_auxiliary()) {
+      value = differentiated<kEpilogue.activation>(value, elements.auxiliary);
     } else {
       value = activated<kEpilogue.activation>(value);
     }
-    if constexpr (kEpilogue.residual) value = ptx::add_rn(value, residual);
+    if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
     if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
     if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
@@ -224,13 +253,13 @@ class FusedSum {
 
   /// The number of the function's operand `kIndex` for an element of D; 0 if there is none.
   template <int kIndex>
-  HOTGEMM_DEVICE float operand(const GemmArgs& gemm, Element2d at) const {
+  HOTGEMM_DEVICE float operand(const GemmArgs& gemm, const MatrixElements<float>& elements, Element2d at) const {
     constexpr FunctionOperand kKind = kEpilogue.function.operand(kIndex);
     const u64 numbers = extras_.operands[kIndex];
     if constexpr (kKind == FunctionOperand::scalar) return number(numbers, 0);
     if constexpr (kKind == FunctionOperand::row) return number(numbers, at.row, at.row < gemm.m);
     if constexpr (kKind == FunctionOperand::column) return number(numbers, at.col, at.col < gemm.n);
-    return 0;
+    return elements.operands[kIndex];
   }
 
   /// Prefetches `count` elements of a vector from number `first` on. The vector may begin within a line, so one more

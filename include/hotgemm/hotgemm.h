@@ -111,7 +111,13 @@ enum {
   HOTGEMM_SILU = 4,
   HOTGEMM_SIGMOID = 5,
   HOTGEMM_TANH = 6,
-  HOTGEMM_CLAMP = 7
+  HOTGEMM_CLAMP = 7,
+  HOTGEMM_DRELU = 8, /* from here on: the value times the slope at hotgemm_operands.auxiliary */
+  HOTGEMM_DGELU = 9,
+  HOTGEMM_DGELU_ERF = 10,
+  HOTGEMM_DSILU = 11,
+  HOTGEMM_DSIGMOID = 12,
+  HOTGEMM_DTANH = 13
 };
 
 /*
@@ -170,17 +176,19 @@ typedef struct hotgemm_operands {
   const void* bias;                             /* an element for each column of D, or each row */
   const void* residual;                         /* m x n, of the type of D */
   int64_t ld_residual, batch_stride_residual;   /* in elements */
-  void* auxiliary;                              /* m x n, of the type of D, written */
+  void* auxiliary;                              /* m x n, of the type of D, written, or read by a derivative */
   int64_t ld_auxiliary, batch_stride_auxiliary; /* in elements */
   const float* scale_a;                         /* one factor, or one for each row of op(A) */
   const float* scale_b;                         /* one factor, or one for each column of op(B) */
   const float* scale_d;                         /* one factor */
   void* workspace;                              /* null: the library provides it */
   size_t workspace_bytes;                       /* of `workspace` */
-  const int32_t* group_offsets;      /* groups of rows: where each begins, and where the last ends, in device memory */
-  const float* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
-  float clamp_low, clamp_high;       /* the limits of HOTGEMM_CLAMP */
-  float* amax;                       /* one number, which grows to the largest absolute value */
+  const int32_t* group_offsets;     /* groups of rows: where each begins, and where the last ends, in device memory */
+  const void* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
+  float clamp_low, clamp_high;      /* the limits of HOTGEMM_CLAMP */
+  float* amax;                      /* one number, which grows to the largest absolute value */
+  int64_t ld_function_operands[4];  /* of those that are matrices, m x n of the type of D */
+  int64_t batch_stride_function_operands[4]; /* likewise */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -188,7 +196,9 @@ typedef struct hotgemm_operands {
   {                                                                                                                \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
         NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {NULL, NULL, NULL, NULL}, 0.0f, \
-        0.0f, NULL                                                                                                 \
+        0.0f, NULL, {0, 0, 0, 0}, {                                                                                \
+      0, 0, 0, 0                                                                                                   \
+    }                                                                                                              \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

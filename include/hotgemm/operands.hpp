@@ -40,10 +40,10 @@ struct Operands {
   const float* beta_device = nullptr;  ///< as alpha_device
 
   /// For a batch with equal distances: the number of elements from one matrix to the next, at least 0. A
-  /// distance of 0 gives all products the same matrix; A, B, C and the residual may have it. The matrices of D, and
+  /// distance of 0 gives all products the same matrix; matrices that are only read may have it. The matrices of D, and
   /// those of the auxiliary output, do not overlap: they lie behind each other, or side by side in the rows of a wide
-  /// matrix. C or the residual may be the D of the same product, and then has its distance; they overlap with no other
-  /// D. Distances are ignored if the batch is 1.
+  /// matrix. A matrix that may be D may be the D of the same product, and then has its distance; it overlaps with no
+  /// other D. Distances are ignored if the batch is 1.
   std::int64_t batch_stride_a = 0;
   std::int64_t batch_stride_b = 0;  ///< as batch_stride_a
   std::int64_t batch_stride_c = 0;  ///< as batch_stride_a
@@ -56,14 +56,17 @@ struct Operands {
   void* const* batch_d = nullptr;        ///< as batch_a
 
   /// Operands of the epilogue, in device memory. Those that the problem's epilogue has must be set, and no others. None
-  /// may overlap with D or with the auxiliary output, but the residual may be D itself with ld_residual == ldd. A bias
-  /// has the type of D; bf16 for an FP8 D, and f32 for an s8 D.
+  /// may overlap with D or with the auxiliary output, but a matrix that is read (the residual, the auxiliary matrix of
+  /// a derivative, an operand of a function) may be D itself with the leading dimension of D. A bias has the type of D;
+  /// bf16 for an FP8 D, and f32 for an s8 D.
   const void* bias = nullptr;              ///< an element for each column of D, or each row
   const void* residual = nullptr;          ///< m×n, of D's type, added to the result
   std::int64_t ld_residual = 0;            ///< elements from one row of the residual to the next
   std::int64_t batch_stride_residual = 0;  ///< as batch_stride_a
-  void* auxiliary = nullptr;  ///< m×n, of D's type, written: the result before the activation, for the backward pass
-  std::int64_t ld_auxiliary = 0;            ///< elements from one row of the auxiliary output to the next
+  /// m×n, of D's type, the value before the activation: Epilogue::aux writes it, for the backward pass, and a
+  /// derivative reads it.
+  void* auxiliary = nullptr;
+  std::int64_t ld_auxiliary = 0;            ///< elements from one row of the auxiliary matrix to the next
   std::int64_t batch_stride_auxiliary = 0;  ///< as batch_stride_a
   const float* scale_a = nullptr;           ///< one factor, or one for each of the m rows of op(A)
   const float* scale_b = nullptr;           ///< one factor, or one for each of the n columns of op(B)
@@ -81,15 +84,19 @@ struct Operands {
   /// replayed with others. Numbers beyond m count as m.
   const std::int32_t* group_offsets = nullptr;
 
-  /// The operands of Epilogue::function in the order of its source, in device memory: one number, or one for each row
-  /// or column of D. All products of a batch share them. None may overlap with D or with the auxiliary output.
-  const float* function_operands[EpilogueFunction::kMostOperands] = {};
+  /// The operands of Epilogue::function in the order of its source, in device memory: one f32, one for each row or
+  /// column of D, or an m×n matrix of D's type. All products of a batch share those that are no matrices.
+  const void* function_operands[EpilogueFunction::kMostOperands] = {};
 
   float clamp_low = 0.0f;   ///< the least value of Activation::clamp
   float clamp_high = 0.0f;  ///< its largest value, above `clamp_low`
   /// One f32 in device memory, of Epilogue::amax. It becomes the larger one of what it is, which is not negative, and
   /// of the absolute values of all elements before scale_d; NaN if one of them is NaN. So set it to 0 before the call.
   float* amax = nullptr;
+
+  /// Of each function_operands that is a matrix: elements from one row to the next.
+  std::int64_t ld_function_operands[EpilogueFunction::kMostOperands] = {};
+  std::int64_t batch_stride_function_operands[EpilogueFunction::kMostOperands] = {};  ///< as batch_stride_a
 };
 
 }  // namespace hotgemm

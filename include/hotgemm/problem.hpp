@@ -139,7 +139,7 @@ inline constexpr std::size_t kSmallWorkspaceBytes = std::size_t{4} << 20;
 
 /// The properties of a call's operands that a kernel can use: alignment, and whether C is read.
 struct Hints {
-  /// Alignment class of A, of B, and of C, D, residual and auxiliary output together: the largest of 16, 8, 4, 2, 1
+  /// Alignment class of A, of B, and of C, D and the epilogue's matrices together: the largest of 16, 8, 4, 2, 1
   /// bytes that divides an operand's address, the byte length of its leading dimension and, in a batch, that of its
   /// distance. The default promises nothing. An operand whose rows or matrices are 2^40 bytes or more apart is in class
   /// 8 at most, because a tensor map cannot have such a stride.
@@ -193,8 +193,9 @@ std::int64_t class_m(std::int64_t m);
 //   batch=4            "batch=4,pointers"
 //   groups=8           "groups=8,masked", "groups=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
-//                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp, gated, residual, amax, scale_d,
-//                      scalars, function:0123456789ab0021 (a function by its number)
+//                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp, drelu, dgelu, dgelu_erf,
+//                      dsilu, dsigmoid, dtanh, gated, residual, amax, scale_d, scalars,
+//                      function:0123456789ab0021 (a function by its number)
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found

@@ -24,6 +24,9 @@ static_assert(offsetof(hotgemm_operands, workspace_bytes) == offsetof(Operands, 
 static_assert(offsetof(hotgemm_operands, group_offsets) == offsetof(Operands, group_offsets));
 static_assert(offsetof(hotgemm_operands, function_operands) == offsetof(Operands, function_operands));
 static_assert(offsetof(hotgemm_operands, amax) == offsetof(Operands, amax));
+static_assert(offsetof(hotgemm_operands, ld_function_operands) == offsetof(Operands, ld_function_operands));
+static_assert(offsetof(hotgemm_operands, batch_stride_function_operands) ==
+              offsetof(Operands, batch_stride_function_operands));
 static_assert(HOTGEMM_S32 == static_cast<int>(DType::s32) && HOTGEMM_E4M3 == static_cast<int>(DType::e4m3));
 static_assert(HOTGEMM_COMPUTE_S32 == static_cast<int>(ComputeType::s32));
 static_assert(HOTGEMM_ORDER_BATCH_INVARIANT == static_cast<int>(SumOrder::batch_invariant));
@@ -32,6 +35,7 @@ static_assert(HOTGEMM_GROUPS_ALONG_K == static_cast<int>(GroupKind::along_k));
 static_assert(HOTGEMM_SCALE_BLOCK_128X128 == static_cast<int>(Scaling::block_128x128));
 static_assert(HOTGEMM_BIAS_PER_ROW == static_cast<int>(Bias::per_row));
 static_assert(HOTGEMM_CLAMP == static_cast<int>(Activation::clamp));
+static_assert(HOTGEMM_DTANH == static_cast<int>(Activation::dtanh));
 
 /// A field of hotgemm_problem that holds an enumerator or a flag.
 struct Field {

@@ -22,6 +22,7 @@ std::optional<FunctionOperand> kind_of(std::string_view word) {
   if (word == "scalar") return FunctionOperand::scalar;
   if (word == "row") return FunctionOperand::row;
   if (word == "column") return FunctionOperand::column;
+  if (word == "matrix") return FunctionOperand::matrix;
   return std::nullopt;
 }
 
@@ -146,7 +147,7 @@ bool is_well_formed(const EpilogueFunction& function) noexcept {
   bool has_ended = false;
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = function.operand(i);
-    if (kind > FunctionOperand::column || (has_ended && kind != FunctionOperand::none)) return false;
+    if (kind > FunctionOperand::matrix || (has_ended && kind != FunctionOperand::none)) return false;
     has_ended = kind == FunctionOperand::none;
   }
   return function.operands == 0 || function.number() >> 16 != 0;

@@ -15,6 +15,8 @@ namespace hotgemm {
 ///   column scale
 ///   cap * tanh(scale * value / cap)
 ///
+/// The kinds of operands are scalar, row, column and matrix.
+///
 /// The expression may use value, row, column and batch (a number from 0), and the functions that CUDA declares without
 /// an include. A `#` may stand in lines of comment only: text that the digest does not see must not get in.
 class FunctionSource {

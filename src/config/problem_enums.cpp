@@ -95,6 +95,12 @@ std::string_view to_string(Activation activation) {
     case Activation::sigmoid: return "sigmoid";
     case Activation::tanh: return "tanh";
     case Activation::clamp: return "clamp";
+    case Activation::drelu: return "drelu";
+    case Activation::dgelu: return "dgelu";
+    case Activation::dgelu_erf: return "dgelu_erf";
+    case Activation::dsilu: return "dsilu";
+    case Activation::dsigmoid: return "dsigmoid";
+    case Activation::dtanh: return "dtanh";
   }
   return {};
 }

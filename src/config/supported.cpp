@@ -102,8 +102,9 @@ bool has_epilogue(const Problem& p) noexcept {
                           .scalars = e.scalars,
                           .function = e.function};
   if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
+  if (e.aux && e.reads_auxiliary()) return false;
   return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
-         e.bias <= Bias::per_row && e.activation <= Activation::clamp;
+         e.bias <= Bias::per_row && e.activation <= Activation::dtanh;
 }
 
 std::string unsupported_part(const Problem& p) {

@@ -23,8 +23,27 @@ inline double activated(Activation activation, double x, double low = 0, double 
     case Activation::sigmoid: return 1 / (1 + std::exp(-x));
     case Activation::tanh: return std::tanh(x);
     case Activation::clamp: return x < low ? low : x > high ? high : x;
+    default: return std::nan("");  // a derivative
   }
-  return std::nan("");
+}
+
+/// The slope of an activation at `x`, by its derivative.
+inline double slope(Activation derivative, double x) {
+  constexpr double kRootOfTwoOverPi = 0.79788456080286535588, kRootOfHalf = 0.70710678118654752440;
+  constexpr double kRootOfTwoPi = 2.50662827463100050242;
+  const double logistic = 1 / (1 + std::exp(-x)), tanh = std::tanh(x);
+  switch (derivative) {
+    case Activation::drelu: return x <= 0 ? 0 : 1;
+    case Activation::dgelu: {
+      const double t = std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x));
+      return (1 + t + x * (1 - t * t) * kRootOfTwoOverPi * (1 + 3 * 0.044715 * x * x)) / 2;
+    }
+    case Activation::dgelu_erf: return (1 + std::erf(kRootOfHalf * x)) / 2 + x * std::exp(-x * x / 2) / kRootOfTwoPi;
+    case Activation::dsilu: return logistic * (1 + x * (1 - logistic));
+    case Activation::dsigmoid: return logistic * (1 - logistic);
+    case Activation::dtanh: return 1 - tanh * tanh;
+    default: return std::nan("");  // no derivative
+  }
 }
 
 /// The operands of an epilogue at one element. A part that the epilogue does not have keeps its default.
@@ -32,6 +51,7 @@ struct EpilogueElement {
   double scale = 1;   ///< scale_a * scale_b
   double addend = 0;  ///< beta * C
   double bias = 0;
+  double auxiliary = 0;  ///< where a derivative is taken
   double residual = 0;
   double scale_d = 1;
   FunctionPoint point{};
@@ -48,8 +68,9 @@ struct FusedElement {
 /// The element from `product` = alpha * sum, whose summands have the sum `magnitude` of absolute values.
 ///
 /// The gate of the value in front of the activation is that of error_gate for a D of f32, with a rounding more for each
-/// operation. Activations have slopes below 1.13, and errors of a few units in the last place of f32, of gelu relative
-/// to its argument; a function says its own. Then come the residual, scale_d and the rounding to D.
+/// operation. Activations and their derivatives have slopes below 1.13, and errors of a few units in the last place of
+/// f32, of gelu relative to its argument; a function says its own. Then come the residual, scale_d and the rounding to
+/// D.
 inline FusedElement fused_element(const Problem& problem, double product, double magnitude, double alpha,
                                   const EpilogueElement& e) {
   constexpr double kUnit = 0x1p-24, kSteepest = 1.13;
@@ -60,13 +81,14 @@ inline FusedElement fused_element(const Problem& problem, double product, double
   const double gate = error_gate(wide, value, terms, alpha * e.scale) + 4 * kUnit * terms;
   const Epilogue& chain = problem.epilogue;
   const HostFunction function = chain.has_function() ? host_function(chain.function) : HostFunction{};
-  const double after =
-      chain.has_function() ? function.at(value, e.point) : activated(chain.activation, value, e.low, e.high);
+  const double after = chain.has_function()      ? function.at(value, e.point)
+                       : chain.reads_auxiliary() ? value * slope(chain.activation, e.auxiliary)
+                                                 : activated(chain.activation, value, e.low, e.high);
   const double sum = after + e.residual;
   const bool is_curved = chain.has_function() || chain.activation > Activation::relu;
-  const double slope = chain.has_function() ? function.slope : kSteepest;
+  const double steepest = chain.has_function() ? function.slope : kSteepest;
   const double of_activation =
-      is_curved ? slope * gate + 16 * kUnit * (std::abs(after) + std::abs(value) + function.magnitude) : gate;
+      is_curved ? steepest * gate + 16 * kUnit * (std::abs(after) + std::abs(value) + function.magnitude) : gate;
   const double of_sum = of_activation + 2 * kUnit * (std::abs(sum) + std::abs(e.residual));
   const ElementType d = element_type(problem.types.d);
   const auto rounded = [&](double exact, double error) {
@@ -84,7 +106,7 @@ inline FusedElement fused_element(const Problem& problem, double product, double
 /// True if each operation of the epilogue is exact on small numbers.
 inline bool is_exact(const Epilogue& e) {
   if (e.has_function()) return host_function(e.function).is_exact;
-  return e.activation <= Activation::relu || e.has_clamp();
+  return e.activation <= Activation::relu || e.has_clamp() || e.activation == Activation::drelu;
 }
 
 }  // namespace hotgemm::emulate

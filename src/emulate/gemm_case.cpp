@@ -157,7 +157,12 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
     const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
-    if (kind != FunctionOperand::none) m.function_operands[i] = make_scales(count, values);
+    if (kind == FunctionOperand::matrix) {
+      m.function_operands[i] = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+      fill(m.function_operands[i], p.types.d, values);
+    } else if (kind != FunctionOperand::none) {
+      m.function_operands[i] = make_scales(count, values);
+    }
   }
   if (e.bias != Bias::none) {
     const DType type = bias_type(p.types.d);
@@ -169,7 +174,8 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
     fill(m.residual, p.types.d, values);
   }
   if (c.residual_in_place) m.d = m.residual;
-  if (e.aux) m.auxiliary = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+  if (e.has_auxiliary()) m.auxiliary = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+  if (e.reads_auxiliary()) fill(m.auxiliary, p.types.d, values);
   if (e.scalars) {
     m.scalars = make_matrix(DType::f32, 1, 2, 4, true);
     m.scalars.set(DType::f32, 0, 0, c.alpha);
@@ -207,13 +213,19 @@ EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double add
   EpilogueElement at{.scale = scale(e.scale_a, m.scale_a, row) * scale(e.scale_b, m.scale_b, col), .addend = addend};
   if (e.bias != Bias::none) at.bias = m.bias.get(bias_type(p.types.d), 0, e.bias == Bias::per_row ? row : col);
   if (e.residual) at.residual = m.residual.get(p.types.d, row, col);
+  if (e.reads_auxiliary()) at.auxiliary = m.auxiliary.get(p.types.d, row, col);
   if (e.scale_d) at.scale_d = m.scale_d.get(DType::f32, 0, 0);
   at.low = c.clamp_low, at.high = c.clamp_high;
   at.point = {.row = row, .column = col, .batch = c.product};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
+    const HostMatrix& operand = m.function_operands[i];
     const std::int64_t index = kind == FunctionOperand::row ? row : kind == FunctionOperand::column ? col : 0;
-    if (kind != FunctionOperand::none) at.point.operands[i] = m.function_operands[i].get(DType::f32, 0, index);
+    if (kind == FunctionOperand::matrix) {
+      at.point.operands[i] = operand.get(p.types.d, row, col);
+    } else if (kind != FunctionOperand::none) {
+      at.point.operands[i] = operand.get(DType::f32, 0, index);
+    }
   }
   return at;
 }

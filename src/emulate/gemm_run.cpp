@@ -143,6 +143,8 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     placed.extras.operands[i] =
         put(e.function.operand(i) != FunctionOperand::none, "function_operands", m.function_operands[i]);
+    placed.extras.ld[i] = m.function_operands[i].ld;
+    placed.extras.stride[i] = m.function_operands[i].stride;
   }
   placed.extras.low = c.clamp_low, placed.extras.high = c.clamp_high;
   if (e.amax) {
@@ -164,8 +166,9 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   if (e.aux) {
     placed.auxiliary = &place(device, "auxiliary", m.auxiliary, true, false);
     placed.args.auxiliary = placed.auxiliary->address();
-    placed.args.ld_auxiliary = m.auxiliary.ld;
   }
+  if (e.reads_auxiliary()) placed.args.auxiliary = put(true, "auxiliary", m.auxiliary);
+  placed.args.ld_auxiliary = m.auxiliary.ld;
   return placed;
 }
 

@@ -13,7 +13,7 @@ namespace hotgemm::emulate {
 
 inline constexpr EpilogueFunction kSoftcap = EpilogueFunction::of(0x4c6b5b4fc29f0013);
 inline constexpr EpilogueFunction kPlace = EpilogueFunction::of(0x3a5b96d3a4490000);
-inline constexpr EpilogueFunction kIndices = EpilogueFunction::of(0xb80e8e4fa2252321);
+inline constexpr EpilogueFunction kIndices = EpilogueFunction::of(0x0c5b4c69ef974321);
 
 /// The values that a function reads at an element of D.
 struct FunctionPoint {

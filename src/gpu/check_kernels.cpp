@@ -12,7 +12,8 @@ namespace {
 constexpr unsigned kThreads = 256;  // kCheckThreads of templates/check.cuh
 
 // Added to a seed, so that no two operands have the same numbers. A, B and C have 0, 1 and 2.
-constexpr unsigned kBiasKey = 0x1001, kResidualKey = 0x1002, kScaleKey = 0x1003;
+constexpr unsigned kBiasKey = 0x1001, kResidualKey = 0x1002, kScaleKey = 0x1003, kAuxiliaryKey = 0x1010;
+constexpr unsigned kOperandKey = 0x1020;
 
 /// Numbers in [0.5, 1.5).
 std::vector<float> scale_factors(std::int64_t count, unsigned seed) {
@@ -102,6 +103,8 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   const std::int64_t biases = e.bias == Bias::per_row ? p.m : p.n;
   normal({to.bias, biases, 0}, bias_type(p.types.d), 1, biases, one, kBiasKey);
   normal({to.residual, to.ld_residual, to.stride_residual}, p.types.d, products.m, p.n, products, kResidualKey);
+  if (e.reads_auxiliary())
+    normal({to.auxiliary, to.ld_auxiliary, to.stride_auxiliary}, p.types.d, products.m, p.n, products, kAuxiliaryKey);
   std::vector<std::vector<float>> uploads;  // until the stream has read them
   const auto upload = [&](CUdeviceptr vector, std::vector<float> values) {
     if (vector == 0) return;
@@ -117,7 +120,18 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   upload(to.scale_b, scale_factors(factors(e.scale_b, p.n), seed + kScaleKey + 1));
   upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));
   upload(to.scalars, {alpha, beta});
-  if (to.auxiliary != 0) {
+  upload(to.amax, {0});
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    const FunctionOperand kind = e.function.operand(i);
+    const unsigned key = kOperandKey + static_cast<unsigned>(i);
+    if (kind == FunctionOperand::matrix) {
+      normal({to.operands[i], to.ld_operands[i], to.stride_operands[i]}, p.types.d, p.m, p.n, p, key);
+    } else {
+      const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+      upload(to.operands[i], scale_factors(count, seed + key));
+    }
+  }
+  if (e.aux) {
     const std::int64_t bytes =
         ((products.batch - 1) * to.stride_auxiliary + (products.m - 1) * to.ld_auxiliary + p.n) * size_bytes(p.types.d);
     driver_.check(

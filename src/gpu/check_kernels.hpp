@@ -37,8 +37,9 @@ class CheckKernels {
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Enqueues the fill of an m×n matrix with the check data of C.
   void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
-  /// Fills the operands of the epilogue, if `set` has any, and waits. Bias and residual get N(0,1), scales numbers from
-  /// 0.5 to 1.5, the scalars `alpha` and `beta`; the auxiliary output gets unwritten_byte.
+  /// Fills the operands of the epilogue, if `set` has any, and waits. Bias and matrices that are read get N(0,1),
+  /// scales and the other operands of a function numbers from 0.5 to 1.5, the scalars `alpha` and `beta`, amax 0; the
+  /// auxiliary output gets unwritten_byte.
   void fill_epilogue(const Problem& problem, const OperandSet& set, float alpha, float beta, unsigned seed,
                      CUstream stream) const;
   /// Enqueues the fill with N(0,1) of A, B and, if present, C. Also fills the operands of an epilogue; the scalars are

@@ -10,7 +10,7 @@ namespace {
 struct LtKind {
   bool bias;
   Activation activation;
-  bool aux;
+  bool aux;  ///< written, or read
   cublasLtEpilogue_t kind;
 };
 constexpr LtKind kLtKinds[] = {
@@ -22,6 +22,7 @@ constexpr LtKind kLtKinds[] = {
     {true, Activation::gelu, false, CUBLASLT_EPILOGUE_GELU_BIAS},
     {false, Activation::gelu, true, CUBLASLT_EPILOGUE_GELU_AUX},
     {true, Activation::gelu, true, CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+    {false, Activation::dgelu, true, CUBLASLT_EPILOGUE_DGELU},
 };
 
 /// True if cuBLASLt has the scales, with numbers of the types of `p`.
@@ -41,10 +42,10 @@ bool has_bias(const Problem& p) {
 /// True if the residual may be cuBLASLt's C: nothing stands between both in the chain, and C is free.
 bool may_be_c(const Workload& p) {
   const Epilogue& e = p.epilogue;
-  return e.activation == Activation::none && !e.aux && p.hints.beta_is_zero && !is_fp8(p.types.d);
+  return e.activation == Activation::none && !e.has_auxiliary() && p.hints.beta_is_zero && !is_fp8(p.types.d);
 }
 
-/// True if the auxiliary output of `p` may be cuBLASLt's, whose rows lie at multiples of 16 bytes.
+/// True if the auxiliary matrix of `p` may be cuBLASLt's, whose rows lie at multiples of 16 bytes.
 bool may_have_aux(const Workload& p) {
   return size_bytes(p.types.d) == 2 && !is_fp8(p.types.a) && p.hints.align_d >= 16;
 }
@@ -57,9 +58,9 @@ std::optional<LtEpilogue> lt_epilogue(const Workload& p) {
   if (is_integer(p.types.a) || e.gated || e.scalars || e.has_extras()) return std::nullopt;
   if (!has_scales(p) || !has_bias(p)) return std::nullopt;
   if (e.residual && !may_be_c(p)) return std::nullopt;
-  if (e.aux && !may_have_aux(p)) return std::nullopt;
+  if (e.has_auxiliary() && !may_have_aux(p)) return std::nullopt;
   for (const LtKind& row : kLtKinds) {
-    if (row.bias == (e.bias != Bias::none) && row.activation == e.activation && row.aux == e.aux) {
+    if (row.bias == (e.bias != Bias::none) && row.activation == e.activation && row.aux == e.has_auxiliary()) {
       return LtEpilogue{.kind = row.kind, .residual_is_c = e.residual};
     }
   }

@@ -71,12 +71,19 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
 }
 
 ExtraArgs extra_args(const Operands& o) {
-  const auto* const operands = o.function_operands;
-  return {.operands = {address(operands[0]), address(operands[1]), address(operands[2]), address(operands[3])},
-          .product = 0,
-          .low = o.clamp_low,
-          .high = o.clamp_high,
-          .amax = address(o.amax)};
+  ExtraArgs args{.operands = {},
+                 .product = 0,
+                 .low = o.clamp_low,
+                 .high = o.clamp_high,
+                 .amax = address(o.amax),
+                 .ld = {},
+                 .stride = {}};
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    args.operands[i] = address(o.function_operands[i]);
+    args.ld[i] = o.ld_function_operands[i];
+    args.stride[i] = o.batch_stride_function_operands[i];
+  }
+  return args;
 }
 
 /// The memory from which a kernel reads A and B: the caller's, or copies of it.

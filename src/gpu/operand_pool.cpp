@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kMatrixAlignment = 256;
 constexpr std::int64_t kRowAlignment = 16;  // the best that a class tells
 constexpr std::int64_t kMostSets = 64;
+constexpr float kClampLimit = 1;
 constexpr unsigned char kPattern = 0xa5;  // byte that fills guards and padding
 // A limit for the bytes of a matrix: larger than any memory, and small enough that the sum over all operands does not
 // overflow.
@@ -45,11 +46,15 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int alig
 /// each other.
 struct Matrices {
   Matrix a, b, c, d;
-  Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary;
+  Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary, amax;
+  Matrix operands[EpilogueFunction::kMostOperands];
   Matrix group_offsets;
 
   std::vector<const Matrix*> all() const {
-    return {&a, &b, &c, &d, &scale_a, &scale_b, &scale_d, &scalars, &bias, &residual, &auxiliary, &group_offsets};
+    std::vector<const Matrix*> all{&a,       &b,    &c,        &d,         &scale_a, &scale_b,      &scale_d,
+                                   &scalars, &bias, &residual, &auxiliary, &amax,    &group_offsets};
+    for (const Matrix& operand : operands) all.push_back(&operand);
+    return all;
   }
   std::int64_t operand_bytes() const {
     std::int64_t bytes = 0;
@@ -80,7 +85,13 @@ void add_epilogue(const Workload& p, Matrices& to) {
   to.scalars = vector(e.scalars, 2, DType::f32);
   to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? p.m : p.n, bias_type(p.types.d));
   if (e.residual) to.residual = to.d;
-  if (e.aux) to.auxiliary = to.d;
+  if (e.has_auxiliary()) to.auxiliary = to.d;
+  to.amax = vector(e.amax, 1, DType::f32);
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    const FunctionOperand kind = e.function.operand(i);
+    const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+    to.operands[i] = kind == FunctionOperand::matrix ? to.d : vector(kind != FunctionOperand::none, count, DType::f32);
+  }
 }
 
 Matrices matrices_of(const Workload& p) {
@@ -112,7 +123,7 @@ std::vector<std::int32_t> uniform_offsets(const Workload& p) {
 }
 
 /// The addresses and leading dimensions of a set that begins at `at`.
-OperandSet place_set(const Matrices& all, CUdeviceptr at) {
+OperandSet place_set(const Epilogue& epilogue, const Matrices& all, CUdeviceptr at) {
   const auto take = [&](const Matrix& matrix) {
     if (matrix.bytes == 0) return CUdeviceptr{0};
     const CUdeviceptr taken = at + static_cast<CUdeviceptr>(matrix.offset);
@@ -138,7 +149,8 @@ OperandSet place_set(const Matrices& all, CUdeviceptr at) {
                                  {&e.scalars, &all.scalars},
                                  {&e.bias, &all.bias},
                                  {&e.residual, &all.residual},
-                                 {&e.auxiliary, &all.auxiliary}}) {
+                                 {&e.auxiliary, &all.auxiliary},
+                                 {&e.amax, &all.amax}}) {
     *to = take(*from);
   }
   set.group_offsets = take(all.group_offsets);
@@ -146,6 +158,13 @@ OperandSet place_set(const Matrices& all, CUdeviceptr at) {
   e.stride_residual = all.residual.stride;
   e.ld_auxiliary = all.auxiliary.ld;
   e.stride_auxiliary = all.auxiliary.stride;
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    e.operands[i] = take(all.operands[i]);
+    if (epilogue.function.operand(i) != FunctionOperand::matrix) continue;
+    e.ld_operands[i] = all.operands[i].ld;
+    e.stride_operands[i] = all.operands[i].stride;
+  }
+  if (epilogue.has_clamp()) e.clamp_low = -kClampLimit, e.clamp_high = kClampLimit;
   return set;
 }
 
@@ -181,7 +200,7 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
   stream.synchronize();
   for (std::int64_t i = 0; i < count; ++i) {
     CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
-    sets_.push_back(place_set(matrices, at));
+    sets_.push_back(place_set(p.epilogue, matrices, at));
   }
   if (p.groups == 0) return;
   const std::vector<std::int32_t> offsets = uniform_offsets(p);
@@ -227,6 +246,13 @@ void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
   operands.auxiliary = to_pointer<void>(set.auxiliary);
   operands.ld_auxiliary = set.ld_auxiliary;
   operands.batch_stride_auxiliary = set.stride_auxiliary;
+  operands.amax = to_pointer<float>(set.amax);
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    operands.function_operands[i] = to_pointer<void>(set.operands[i]);
+    operands.ld_function_operands[i] = set.ld_operands[i];
+    operands.batch_stride_function_operands[i] = set.stride_operands[i];
+  }
+  operands.clamp_low = set.clamp_low, operands.clamp_high = set.clamp_high;
   operands.alpha_device = to_pointer<float>(set.scalars);
   if (operands.c != nullptr && set.scalars != 0) operands.beta_device = operands.alpha_device + 1;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hotgemm/gemm_types.hpp>
+
 #include <cuda.h>
 
 #include <cstdint>
@@ -20,6 +22,11 @@ struct EpilogueSet {
   std::int64_t ld_auxiliary = 0;
   std::int64_t stride_residual = 0;  ///< from one matrix of a batch to the next, in elements
   std::int64_t stride_auxiliary = 0;
+  CUdeviceptr amax = 0;
+  CUdeviceptr operands[EpilogueFunction::kMostOperands] = {};          ///< of the function
+  std::int64_t ld_operands[EpilogueFunction::kMostOperands] = {};      ///< of those that are matrices
+  std::int64_t stride_operands[EpilogueFunction::kMostOperands] = {};  ///< likewise
+  float clamp_low = 0, clamp_high = 0;
 };
 
 /// One copy of a problem's operands in device memory. Launches rotate through several sets, so that no launch finds its

@@ -62,6 +62,10 @@ void validate_epilogue(const Epilogue& e) {
     bad("the epilogue has the activation " + std::string(to_string(e.activation)) +
         " and a function, which stands in its place");
   }
+  if (e.aux && e.reads_auxiliary()) {
+    bad("the epilogue has aux, which writes the auxiliary matrix, and " + std::string(to_string(e.activation)) +
+        ", which reads it");
+  }
 }
 
 void validate_counts(const Problem& p) {
@@ -173,6 +177,17 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) 
   return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= kMaxTensorStride ? 8 : 0);
 }
 
+/// The same of the matrices that the function of the epilogue reads, with their distances.
+std::uint64_t bits_of_function(const Problem& p, const Operands& o) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (p.epilogue.function.operand(i) != FunctionOperand::matrix) continue;
+    bits |= alignment_bits(o.function_operands[i], o.ld_function_operands[i], p.types.d);
+    if (p.batch != 1) bits |= alignment_bits(nullptr, o.batch_stride_function_operands[i], p.types.d);
+  }
+  return bits;
+}
+
 /// Throws if a vector or a scalar of the epilogue is missing or not aligned.
 void validate_vector(const char* name, const void* pointer, DType dtype, bool is_needed) {
   if (is_needed && pointer == nullptr) bad(std::string(name) + " is null; the problem's epilogue needs it");
@@ -183,6 +198,15 @@ void validate_vector(const char* name, const void* pointer, DType dtype, bool is
 void validate_beside_d(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p) {
   validate_vector(underscore_name + 1, pointer, p.types.d, !is_empty(p));
   validate_matrix(underscore_name, pointer, ld, extent_of_d(p), p.types.d, false);
+}
+
+/// The same of a matrix that is read, and may be D.
+void validate_read(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p,
+                   const Operands& o) {
+  validate_beside_d(underscore_name, pointer, ld, p);
+  if (is_empty(p) || pointer != o.d || ld == o.ldd) return;
+  bad(fmt::format("{0} and D are the same matrix with different leading dimensions: ld{1} {2}, ldd {3}",
+                  underscore_name + 1, underscore_name, ld, o.ldd));
 }
 
 /// The operands that the problem's epilogue has. validate_fields refuses the others.
@@ -197,11 +221,16 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
   if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !has_no_d);
   if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !has_no_d);
   if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !has_no_d);
-  constexpr const char* kOfFunction[EpilogueFunction::kMostOperands] = {"function_operands[0]", "function_operands[1]",
-                                                                        "function_operands[2]", "function_operands[3]"};
+  constexpr const char* kOfFunction[EpilogueFunction::kMostOperands] = {
+      "_function_operands[0]", "_function_operands[1]", "_function_operands[2]", "_function_operands[3]"};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
-    if (e.function.operand(i) == FunctionOperand::none) break;
-    validate_vector(kOfFunction[i], o.function_operands[i], DType::f32, !has_no_d);
+    const FunctionOperand kind = e.function.operand(i);
+    if (kind == FunctionOperand::none) break;
+    if (kind == FunctionOperand::matrix) {
+      validate_read(kOfFunction[i], o.function_operands[i], o.ld_function_operands[i], p, o);
+    } else {
+      validate_vector(kOfFunction[i] + 1, o.function_operands[i], DType::f32, !has_no_d);
+    }
   }
   if (e.has_clamp() && !(o.clamp_low < o.clamp_high)) {
     bad("clamp_low is " + std::to_string(o.clamp_low) + " and clamp_high " + std::to_string(o.clamp_high) +
@@ -209,13 +238,9 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
   }
   if (e.amax) validate_vector("amax", o.amax, DType::f32, !has_no_d);
   if (e.aux) validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p);
-  if (e.residual) validate_beside_d("_residual", o.residual, o.ld_residual, p);
-  if (has_no_d) return;
-  if (e.aux && o.auxiliary == o.d) bad("auxiliary and D are the same matrix");
-  if (e.residual && o.residual == o.d && o.ld_residual != o.ldd) {
-    bad("residual and D are the same matrix with different leading dimensions: ld_residual " +
-        std::to_string(o.ld_residual) + ", ldd " + std::to_string(o.ldd));
-  }
+  if (e.reads_auxiliary()) validate_read("_auxiliary", o.auxiliary, o.ld_auxiliary, p, o);
+  if (e.residual) validate_read("_residual", o.residual, o.ld_residual, p, o);
+  if (e.aux && !has_no_d && o.auxiliary == o.d) bad("auxiliary and D are the same matrix");
 }
 
 /// alpha and beta of integers: a kernel multiplies by them without rounding.
@@ -362,6 +387,7 @@ Hints hints_of(const Problem& p, const Operands& o) {
     d_bits |= alignment_bits(nullptr, o.batch_stride_residual, types.d);
     d_bits |= alignment_bits(nullptr, o.batch_stride_auxiliary, types.d);
   }
+  if (p.epilogue.has_function()) d_bits |= bits_of_function(p, o);
   return {.align_a = alignment_of(a_bits),
           .align_b = alignment_of(b_bits),
           .align_d = alignment_of(d_bits),

@@ -44,8 +44,9 @@ void validate_written(const char* name, const void* pointer, std::int64_t stride
                   name, stride, p.batch, p.m, p.n, ld));
 }
 
-/// Checks that a matrix which is D too is the D of the same product.
-void validate_in_place(const char* name, const void* pointer, std::int64_t stride, const Operands& o) {
+/// Checks a matrix of D's type that is read. If it is D too, it is the D of the same product.
+void validate_read(const char* name, const void* pointer, std::int64_t stride, const Problem& p, const Operands& o) {
+  validate_stride(name, pointer, stride, p.batch, p.types.d);
   if (pointer == nullptr || pointer != o.d || stride == o.batch_stride_d) return;
   bad(fmt::format("{0} and d are the same matrix with different distances: batch_stride_{0} {1}, batch_stride_d {2}",
                   name, stride, o.batch_stride_d));
@@ -57,13 +58,13 @@ void validate_batch(const Problem& p, const Operands& o) {
   validate_stride("a", o.a, o.batch_stride_a, p.batch, p.types.a);
   validate_stride("b", o.b, o.batch_stride_b, p.batch, p.types.b);
   validate_written("d", o.d, o.batch_stride_d, o.ldd, p);
-  if (reads_c(o)) {
-    validate_stride("c", o.c, o.batch_stride_c, p.batch, p.types.c);
-    validate_in_place("c", o.c, o.batch_stride_c, o);
-  }
-  if (p.epilogue.residual) {
-    validate_stride("residual", o.residual, o.batch_stride_residual, p.batch, p.types.d);
-    validate_in_place("residual", o.residual, o.batch_stride_residual, o);
+  if (reads_c(o)) validate_read("c", o.c, o.batch_stride_c, p, o);  // of D's type, as all kernels have it
+  if (p.epilogue.residual) validate_read("residual", o.residual, o.batch_stride_residual, p, o);
+  if (p.epilogue.reads_auxiliary()) validate_read("auxiliary", o.auxiliary, o.batch_stride_auxiliary, p, o);
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (p.epilogue.function.operand(i) != FunctionOperand::matrix) continue;
+    validate_read(fmt::format("function_operands[{}]", i).c_str(), o.function_operands[i],
+                  o.batch_stride_function_operands[i], p, o);
   }
   if (p.epilogue.aux) validate_written("auxiliary", o.auxiliary, o.batch_stride_auxiliary, o.ld_auxiliary, p);
 }

@@ -37,6 +37,11 @@ template <int kIndex>
 bool has_operand(const Problem& p) {
   return p.epilogue.function.operand(kIndex) != FunctionOperand::none;
 }
+template <int kIndex>
+bool has_matrix(const Problem& p) {
+  return p.epilogue.function.operand(kIndex) == FunctionOperand::matrix;
+}
+bool has_auxiliary(const Problem& p) { return p.epilogue.has_auxiliary(); }
 // Each is one word, in the order of the struct.
 #define HOTGEMM_FIELD(name, ...) \
   Field { #name, offsetof(Operands, name) __VA_OPT__(, ) __VA_ARGS__ }
@@ -55,9 +60,9 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(residual, [](const Problem& p) { return p.epilogue.residual; }),
     HOTGEMM_FIELD(ld_residual, [](const Problem& p) { return p.epilogue.residual; }),
     HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual && p.groups == 0; }),
-    HOTGEMM_FIELD(auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
-    HOTGEMM_FIELD(ld_auxiliary, [](const Problem& p) { return p.epilogue.aux; }),
-    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return p.epilogue.aux && p.groups == 0; }),
+    HOTGEMM_FIELD(auxiliary, has_auxiliary),
+    HOTGEMM_FIELD(ld_auxiliary, has_auxiliary),
+    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return has_auxiliary(p) && p.groups == 0; }),
     HOTGEMM_FIELD(scale_a, [](const Problem& p) { return p.epilogue.scale_a != Scaling::none; }),
     HOTGEMM_FIELD(scale_b, [](const Problem& p) { return p.epilogue.scale_b != Scaling::none; }),
     HOTGEMM_FIELD(scale_d, [](const Problem& p) { return p.epilogue.scale_d; }),
@@ -68,6 +73,14 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(function_operands[3], has_operand<3>),
     HOTGEMM_FIELD(clamp_low, [](const Problem& p) { return p.epilogue.has_clamp(); }),  // and clamp_high
     HOTGEMM_FIELD(amax, [](const Problem& p) { return p.epilogue.amax; }),
+    HOTGEMM_FIELD(ld_function_operands[0], has_matrix<0>),
+    HOTGEMM_FIELD(ld_function_operands[1], has_matrix<1>),
+    HOTGEMM_FIELD(ld_function_operands[2], has_matrix<2>),
+    HOTGEMM_FIELD(ld_function_operands[3], has_matrix<3>),
+    HOTGEMM_FIELD(batch_stride_function_operands[0], has_matrix<0>),
+    HOTGEMM_FIELD(batch_stride_function_operands[1], has_matrix<1>),
+    HOTGEMM_FIELD(batch_stride_function_operands[2], has_matrix<2>),
+    HOTGEMM_FIELD(batch_stride_function_operands[3], has_matrix<3>),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");

@@ -76,11 +76,13 @@ struct Grouped : Batched<Args> {
 
 /// The operands of those parts of an epilogue that few kernels have.
 struct ExtraArgs {
-  unsigned long long operands[4];  ///< of a user's function: addresses of f32
+  unsigned long long operands[4];  ///< of a user's function: addresses
   long long product;               ///< its number in a batch, for the function; kernels for batches set it
   float low;                       ///< the limits of a clamp
   float high;
   unsigned long long amax;  ///< address of an f32
+  long long ld[4];          ///< of those operands that are matrices: leading dimensions in elements
+  long long stride[4];      ///< their distances in a batch, in elements
 };
 
 /// The parameter of a kernel whose epilogue has a part of this kind.

@@ -46,17 +46,17 @@ struct GemmTraits {
 };
 
 /// The registers that `wgmma` needs for the operations of an epilogue, beside those of the bare product; `mma`, whose
-/// limit leaves more of them, needs half as many. With fewer, kernels spill hundreds of bytes. Only a residual of
-/// 16-bit elements is loaded in pairs; that of 32-bit elements takes the most registers.
+/// limit leaves more of them, needs half as many. With fewer, kernels spill hundreds of bytes. Matrices of
+/// 16-bit elements are loaded in pairs; those of 32-bit elements take the most registers.
 constexpr int epilogue_registers(const GemmTraits& t) {
   const Epilogue& e = t.epilogue;
   if (!t.is_fused()) return 0;
   int registers = 16;
   if (e.scale_a == Scaling::vector) registers += 4;
   if (e.scale_b == Scaling::vector) registers += 4;
-  if (e.residual) registers += 8;
+  registers += 8 * e.matrices_read();
   if (e.has_function()) registers += 16;
-  if ((e.residual || e.aux) && size_bytes(t.element_d) == 4) registers += 48;
+  if ((e.matrices_read() > 0 || e.aux) && size_bytes(t.element_d) == 4) registers += 48;
   return registers;
 }
 

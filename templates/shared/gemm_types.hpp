@@ -15,7 +15,23 @@ enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32, tf32 };
 enum class Op : unsigned char { n, t };
 
 enum class Bias : unsigned char { none, per_column, per_row };
-enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp };
+/// What is done to a value; a derivative multiplies it by the slope of its activation at the element of `auxiliary`.
+enum class Activation : unsigned char {
+  none,
+  relu,
+  gelu,
+  gelu_erf,
+  silu,
+  sigmoid,
+  tanh,
+  clamp,
+  drelu,
+  dgelu,
+  dgelu_erf,
+  dsilu,
+  dsigmoid,
+  dtanh,
+};
 
 /// The scale factors of an operand's elements.
 enum class Scaling : unsigned char {
@@ -26,12 +42,13 @@ enum class Scaling : unsigned char {
   block_128x128,  ///< a factor for each square of 128 by 128 elements
 };
 
-/// The numbers that an operand of a user's function holds: f32 in device memory.
+/// The numbers that an operand of a user's function holds in device memory: f32, but for a matrix.
 enum class FunctionOperand : unsigned char {
   none,
   scalar,  ///< one number
   row,     ///< one for each row of D
   column,  ///< one for each column of D
+  matrix,  ///< one for each element of D, of D's type
 };
 
 /// A function of one element that the user gives as source. Context::add_function makes this value.
@@ -65,7 +82,7 @@ struct EpilogueFunction {
 ///   value = value + beta * C                    fused, as without an epilogue
 ///   value = value + bias
 ///   auxiliary = value                           rounded to the type of D
-///   value = activation(value)                   or the gate, or the user's function
+///   value = activation(value)                   or its derivative at auxiliary, or the gate, or the user's function
 ///   value = value + residual
 ///   amax = max(amax, |value|)
 ///   D = value * scale_d                         rounded to the type of D
@@ -86,6 +103,18 @@ struct Epilogue {
   constexpr bool has_function() const { return function != EpilogueFunction{}; }
   /// True if the activation needs the limits of a clamp.
   constexpr bool has_clamp() const { return activation == Activation::clamp; }
+  /// True if the auxiliary matrix, which a forward pass has written, is read.
+  constexpr bool reads_auxiliary() const { return activation >= Activation::drelu && activation <= Activation::dtanh; }
+  /// True if there is an auxiliary matrix, written or read.
+  constexpr bool has_auxiliary() const { return aux || reads_auxiliary(); }
+  /// The number of matrices beside C that are read.
+  constexpr int matrices_read() const {
+    int count = (residual ? 1 : 0) + (reads_auxiliary() ? 1 : 0);
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+      if (function.operand(i) == FunctionOperand::matrix) ++count;
+    }
+    return count;
+  }
   /// True if kernels take a parameter of type WithExtras.
   constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;

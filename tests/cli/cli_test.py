@@ -494,17 +494,35 @@ class MeasuringTest(CliTest):
         for problem in (f"33 66 72 nt bf16 epilogue={all_parts}", f"33 66 72 nt f16 beta=1 epilogue={all_parts}",
                         "33 66 72 nn f32 epilogue=scale_a+scale_b+bias:row+silu", "16 32 64 nt e4m3 epilogue=bias+tanh",
                         "33 64 64 nt e4m3*e4m3>e4m3 epilogue=scale_a:vector+sigmoid+scale_d",
-                        "33 64 64 nt s8*s8>s8 epilogue=bias+relu+residual", "64 64 64 nt bf16 prepacked=b epilogue=bias"):
+                        "33 64 64 nt s8*s8>s8 epilogue=bias+relu+residual", "64 64 64 nt bf16 prepacked=b epilogue=bias",
+                        "33 66 72 nt bf16 epilogue=drelu+residual+amax+scale_d", "33 66 72 nt f32 batch=3 epilogue=dgelu_erf",
+                        "33 64 64 nt e4m3 beta=1 epilogue=bias+clamp+amax"):
             result = self.run_json(*words, "--shape", problem)["results"][0]
             self.assertNotIn("failure", result)  # wrong numbers would be one
         for script, problem in (("gelu=wrong", "bias+gelu"), ("_ebngelu=next_bias", "bias+gelu"),
                                 ("_ebmsilu=next_bias", "bias:row+silu"), ("_ebngelu=no_activation", "bias+gelu"),
                                 ("_erelu=no_activation", "relu"), ("_etanh=no_alpha", "tanh"),
-                                ("_eauxrelu=nan", "aux+relu"), ("_eres=nothing", "residual")):
+                                ("_eauxrelu=nan", "aux+relu"), ("_eres=nothing", "residual"),
+                                ("_edgelu=no_activation", "dgelu"), ("_eclamp=no_activation", "clamp")):
             self.environment["HOTGEMM_STANDIN_SCRIPT"] = script
             for types in ("bf16", "f32"):
                 result = self.run_json(*words, "--shape", f"63 66 72 nt {types} epilogue={problem}", expect=4)["results"][0]
                 self.assertRegex(result["failure"], "wrong numbers from .* with its epilogue: .* elements .* are wrong", script)
+
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "_ebnamax=no_amax"
+        result = self.run_json(*words, "--shape", "63 66 72 nt bf16 epilogue=bias+amax", expect=4)["results"][0]
+        self.assertRegex(result["failure"], "amax is 0 and an absolute value is [1-9]")
+
+    def test_bench_times_functions_of_users(self):
+        options = self.use_standin()
+        self.environment["HOTGEMM_STANDIN_SCRIPT"] = "hotgemm=speed:20000;fn4c6b=speed:21000"
+        words = ["bench", "--policy", "estimate", "--no-baseline", "--mode", "eager", "--rounds", "3", "--round-us", "50",
+                 *options]
+        softcap = str(pathlib.Path(__file__).parents[2] / "examples/softcap.txt")
+        done = self.run_command(*words, "--shape", "33 66 72 nt bf16 epilogue=bias", "--epilogue", softcap)
+        self.assertIn("D is not checked", done.stderr)
+        result = self.run_json(*words, "--shape", "33 66 72 nt bf16", "--epilogue", softcap)["results"][0]
+        self.assertAlmostEqual(result["over_bare"], 1.05, delta=0.001)
 
     def test_options_of_measures_are_checked(self):
         for words, named in ((["--measure", "quick"], "--measure"), (["--pairs", "0"], "--pairs"),

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <functional>
 #include <vector>
 
 namespace hotgemm::emulate {
@@ -20,15 +20,17 @@ struct Batch {
 };
 
 /// The matrices behind each other, with an unused row between them.
-inline HostMatrix stacked(const std::vector<GemmMatrices>& products, HostMatrix GemmMatrices::*member, DType type) {
-  HostMatrix all = products.front().*member;
+template <class Member>
+HostMatrix stacked(const std::vector<GemmMatrices>& products, Member&& member, DType type) {
+  HostMatrix all = std::invoke(member, products.front());
   all.stride = (all.rows + 1) * all.ld;
   all.rows = static_cast<std::int64_t>(products.size()) * (all.rows + 1) - 1;
   all.bytes.clear();
   for (const GemmMatrices& product : products) {
     if (&product != &products.front())
       all.bytes.insert(all.bytes.end(), static_cast<std::size_t>(all.pitch_bytes()), unwritten_byte(type));
-    all.bytes.insert(all.bytes.end(), (product.*member).bytes.begin(), (product.*member).bytes.end());
+    const HostMatrix& one = std::invoke(member, product);
+    all.bytes.insert(all.bytes.end(), one.bytes.begin(), one.bytes.end());
   }
   return all;
 }
@@ -59,10 +61,13 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
     product.scale_d = first.scale_d;
     product.bias = first.bias;
     product.scalars = first.scalars;
-    std::copy(std::begin(first.function_operands), std::end(first.function_operands), product.function_operands);
+    for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
+      if (c.problem.epilogue.function.operand(o) != FunctionOperand::matrix)
+        product.function_operands[o] = first.function_operands[o];
+    }
   }
   const Types& types = c.problem.types;
-  const auto all = [&](HostMatrix GemmMatrices::*member, DType type) { return stacked(batch.products, member, type); };
+  const auto all = [&](auto&& member, DType type) { return stacked(batch.products, member, type); };
   batch.matrices = batch.products.front();
   GemmMatrices& m = batch.matrices;
   if (!shares_a) m.a = all(&GemmMatrices::a, types.a);
@@ -70,7 +75,11 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
   m.c = all(&GemmMatrices::c, types.c);
   m.d = all(&GemmMatrices::d, types.d);
   if (c.problem.epilogue.residual) m.residual = all(&GemmMatrices::residual, types.d);
-  if (c.problem.epilogue.aux) m.auxiliary = all(&GemmMatrices::auxiliary, types.d);
+  if (c.problem.epilogue.has_auxiliary()) m.auxiliary = all(&GemmMatrices::auxiliary, types.d);
+  for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
+    if (c.problem.epilogue.function.operand(o) == FunctionOperand::matrix)
+      m.function_operands[o] = all([o](const GemmMatrices& one) { return one.function_operands[o]; }, types.d);
+  }
   batch.whole = c;
   batch.whole.problem.batch = static_cast<std::int64_t>(count);
   return batch;

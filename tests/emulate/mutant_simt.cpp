@@ -29,6 +29,8 @@ constexpr GemmTraits kFunctionOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilo
 constexpr GemmTraits kMax{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.amax = true, .scale_d = true, .function = kPlace}};
 constexpr GemmTraits kClamp{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.activation = Activation::clamp, .residual = true, .amax = true}};
 
+constexpr GemmTraits kBackward{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.activation = Activation::drelu}};
+
 constexpr GemmTraits kGroups{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::vector, .bias = Bias::per_row, .residual = true}, .batched = true, .grouped = true};
 
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
@@ -46,6 +48,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kFunction, simt_gemm<kFunction, kOdd>},
     {kOdd, kMax, simt_gemm<kMax, kOdd>},
     {kOdd, kClamp, simt_gemm<kClamp, kOdd>},
+    {kOdd, kBackward, simt_gemm<kBackward, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
     {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
 };

@@ -161,20 +161,20 @@ MUTANTS = {
     "simt_auxiliary_behind_the_activation": (
         "fused_sum.cuh", "epilogue_.ld_auxiliary + at.col, value)",
         "epilogue_.ld_auxiliary + at.col, activated<kEpilogue.activation>(value))"),
-    "simt_residual_in_rows_of_d": ("fused_sum.cuh", "at.row * epilogue_.ld_residual", "at.row * gemm.ldd"),
+    "simt_residual_in_rows_of_d": ("fused_sum.cuh", "(matrix, at.row * ld + at.col)", "(matrix, at.row * gemm.ldd + at.col)"),
     "simt_residual_not_scaled": (
-        "fused_sum.cuh", "if constexpr (kEpilogue.residual) value = ptx::add_rn(value, residual);",
-        "if constexpr (kEpilogue.residual) return ptx::add_rn(ptx::mul_rn(value, scale_d_), residual);"),
+        "fused_sum.cuh", "if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);",
+        "if constexpr (kEpilogue.residual) return ptx::add_rn(ptx::mul_rn(value, scale_d_), elements.residual);"),
     "simt_alpha_of_the_host": ("fused_sum.cuh", "if (epilogue_.alpha != 0)", "if (epilogue_.alpha == 0)"),
     "simt_beta_of_the_host": ("fused_sum.cuh", "if (kReadsC && epilogue_.beta != 0)", "if (kReadsC && epilogue_.beta == 0)"),
     "simt_row_of_a_function_by_column": (
         "fused_sum.cuh", "number(numbers, at.row, at.row < gemm.m)", "number(numbers, at.col, at.col < gemm.n)"),
     "simt_function_of_exchanged_indices": (
         "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
-    "simt_function_of_the_first_product": ("batch.cuh", "extras.product = index;", "extras.product = index - index;"),
+    "simt_function_of_the_first_product": ("batch.cuh", "args.product = product;", "args.product = product - product;"),
     "mma_function_of_a_pair_at_one_column": (
-        "fused_sum.cuh", "static_cast<u16>(residual >> 16)), next));", "static_cast<u16>(residual >> 16)), at));"),
-    "wgmma_function_of_the_first_product": ("fused_sum.cuh", "args.product = product;", "args.product = product - product;"),
+        "fused_sum.cuh", "widened(pairs, 16), next));", "widened(pairs, 16), at));"),
+    "wgmma_function_of_the_first_product": ("batch.cuh", "args.product = product;", "args.product = product - product;"),
     "wgmma_operand_of_a_function_beyond_d": (
         "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
     "mma_amax_beyond_d": (
@@ -183,6 +183,9 @@ MUTANTS = {
         "fused_sum.cuh", "at.col < gemm.n) largest_.add(value);", "at.col < gemm.n) largest_.add(value * scale_d_);"),
     "simt_amax_of_the_first_tile": ("fused_sum.cuh", "bits_ > ptx::ld_relaxed_gpu_b32(address_)", "0 == ptx::ld_relaxed_gpu_b32(address_)"),
     "simt_amax_with_its_sign": ("fused_sum.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
+    "simt_derivative_at_the_value": ("activation.cuh", "return x <= 0 ? 0.0f : value;", "return value <= 0 ? 0.0f : value;"),
+    "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], product,", "args.stride[i], 0,"),
+    "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "widened(pairs, 16), next", "widened(pairs, 0), next"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
     "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),

@@ -38,7 +38,7 @@ class EpilogueMatrices {
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = e.function.operand(i);
       const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
-      vector(operands_[i], kind != FunctionOperand::none, DType::f32, count);
+      vector(operands_[i], kind != FunctionOperand::none && !is_matrix(i), DType::f32, count);
     }
     vector(bias_, e.bias != Bias::none, bias_type(p.types.d), e.bias == Bias::per_row ? p.m : p.n);
     const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, std::int64_t row,
@@ -46,7 +46,10 @@ class EpilogueMatrices {
       if (is_there) to.emplace(driver, p.types.d, p.m, p.n, row, offset, filling);
     };
     matrix(residual_, e.residual && !residual_is_d, ld_residual_, GuardedMatrix::Filling::nan);
-    matrix(auxiliary_, e.aux, ld_auxiliary_, GuardedMatrix::Filling::noise);
+    matrix(auxiliary_, e.has_auxiliary(), ld_auxiliary_,
+           e.aux ? GuardedMatrix::Filling::noise : GuardedMatrix::Filling::nan);
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i)
+      matrix(operands_[i], is_matrix(i), ld_of_operand(i), GuardedMatrix::Filling::nan);
   }
 
   /// Scales become powers of two of either sign, which keep sums exact. `value` gives the other elements.
@@ -58,12 +61,14 @@ class EpilogueMatrices {
     for (auto* const scales : {&scale_a_, &scale_b_, &scale_d_}) {
       if (*scales) (*scales)->fill(power);
     }
-    for (auto& operand : operands_) {
-      if (operand) operand->fill(power);
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+      if (operands_[i] && !is_matrix(i)) operands_[i]->fill(power);
+      if (operands_[i] && is_matrix(i)) operands_[i]->fill(value);
     }
     for (auto* const operand : {&bias_, &residual_}) {
       if (*operand) (*operand)->fill(value);
     }
+    if (problem_.epilogue.reads_auxiliary()) auxiliary_->fill(value);
     if (amax_) amax_->fill([](auto, auto) { return 0.0f; });
     if (scalars_) scalars_->fill([&](auto, auto col) { return col == 0 ? alpha : beta; });
   }
@@ -75,7 +80,10 @@ class EpilogueMatrices {
     };
     o.scale_a = floats(scale_a_), o.scale_b = floats(scale_b_), o.scale_d = floats(scale_d_);
     if (bias_) o.bias = bias_->device();
-    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) o.function_operands[i] = floats(operands_[i]);
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+      if (operands_[i]) o.function_operands[i] = operands_[i]->device();
+      if (is_matrix(i)) o.ld_function_operands[i] = ld_of_operand(i);
+    }
     if (problem_.epilogue.residual) {
       o.residual = residual_is_d_ ? o.d : residual_->device();
       o.ld_residual = ld_residual_;
@@ -92,11 +100,11 @@ class EpilogueMatrices {
 
   void upload(CUstream stream) const {
     for_each([&](const char*, const GuardedMatrix& matrix) { matrix.upload(stream); });
-    if (auxiliary_) auxiliary_->upload(stream);
+    if (problem_.epilogue.aux) auxiliary_->upload(stream);
     if (amax_) amax_->upload(stream);
   }
   void download(CUstream stream) {
-    if (auxiliary_) found_ = auxiliary_->download(stream);
+    if (problem_.epilogue.aux) found_ = auxiliary_->download(stream);
     if (amax_) found_amax_ = amax_->download(stream);
   }
 
@@ -108,7 +116,7 @@ class EpilogueMatrices {
       if (found.empty() && !change.empty()) found = std::string(name) + " was written: " + change;
     });
     if (found.empty() && amax_ && !amax_->change_around(found_amax_).empty()) return "written beside amax";
-    if (!found.empty() || !auxiliary_) return found;
+    if (!found.empty() || !problem_.epilogue.aux) return found;
     const std::string change = auxiliary_->change_around(found_);
     return change.empty() ? change : "written outside of the auxiliary output: " + change;
   }
@@ -123,13 +131,14 @@ class EpilogueMatrices {
                                 .addend = addend};
     if (bias_) at.bias = static_cast<double>(bias_->get(0, e.bias == Bias::per_row ? i : j));
     if (e.residual) at.residual = static_cast<double>((residual_ ? *residual_ : d).get(i, j));
+    if (e.reads_auxiliary()) at.auxiliary = static_cast<double>(auxiliary_->get(i, j));
     if (scale_d_) at.scale_d = static_cast<double>(scale_d_->get(0, 0));
     at.low = kLow, at.high = kHigh;
     at.point = {.row = static_cast<std::int64_t>(i), .column = static_cast<std::int64_t>(j)};
     for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
       const FunctionOperand kind = e.function.operand(o);
-      const std::size_t index = kind == FunctionOperand::row ? i : kind == FunctionOperand::column ? j : 0;
-      if (operands_[o]) at.point.operands[o] = static_cast<double>(operands_[o]->get(0, index));
+      const std::size_t index = kind == FunctionOperand::scalar ? 0 : kind == FunctionOperand::row ? i : j;
+      if (operands_[o]) at.point.operands[o] = static_cast<double>(operands_[o]->get(is_matrix(o) ? i : 0, index));
     }
     return at;
   }
@@ -143,6 +152,9 @@ class EpilogueMatrices {
 
   static constexpr float kLow = -3, kHigh = 2;
 
+  bool is_matrix(int operand) const { return problem_.epilogue.function.operand(operand) == FunctionOperand::matrix; }
+  std::int64_t ld_of_operand(int i) const { return ld_auxiliary_ + 16 * (i + 1); }
+
   /// All operands that are only read.
   template <class Use>
   void for_each(Use&& use) const {
@@ -155,6 +167,7 @@ class EpilogueMatrices {
     one("the scalars", scalars_);
     one("the bias", bias_);
     one("the residual", residual_);
+    if (problem_.epilogue.reads_auxiliary()) one("the auxiliary matrix", auxiliary_);
     for (const auto& operand : operands_) one("an operand of the function", operand);
   }
 

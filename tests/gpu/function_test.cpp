@@ -1,11 +1,8 @@
 // Functions of users on a GPU: anchors of every family, and the calls of a program.
 
-#include "gpu/gpu_fixture.hpp"
+#include "gpu/fused_on_gpu.hpp"
 
-#include "emulate/epilogue_reference.hpp"
 #include "gpu/device_buffer.hpp"
-#include "plan/candidates.hpp"
-#include "plan/model.hpp"
 
 #include <gmock/gmock.h>
 
@@ -22,88 +19,39 @@ namespace {
 constexpr const char* kSources[] = {"examples/softcap.txt", "src/emulate/functions/indices.txt",
                                     "src/emulate/functions/place.txt"};
 
-class FunctionOnGpu : public GpuTest {
+class FunctionOnGpu : public FusedOnGpu {
  protected:
   static EpilogueFunction add(const std::string& path) {
     std::ifstream file(std::string(HOTGEMM_SOURCE_DIR "/") + path);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     return gpu().context().add_function(text, path);
   }
-
-  static GemmCase case_of(const Workload& problem, std::size_t turn) {
-    GemmCase c{.problem = problem, .beta = problem.hints.beta_is_zero ? 0.0f : -1.0f};
-    if (problem.types.a == DType::s8) c.alpha = 0x1p-8f;
-    c.set_tight_ld(problem.hints.align_d >= 16 ? 16 : problem.hints.align_d / size_bytes(problem.types.d));
-    c.residual_in_place = problem.epilogue.residual && c.beta == 0 && turn % 2 == 0;
-    return c;
-  }
-
-  void expect_right(const GemmCase& c, const CaseRun::Launch& launch, double& worst) {
-    CaseRun run(driver(), c, stream());
-    run.fill(CaseRun::Data::integers, 7);
-    run.run(launch);
-    if (emulate::is_exact(c.problem.epilogue)) {
-      EXPECT_EQ(run.inexact(), "");
+  /// Half of the functions stand in a chain.
+  static Workload fused(const Workload& bare, std::size_t turn) {
+    Workload problem = bare;
+    if (turn % 4 > 1) {
+      problem.epilogue = {.scale_b = Scaling::vector,
+                          .bias = Bias::per_column,
+                          .aux = true,
+                          .residual = true,
+                          .amax = true,
+                          .scale_d = true};
     }
-    EXPECT_EQ(run.stray_write(), "");
-    run.fill(CaseRun::Data::normal, 8);
-    run.run(launch);
-    EXPECT_LE(run.worst_error(), 1.0);
-    worst = std::max(worst, run.worst_error());
+    problem.epilogue.function = add(kSources[turn % std::size(kSources)]);
+    return problem;
   }
 };
 
 TEST_F(FunctionOnGpu, AnchorsComputeThem) {
-  const std::size_t step = small_run() ? 13 : 3;
-  const ArchLimits& arch = arch_limits(gpu().arch());
-  std::vector<Gpu::KernelRequest> requests;
-  std::vector<GemmCase> cases;
-  std::size_t turn = 0;
-  for (const char* types : {"f16", "bf16", "f32", "f16*f16>f32", "e4m3", "s8*s8>bf16"}) {
-    for (const char* rest : {" align=16", " align=16 beta=1", " align=4"}) {
-      const std::string bare = std::string("203 312 272 nt ") + types + rest;
-      for (const KernelConfig& config : anchors(parse_workload(bare), arch)) {
-        if (++turn % step != 0) continue;
-        Workload problem = parse_workload(bare);
-        if (turn / step % 4 > 1)
-          problem = parse_workload(bare + " epilogue=scale_b:vector+bias+aux+residual+amax+scale_d");
-        problem.epilogue.function = add(kSources[turn / step % std::size(kSources)]);
-        const GemmCase c = case_of(problem, turn / step);
-        if (!is_legal(config, traits_of(c.described()), arch)) continue;
-        requests.push_back({config, traits_of(c.described())});
-        cases.push_back(c);
-      }
-    }
-  }
-  ASSERT_GE(cases.size(), small_run() ? 8U : 40U);
-  const std::vector<Gpu::Kernel> kernels = gpu().kernels(requests);
-  double worst = 0;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(to_string(requests[i].config) + " " + cases[i].text());
-    const LaunchConfig launch = default_launch(requests[i].config, cases[i].described(), gpu().state().info());
-    expect_right(cases[i], launcher(kernels[i], launch, cases[i].problem), worst);
-  }
-  std::printf("%zu kernels, worst error %.3f of its gate\n", cases.size(), worst);
+  constexpr const char* kTypes[] = {"f16", "bf16", "f32", "f16*f16>f32", "e4m3", "s8*s8>bf16"};
+  expect_anchors_right(kTypes, small_run() ? 13 : 3, small_run() ? 8 : 40, fused);
 }
 
 TEST_F(FunctionOnGpu, CallsPickAndRunThem) {
-  double worst = 0;
-  std::size_t turn = 0;
-  for (const char* bare : {"1 4096 512 nt bf16", "17 264 4096 nt f16", "300 520 256 nn bf16 beta=1", "130 77 99 tn f16",
-                           "64 64 64 tt f32", "256 512 512 nt e4m3", "70 50 0 nt f16"}) {
-    for (const char* source : kSources) {
-      const std::size_t now = turn++;
-      if (small_run() && now % 4 != 0) continue;
-      Workload problem = parse_workload(bare);
-      problem.epilogue.bias = now % 3 == 0 ? Bias::per_column : Bias::none;
-      problem.epilogue.function = add(source);
-      const GemmCase c = case_of(problem, now);
-      SCOPED_TRACE(c.text());
-      expect_right(
-          c, [&](const Operands& o) { gpu().context().gemm(stream(), c.problem, o); }, worst);
-    }
-  }
-  std::printf("worst error %.3f of its gate\n", worst);
+  constexpr const char* kProducts[] = {"1 4096 512 nt bf16", "17 264 4096 nt f16", "300 520 256 nn bf16 beta=1",
+                                       "130 77 99 tn f16",   "64 64 64 tt f32",    "256 512 512 nt e4m3",
+                                       "70 50 0 nt f16"};
+  expect_calls_right(kProducts, std::size(kSources), 4, fused);
 }
 
 TEST_F(FunctionOnGpu, AProductOfABatchHasItsNumber) {

@@ -21,8 +21,9 @@
 namespace hotgemm {
 namespace {
 
-constexpr const char* kChains[] = {"bias+gelu", "scale_a:vector+scale_b:vector+bias+relu+residual", "bias+aux+gelu_erf",
-                                   "scale_a+scale_b+bias:row+silu+scale_d+scalars", "residual"};
+constexpr const char* kChains[] = {"bias+gelu",         "scale_a:vector+scale_b:vector+bias+relu+residual",
+                                   "bias+aux+gelu_erf", "scale_a+scale_b+bias:row+silu+scale_d+scalars",
+                                   "residual",          "dgelu+residual"};
 
 constexpr std::size_t kNoChains = 0;
 

@@ -168,6 +168,10 @@ def test_epilogue(transposed):
     inner = product(a, b) + 2 * c.values + column.values
     same(aux, inner)
     same(out, np.maximum(inner, 0) + residual.values)
+    hotgemm.matmul(a, b, out, activation="drelu", residual=residual, aux=c)
+    same(out, product(a, b) * (c.values > 0) + residual.values)
+    with pytest.raises(hotgemm.InvalidArgument, match="'drelu', which reads aux; aux is None"):
+        hotgemm.matmul(a, b, out, activation="drelu")
     rows, columns = array(np.arange(M) % 3, "float32"), array(np.arange(N) % 2, "float32")
     hotgemm.matmul(a, b, out, scale_a=rows, scale_b=columns, scale_d=array([2.0], "float32"))
     same(out, 2 * product(a, b) * rows.values[:, None] * columns.values)

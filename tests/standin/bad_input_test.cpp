@@ -220,7 +220,7 @@ std::vector<Bad> bad_values() {
       bad("scaling of A is 5", [](Problem& p) { p.epilogue.scale_a = static_cast<Scaling>(5); }),
       bad("scaling of B is 5", [](Problem& p) { p.epilogue.scale_b = static_cast<Scaling>(5); }),
       bad("bias is 3", [](Problem& p) { p.epilogue.bias = static_cast<Bias>(3); }),
-      bad("activation is 8", [](Problem& p) { p.epilogue.activation = static_cast<Activation>(8); }),
+      bad("activation is 14", [](Problem& p) { p.epilogue.activation = static_cast<Activation>(14); }),
   };
 }
 

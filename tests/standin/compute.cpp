@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace hotgemm::standin {
@@ -148,7 +149,8 @@ class EpilogueOperands {
         bias_{epilogue.bias, 1, chain_.bias != Bias::none ? 1 : 0, chain_.bias == Bias::per_row ? args.m : args.n,
               bias_type(traits.element_d)},
         residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, args.n, traits.element_d},
-        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.aux ? args.m : 0, args.n, traits.element_d},
+        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.has_auxiliary() ? args.m : 0, args.n,
+                   traits.element_d},
         amax_(floats(extras.amax, chain_.amax, 1)),
         low_(extras.low),
         high_(extras.high),
@@ -156,14 +158,19 @@ class EpilogueOperands {
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = chain_.function.operand(i);
       const long long count = kind == FunctionOperand::row ? args.m : kind == FunctionOperand::column ? args.n : 1;
-      operands_[i] = floats(extras.operands[i], kind != FunctionOperand::none, count);
+      operands_[i] = kind == FunctionOperand::matrix
+                         ? Matrix{extras.operands[i], extras.ld[i], args.m, args.n, traits.element_d}
+                         : floats(extras.operands[i], kind != FunctionOperand::none, count);
     }
   }
 
-  std::vector<Matrix> vectors() const {
-    return {scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, operands_[0], operands_[1], operands_[2], operands_[3]};
+  /// All operands, with the elements of an access to each.
+  std::vector<std::pair<Matrix, int>> all(int vector) const {
+    std::vector<std::pair<Matrix, int>> all{{scale_a_, 1}, {scale_b_, 1}, {scale_d_, 1},       {alpha_, 1},
+                                            {beta_, 1},    {bias_, 1},    {residual_, vector}, {auxiliary_, vector}};
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) all.emplace_back(operands_[i], is_matrix(i) ? vector : 1);
+    return all;
   }
-  std::vector<Matrix> matrices() const { return {residual_, auxiliary_}; }
   float alpha() const { return alpha_.rows > 0 ? alpha_.load(0, 0) : gemm_.alpha; }
   float beta() const { return beta_.rows > 0 ? beta_.load(0, 0) : gemm_.beta; }
   float scale(int row, int col) const {
@@ -182,21 +189,27 @@ class EpilogueOperands {
       emulate::FunctionPoint point{.row = row, .column = col, .batch = product_};
       for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
         const FunctionOperand kind = chain_.function.operand(i);
-        const long long at = kind == FunctionOperand::row ? row : kind == FunctionOperand::column ? col : 0;
-        if (kind != FunctionOperand::none) point.operands[i] = static_cast<double>(operands_[i].load(0, at));
+        const long long at = kind == FunctionOperand::scalar ? 0 : kind == FunctionOperand::row ? row : col;
+        if (kind == FunctionOperand::none) continue;
+        point.operands[i] = static_cast<double>(operands_[i].load(is_matrix(i) ? row : 0, at));
       }
       value = static_cast<float>(emulate::host_function(chain_.function).at(static_cast<double>(value), point));
+    } else if (chain_.reads_auxiliary() && corruption_ != Corruption::no_activation) {
+      const auto at = static_cast<double>(auxiliary_.load(row, col));
+      value = static_cast<float>(static_cast<double>(value) * emulate::slope(chain_.activation, at));
     } else if (corruption_ != Corruption::no_activation) {
       value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value),
                                                     static_cast<double>(low_), static_cast<double>(high_)));
     }
     if (chain_.residual) value += residual_.load(row, col);
-    if (chain_.amax) amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
+    if (chain_.amax && corruption_ != Corruption::no_amax)
+      amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
     if (chain_.scale_d) value *= scale_d_.load(0, 0);
     return value;
   }
 
  private:
+  bool is_matrix(int operand) const { return chain_.function.operand(operand) == FunctionOperand::matrix; }
   static Matrix floats(std::uint64_t address, bool is_read, long long count) {
     return {address, count, is_read ? 1 : 0, count, DType::f32};
   }
@@ -228,6 +241,11 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
   EpilogueArgs epilogue = node.epilogue;
   move(epilogue.residual, batch.stride_residual, traits.element_d);
   move(epilogue.auxiliary, batch.stride_auxiliary, traits.element_d);
+  ExtraArgs extras = node.extras;
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (traits.epilogue.function.operand(i) == FunctionOperand::matrix)
+      move(extras.operands[i], extras.stride[i], traits.element_d);
+  }
   if (traits.grouped) {
     const std::uint64_t at = node.groups.offsets + product * sizeof(int);
     if (at % alignof(int) != 0) return Outcome::misaligned_address;
@@ -256,13 +274,9 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     if (outcome != Outcome::good) return outcome;
   }
   if (args.m <= 0 || args.n <= 0) return Outcome::good;
-  const EpilogueOperands chain(traits, args, epilogue, node.extras, product, corruption);
-  for (const Matrix& matrix : chain.vectors()) {
-    const Outcome outcome = examine(matrix, space, 1);
-    if (outcome != Outcome::good) return outcome;
-  }
-  for (const Matrix& matrix : chain.matrices()) {
-    const Outcome outcome = examine(matrix, space, traits.vec_d);
+  const EpilogueOperands chain(traits, args, epilogue, extras, product, corruption);
+  for (const auto& [matrix, vector] : chain.all(traits.vec_d)) {
+    const Outcome outcome = examine(matrix, space, vector);
     if (outcome != Outcome::good) return outcome;
   }
   if (corruption == Corruption::nothing) return Outcome::good;
@@ -296,7 +310,8 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     case Corruption::no_alpha:
     case Corruption::no_beta:
     case Corruption::no_activation:
-    case Corruption::next_bias: break;
+    case Corruption::next_bias:
+    case Corruption::no_amax: break;
   }
   return Outcome::good;
 }

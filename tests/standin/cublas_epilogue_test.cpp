@@ -66,6 +66,18 @@ TEST_F(CublasEpilogueTest, ScalesOfFp8ChangePlaces) {
   EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), CUDA_R_16BF);
 }
 
+TEST_F(CublasEpilogueTest, ADerivativeReadsTheAuxiliaryMatrix) {
+  const Workload problem = parse_workload("64 48 32 nt bf16 epilogue=dgelu");
+  const OperandPool pool(driver_, problem, 1 << 16, 1 << 18);
+  CublasBaseline cublas(driver_);
+  cublas.default_gemm(problem, pool.sets(), 1, 0).launch(stream(), 1);
+  const EpilogueSet& set = pool.sets()[1].epilogue;
+  const auto& attributes = fake_.last.attributes;
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE), CUBLASLT_EPILOGUE_DGELU);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER), set.auxiliary);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD), static_cast<std::uint64_t>(set.ld_auxiliary));
+}
+
 struct RivalCase {
   const char* problem;
   bool has_rival;
@@ -77,6 +89,7 @@ constexpr RivalCase kRivals[] = {
     {"64 64 64 nt f32 epilogue=gelu", true},
     {"64 64 64 nt bf16 epilogue=bias+gelu beta=1", true},
     {"64 64 64 nt bf16 epilogue=bias+aux+gelu", true},
+    {"64 64 64 nt bf16 epilogue=dgelu", true},
     {"64 64 64 nt bf16 epilogue=residual", true},
     {"64 64 64 nt bf16 epilogue=bias+residual", true},
     {"64 64 64 nt e4m3 epilogue=scale_a+scale_b+bias", true},
@@ -88,6 +101,12 @@ constexpr RivalCase kRivals[] = {
     {"64 64 64 nt bf16 epilogue=residual beta=1", false},
     {"64 64 64 nt bf16 epilogue=bias+aux+relu", false},
     {"64 64 64 nt bf16 epilogue=aux", false},
+    {"64 63 64 nt bf16 epilogue=dgelu", false},
+    {"64 64 64 nt f32 epilogue=dgelu", false},
+    {"64 64 64 nt bf16 epilogue=bias+dgelu", false},
+    {"64 64 64 nt bf16 epilogue=drelu", false},
+    {"64 64 64 nt bf16 epilogue=bias+amax", false},
+    {"64 64 64 nt bf16 epilogue=clamp", false},
     {"64 63 64 nt bf16 epilogue=bias+aux+gelu", false},
     {"64 64 64 nt bf16 epilogue=scale_a", false},
     {"64 64 64 nt bf16 epilogue=scale_d", false},

@@ -31,7 +31,8 @@ void add_rule(Script& script, const std::string& part, const std::string& rule) 
       {"no_alpha", Corruption::no_alpha},
       {"no_beta", Corruption::no_beta},
       {"no_activation", Corruption::no_activation},
-      {"next_bias", Corruption::next_bias}};
+      {"next_bias", Corruption::next_bias},
+      {"no_amax", Corruption::no_amax}};
   static const std::map<std::string, Fate::Kind, std::less<>> fates = {
       {"fault", Fate::Kind::fault}, {"hang", Fate::Kind::hang}, {"crash", Fate::Kind::crash}};
   const std::size_t mark = rule.find_first_of(":@");

@@ -36,8 +36,8 @@ TEST_F(EpilogueTest, EachPartRunsAlone) {
        {Epilogue{.scale_a = Scaling::tensor}, Epilogue{.scale_b = Scaling::vector}, Epilogue{.bias = Bias::per_column},
         Epilogue{.bias = Bias::per_row}, Epilogue{.aux = true}, Epilogue{.activation = Activation::relu},
         Epilogue{.activation = Activation::gelu_erf}, Epilogue{.activation = Activation::tanh},
-        Epilogue{.activation = Activation::clamp}, Epilogue{.residual = true}, Epilogue{.amax = true},
-        Epilogue{.scale_d = true}, Epilogue{.scalars = true}}) {
+        Epilogue{.activation = Activation::clamp}, Epilogue{.activation = Activation::dgelu},
+        Epilogue{.residual = true}, Epilogue{.amax = true}, Epilogue{.scale_d = true}, Epilogue{.scalars = true}}) {
     expect_right(context(), case_of("f16", part, -2.0f), stream());
   }
 }
@@ -47,6 +47,46 @@ TEST_F(EpilogueTest, AChainRunsInEveryKindOfTypes) {
   for (const char* types : {"bf16", "f32", "f16*f16>f32", "e4m3", "e5m2*e5m2>e4m3", "s8*s8>s8", "s8*s8>bf16"}) {
     for (const float beta : {0.0f, -1.0f}) expect_right(context(), case_of(types, kChain, beta), stream());
   }
+}
+
+TEST_F(EpilogueTest, ABackwardChainReadsTheAuxiliaryMatrix) {
+  context(Policy::estimate);
+  const Epilogue chain{.scale_b = Scaling::vector, .activation = Activation::drelu, .residual = true, .scale_d = true};
+  expect_right(context(), case_of("e4m3*e4m3>e4m3", chain, -1.0f), stream());
+  GemmCase c = case_of("bf16", chain, 0);
+  c.problem.m = 300, c.problem.n = 264, c.problem.k = 128;
+  c.set_tight_ld(8);
+  EXPECT_THAT(context().plan(c.described()).config(), testing::StartsWith("wgmma_"));
+  expect_right(context(), c, stream());
+}
+
+TEST_F(EpilogueTest, TheMatrixOfADerivativeIsNamedIfItIsWrong) {
+  context(Policy::estimate);
+  const GemmCase c = case_of("bf16", {.activation = Activation::dgelu}, 0);
+  CaseRun run(Driver::get(), c, stream());
+  run.fill(CaseRun::Data::integers, 1);
+  const auto expect_refused = [&](const Problem& problem, const std::vector<std::string>& parts,
+                                  const std::function<void(Operands&)>& spoil) {
+    Operands operands = run.operands();
+    spoil(operands);
+    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context().gemm(stream(), problem, operands); });
+  };
+  expect_refused(c.problem, {"auxiliary is null", "epilogue"}, [](Operands& o) { o.auxiliary = nullptr; });
+  expect_refused(c.problem, {"ld_auxiliary is 20", "21"}, [](Operands& o) { o.ld_auxiliary = 20; });
+  expect_refused(c.problem, {"auxiliary and D are the same", "ld_auxiliary 22, ldd 21"}, [](Operands& o) {
+    o.auxiliary = o.d;
+    o.ld_auxiliary = o.ldd + 1;
+  });
+  Problem other = c.problem;
+  other.epilogue.aux = true;
+  expect_refused(other, {"aux, which writes the auxiliary matrix, and dgelu, which reads it"}, [](Operands&) {});
+  other = c.problem;
+  other.epilogue.activation = Activation::gelu;
+  expect_refused(other, {"field auxiliary is set", "no part of the problem uses it"}, [](Operands&) {});
+  Operands in_place = run.operands();
+  in_place.auxiliary = in_place.d;
+  in_place.ld_auxiliary = in_place.ldd;
+  EXPECT_NO_THROW(context().gemm(stream(), c.problem, in_place));
 }
 
 TEST_F(EpilogueTest, TensorCoresAndSplitsRunChainsToo) {

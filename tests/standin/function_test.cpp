@@ -105,6 +105,8 @@ TEST_F(FunctionTest, WrongOperandsAreNamed) {
   });
   expect_refused(c.problem, {"field function_operands[2] is set", "no part of the problem uses it"},
                  [](Operands& o) { o.function_operands[2] = o.function_operands[0]; });
+  expect_refused(c.problem, {"field ld_function_operands[0] is set"},
+                 [](Operands& o) { o.ld_function_operands[0] = 21; });
   Problem other = c.problem;
   other.epilogue.function = {};
   expect_refused(other, {"field function_operands[0] is set"}, [](Operands&) {});
@@ -112,11 +114,47 @@ TEST_F(FunctionTest, WrongOperandsAreNamed) {
   other.epilogue.activation = Activation::relu;
   expect_refused(other, {"the activation relu and a function"}, [](Operands&) {});
   other = c.problem;
-  other.epilogue.function.operands = 0x0301;
+  other.epilogue.function.operands = 0x0501;
   expect_refused(other, {"is none that Context::add_function makes"}, [](Operands&) {});
   Problem integers = parse_problem("64 64 64 nt s8");
   integers.epilogue.function = emulate::kSoftcap;
   expect_thrown(ErrorCode::not_supported, {"epilogue with D of type s32"}, [&] { context().plan(Workload(integers)); });
+}
+
+TEST_F(FunctionTest, WrongMatricesAreNamed) {
+  context(Policy::estimate);
+  add_all();
+  const GemmCase c = case_of("bf16", {.function = emulate::kIndices}, 0);
+  CaseRun run(Driver::get(), c, stream());
+  run.fill(CaseRun::Data::integers, 1);
+  const auto expect_refused = [&](const Problem& problem, const std::vector<std::string>& parts,
+                                  const std::function<void(Operands&)>& spoil) {
+    Operands operands = run.operands();
+    spoil(operands);
+    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context().gemm(stream(), problem, operands); });
+  };
+  expect_refused(c.problem, {"function_operands[3] is null"}, [](Operands& o) { o.function_operands[3] = nullptr; });
+  expect_refused(c.problem, {"ld_function_operands[3] is 20", "21"},
+                 [](Operands& o) { o.ld_function_operands[3] = 20; });
+  expect_refused(c.problem, {"function_operands[3] and D are the same", "ld_function_operands[3] 22, ldd 21"},
+                 [](Operands& o) {
+                   o.function_operands[3] = o.d;
+                   o.ld_function_operands[3] = o.ldd + 1;
+                 });
+  Problem batch = c.problem;
+  batch.batch = 2;
+  expect_refused(batch, {"batch_stride_function_operands[3] is negative"}, [](Operands& o) {
+    o.batch_stride_d = o.ldd * 13;
+    o.batch_stride_function_operands[3] = -1;
+  });
+  Operands operands = run.operands();
+  const auto alignment = [&] { return describe(c.problem, operands).hints.align_d; };
+  operands.d = reinterpret_cast<void*>(std::uintptr_t{4096});
+  operands.function_operands[3] = operands.d;
+  operands.ldd = operands.ld_function_operands[3] = 64;
+  EXPECT_EQ(alignment(), 16);
+  operands.ld_function_operands[3] = 66;
+  EXPECT_EQ(alignment(), 4);
 }
 
 TEST_F(FunctionTest, CHasItToo) {

@@ -13,7 +13,7 @@ namespace {
 
 class FusedPoolTest : public RuntimeTest {};
 
-constexpr const char* kAllParts = "scale_a:vector+scale_b+bias:row+aux+relu+residual+scale_d+scalars";
+constexpr const char* kAllParts = "scale_a:vector+scale_b+bias:row+aux+relu+residual+amax+scale_d+scalars";
 
 TEST_F(FusedPoolTest, HoldsWhatTheEpilogueNeedsBetweenGuards) {
   const Workload problem = parse_workload(std::string("33 17 40 nt f16 align=2 beta=1 epilogue=") + kAllParts);
@@ -27,6 +27,7 @@ TEST_F(FusedPoolTest, HoldsWhatTheEpilogueNeedsBetweenGuards) {
     blocks.insert(blocks.end(), {{e.scale_a, 4 * problem.m},
                                  {e.scale_b, 4},
                                  {e.scale_d, 4},
+                                 {e.amax, 4},
                                  {e.scalars, 8},
                                  {e.bias, 2 * problem.m},
                                  {e.residual, 2 * problem.m * e.ld_residual},
@@ -89,6 +90,24 @@ TEST_F(FusedPoolTest, ACallTakesTheFilledOperands) {
   EXPECT_EQ(operands.beta_device, operands.alpha_device + 1);
   EXPECT_EQ(operands.ld_auxiliary, set.epilogue.ld_auxiliary);
   EXPECT_NO_THROW(context().plan(problem).launch(stream(), operands));
+}
+
+TEST_F(FusedPoolTest, AFunctionHasVectorsAndMatrices) {
+  Workload problem = parse_workload("33 17 40 nt bf16");
+  problem.epilogue.function = context(Policy::estimate).add_function("row left\nmatrix more\nvalue * left + more");
+  const OperandPool pool(driver_, problem, 1, 1 << 20);
+  const OperandSet& set = pool.sets().front();
+  impl_of(context()).current().check_kernels().fill_normal(problem, set, 7, stream());
+  const Operands operands = OperandPool::operands(set, 1, 0);
+  EXPECT_EQ(operands.ld_function_operands[0], 0) << "a vector has none";
+  EXPECT_EQ(operands.ld_function_operands[1], set.ldd);
+  float left[33];
+  std::uint16_t more[17];
+  driver_.check(driver_.cuMemcpyDtoH(left, set.epilogue.operands[0], sizeof left), "fetch");
+  driver_.check(driver_.cuMemcpyDtoH(more, set.epilogue.operands[1], sizeof more), "fetch");
+  EXPECT_THAT(left, testing::Each(testing::AllOf(testing::Ge(0.5f), testing::Lt(1.5f))));
+  EXPECT_NE(more[0], more[1]);
+  EXPECT_EQ(operands.function_operands[2], nullptr);
 }
 
 }  // namespace

@@ -104,10 +104,14 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
   e.bias = take(text, "bn") ? Bias::per_column : take(text, "bm") ? Bias::per_row : Bias::none;
   e.aux = take(text, "aux");
   // The longer name of two with the same beginning comes first.
-  for (const auto& [tag, activation] : {std::pair("relu", Activation::relu), std::pair("geluerf", Activation::gelu_erf),
-                                        std::pair("gelu", Activation::gelu), std::pair("silu", Activation::silu),
-                                        std::pair("sigmoid", Activation::sigmoid), std::pair("tanh", Activation::tanh),
-                                        std::pair("clamp", Activation::clamp)}) {
+  for (const auto& [tag, activation] :
+       {std::pair("relu", Activation::relu), std::pair("geluerf", Activation::gelu_erf),
+        std::pair("gelu", Activation::gelu), std::pair("silu", Activation::silu),
+        std::pair("sigmoid", Activation::sigmoid), std::pair("tanh", Activation::tanh),
+        std::pair("clamp", Activation::clamp), std::pair("drelu", Activation::drelu),
+        std::pair("dgeluerf", Activation::dgelu_erf), std::pair("dgelu", Activation::dgelu),
+        std::pair("dsilu", Activation::dsilu), std::pair("dsigmoid", Activation::dsigmoid),
+        std::pair("dtanh", Activation::dtanh)}) {
     if (e.activation == Activation::none && take(text, tag)) e.activation = activation;
   }
   constexpr std::size_t kDigits = 16;

@@ -28,6 +28,7 @@ enum class Corruption : int {
   no_beta,         ///< takes beta for 1
   no_activation,   ///< leaves out the activation of its epilogue
   next_bias,       ///< adds the bias of the next column or row
+  no_amax,         ///< leaves amax as it is
 };
 
 }  // namespace hotgemm::standin

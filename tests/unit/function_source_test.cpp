@@ -43,16 +43,17 @@ std::string complaint(std::string_view text) {
 }
 
 TEST(FunctionSource, NamesItsOperandsInTheirOrder) {
-  const FunctionSource source("// a comment, with a #\n\nscalar cap\n\tcolumn  scale \nrow left\n cap * value",
-                              "f.txt");
-  ASSERT_EQ(source.operands().size(), 3U);
+  const FunctionSource source(
+      "// a comment, with a #\n\nscalar cap\n\tcolumn  scale \nrow left\nmatrix all\n cap * value", "f.txt");
+  ASSERT_EQ(source.operands().size(), 4U);
   EXPECT_EQ(source.operands()[1].name, "scale");
   EXPECT_EQ(source.operands()[1].line, 4);
   EXPECT_EQ(source.function().operand(0), FunctionOperand::scalar);
   EXPECT_EQ(source.function().operand(1), FunctionOperand::column);
   EXPECT_EQ(source.function().operand(2), FunctionOperand::row);
-  EXPECT_EQ(source.function().operand(3), FunctionOperand::none);
-  EXPECT_THAT(source.header(), HasSubstr("#line 6 \"f.txt\"\n cap * value\n"));
+  EXPECT_EQ(source.function().operand(3), FunctionOperand::matrix);
+  EXPECT_EQ(FunctionSource("value", "f.txt").function().operand(0), FunctionOperand::none);
+  EXPECT_THAT(source.header(), HasSubstr("#line 7 \"f.txt\"\n cap * value\n"));
 }
 
 TEST(FunctionSource, IsKnownByItsTextAlone) {
@@ -81,7 +82,7 @@ TEST(FunctionSource, SaysWhatIsWrongAndInWhichLine) {
   EXPECT_THROW(parse_function("0000000000000000"), Error);
   EXPECT_THROW(parse_function("0123456789AB0021"), Error);
   EXPECT_THROW(parse_function("0123456789ab0101"), Error) << "no third operand without a second";
-  EXPECT_THROW(parse_function("0123456789ab0004"), Error) << "no such kind";
+  EXPECT_THROW(parse_function("0123456789ab0005"), Error) << "no such kind";
 }
 
 /// The emulated device runs these headers, so they are what NVRTC compiles.

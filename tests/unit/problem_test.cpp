@@ -78,7 +78,7 @@ Epilogue any_epilogue(std::mt19937& random) {
           .scale_b = any(random, Scaling::block_128x128),
           .bias = any(random, Bias::per_row),
           .aux = flag(),
-          .activation = any(random, Activation::clamp),
+          .activation = any(random, Activation::dtanh),
           .gated = flag(),
           .residual = flag(),
           .amax = flag(),

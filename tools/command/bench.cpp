@@ -67,6 +67,7 @@ std::string progress_line(const BenchResult& r, std::size_t done, std::size_t to
   std::string line =
       head + fmt::format("{}, {:.2f} us, {:.1f} TFLOP/s", to_string(r.mode), r.ours.median_us, r.ours.tflops);
   if (!r.bare.name.empty()) line += fmt::format(", {:.3f} of the bare product's time", r.over_bare);
+  if (r.problem.epilogue.has_function()) line += ", D is not checked";
   if (!r.baseline.empty()) line += fmt::format(", {}: {:.3f} of {}", to_string(r.measure), r.ratio, r.baseline);
   return line;
 }
@@ -110,12 +111,6 @@ int exit_code_for(const BenchReport& report, const BenchRun& run) {
   return kSomeFailed;
 }
 
-/// The operands of extras are those of a program, and a function of a user has no reference on the host.
-void require_no_extras(const Workload& p) {
-  if (!p.epilogue.has_extras()) return;
-  throw Error(ErrorCode::not_supported, "bench measures no epilogue with a function, clamp or amax: " + to_string(p));
-}
-
 /// The options of the measurements that take the place of the usual one.
 void require_another_measurement(const BenchCommand& command) {
   if (command.exhaustive || command.quality || command.compared_configs > 0) return;
@@ -131,7 +126,6 @@ int run_bench(Session& session, const BenchCommand& command) {
   const std::vector<ProblemSet> sets = read_problem_sets(command.problems);
   const std::vector<Workload> problems = problems_of(sets);
   require(problems);
-  std::ranges::for_each(problems, require_no_extras);
   if (command.quality || command.exhaustive || command.compared_configs > 0)
     std::ranges::for_each(problems, require_bare);
   if (command.quality) {
@@ -153,6 +147,7 @@ int run_bench(Session& session, const BenchCommand& command) {
   options.tuning = tune_options(command.tuning, gpu);
   options.tuning.jobs = jobs_or_default(options.tuning.jobs);
   Context context(options);
+  add_functions(command.problems, impl_of(context).engine().bundle);
   use_workers_for(impl_of(context).engine(), options.tuning.jobs);
   BenchOptions bench = command.bench;
   bench.mode = mode_of(command.mode);
@@ -219,6 +214,7 @@ void add_bench_command(CLI::App& app, Session& session) {
       "time problems against the fastest of cuBLAS and cuBLASLt, and epilogues against the bare product, on this GPU",
       [&session, command] { return run_bench(session, *command); });
   add_problem_options(sub, command->problems);
+  add_function_option(sub, command->problems);
   add_tuning_options(sub, command->tuning);
   sub.add_option("--policy", command->policy, "how to pick a kernel")
       ->capture_default_str()

@@ -88,15 +88,19 @@ class FusedReference {
         scale_d_(driver, DType::f32, set.epilogue.scale_d, 1),
         bias_(driver, bias_type(problem.types.d), set.epilogue.bias,
               problem.epilogue.bias == Bias::per_row ? problem.m : problem.n),
-        residual_(driver, problem.types.d) {
+        residual_(driver, problem.types.d),
+        auxiliary_(driver, problem.types.d) {
     // Sums of check data are exact in every type, so the error is that of the chain.
     exact_.types = uniform_types(DType::f32);
     exact_.types.d = problem.types.d;
     exact_.k = 1;
+    exact_.epilogue.function = {};
   }
 
   void begin_row(std::int64_t row) {
     residual_.fetch(set_.epilogue.residual, row * set_.epilogue.ld_residual, problem_.n);
+    if (problem_.epilogue.reads_auxiliary())
+      auxiliary_.fetch(set_.epilogue.auxiliary, row * set_.epilogue.ld_auxiliary, problem_.n);
   }
   emulate::FusedElement at(std::int64_t row, std::int64_t col) const {
     const Epilogue& e = problem_.epilogue;
@@ -109,6 +113,8 @@ class FusedReference {
     if (!problem_.hints.beta_is_zero) at.addend = check_value_c(seed_, i, j);
     if (e.bias != Bias::none) at.bias = bias_.at(e.bias == Bias::per_row ? row : col);
     if (e.residual) at.residual = residual_.at(col);
+    if (e.reads_auxiliary()) at.auxiliary = auxiliary_.at(col);
+    at.low = static_cast<double>(set_.epilogue.clamp_low), at.high = static_cast<double>(set_.epilogue.clamp_high);
     if (e.scale_d) at.scale_d = scale_d_.at(0);
     return emulate::fused_element(exact_, product, std::abs(product), double{kAlpha}, at);
   }
@@ -120,7 +126,7 @@ class FusedReference {
   Problem exact_;
   const OperandSet& set_;
   unsigned seed_;
-  HostNumbers scale_a_, scale_b_, scale_d_, bias_, residual_;
+  HostNumbers scale_a_, scale_b_, scale_d_, bias_, residual_, auxiliary_;
 };
 
 /// A count of elements that are wrong, with one of them.
@@ -153,22 +159,33 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   return set;
 }
 
+/// The largest absolute value before scale_d of those that were looked at, and its error.
+struct LargestSeen {
+  double value = 0, gate = 0;
+  bool is_of_all = true;  ///< of all elements
+};
+
 /// Compares elements of the D and of the auxiliary output of a product.
 void look_at(const Driver& driver, const Workload& problem, const OperandSet& set, unsigned seed,
-             Mismatches& mismatches) {
+             Mismatches& mismatches, LargestSeen& largest) {
   const DType type = problem.types.d;
   FusedReference reference(driver, problem, set, seed);
   HostNumbers d(driver, type), auxiliary(driver, type);
   // Odd, so that rows of all places in a tile have a turn.
   const std::int64_t step = (problem.batch * problem.m * problem.n / kElements) | 1;
+  largest.is_of_all = step == 1;
   for (std::int64_t turn = 0; turn * step < problem.m + step - 1; ++turn) {
     const std::int64_t row = std::min(turn * step, problem.m - 1);
     reference.begin_row(row);
     d.fetch(set.d, row * set.ldd, problem.n);
-    auxiliary.fetch(set.epilogue.auxiliary, row * set.epilogue.ld_auxiliary, problem.n);
+    if (problem.epilogue.aux) auxiliary.fetch(set.epilogue.auxiliary, row * set.epilogue.ld_auxiliary, problem.n);
     for (std::int64_t col = 0; col < problem.n; ++col) {
       const emulate::FusedElement right = reference.at(row, col);
-      mismatches.look("D", row, col, d.at(col), saturated(right.result, type), right.result_gate);
+      if (!problem.epilogue.has_function()) {
+        mismatches.look("D", row, col, d.at(col), saturated(right.result, type), right.result_gate);
+        largest.value = std::max(largest.value, std::abs(right.unscaled));
+        largest.gate = std::max(largest.gate, right.unscaled_gate);
+      }
       if (!problem.epilogue.aux) continue;
       mismatches.look("the auxiliary output", row, col, auxiliary.at(col), saturated(right.auxiliary, type),
                       right.auxiliary_gate);
@@ -187,10 +204,17 @@ std::string check_fused(const Driver& driver, const CheckKernels& checks, const 
   launch(kAlpha, beta);
   driver.check(driver.cuStreamSynchronize(stream), "run a fused kernel and check its result");
   Mismatches mismatches;
+  LargestSeen largest;
   for (std::int64_t product = 0; product < problem.batch; ++product) {
     if (problem.batch > 1) mismatches.where = fmt::format(" of product {}", product);
     look_at(driver, problem, product_of(problem, set, product), seed_of_product(seed, static_cast<unsigned>(product)),
-            mismatches);
+            mismatches, largest);
+  }
+  if (mismatches.wrong == 0 && problem.epilogue.amax && !problem.epilogue.has_function()) {
+    const double amax = HostNumbers(driver, DType::f32, set.epilogue.amax, 1).at(0);
+    const bool is_right =
+        amax >= largest.value - largest.gate && (!largest.is_of_all || amax <= largest.value + largest.gate);
+    if (!is_right) return fmt::format("amax is {} and an absolute value is {}", amax, largest.value);
   }
   if (mismatches.wrong == 0) return {};
   return fmt::format("{} of {} elements that were looked at are wrong: {}", mismatches.wrong, mismatches.looked_at,

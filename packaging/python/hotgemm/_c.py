@@ -30,7 +30,7 @@ GROUPS = {"GROUPS_NONE": 0, "GROUPS_ROWS": 1, "GROUPS_MASKED_ROWS": 2, "GROUPS_A
 SCALE = {"SCALE_NONE": 0, "SCALE_TENSOR": 1, "SCALE_VECTOR": 2, "SCALE_BLOCK_1X128": 3, "SCALE_BLOCK_128X128": 4}
 BIAS = {"BIAS_NONE": 0, "BIAS_PER_COLUMN": 1, "BIAS_PER_ROW": 2}
 ACTIVATION = {"ACTIVATION_NONE": 0, "RELU": 1, "GELU": 2, "GELU_ERF": 3, "SILU": 4, "SIGMOID": 5, "TANH": 6,
-              "CLAMP": 7}
+              "CLAMP": 7, "DRELU": 8, "DGELU": 9, "DGELU_ERF": 10, "DSILU": 11, "DSIGMOID": 12, "DTANH": 13}
 CALL = {"IF_PREPARED": 1, "IF_TUNED": 2, "IF_FASTER": 4, "PREPARE_LATER": 8}
 POLICY = {"POLICY_OF_CONTEXT": -1, "CACHED_ONLY": 0, "ESTIMATE": 1, "TUNE": 2, "BACKGROUND": 3}
 ORIGIN = {"ORIGIN_TUNED": 0, "ORIGIN_NEAREST": 1, "ORIGIN_ESTIMATED": 2, "ORIGIN_PINNED": 3}
@@ -74,7 +74,8 @@ class Operands(Sized):
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
                 ("function_operands", c_void_p * 4), ("clamp_low", c_float), ("clamp_high", c_float),
-                ("amax", c_void_p)]
+                ("amax", c_void_p), ("ld_function_operands", c_int64 * 4),
+                ("batch_stride_function_operands", c_int64 * 4)]
     INIT = {"alpha": 1.0}
 
 

@@ -32,9 +32,10 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
       c: of out's shape and type. None: out itself, if beta is not zero.
       bias: (n,) or (1, n), an element for each column; or (m, 1), for each row. Of out's type; bfloat16 for an out of
         8-bit floats, float32 for one of int8.
-      activation: "relu", "gelu" (with tanh), "gelu_erf", "silu", "sigmoid", "tanh".
+      activation: "relu", "gelu" (with tanh), "gelu_erf", "silu", "sigmoid", "tanh"; or with a d in front,
+        as "dgelu": the value times the slope of that activation at aux.
       residual: of out's shape and type; may be out itself.
-      aux: of out's shape and type; written: the value before the activation, for a backward pass.
+      aux: of out's shape and type; written: the value before the activation, for a backward pass. A derivative reads it.
       scale_a: float32 on the device: one, or (m,), a factor for each row.
       scale_b: float32 on the device: one, or (n,), a factor for each column.
       scale_d: one float32 on the device, a factor before the result is rounded.

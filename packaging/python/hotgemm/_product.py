@@ -33,6 +33,7 @@ _WORDS = {"compute": {word[8:].lower(): number for word, number in _c.COMPUTE.it
           "order": {word[6:].lower(): number for word, number in _c.ORDER.items()},
           "activation": {word.lower(): number for word, number in _c.ACTIVATION.items()
                          if number and word != "CLAMP"}}  # whose limits are no option
+_FIRST_DERIVATIVE = _c.ACTIVATION["DRELU"]  # they read aux
 
 
 def number_of(option: str, word: str | None, default: int = 0) -> int:
@@ -124,7 +125,10 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
     shape = result_shape(a, b, offsets is not None)
     if out.shape != shape:
         raise InvalidArgument(f"{out}; the product of {a} and {b} has shape {shape}")
-    for name in ("out", "aux"):
+    reads_aux = number_of("activation", options.activation) >= _FIRST_DERIVATIVE
+    if reads_aux and "aux" not in views:
+        raise InvalidArgument(f"the activation is {options.activation!r}, which reads aux; aux is None")
+    for name in ("out",) if reads_aux else ("out", "aux"):
         if name in views and views[name].read_only:
             raise InvalidArgument(f"{views[name]} is read-only")
     _check_types(views)
@@ -196,8 +200,9 @@ def _check_types(views: Mapping[str, View]) -> None:
 
 def _epilogue(views: Mapping[str, View], options: Options, shape: tuple[int, ...]) -> dict[str, int]:
     m, n = shape[-2:]
-    numbers = {"activation": number_of("activation", options.activation),
-               **{name: 1 for name in ("residual", "aux", "scale_d") if name in views},
+    activation = number_of("activation", options.activation)
+    written = ("aux",) if activation < _FIRST_DERIVATIVE else ()
+    numbers = {"activation": activation, **{name: 1 for name in ("residual", *written, "scale_d") if name in views},
                "scalars": int("alpha" in views or "beta" in views)}
     for name in ("scale_d", "alpha", "beta"):
         if name in views:

@@ -1,6 +1,6 @@
 #pragma once
 namespace hotgemm_user {
-HOTGEMM_DEVICE float function_b80e8e4fa2252321([[maybe_unused]] float value, [[maybe_unused]] int row,
+HOTGEMM_DEVICE float function_0c5b4c69ef974321([[maybe_unused]] float value, [[maybe_unused]] int row,
     [[maybe_unused]] int column, [[maybe_unused]] int batch,
 #line 2 "indices.txt"
 [[maybe_unused]] float factor,
@@ -19,9 +19,9 @@ value * factor + left - top * (row % 3)
 }
 }  // namespace hotgemm_user
 template <>
-struct hotgemm::FunctionOf<hotgemm::EpilogueFunction{{47118, 36431, 41509}, 8993}> {
+struct hotgemm::FunctionOf<hotgemm::EpilogueFunction{{3163, 19561, 61335}, 17185}> {
   static HOTGEMM_DEVICE float at(float value, int row, int column, int batch,
                                  [[maybe_unused]] const float (&operands)[4]) {
-    return hotgemm_user::function_b80e8e4fa2252321(value, row, column, batch, operands[0], operands[1], operands[2], operands[3]);
+    return hotgemm_user::function_0c5b4c69ef974321(value, row, column, batch, operands[0], operands[1], operands[2], operands[3]);
   }
 };

@@ -18,9 +18,11 @@ constexpr Epilogue kParts[] = {
     {.bias = Bias::per_column}, {.bias = Bias::per_row}, {.aux = true}, {.residual = true}, {.scale_d = true}, {.scalars = true},
     {.activation = Activation::relu}, {.activation = Activation::gelu}, {.activation = Activation::gelu_erf}, {.activation = Activation::silu},
     {.activation = Activation::sigmoid}, {.activation = Activation::tanh},
+    {.activation = Activation::drelu}, {.activation = Activation::dgelu}, {.activation = Activation::dgelu_erf}, {.activation = Activation::dsilu},
+    {.activation = Activation::dsigmoid}, {.activation = Activation::dtanh},
 };
 constexpr Epilogue kAll{.scale_a = Scaling::vector, .scale_b = Scaling::vector, .bias = Bias::per_column, .aux = true, .activation = Activation::relu, .residual = true, .scale_d = true, .scalars = true};
-constexpr Epilogue kRows{.scale_a = Scaling::tensor, .scale_b = Scaling::vector, .bias = Bias::per_row, .activation = Activation::gelu, .residual = true};
+constexpr Epilogue kRows{.scale_a = Scaling::tensor, .scale_b = Scaling::vector, .bias = Bias::per_row, .activation = Activation::dgelu, .residual = true};
 constexpr Epilogue kTensors{.scale_a = Scaling::tensor, .scale_b = Scaling::tensor, .bias = Bias::per_column, .scale_d = true};
 
 constexpr SimtConfig kSimt{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};

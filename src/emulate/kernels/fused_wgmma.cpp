@@ -10,6 +10,7 @@ namespace {
 // clang-format off
 constexpr Epilogue kAll{.scale_a = Scaling::vector, .scale_b = Scaling::vector, .bias = Bias::per_column, .aux = true, .activation = Activation::relu, .residual = true, .scale_d = true, .scalars = true};
 constexpr Epilogue kLayer{.bias = Bias::per_column, .activation = Activation::gelu};
+constexpr Epilogue kBackward{.scale_a = Scaling::vector, .bias = Bias::per_row, .activation = Activation::drelu, .residual = true};
 constexpr Epilogue kRows{.scale_a = Scaling::vector, .bias = Bias::per_row, .activation = Activation::silu, .residual = true};
 constexpr Epilogue kTensors{.scale_a = Scaling::tensor, .scale_b = Scaling::tensor, .bias = Bias::per_column, .activation = Activation::relu, .scale_d = true};
 
@@ -54,16 +55,17 @@ GemmKernel kernel() {
 
 const std::vector<GemmKernel>& fused_wgmma_kernels() {
   static const std::vector<GemmKernel> all = {
-      kernel<kF16Types, kAll, false, 8, kBulk>(),       // pieces by the copy engine, which must not overlap
-      kernel<kBf16Types, kLayer, false, 8, kBulk>(),    // pieces that overlap
-      kernel<kBf16Types, kAll, true, 1, kPingPong>(),   // by lanes
-      kernel<kF16Types, kRows, true, 8, kOneTile>(),    // with C through shared memory
-      kernel<kBf16Types, kAll, true, 8, kDown>(),       // transposed: pairs down
-      kernel<kS8ToF32, kAll, true, 2, kDownBytes>(),    // transposed, right from registers
-      kernel<kF16ToF32, kAll, true, 4, kBulk>(),        // 32-bit elements by the copy engine
-      kernel<kF16ToF32, kLayer, false, 1, kOneTile>(),  // and by lanes
-      kernel<kFp8, kTensors, true, 16, kBytes>(),       // lanes that exchange bytes
-      kernel<kFp8, kAll, false, 16, kBytes>(),          kernel<kS8ToBf16, kTensors, false, 8, kBytes>(),
+      kernel<kF16Types, kAll, false, 8, kBulk>(),          // pieces by the copy engine, which must not overlap
+      kernel<kBf16Types, kLayer, false, 8, kBulk>(),       // pieces that overlap
+      kernel<kBf16Types, kAll, true, 1, kPingPong>(),      // by lanes
+      kernel<kF16Types, kBackward, true, 8, kOneTile>(),   // with C through shared memory
+      kernel<kBf16Types, kAll, true, 8, kDown>(),          // transposed: pairs down
+      kernel<kS8ToF32, kAll, true, 2, kDownBytes>(),       // transposed, right from registers
+      kernel<kF16ToF32, kAll, true, 4, kBulk>(),           // 32-bit elements by the copy engine
+      kernel<kF16ToF32, kBackward, false, 1, kOneTile>(),  // and by lanes
+      kernel<kFp8, kTensors, true, 16, kBytes>(),          // lanes that exchange bytes
+      kernel<kFp8, kAll, false, 16, kBytes>(),
+      kernel<kS8ToBf16, kTensors, false, 8, kBytes>(),
       kernel<kF16Types, kAll, true, 8, kSplit>(),  // by those who add the parts of k
       kernel<kBf16Types, kRows, false, 1, kLoads, 1>(),
   };
