@@ -93,7 +93,9 @@ class FusedSum {
     template <class Args>
     static HOTGEMM_DEVICE Source source_of(const Args& parameter, const ProductOf<kTraits>& product) {
       const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
-      if constexpr (kTraits.batched) {
+      if constexpr (kTraits.grouped) {
+        return Source(epilogue_of<kTraits>(parameter, product), of_group(extras_of(parameter), product));
+      } else if constexpr (kTraits.batched) {
         return Source(moved<kTraits>(first, batch_of(parameter), product), numbered(extras_of(parameter), product));
       } else {
         return Source(first, extras_of(parameter));
@@ -111,6 +113,10 @@ class FusedSum {
       args.product = product;
       return args;
     }
+    static HOTGEMM_DEVICE ExtraArgs of_group(const ExtraArgs& args, const ProductOf<kTraits>& group) {
+      return moved<kTraits>(args, group);
+    }
+    static HOTGEMM_DEVICE NoExtras of_group(NoExtras none, const ProductOf<kTraits>& /*group*/) { return none; }
     static HOTGEMM_DEVICE NoExtras numbered(NoExtras none, const ProductOf<kTraits>& /*product*/) { return none; }
   };
 
