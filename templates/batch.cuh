@@ -28,17 +28,24 @@ HOTGEMM_DEVICE const BatchArgs& batch_of(const Args& args) {
   return static_cast<const Batched<Args>&>(args).batch;
 }
 
-/// How parts of a kernel are told their product: by its number, or by the rows of a group.
-template <bool kGrouped>
+/// How parts of a kernel are told their product: by its number, or by the rows or the k of a group.
+template <bool kGrouped, bool kAlongK>
 struct ProductType {
   using Type = u32;
 };
 template <>
-struct ProductType<true> {
+struct ProductType<true, false> {
   using Type = RowGroup;
 };
+template <>
+struct ProductType<true, true> {
+  using Type = KGroup;
+};
 template <GemmTraits kTraits>
-using ProductOf = typename ProductType<kTraits.grouped>::Type;
+using ProductOf = typename ProductType<kTraits.grouped, kTraits.along_k>::Type;
+HOTGEMM_DEVICE u32 number_of(u32 product) { return product; }
+HOTGEMM_DEVICE u32 number_of(const RowGroup& group) { return static_cast<u32>(group.number); }
+HOTGEMM_DEVICE u32 number_of(const KGroup& group) { return static_cast<u32>(group.number); }
 
 /// An address moved by `product` times `stride` elements.
 HOTGEMM_DEVICE u64 moved(u64 address, i64 stride, u32 product, int element_bytes) {
@@ -62,17 +69,6 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, u32
   return args;
 }
 
-/// The products of a batch share the operands of a user's function, but for matrices.
-template <GemmTraits kTraits>
-HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, u32 product) {
-  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
-    if (kTraits.epilogue.function.operand(i) == FunctionOperand::matrix)
-      args.operands[i] = moved(args.operands[i], args.stride[i], product, size_bytes(kTraits.element_d));
-  }
-  args.product = product;
-  return args;
-}
-
 // ---- groups ----
 
 HOTGEMM_DEVICE u64 moved_rows(u64 address, i64 ld, const RowGroup& group, int element_bytes) {
@@ -81,23 +77,83 @@ HOTGEMM_DEVICE u64 moved_rows(u64 address, i64 ld, const RowGroup& group, int el
 
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, const RowGroup& group) {
-  args.a = moved_rows(args.a, args.lda, group, size_bytes(kTraits.element));
-  args.b = moved(args.b, batch.stride_b, static_cast<u32>(group.number), size_bytes(kTraits.element_b));
-  args.c = moved_rows(args.c, args.ldc, group, size_bytes(kTraits.element_d));
-  args.d = moved_rows(args.d, args.ldd, group, size_bytes(kTraits.element_d));
+  if constexpr (kTraits.masked) {
+    args = moved<kTraits>(args, batch, number_of(group));
+  } else {
+    args.a = moved_rows(args.a, args.lda, group, size_bytes(kTraits.element));
+    args.b = moved(args.b, batch.stride_b, static_cast<u32>(group.number), size_bytes(kTraits.element_b));
+    args.c = moved_rows(args.c, args.ldc, group, size_bytes(kTraits.element_d));
+    args.d = moved_rows(args.d, args.ldd, group, size_bytes(kTraits.element_d));
+  }
   args.m = group.rows;
   return args;
 }
 
-/// Groups share what a batch shares, but for the vectors that have an element for each row.
+/// Groups share what a batch shares, but for the vectors that have an element for each row, and the bias (epilogue_of).
 template <GemmTraits kTraits>
-HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& /*batch*/, const RowGroup& group) {
+HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, const RowGroup& group) {
   constexpr Epilogue kEpilogue = kTraits.epilogue;
-  args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
-  args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
+  if constexpr (kTraits.masked) {
+    args = moved<kTraits>(args, batch, number_of(group));
+  } else {
+    args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
+    args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
+  }
   if constexpr (kEpilogue.scale_a == Scaling::vector) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
   if constexpr (kEpilogue.bias == Bias::per_row)
     args.bias = moved_rows(args.bias, 1, group, size_bytes(bias_type(kTraits.element_d)));
+  return args;
+}
+
+/// The operands as stored have k along their columns, so that a group has rows of both.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, const KGroup& group) {
+  static_assert(!kTraits.a_is_k_major() && !kTraits.b_is_k_major());
+  args.a += static_cast<u64>(args.lda * group.begin) * size_bytes(kTraits.element);
+  args.b += static_cast<u64>(args.ldb * group.begin) * size_bytes(kTraits.element_b);
+  args.c = moved(args.c, batch.stride_c, number_of(group), size_bytes(kTraits.element_d));
+  args.d = moved(args.d, batch.stride_d, number_of(group), size_bytes(kTraits.element_d));
+  args.k = group.k;
+  // As the library does for a product without k: alpha may be infinite, and D may be a negative zero of C.
+  if (group.k == 0) args.alpha = args.beta == 0 && !kTraits.epilogue.scalars ? 0.0f : -0.0f;
+  return args;
+}
+
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, const KGroup& group) {
+  if (group.k == 0) args.alpha = 0;
+  return moved<kTraits>(args, batch, number_of(group));
+}
+
+/// The operands of the epilogue of a group. `parameter` is that of the kernel.
+template <GemmTraits kTraits, class Args>
+HOTGEMM_DEVICE EpilogueArgs epilogue_of(const Args& parameter, const ProductOf<kTraits>& group) {
+  EpilogueArgs args = moved<kTraits>(static_cast<const Fused<Args>&>(parameter).epilogue, batch_of(parameter), group);
+  if constexpr (kTraits.epilogue.bias != Bias::none) {
+    args.bias =
+        moved(args.bias, groups_of(parameter).stride_bias, number_of(group), size_bytes(bias_type(kTraits.element_d)));
+  }
+  return args;
+}
+
+/// The operands that few epilogues have, of a product of a batch or a group. Of a function's, matrices are the product's,
+/// and those with an element for each row the group's.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, const ProductOf<kTraits>& product) {
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    const FunctionOperand kind = kTraits.epilogue.function.operand(i);
+    if (kind == FunctionOperand::matrix) {
+      if constexpr (kTraits.divides_rows()) {
+        args.operands[i] = moved_rows(args.operands[i], args.ld[i], product, size_bytes(kTraits.element_d));
+      } else {
+        args.operands[i] = moved(args.operands[i], args.stride[i], number_of(product), size_bytes(kTraits.element_d));
+      }
+    }
+    if constexpr (kTraits.counts_rows()) {
+      if (kind == FunctionOperand::row) args.operands[i] = moved_rows(args.operands[i], 1, product, sizeof(float));
+    }
+  }
+  args.product = number_of(product);
   return args;
 }
 
@@ -113,14 +169,25 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
   };
   if constexpr (kTraits.grouped) {
     const BatchArgs& batch = batch_of(args);
-    const u32 step = ptx::grid_size();  // so that a block has one tile, or none
-    for_each_group_tile(args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(), step,
-                        [&](const GroupTile& tile) {
-                          const Fused<GemmArgs> product{
-                              moved<kTraits>(args, batch, tile.group),
-                              moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, tile.group)};
-                          Gemm(product, tile.at, ptx::thread_index()).run();
-                        });
+    const auto run_group = [&](const ProductOf<kTraits>& group, const TileCoord& at) {
+      const Fused<GemmArgs> product{moved<kTraits>(args, batch, group), epilogue_of<kTraits>(args, group)};
+      if constexpr (kTraits.epilogue.has_extras()) {
+        const ExtraArgs extras = moved<kTraits>(static_cast<const WithExtras<GemmArgs>&>(args).extras, group);
+        Gemm(WithExtras<GemmArgs>{{{product, batch}, {}}, extras}, at, ptx::thread_index()).run();
+      } else {
+        Gemm(product, at, ptx::thread_index()).run();
+      }
+    };
+    if constexpr (kTraits.along_k) {
+      const u32 tiles = tiles_m * tiles_n, number = ptx::block_index() / tiles;
+      run_group(k_group_at(groups_of(args), number, args.k),
+                tile_at(ptx::block_index() - number * tiles, tiles_m, tiles_n, static_cast<u32>(args.raster_width),
+                        args.raster_along_n != 0));
+    } else {
+      const u32 step = ptx::grid_size();  // so that a block has one tile, or none
+      for_each_group_tile<kTraits.masked>(args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(),
+                                          step, [&](const GroupTile& tile) { run_group(tile.group, tile.at); });
+    }
   } else if constexpr (kTraits.batched) {
     const u32 tiles = tiles_m * tiles_n, index = ptx::block_index() / tiles;
     const u32 tile = ptx::block_index() - index * tiles;

@@ -101,7 +101,9 @@ class FusedSum {
     template <class Args>
     static HOTGEMM_DEVICE Source source_of(const Args& parameter, const ProductOf<kTraits>& product) {
       const EpilogueArgs& first = static_cast<const Fused<Args>&>(parameter).epilogue;
-      if constexpr (kTraits.batched) {
+      if constexpr (kTraits.grouped) {
+        return Source(epilogue_of<kTraits>(parameter, product), moved_extras(extras_of(parameter), product));
+      } else if constexpr (kTraits.batched) {
         return Source(moved<kTraits>(first, batch_of(parameter), product), moved_extras(extras_of(parameter), product));
       } else {
         return Source(first, extras_of(parameter));
@@ -115,7 +117,7 @@ class FusedSum {
         return NoExtras{};
       }
     }
-    static HOTGEMM_DEVICE ExtraArgs moved_extras(const ExtraArgs& args, u32 product) {
+    static HOTGEMM_DEVICE ExtraArgs moved_extras(const ExtraArgs& args, const ProductOf<kTraits>& product) {
       return moved<kTraits>(args, product);
     }
     static HOTGEMM_DEVICE NoExtras moved_extras(NoExtras none, const ProductOf<kTraits>& /*product*/) { return none; }

@@ -1,7 +1,9 @@
 #pragma once
 
-// The tiles of all groups of a grouped product, one group after another. The sizes of groups are in device memory, so
-// each warp finds the group of a tile by itself: every lane reads a group, and a scan over the lanes adds up the tiles.
+// The groups of a grouped product, whose sizes are in device memory.
+//
+// The tiles of groups of rows follow each other, one group after another. Each warp finds the group of a tile by
+// itself: every lane reads a group, and a scan over the lanes adds up the tiles.
 
 #include "ptx/index.hpp"
 #include "ptx/math.hpp"
@@ -26,9 +28,17 @@ struct GroupTile {
   TileCoord at;
 };
 
+/// Group `number` of groups along k, which have `k` together.
+HOTGEMM_DEVICE KGroup k_group_at(const GroupArgs& groups, u32 number, int k) {
+  const u64 offset = groups.offsets + static_cast<u64>(number) * sizeof(int);
+  return k_group(static_cast<int>(number), static_cast<int>(ptx::ld_global_b32(offset)),
+                 static_cast<int>(ptx::ld_global_b32(offset + sizeof(int))), k);
+}
+
 /// Calls use(tile) for the tiles with numbers `index`, `index` + `step` and so on. `rows` and `cols` are the size of a
-/// tile, and `gemm` has the sizes of all groups together. All lanes of a warp call it.
-template <class Use>
+/// tile, and `gemm` has the sizes of all groups together, or with kMasked the room of each. All lanes of a warp call
+/// it.
+template <bool kMasked = false, class Use>
 HOTGEMM_DEVICE void for_each_group_tile(const GemmArgs& gemm, const GroupArgs& groups, u32 count, int rows, int cols,
                                         u32 index, u32 step, Use&& use) {
   const u32 lane = static_cast<u32>(ptx::thread_index() % kWarpSize);
@@ -36,7 +46,10 @@ HOTGEMM_DEVICE void for_each_group_tile(const GemmArgs& gemm, const GroupArgs& g
   u32 before = 0;  // the tiles of the groups in front of `first`
   for (u32 first = 0; first < count; first += kWarpSize) {
     RowGroup own{};
-    if (first + lane < count) {
+    if (kMasked && first + lane < count) {
+      const u64 its_rows = groups.counts + static_cast<u64>(first + lane) * sizeof(int);
+      own = masked_group(static_cast<int>(first + lane), static_cast<int>(ptx::ld_global_b32(its_rows)), gemm.m);
+    } else if (first + lane < count) {
       const u64 offset = groups.offsets + static_cast<u64>(first + lane) * sizeof(int);
       own = row_group(static_cast<int>(first + lane), static_cast<int>(ptx::ld_global_b32(offset)),
                       static_cast<int>(ptx::ld_global_b32(offset + sizeof(int))), gemm.m);

@@ -179,7 +179,7 @@ class WgmmaGemm {
     int first_k;
   };
   HOTGEMM_DEVICE Copies copies_of(const Item& item) const {
-    return {load_a_.part(row_of_a(item), item.product), load_b_.part(item.n, item.product), first_k(item, 0)};
+    return {load_a_.part(row_of_a(item), matrix_of(item)), load_b_.part(item.n, matrix_of(item)), first_k(item, 0)};
   }
   /// Copies the item's k-tile number `tile` into a stage that is no longer read. Called by one thread.
   HOTGEMM_DEVICE void copy_stage(u32 stage, const Copies& copies, int tile) const {
@@ -268,7 +268,7 @@ class WgmmaGemm {
           cursor.advance(static_cast<u32>(item.k_tiles));
           return;
         }
-        if constexpr (kTraits.grouped && !kConfig.ping_pong) {
+        if constexpr (kTraits.counts_rows() && !kConfig.ping_pong) {
           if (item.m + kConfig.first_row(consumer) >= item.group.rows) return pass(cursor, item);
         }
         if constexpr (kTraits.is_fused()) {
@@ -330,6 +330,7 @@ class WgmmaGemm {
     const bool is_producer =
         kConfig.one_tile && ptx::shfl_sync_idx_b32(static_cast<u32>(thread_ / kWarpSize), 0, 31, ~0u) == 0;
     if constexpr (kConfig.one_tile) pin(accumulators);
+    if (kTraits.along_k && item.k_tiles == 0) clear(accumulators);  // they hold the sums of the tile before
     const Copies copies = copies_of(item);
     if (is_producer && ptx::elect_sync()) {
       for (int tile = 0; tile < min_of(kStages, item.k_tiles); ++tile) copy_stage(static_cast<u32>(tile), copies, tile);
@@ -382,8 +383,7 @@ class WgmmaGemm {
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
   }
 
-  /// Adds the products of a k-tile, of which the tensor cores keep few bits, to the accumulators. `part` is
-  /// overwritten.
+  /// Adds the products of a k-tile, of which tensor cores keep few bits, to the accumulators. Overwrites `part`.
   static HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part, u64 rows,
                                         u64 columns) {
 #pragma unroll

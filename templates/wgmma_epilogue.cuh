@@ -42,6 +42,13 @@ HOTGEMM_DEVICE void pin(Accumulator (&accumulators)[kInstructions]) {
   for (int i = 0; i < kInstructions; ++i) pin(accumulators[i]);
 }
 
+/// Sets all sums to zero.
+template <class Accumulator, int kInstructions>
+HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
+#pragma unroll
+  for (int i = 0; i < kInstructions; ++i) accumulators[i] = {};
+}
+
 /// Each warp stores its rows by itself, at most 64 columns of 16-bit elements at a time.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class ResultSink>
 class WgmmaEpilogue {

@@ -143,9 +143,4 @@ class TensorLoad {
   u32 rank_;
 };
 
-/// The copies for a kernel's operand. Groups have rows of one A.
-template <Operand kOperand, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
-using CopyOf = TensorLoad<kOperand, kTile, kSharers, kTraits.batched && !(kTraits.grouped && kOperand == Operand::a),
-                          false, kTraits.grouped && kOperand == Operand::a>;
-
 }  // namespace hotgemm

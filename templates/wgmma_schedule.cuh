@@ -29,15 +29,26 @@ struct WorkItem {
 };
 
 /// A work item of a grouped product. Its `m` and `product` are those of the group.
+template <bool kMasked>
 struct GroupItem : WorkItem {
   RowGroup group;
 };
+/// The same for groups along k. Its k-tiles are those of the group, which may have none.
+struct KGroupItem : WorkItem {
+  KGroup group;
+};
 
-/// How an item says which product it belongs to (ProductOf), and which rows of A it needs.
+/// How an item says which product it belongs to (ProductOf), which matrices loads read, and which rows of A.
 HOTGEMM_DEVICE u32 product_of(const WorkItem& item) { return item.product; }
-HOTGEMM_DEVICE RowGroup product_of(const GroupItem& item) { return item.group; }
+template <bool kMasked>
+HOTGEMM_DEVICE RowGroup product_of(const GroupItem<kMasked>& item) {
+  return item.group;
+}
+HOTGEMM_DEVICE KGroup product_of(const KGroupItem& item) { return item.group; }
+HOTGEMM_DEVICE u32 matrix_of(const WorkItem& item) { return item.product; }
+HOTGEMM_DEVICE KGroup matrix_of(const KGroupItem& item) { return item.group; }
 HOTGEMM_DEVICE int row_of_a(const WorkItem& item) { return item.m; }
-HOTGEMM_DEVICE int row_of_a(const GroupItem& item) { return item.group.begin + item.m; }
+HOTGEMM_DEVICE int row_of_a(const GroupItem<false>& item) { return item.group.begin + item.m; }
 
 /// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order, product by product.
 template <WgmmaConfig kConfig, bool kBatched>
@@ -91,10 +102,10 @@ class WholeTiles {
 
 /// The same for the groups of a grouped product, whose sizes the kernel reads. Clusters go through the tiles of all
 /// groups in turns, so that their work is balanced however the rows are divided.
-template <WgmmaConfig kConfig>
+template <WgmmaConfig kConfig, bool kMasked>
 class GroupTiles {
  public:
-  using Item = GroupItem;
+  using Item = GroupItem<kMasked>;
 
   HOTGEMM_DEVICE GroupTiles(const WgmmaArgs& args, u32 rank)
       : parameter_(args), args_(args.gemm), rank_(static_cast<int>(rank)) {}
@@ -107,16 +118,16 @@ class GroupTiles {
     constexpr int kClusterRows = kConfig.block_m * kConfig.cluster_m,
                   kClusterCols = kConfig.block_n * kConfig.cluster_n;
     u32 turn = 0;
-    for_each_group_tile(
+    for_each_group_tile<kMasked>(
         args_, groups_of(parameter_), batch_of(parameter_).count, kClusterRows, kClusterCols,
         ptx::block_index() / kConfig.cluster(), ptx::grid_size() / kConfig.cluster(), [&](const GroupTile& tile) {
-          use(GroupItem{{.m = (tile.at.m * kConfig.cluster_m + rank_ % kConfig.cluster_m) * kConfig.block_m,
-                         .n = (tile.at.n * kConfig.cluster_n + rank_ / kConfig.cluster_m) * kConfig.block_n,
-                         .first_k_tile = 0,
-                         .k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k,
-                         .turn = turn,
-                         .product = static_cast<u32>(tile.group.number)},
-                        tile.group});
+          use(Item{{.m = (tile.at.m * kConfig.cluster_m + rank_ % kConfig.cluster_m) * kConfig.block_m,
+                    .n = (tile.at.n * kConfig.cluster_n + rank_ / kConfig.cluster_m) * kConfig.block_n,
+                    .first_k_tile = 0,
+                    .k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k,
+                    .turn = turn,
+                    .product = static_cast<u32>(tile.group.number)},
+                   tile.group});
           ++turn;
         });
   }
@@ -127,14 +138,43 @@ class GroupTiles {
   int rank_;
 };
 
+/// The same for groups along k: the tiles of their products, each with the k-tiles of its group.
+template <WgmmaConfig kConfig>
+class KGroupTiles {
+ public:
+  using Item = KGroupItem;
+
+  HOTGEMM_DEVICE KGroupTiles(const WgmmaArgs& args, u32 rank) : args_(args), tiles_(args, rank) {}
+
+  HOTGEMM_DEVICE bool has_products() const { return tiles_.has_products(); }
+
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_item(Use&& use) const {
+    tiles_.for_each_item([&](const WorkItem& tile) {
+      KGroupItem item{tile, k_group_at(groups_of(args_), tile.product, args_.gemm.k)};
+      item.k_tiles = (item.group.k + kConfig.block_k - 1) / kConfig.block_k;
+      use(item);
+    });
+  }
+
+ private:
+  const WgmmaArgs& args_;
+  WholeTiles<kConfig, true> tiles_;
+};
+
 /// The schedule of whole tiles for a kernel.
-template <WgmmaConfig kConfig, GemmTraits kTraits, bool kGrouped = kTraits.grouped>
+template <WgmmaConfig kConfig, GemmTraits kTraits, bool kCountsRows = kTraits.counts_rows(),
+          bool kAlongK = kTraits.along_k>
 struct ScheduleOf {
   using Type = WholeTiles<kConfig, kTraits.batched>;
 };
 template <WgmmaConfig kConfig, GemmTraits kTraits>
-struct ScheduleOf<kConfig, kTraits, true> {
-  using Type = GroupTiles<kConfig>;
+struct ScheduleOf<kConfig, kTraits, true, false> {
+  using Type = GroupTiles<kConfig, kTraits.masked>;
+};
+template <WgmmaConfig kConfig, GemmTraits kTraits>
+struct ScheduleOf<kConfig, kTraits, false, true> {
+  using Type = KGroupTiles<kConfig>;
 };
 
 }  // namespace hotgemm

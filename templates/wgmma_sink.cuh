@@ -120,7 +120,7 @@ class BulkSink {
     // The copy engine leaves out chunks of 16 bytes that lie outside D, but not a part of a chunk. Rows of the next
     // group are not outside.
     const bool in_bulk = piece.cols == kPieceColumns &&
-                         (inside || ((kTraits.grouped ? piece.row + rows <= args_.m : piece.row < args_.m) &&
+                         (inside || ((kTraits.counts_rows() ? piece.row + rows <= args_.m : piece.row < args_.m) &&
                                      piece.col < args_.n && args_.n % kChunkElements == 0));
     if (!in_bulk) {
       if (inside) {
@@ -142,10 +142,10 @@ class BulkSink {
 
  private:
   HOTGEMM_DEVICE void store_box(int x, int y, u32 shared) const {
-    if constexpr (kTraits.grouped) {
+    if constexpr (kTraits.divides_rows()) {
       ptx::cp_async_bulk_tensor_2d_store(map_, x, product_.begin + y, shared);
     } else if constexpr (kTraits.batched) {
-      ptx::cp_async_bulk_tensor_3d_store(map_, x, y, static_cast<int>(product_), shared);
+      ptx::cp_async_bulk_tensor_3d_store(map_, x, y, static_cast<int>(number_of(product_)), shared);
     } else {
       ptx::cp_async_bulk_tensor_2d_store(map_, x, y, shared);
     }

@@ -16,7 +16,7 @@
 #include "shared/fragment.hpp"
 #include "shared/thread_pieces.hpp"
 #include "shared/wgmma_config.hpp"
-#include "wgmma_load.cuh"
+#include "wgmma_ragged_load.cuh"
 
 namespace hotgemm {
 

@@ -183,12 +183,14 @@ typedef struct hotgemm_operands {
   const float* scale_d;                         /* one factor */
   void* workspace;                              /* null: the library provides it */
   size_t workspace_bytes;                       /* of `workspace` */
-  const int32_t* group_offsets;     /* groups of rows: where each begins, and where the last ends, in device memory */
+  const int32_t* group_offsets;     /* groups of rows or k: where each begins, and where the last ends, on the device */
   const void* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
   float clamp_low, clamp_high;      /* the limits of HOTGEMM_CLAMP */
   float* amax;                      /* one number, which grows to the largest absolute value */
   int64_t ld_function_operands[4];  /* of those that are matrices, m x n of the type of D */
   int64_t batch_stride_function_operands[4]; /* likewise */
+  const int32_t* group_counts;               /* masked groups: the rows of each, in device memory */
+  int64_t batch_stride_bias;                 /* from the bias of a group to the next one; 0: they share it */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -196,9 +198,7 @@ typedef struct hotgemm_operands {
   {                                                                                                                \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
         NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {NULL, NULL, NULL, NULL}, 0.0f, \
-        0.0f, NULL, {0, 0, 0, 0}, {                                                                                \
-      0, 0, 0, 0                                                                                                   \
-    }                                                                                                              \
+        0.0f, NULL, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, 0                                                            \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

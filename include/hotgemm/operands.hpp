@@ -82,10 +82,15 @@ struct Operands {
   /// which may be none. Rows behind the last group are not written. Matrix g of B begins g * batch_stride_b elements
   /// behind `b`; the other distances are zero. Kernels read the numbers when they run, so that a captured graph may be
   /// replayed with others. Numbers beyond m count as m.
+  ///
+  /// For groups along k, the same of k: group g multiplies columns group_offsets[g] to group_offsets[g + 1] - 1 of
+  /// op(A) with these rows of op(B), and its C and D lie batch_stride_c and batch_stride_d elements behind those of the
+  /// group before. If it has none, D is beta * C. Numbers beyond k count as k.
   const std::int32_t* group_offsets = nullptr;
 
   /// The operands of Epilogue::function in the order of its source, in device memory: one f32, one for each row or
-  /// column of D, or an m×n matrix of D's type. All products of a batch share those that are no matrices.
+  /// column of D, or an m×n matrix of D's type. Products share those that are no matrices as scale_a and scale_b. None
+  /// may overlap with D or with the auxiliary output.
   const void* function_operands[EpilogueFunction::kMostOperands] = {};
 
   float clamp_low = 0.0f;   ///< the least value of Activation::clamp
@@ -97,6 +102,14 @@ struct Operands {
   /// Of each function_operands that is a matrix: elements from one row to the next.
   std::int64_t ld_function_operands[EpilogueFunction::kMostOperands] = {};
   std::int64_t batch_stride_function_operands[EpilogueFunction::kMostOperands] = {};  ///< as batch_stride_a
+
+  /// For masked groups, in device memory: how many of the m rows each group has. Matrices lie as those of a batch with
+  /// equal distances, and vectors over rows have m elements for each group. Rows behind a count are not written. Counts
+  /// beyond m count as m, and negative ones as 0.
+  const std::int32_t* group_counts = nullptr;
+  /// The elements from the bias of a group to that of the next one, for groups whose bias has an element for each
+  /// column, and for groups along k. 0: they share one.
+  std::int64_t batch_stride_bias = 0;
 };
 
 }  // namespace hotgemm

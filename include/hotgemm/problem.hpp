@@ -97,10 +97,11 @@ enum class GroupKind : unsigned char {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, groups of rows of an A that
-/// is not transposed, prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an
-/// Epilogue except blocks of scales and gates, and for groups functions, clamps and amax. A D of s32 has no epilogue.
-/// All other values of these fields are refused with Error{not_supported}, which names the field.
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, masked groups, groups of
+/// rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
+/// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue except
+/// blocks of scales and gates. A D of s32 has no epilogue. All other values of these fields are refused with
+/// Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
   std::int64_t n = 0;              ///< columns of D, at most 2147482623
@@ -117,8 +118,9 @@ struct Problem {
   /// The number of products; 0: nothing is done. The fields batch_stride_… of Operands say where their matrices are.
   std::int64_t batch = 1;
   BatchKind batch_kind = BatchKind::strided;  ///< where the matrices of a batch are
-  /// For groups of rows m is the most rows that all groups have together: kernels read from Operands::group_offsets
-  /// which rows there are.
+  /// For groups of rows m is the most rows that all groups have together, and for groups along k k is the most that
+  /// they have together: kernels read from Operands::group_offsets what there is. For masked groups m is the most rows
+  /// of each; kernels read from Operands::group_counts how many there are.
   GroupKind group_kind = GroupKind::none;  ///< which dimension is divided among groups
   std::int64_t groups = 0;                 ///< zero if and only if group_kind is none
   Epilogue epilogue;                       ///< what is done to a sum before it is stored

@@ -36,6 +36,7 @@ LaunchShape launch_shape(const KernelConfig& config, const GemmTraits& traits) {
       },
       config);
   shape.splits_k = splits_k(config);
+  shape.divides_rows = traits.divides_rows() || !traits.grouped;
   if (shape.splits_k) shape.blocks_per_sm = 0;  // a block takes one part of one tile
   return shape;
 }

@@ -20,6 +20,7 @@ struct LaunchShape {
   int smem_bytes;         ///< dynamic shared memory of a block
   int blocks_per_sm;      ///< number of persistent blocks per SM, which take tile after tile; 0 if each block takes one
   bool splits_k = false;  ///< several blocks compute a tile, each a part of k: LaunchConfig::splits of them
+  bool divides_rows = true;  ///< groups have rows of one D; false: each has a D of m rows, as the products of a batch
 
   friend auto operator<=>(const LaunchShape&, const LaunchShape&) = default;
 
@@ -27,13 +28,13 @@ struct LaunchShape {
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n) const {
     return ((m - 1) / tile_m + 1) * ((n - 1) / tile_n + 1);
   }
-  /// The tiles of `batch` products, or the most that `groups` groups of `m` rows together can have. More than a grid
-  /// can have are counted as 2^38, so that products of the result fit.
+  /// The tiles of `batch` products, or the most that `groups` groups can have. More than a grid can have are counted as
+  /// 2^38, so that products of the result fit.
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n, std::int64_t batch, std::int64_t groups = 0) const {
     constexpr std::int64_t kMany = std::int64_t{1} << 38;
-    if (groups > 0) return most_tile_rows(m, groups, tile_m) * ((n - 1) / tile_n + 1);
-    const std::int64_t of_one = tiles(m, n);
-    return batch > 1 && of_one > kMany / batch ? kMany : of_one * batch;
+    if (groups > 0 && divides_rows) return most_tile_rows(m, groups, tile_m) * ((n - 1) / tile_n + 1);
+    const std::int64_t of_one = tiles(m, n), products = groups > 0 ? groups : batch;
+    return products > 1 && of_one > kMany / products ? kMany : of_one * products;
   }
   /// True if a grid can have a block for each tile of `batch` products or of the groups, and no size is above kMaxSize.
   constexpr bool fits(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1,

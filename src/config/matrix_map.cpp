@@ -1,5 +1,7 @@
 #include "config/matrix_map.hpp"
 
+#include "shared/ragged_map.hpp"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -10,14 +12,16 @@ TensorSwizzle swizzle_of(int bytes) {
   return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
 }
 
-MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, bool batched) {
+/// A matrix; those of a batch; or a matrix whose rows groups divide (shared/ragged_map.hpp).
+constexpr int kOneMatrix = 2, kMatrices = 3, kRaggedMatrix = 4;
+
+/// `rank` is one of these.
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, int rank) {
   MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
   map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
   map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
-  if (batched) {
-    map.fixed.rank = 3;
-    map.fixed.box[2] = 1;
-  }
+  map.fixed.rank = static_cast<std::uint8_t>(rank);
+  for (int dimension = 2; dimension < rank; ++dimension) map.fixed.box[static_cast<std::size_t>(dimension)] = 1;
   return map;
 }
 
@@ -54,9 +58,16 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
   spec.sizes[1] = static_cast<std::uint64_t>(rows);
   spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
   // Matrices side by side have a smaller stride than rows, which the driver and the copy engine accept (BatchOnGpu).
-  if (spec.rank == 3) {
+  if (spec.rank == kMatrices) {
     spec.sizes[2] = batch.stride == 0 ? 1 : static_cast<std::uint64_t>(batch.count);
     spec.strides[2] = batch.stride == 0 ? spec.strides[1] : static_cast<std::uint64_t>(batch.stride) * spec.strides[0];
+  }
+  if (spec.rank == kRaggedMatrix) {
+    spec.sizes[1] = kRaggedRows;
+    spec.sizes[2] = static_cast<std::uint64_t>(rows) + 1;
+    spec.sizes[3] = kRaggedRows + 1;
+    spec.strides[2] = spec.strides[1];
+    spec.strides[3] = kRaggedBytes - spec.strides[1];
   }
   return spec;
 }
@@ -84,17 +95,19 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
-  const bool has_matrices = traits.batched && !traits.grouped;  // of A, C and D; groups have rows of one
-  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, has_matrices),
-                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, traits.batched),
+  const int of_d = traits.batched && !traits.divides_rows() ? kMatrices : kOneMatrix;
+  const int of_a = traits.along_k ? kRaggedMatrix : of_d;
+  const int of_b = traits.along_k ? kRaggedMatrix : traits.batched ? kMatrices : kOneMatrix;
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, of_a),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, of_b),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major,
-                  .cuts_a = !traits.grouped,
+                  .cuts_a = !traits.divides_rows(),
                   .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
                   .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))
-    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, has_matrices);
+    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, of_d);
   return maps;
 }
 

@@ -107,14 +107,27 @@ bool has_epilogue(const Problem& p) noexcept {
          e.bias <= Bias::per_row && e.activation <= Activation::dtanh;
 }
 
+/// True if kernels read such matrices of such groups.
+bool has_groups(const Problem& p) noexcept {
+  if (p.groups == 0) return p.group_kind == GroupKind::none;
+  if (p.groups < 0 || p.groups > kMaxSize || p.batch != 1) return false;
+  switch (p.group_kind) {
+    case GroupKind::none: return false;
+    case GroupKind::rows: return p.op_a == Op::n;
+    case GroupKind::masked_rows: return true;
+    case GroupKind::along_k: return p.op_a == Op::t && p.op_b == Op::n;
+  }
+  return false;
+}
+
 std::string unsupported_part(const Problem& p) {
   if (!are_supported(p.types)) return unsupported_types(p.types);
   if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
-  if (p.groups != 0 && p.group_kind != GroupKind::rows) return "groups of kind " + std::string(to_string(p.group_kind));
-  if (p.groups != 0 && p.op_a == Op::t) return "a transposed A with groups of rows";
+  if (p.group_kind == GroupKind::rows && p.op_a == Op::t) return "a transposed A with groups of rows";
+  if (p.group_kind == GroupKind::along_k && p.op_a == Op::n) return "an A that is not transposed with groups along k";
+  if (p.group_kind == GroupKind::along_k && p.op_b == Op::t) return "a transposed B with groups along k";
   if (p.groups != 0 && p.batch != 1) return "a batch of groups";
-  if (p.groups != 0 && is_prepacked(p)) return "prepacked operands with groups of rows";
-  if (p.groups != 0 && p.epilogue.has_extras()) return "a function, a clamp or amax with groups of rows";
+  if (p.groups != 0 && is_prepacked(p)) return "prepacked operands with groups";
   if (std::string part = unsupported_epilogue(p); !part.empty()) return part;
   if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
   if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
@@ -135,7 +148,7 @@ bool is_supported(const Problem& p) noexcept {
                       .order = p.order,
                       .sm_limit = p.sm_limit,
                       .batch = p.batch,
-                      .group_kind = p.groups > 0 ? GroupKind::rows : GroupKind::none,
+                      .group_kind = p.group_kind,
                       .groups = p.groups,
                       .epilogue = p.epilogue,
                       .prepacked_a = p.prepacked_a,
@@ -143,9 +156,7 @@ bool is_supported(const Problem& p) noexcept {
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
                           p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize;
   const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && p.batch == 1 && p.groups == 0);
-  const bool has_groups = p.groups == 0 || (p.groups > 0 && p.groups <= kMaxSize && p.op_a == Op::n && p.batch == 1 &&
-                                            !p.epilogue.has_extras());
-  return has_groups && has_values && are_supported(p.types) && has_epilogue(p) && has_packing && p == plain;
+  return has_groups(p) && has_values && are_supported(p.types) && has_epilogue(p) && has_packing && p == plain;
 }
 
 void require_supported(const Problem& problem) {

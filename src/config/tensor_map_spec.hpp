@@ -1,5 +1,7 @@
 #pragma once
 
+#include "shared/ragged_map.hpp"
+
 #include <hotgemm/types.hpp>
 
 #include <array>
@@ -9,6 +11,7 @@ namespace hotgemm {
 
 inline constexpr int kTensorMapRank = 5;                                   ///< at most
 inline constexpr std::uint64_t kMaxTensorStride = std::uint64_t{1} << 40;  ///< bytes; strides must be below it
+inline constexpr std::uint64_t kMaxRaggedStride = kRaggedBytes;            ///< likewise, of rows that groups divide
 
 /// The span, in bytes, within which the 16-byte chunks of a box are permuted in shared memory.
 enum class TensorSwizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };

@@ -62,7 +62,9 @@ GemmTraits traits_of(const Workload& problem) {
           .fast_sums = types.mode == ComputeMode::fast,
           .epilogue = problem.epilogue,
           .batched = problem.batch != 1 || problem.groups != 0,
-          .grouped = problem.groups != 0};
+          .grouped = problem.groups != 0,
+          .masked = problem.group_kind == GroupKind::masked_rows,
+          .along_k = problem.group_kind == GroupKind::along_k};
 }
 
 Types types_of(const GemmTraits& traits) {
@@ -86,7 +88,10 @@ Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::i
            .op_b = t.op_b,
            .types = types_of(t),
            .batch = t.batched && !t.grouped ? 2 : 1,
-           .group_kind = t.grouped ? GroupKind::rows : GroupKind::none,
+           .group_kind = t.masked    ? GroupKind::masked_rows
+                         : t.along_k ? GroupKind::along_k
+                         : t.grouped ? GroupKind::rows
+                                     : GroupKind::none,
            .groups = t.grouped ? 2 : 0,
            .epilogue = t.epilogue},
           {.align_a = t.vec_a * size_bytes(t.element),
@@ -107,7 +112,7 @@ std::string to_string(const GemmTraits& t) {
   text += "_a" + std::to_string(t.vec_a) + "b" + std::to_string(t.vec_b) + "d" + std::to_string(t.vec_d);
   text += t.reads_c ? "_c1" : "_c0";
   if (t.grouped) {
-    text += "_group";
+    text += t.masked ? "_masked" : t.along_k ? "_groupk" : "_group";
   } else if (t.batched) {
     text += "_batch";
   }

@@ -10,16 +10,26 @@ constexpr bool is_empty(const Problem& p) { return p.m == 0 || p.n == 0 || p.bat
 /// True if there is nothing to measure: no D, or no products. Sizes need not be valid.
 constexpr bool has_nothing_to_measure(const Problem& p) { return p.m <= 0 || p.n <= 0 || p.k <= 0 || p.batch <= 0; }
 
-/// `problem` with uniform groups as a batch: each of its products has the rows of a group. What is measured has uniform
-/// groups; they have all rows but the remainder of the division. A problem without groups is returned as it is.
+/// `problem` with uniform groups as a batch: each of its products has the rows, or the k, of a group. What is measured
+/// has uniform groups; they have all but the remainder of the division, and masked ones are full. A problem without
+/// groups is returned as it is.
 template <class AnyProblem>
 constexpr AnyProblem with_uniform_groups(AnyProblem problem) {
   if (problem.groups == 0) return problem;
-  problem.batch = problem.groups < problem.m ? problem.groups : problem.m;
-  if (problem.batch > 0) problem.m /= problem.batch;
+  problem.batch = problem.groups;
+  if (problem.group_kind != GroupKind::masked_rows) {
+    auto& divided = problem.group_kind == GroupKind::along_k ? problem.k : problem.m;
+    if (divided < problem.batch) problem.batch = divided;
+    if (problem.batch > 0) divided /= problem.batch;
+  }
   problem.groups = 0;
   problem.group_kind = GroupKind::none;
   return problem;
+}
+
+/// The elements that a vector over rows has.
+constexpr std::int64_t all_rows(const Problem& p) {
+  return p.group_kind == GroupKind::masked_rows ? p.groups * p.m : p.m;
 }
 
 /// The operations of all products: 2mnk for each.

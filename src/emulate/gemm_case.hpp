@@ -56,7 +56,7 @@ struct GemmMatrices {
   HostMatrix a, b, c, d;
   HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;
   HostMatrix scalars;        ///< alpha and beta
-  HostMatrix group_offsets;  ///< of a grouped problem, a row of s32; make_matrices makes none
+  HostMatrix group_numbers;  ///< the offsets or counts of groups, a row of s32; make_matrices makes none
   HostMatrix function_operands[EpilogueFunction::kMostOperands];
 };
 GemmMatrices make_matrices(const GemmCase& c);

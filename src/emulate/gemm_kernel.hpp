@@ -40,8 +40,10 @@ const std::vector<GemmKernel>& function_kernels();
 /// Kernels for batches: one of each way in which a family finds the operands of a product.
 const std::vector<GemmKernel>& batched_kernels();
 
-/// Kernels for groups of rows, likewise.
+/// Kernels for groups of rows, for masked groups, and for groups along k, likewise.
 const std::vector<GemmKernel>& grouped_kernels();
+const std::vector<GemmKernel>& masked_kernels();
+const std::vector<GemmKernel>& k_grouped_kernels();
 
 /// The kernels of the ladder: each config once, with the widest accesses, and with sums in the element type.
 const std::vector<GemmKernel>& rung_kernels();

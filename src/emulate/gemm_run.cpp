@@ -205,29 +205,31 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const bool is_empty = p.k == 0 || c.alpha == 0;  // as the library launches it
   const PlacedEpilogue epilogue = place_epilogue(device, matrices, c, d);
   const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
-  const unsigned long long offsets =
-      p.groups == 0 ? 0 : place(device, "group_offsets", matrices.group_offsets, false, true).address();
-  const WithExtras<GemmArgs> args{{{{{.a = a.address(),
-                                      .b = b.address(),
-                                      .c = kernel.traits.reads_c ? addend.address() : 0,
-                                      .d = d.address(),
-                                      .lda = matrices.a.ld,
-                                      .ldb = matrices.b.ld,
-                                      .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                                      .ldd = matrices.d.ld,
-                                      .m = static_cast<int>(p.m),
-                                      .n = static_cast<int>(p.n),
-                                      .k = is_empty ? 0 : static_cast<int>(p.k),
-                                      .alpha = has_scalars ? 77.0f
-                                               : is_empty  ? empty_alpha(c.beta)
-                                                           : c.alpha,
-                                      .beta = has_scalars ? 77.0f : c.beta,
-                                      .raster_width = c.launch.raster_width,
-                                      .raster_along_n = c.launch.raster_along_n ? 1 : 0},
-                                     epilogue.args},
-                                    batch_args(c, matrices)},
-                                   {.offsets = offsets}},
-                                  epilogue.extras};
+  const unsigned long long numbers =
+      p.groups == 0 ? 0 : place(device, "group_numbers", matrices.group_numbers, false, true).address();
+  const bool masked = p.group_kind == GroupKind::masked_rows;
+  const WithExtras<GemmArgs> args{
+      {{{{.a = a.address(),
+          .b = b.address(),
+          .c = kernel.traits.reads_c ? addend.address() : 0,
+          .d = d.address(),
+          .lda = matrices.a.ld,
+          .ldb = matrices.b.ld,
+          .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+          .ldd = matrices.d.ld,
+          .m = static_cast<int>(p.m),
+          .n = static_cast<int>(p.n),
+          .k = is_empty ? 0 : static_cast<int>(p.k),
+          .alpha = has_scalars ? 77.0f
+                   : is_empty  ? empty_alpha(c.beta)
+                               : c.alpha,
+          .beta = has_scalars ? 77.0f : c.beta,
+          .raster_width = c.launch.raster_width,
+          .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+         epilogue.args},
+        batch_args(c, matrices)},
+       {.offsets = masked ? 0 : numbers, .counts = masked ? numbers : 0, .stride_bias = matrices.bias.stride}},
+      epilogue.extras};
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
   const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch, p.groups);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));

@@ -11,12 +11,13 @@ namespace hotgemm::emulate {
 class Mbarrier;
 
 /// The coordinates of the first element of a box, in a tensor of `rank` dimensions; x is along dimension 0. A box has
-/// one element along z.
+/// one element along z and w.
 struct BoxPlace {
   int x;
   int y;
   int z = 0;
   int rank = 2;
+  int w = 0;
 };
 
 /// A copy of a box from global memory to the shared memory of one block. A barrier of that block counts the bytes. The

@@ -100,7 +100,7 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   Problem one = p;  // all products share the bias, and groups divide it
   one.batch = 1;
   const Problem products = with_uniform_groups(p);
-  const std::int64_t biases = e.bias == Bias::per_row ? p.m : p.n;
+  const std::int64_t biases = e.bias == Bias::per_row ? all_rows(p) : p.n;
   normal({to.bias, biases, 0}, bias_type(p.types.d), 1, biases, one, kBiasKey);
   normal({to.residual, to.ld_residual, to.stride_residual}, p.types.d, products.m, p.n, products, kResidualKey);
   if (e.reads_auxiliary())
@@ -116,7 +116,7 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   const auto factors = [](Scaling scaling, std::int64_t all) {
     return scaling == Scaling::none ? 0 : scaling == Scaling::tensor ? 1 : all;
   };
-  upload(to.scale_a, scale_factors(factors(e.scale_a, p.m), seed + kScaleKey));
+  upload(to.scale_a, scale_factors(factors(e.scale_a, all_rows(p)), seed + kScaleKey));
   upload(to.scale_b, scale_factors(factors(e.scale_b, p.n), seed + kScaleKey + 1));
   upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));
   upload(to.scalars, {alpha, beta});

@@ -171,7 +171,10 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   if (kernel.traits.batched) args.batch = batch_args(o, products);
   const bool has_extras = kernel.traits.epilogue.has_extras();
   if (has_extras) args.extras = extra_args(o);
-  if (kernel.traits.grouped) args.groups = {.offsets = address(o.group_offsets)};
+  if (kernel.traits.grouped) {
+    args.groups = {
+        .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
+  }
   const auto blocks =
       static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch, groups));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.

@@ -48,11 +48,11 @@ struct Matrices {
   Matrix a, b, c, d;
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary, amax;
   Matrix operands[EpilogueFunction::kMostOperands];
-  Matrix group_offsets;
+  Matrix group_numbers;
 
   std::vector<const Matrix*> all() const {
     std::vector<const Matrix*> all{&a,       &b,    &c,        &d,         &scale_a, &scale_b,      &scale_d,
-                                   &scalars, &bias, &residual, &auxiliary, &amax,    &group_offsets};
+                                   &scalars, &bias, &residual, &auxiliary, &amax,    &group_numbers};
     for (const Matrix& operand : operands) all.push_back(&operand);
     return all;
   }
@@ -79,11 +79,12 @@ void add_epilogue(const Workload& p, Matrices& to) {
   const auto factors = [](Scaling scaling, std::int64_t all) {
     return vector(scaling != Scaling::none, scaling == Scaling::tensor ? 1 : all, DType::f32);
   };
-  to.scale_a = factors(e.scale_a, p.m);
+  const std::int64_t rows = all_rows(p);
+  to.scale_a = factors(e.scale_a, rows);
   to.scale_b = factors(e.scale_b, p.n);
   to.scale_d = vector(e.scale_d, 1, DType::f32);
   to.scalars = vector(e.scalars, 2, DType::f32);
-  to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? p.m : p.n, bias_type(p.types.d));
+  to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? rows : p.n, bias_type(p.types.d));
   if (e.residual) to.residual = to.d;
   if (e.has_auxiliary()) to.auxiliary = to.d;
   to.amax = vector(e.amax, 1, DType::f32);
@@ -96,30 +97,41 @@ void add_epilogue(const Workload& p, Matrices& to) {
 
 Matrices matrices_of(const Workload& p) {
   const Hints& align = p.hints;
-  const std::int64_t of_b = p.groups != 0 ? p.groups : p.batch;
+  const bool along_k = p.group_kind == GroupKind::along_k;
+  const std::int64_t products = p.groups != 0 ? p.groups : p.batch;
+  const std::int64_t of_a = p.group_kind == GroupKind::rows || along_k ? p.batch : products;
+  const std::int64_t of_b = along_k ? p.batch : products, of_d = p.group_kind == GroupKind::rows ? p.batch : products;
   Matrices all;
-  all.a = p.op_a == Op::n ? matrix(p.m, p.k, p.batch, align.align_a, p.types.a)
-                          : matrix(p.k, p.m, p.batch, align.align_a, p.types.a);
+  all.a = p.op_a == Op::n ? matrix(p.m, p.k, of_a, align.align_a, p.types.a)
+                          : matrix(p.k, p.m, of_a, align.align_a, p.types.a);
   all.b = p.op_b == Op::n ? matrix(p.k, p.n, of_b, align.align_b, p.types.b)
                           : matrix(p.n, p.k, of_b, align.align_b, p.types.b);
-  if (!p.hints.beta_is_zero) all.c = matrix(p.m, p.n, p.batch, align.align_d, p.types.c);
-  all.d = matrix(p.m, p.n, p.batch, align.align_d, p.types.d);
+  if (!p.hints.beta_is_zero) all.c = matrix(p.m, p.n, of_d, align.align_d, p.types.c);
+  all.d = matrix(p.m, p.n, of_d, align.align_d, p.types.d);
   add_epilogue(p, all);
   if (p.groups != 0) {
-    all.group_offsets = vector(true, p.groups + 1, DType::s32);
-    const std::int64_t rows = with_uniform_groups(p).m;
-    for (Matrix* one : {&all.a, &all.c, &all.d, &all.residual, &all.auxiliary}) one->stride = rows * one->ld;
+    all.group_numbers = vector(true, p.groups + 1, DType::s32);
+    const Workload batch = with_uniform_groups(p);
+    if (p.group_kind == GroupKind::rows) {
+      for (Matrix* one : {&all.a, &all.c, &all.d, &all.residual, &all.auxiliary}) one->stride = batch.m * one->ld;
+    }
+    if (along_k) {  // which have rows of A and B as stored
+      for (Matrix* one : {&all.a, &all.b}) one->stride = batch.k * one->ld;
+    }
   }
   return all;
 }
 
-/// The offsets of uniform groups.
-std::vector<std::int32_t> uniform_offsets(const Workload& p) {
+/// The offsets of uniform groups, or the counts of full ones.
+std::vector<std::int32_t> uniform_numbers(const Workload& p) {
   const Workload batch = with_uniform_groups(p);
-  std::vector<std::int32_t> offsets;
-  for (std::int64_t group = 0; group <= p.groups; ++group)
-    offsets.push_back(static_cast<std::int32_t>(std::min(group, batch.batch) * batch.m));
-  return offsets;
+  std::vector<std::int32_t> numbers;
+  for (std::int64_t group = 0; group <= p.groups; ++group) {
+    const std::int64_t of_group = p.group_kind == GroupKind::along_k ? batch.k : batch.m;
+    const std::int64_t before = p.group_kind == GroupKind::masked_rows ? 1 : std::min(group, batch.batch);
+    numbers.push_back(static_cast<std::int32_t>(before * of_group));
+  }
+  return numbers;
 }
 
 /// The addresses and leading dimensions of a set that begins at `at`.
@@ -153,7 +165,7 @@ OperandSet place_set(const Epilogue& epilogue, const Matrices& all, CUdeviceptr 
                                  {&e.amax, &all.amax}}) {
     *to = take(*from);
   }
-  set.group_offsets = take(all.group_offsets);
+  set.group_numbers = take(all.group_numbers);
   e.ld_residual = all.residual.ld;
   e.stride_residual = all.residual.stride;
   e.ld_auxiliary = all.auxiliary.ld;
@@ -201,13 +213,14 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
   for (std::int64_t i = 0; i < count; ++i) {
     CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
     sets_.push_back(place_set(p.epilogue, matrices, at));
+    sets_.back().group_kind = p.group_kind;
   }
   if (p.groups == 0) return;
-  const std::vector<std::int32_t> offsets = uniform_offsets(p);
+  const std::vector<std::int32_t> numbers = uniform_numbers(p);
   for (const OperandSet& set : sets_) {
-    driver.check(driver.cuMemcpyHtoDAsync(set.group_offsets, offsets.data(), offsets.size() * sizeof(std::int32_t),
+    driver.check(driver.cuMemcpyHtoDAsync(set.group_numbers, numbers.data(), numbers.size() * sizeof(std::int32_t),
                                           stream.get()),
-                 "fill the offsets of groups");
+                 "fill the sizes of groups");
   }
   stream.synchronize();
 }
@@ -228,10 +241,19 @@ Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
                     .batch_stride_c = set.stride_c,
                     .batch_stride_d = set.stride_d};
   add_epilogue(set.epilogue, operands);
-  if (set.group_offsets == 0) return operands;
-  operands.group_offsets = to_pointer<std::int32_t>(set.group_offsets);
-  operands.batch_stride_a = operands.batch_stride_c = operands.batch_stride_d = 0;
-  operands.batch_stride_residual = operands.batch_stride_auxiliary = 0;
+  switch (set.group_kind) {
+    case GroupKind::none: break;
+    case GroupKind::masked_rows: operands.group_counts = to_pointer<std::int32_t>(set.group_numbers); break;
+    case GroupKind::rows:
+      operands.group_offsets = to_pointer<std::int32_t>(set.group_numbers);
+      operands.batch_stride_a = operands.batch_stride_c = operands.batch_stride_d = 0;
+      operands.batch_stride_residual = operands.batch_stride_auxiliary = 0;
+      break;
+    case GroupKind::along_k:
+      operands.group_offsets = to_pointer<std::int32_t>(set.group_numbers);
+      operands.batch_stride_a = operands.batch_stride_b = 0;
+      break;
+  }
   return operands;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <hotgemm/gemm_types.hpp>
+#include <hotgemm/problem.hpp>
 
 #include <cuda.h>
 
@@ -40,8 +41,9 @@ struct OperandSet {
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
   std::int64_t ldd = 0;
-  CUdeviceptr group_offsets = 0;  ///< of a grouped problem, whose distances are those of with_uniform_groups
-  std::int64_t stride_a = 0;      ///< from one matrix of a batch to the next, in elements
+  GroupKind group_kind = GroupKind::none;  ///< of a grouped problem, whose distances are those of with_uniform_groups
+  CUdeviceptr group_numbers = 0;           ///< its offsets or counts
+  std::int64_t stride_a = 0;               ///< from one matrix of a batch to the next, in elements
   std::int64_t stride_b = 0;
   std::int64_t stride_c = 0;
   std::int64_t stride_d = 0;

@@ -8,6 +8,7 @@
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
 #include "config/sum_order.hpp"
+#include "config/work.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 
@@ -83,14 +84,32 @@ std::vector<Neighbour> neighbours(const Workload& problem, const Database& datab
   return near;
 }
 
-/// The configs of the nearest records, best predicted first. A config in several records counts once, from the nearest
-/// record that holds. `problem_us` is the time of the best anchor.
-std::vector<Choice> from_neighbours(const Workload& problem, double problem_us, const DeviceInfo& device,
-                                    const Database& database, const GpuQuery& query) {
+/// True if groups fill so many tiles of `config` below each other that the last one, which is half empty in the mean,
+/// counts for little. Then they are as one product.
+bool suits_groups(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
+  constexpr std::int64_t kLeastTiles = 4;
+  const GemmTraits traits = traits_of(problem, {});
+  return is_legal(config, traits, arch_limits(device.arch)) &&
+         with_uniform_groups(problem).m >= kLeastTiles * launch_shape(config, traits).tile_m;
+}
+
+/// The product of all groups together.
+Workload without_groups(Workload problem) {
+  if (problem.group_kind == GroupKind::masked_rows) problem.m *= problem.groups;
+  problem.groups = 0;
+  problem.group_kind = GroupKind::none;
+  return problem;
+}
+
+/// The configs of the records nearest to `like`, best predicted for `problem` first. A config in several records counts
+/// once, from the nearest record that holds. `problem_us` is the time of the best anchor.
+std::vector<Choice> from_neighbours(const Workload& like, const Workload& problem, double problem_us,
+                                    const DeviceInfo& device, const Database& database, const GpuQuery& query) {
   std::vector<Choice> choices;
-  for (const Neighbour& neighbour : neighbours(problem, database, query)) {
+  for (const Neighbour& neighbour : neighbours(like, database, query)) {
     const TuningRecord& record = neighbour.found.record;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
+    if (problem.groups != 0 && !suits_groups(record.config, problem, device)) continue;
     if (!holds_for(record, problem, problem_us, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, record.config, problem);
     launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
@@ -175,10 +194,17 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                        .origin = Origin::tuned,
                        .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
   } else {
-    choices = from_neighbours(problem, least_us(predictions), device, database, query);
+    const auto from = [&](const Workload& like, const Workload& asked_for, double us) {
+      return from_neighbours(like, asked_for, us, device, database, query);
+    };
+    choices = from(problem, problem, least_us(predictions));
     if (choices.empty() && problem.order != SumOrder::any) {
       const Workload any = in_any_order(problem);
-      choices = from_neighbours(any, least_us(predicted_anchors(any, device)), device, database, query);
+      choices = from(any, any, least_us(predicted_anchors(any, device)));
+    }
+    // Large groups take the tiles of one large product, of which there are more records.
+    if (choices.empty() && problem.groups != 0) {
+      choices = from(without_groups(problem), problem, least_us(predictions));
     }
   }
   for (Choice& choice : from_predictions(predictions, problem, device)) {

@@ -170,11 +170,16 @@ std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
   return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
 }
 
-/// The bits that an alignment class must divide. Rows that are too far apart for a tensor map count as aligned to
-/// 8 bytes. Kernels that copy by tensor map need an alignment of 16, so another kernel is chosen.
-std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype) {
+/// The bytes below which tensor maps can have rows of A and B apart.
+std::uint64_t most_pitch(const Problem& p) {
+  return p.group_kind == GroupKind::along_k ? kMaxRaggedStride : kMaxTensorStride;
+}
+
+/// The bits that an alignment class must divide. Rows that are too far apart for a tensor map, `most` bytes or more,
+/// count as aligned to 8 bytes. Kernels that copy by tensor map need an alignment of 16, so another kernel is chosen.
+std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype, std::uint64_t most = kMaxTensorStride) {
   const std::uint64_t pitch = pitch_bytes(ld, dtype);
-  return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= kMaxTensorStride ? 8 : 0);
+  return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= most ? 8 : 0);
 }
 
 /// The same of the matrices that the function of the epilogue reads, with their distances.
@@ -183,7 +188,7 @@ std::uint64_t bits_of_function(const Problem& p, const Operands& o) {
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     if (p.epilogue.function.operand(i) != FunctionOperand::matrix) continue;
     bits |= alignment_bits(o.function_operands[i], o.ld_function_operands[i], p.types.d);
-    if (p.batch != 1) bits |= alignment_bits(nullptr, o.batch_stride_function_operands[i], p.types.d);
+    if (p.batch != 1 || p.groups != 0) bits |= alignment_bits(nullptr, o.batch_stride_function_operands[i], p.types.d);
   }
   return bits;
 }
@@ -255,8 +260,9 @@ void validate_whole(const char* name, float factor) {
 bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
   const auto is_too_far = [](std::int64_t ld, DType dtype) { return pitch_bytes(ld, dtype) >= kMaxTensorStride; };
   const bool is_c_read = reads_c(o);
-  const bool has_far_rows = is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) ||
-                            is_too_far(o.ldd, p.types.d) || (is_c_read && is_too_far(o.ldc, p.types.c));
+  const bool has_far_rows = pitch_bytes(o.lda, p.types.a) >= most_pitch(p) ||
+                            pitch_bytes(o.ldb, p.types.b) >= most_pitch(p) || is_too_far(o.ldd, p.types.d) ||
+                            (is_c_read && is_too_far(o.ldc, p.types.c));
   if (has_far_rows || (p.batch == 1 && p.groups == 0)) return has_far_rows;
   return is_too_far(o.batch_stride_a, p.types.a) || is_too_far(o.batch_stride_b, p.types.b) ||
          is_too_far(o.batch_stride_d, p.types.d) || (is_c_read && is_too_far(o.batch_stride_c, p.types.c));
@@ -373,13 +379,13 @@ void validate_packing(const Problem& p, Operand operand, const void* from, std::
 Hints hints_of(const Problem& p, const Operands& o) {
   const Types& types = p.types;
   const bool is_c_read = reads_c(o);
-  std::uint64_t a_bits = alignment_bits(o.a, o.lda, types.a), b_bits = alignment_bits(o.b, o.ldb, types.b);
+  const std::uint64_t most = most_pitch(p);
+  std::uint64_t a_bits = alignment_bits(o.a, o.lda, types.a, most), b_bits = alignment_bits(o.b, o.ldb, types.b, most);
   std::uint64_t d_bits = alignment_bits(o.d, o.ldd, types.d);
   if (is_c_read) d_bits |= alignment_bits(o.c, o.ldc, types.c);
   if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
   if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
-  if (p.groups != 0) b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);
-  if (p.batch != 1) {
+  if (p.batch != 1 || p.groups != 0) {
     a_bits |= alignment_bits(nullptr, o.batch_stride_a, types.a);
     b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);
     d_bits |= alignment_bits(nullptr, o.batch_stride_d, types.d);

@@ -1,5 +1,6 @@
 #include "runtime/validate_batch.hpp"
 
+#include "config/max_size.hpp"
 #include "config/work.hpp"
 #include "runtime/validate.hpp"
 
@@ -34,7 +35,7 @@ void validate_stride(const char* name, const void* pointer, std::int64_t stride,
 /// by side.
 void validate_written(const char* name, const void* pointer, std::int64_t stride, std::int64_t ld, const Problem& p) {
   validate_stride(name, pointer, stride, p.batch, p.types.d);
-  if (is_empty(p)) return;
+  if (is_empty(p) || p.batch == 1) return;
   const bool is_behind = stride >= (p.m - 1) * ld + p.n;
   const bool is_beside = stride >= p.n && stride <= (ld - p.n) / (p.batch - 1);
   if (is_behind || is_beside) return;
@@ -50,6 +51,13 @@ void validate_read(const char* name, const void* pointer, std::int64_t stride, c
   if (pointer == nullptr || pointer != o.d || stride == o.batch_stride_d) return;
   bad(fmt::format("{0} and d are the same matrix with different distances: batch_stride_{0} {1}, batch_stride_d {2}",
                   name, stride, o.batch_stride_d));
+}
+
+/// Checks the address of numbers that say `what`.
+void validate_numbers(const char* name, const std::int32_t* numbers, const char* what, const Problem& p) {
+  if (numbers == nullptr && !is_empty(p)) bad(fmt::format("{} is null; the kernel reads from it {}", name, what));
+  if (reinterpret_cast<std::uintptr_t>(numbers) % sizeof(std::int32_t) != 0)
+    bad(fmt::format("{} is not at a multiple of 4 bytes", name));
 }
 
 }  // namespace
@@ -70,11 +78,24 @@ void validate_batch(const Problem& p, const Operands& o) {
 }
 
 void validate_groups(const Problem& p, const Operands& o) {
-  validate_stride("b", o.b, o.batch_stride_b, p.groups, p.types.b, "{} groups");
-  if (o.group_offsets == nullptr && !is_empty(p))
-    bad("group_offsets is null; the kernel reads from it where groups begin");
-  if (reinterpret_cast<std::uintptr_t>(o.group_offsets) % sizeof(std::int32_t) != 0)
-    bad("group_offsets is not at a multiple of 4 bytes");
+  if (p.group_kind == GroupKind::rows) {
+    validate_stride("b", o.b, o.batch_stride_b, p.groups, p.types.b, "{} groups");
+  } else {
+    Problem products = p;
+    products.batch = p.groups;
+    validate_batch(products, o);
+  }
+  if (p.epilogue.bias != Bias::none)
+    validate_stride("bias", o.bias, o.batch_stride_bias, p.groups, bias_type(p.types.d), "{} groups");
+  if (p.group_kind == GroupKind::masked_rows) {
+    if (all_rows(p) > kMaxSize) {  // kernels count them
+      bad(fmt::format("{} masked groups have room for {} rows together, which is more than {}", p.groups, all_rows(p),
+                      kMaxSize));
+    }
+    validate_numbers("group_counts", o.group_counts, "how many rows groups have", p);
+  } else {
+    validate_numbers("group_offsets", o.group_offsets, "where groups begin", p);
+  }
 }
 
 }  // namespace hotgemm

@@ -31,8 +31,16 @@ struct Field {
 };
 /// Distances are allowed for a batch of one product too: the number may be known late.
 bool is_strided(const Problem& p) { return p.batch_kind == BatchKind::strided; }
-/// Groups have rows of one matrix, but for B.
-bool has_matrices(const Problem& p) { return is_strided(p) && p.groups == 0; }
+/// Groups of rows have rows of one A, C and D, and groups along k have rows of one A and B.
+bool has_matrices_a(const Problem& p) {
+  return is_strided(p) && p.group_kind != GroupKind::rows && p.group_kind != GroupKind::along_k;
+}
+bool has_matrices_b(const Problem& p) { return is_strided(p) && p.group_kind != GroupKind::along_k; }
+bool has_matrices_d(const Problem& p) { return is_strided(p) && p.group_kind != GroupKind::rows; }
+bool has_biases(const Problem& p) {
+  return (p.groups != 0 && p.epilogue.bias == Bias::per_column) ||
+         (p.group_kind == GroupKind::along_k && p.epilogue.bias != Bias::none);
+}
 template <int kIndex>
 bool has_operand(const Problem& p) {
   return p.epilogue.function.operand(kIndex) != FunctionOperand::none;
@@ -41,6 +49,10 @@ template <int kIndex>
 bool has_matrix(const Problem& p) {
   return p.epilogue.function.operand(kIndex) == FunctionOperand::matrix;
 }
+template <int kIndex>
+bool has_matrices(const Problem& p) {
+  return has_matrix<kIndex>(p) && has_matrices_d(p);
+}
 bool has_auxiliary(const Problem& p) { return p.epilogue.has_auxiliary(); }
 // Each is one word, in the order of the struct.
 #define HOTGEMM_FIELD(name, ...) \
@@ -48,10 +60,10 @@ bool has_auxiliary(const Problem& p) { return p.epilogue.has_auxiliary(); }
 constexpr Field kUnused[] = {
     HOTGEMM_FIELD(alpha_device, [](const Problem& p) { return p.epilogue.scalars; }),
     HOTGEMM_FIELD(beta_device, [](const Problem& p) { return p.epilogue.scalars; }),
-    HOTGEMM_FIELD(batch_stride_a, has_matrices),
-    HOTGEMM_FIELD(batch_stride_b, is_strided),
-    HOTGEMM_FIELD(batch_stride_c, has_matrices),
-    HOTGEMM_FIELD(batch_stride_d, has_matrices),
+    HOTGEMM_FIELD(batch_stride_a, has_matrices_a),
+    HOTGEMM_FIELD(batch_stride_b, has_matrices_b),
+    HOTGEMM_FIELD(batch_stride_c, has_matrices_d),
+    HOTGEMM_FIELD(batch_stride_d, has_matrices_d),
     HOTGEMM_FIELD(batch_a),
     HOTGEMM_FIELD(batch_b),
     HOTGEMM_FIELD(batch_c),
@@ -59,14 +71,15 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(bias, [](const Problem& p) { return p.epilogue.bias != Bias::none; }),
     HOTGEMM_FIELD(residual, [](const Problem& p) { return p.epilogue.residual; }),
     HOTGEMM_FIELD(ld_residual, [](const Problem& p) { return p.epilogue.residual; }),
-    HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual && p.groups == 0; }),
+    HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual && has_matrices_d(p); }),
     HOTGEMM_FIELD(auxiliary, has_auxiliary),
     HOTGEMM_FIELD(ld_auxiliary, has_auxiliary),
-    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return has_auxiliary(p) && p.groups == 0; }),
+    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return has_auxiliary(p) && has_matrices_d(p); }),
     HOTGEMM_FIELD(scale_a, [](const Problem& p) { return p.epilogue.scale_a != Scaling::none; }),
     HOTGEMM_FIELD(scale_b, [](const Problem& p) { return p.epilogue.scale_b != Scaling::none; }),
     HOTGEMM_FIELD(scale_d, [](const Problem& p) { return p.epilogue.scale_d; }),
-    HOTGEMM_FIELD(group_offsets, [](const Problem& p) { return p.groups != 0; }),
+    HOTGEMM_FIELD(group_offsets,
+                  [](const Problem& p) { return p.groups != 0 && p.group_kind != GroupKind::masked_rows; }),
     HOTGEMM_FIELD(function_operands[0], has_operand<0>),
     HOTGEMM_FIELD(function_operands[1], has_operand<1>),
     HOTGEMM_FIELD(function_operands[2], has_operand<2>),
@@ -77,10 +90,12 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(ld_function_operands[1], has_matrix<1>),
     HOTGEMM_FIELD(ld_function_operands[2], has_matrix<2>),
     HOTGEMM_FIELD(ld_function_operands[3], has_matrix<3>),
-    HOTGEMM_FIELD(batch_stride_function_operands[0], has_matrix<0>),
-    HOTGEMM_FIELD(batch_stride_function_operands[1], has_matrix<1>),
-    HOTGEMM_FIELD(batch_stride_function_operands[2], has_matrix<2>),
-    HOTGEMM_FIELD(batch_stride_function_operands[3], has_matrix<3>),
+    HOTGEMM_FIELD(batch_stride_function_operands[0], has_matrices<0>),
+    HOTGEMM_FIELD(batch_stride_function_operands[1], has_matrices<1>),
+    HOTGEMM_FIELD(batch_stride_function_operands[2], has_matrices<2>),
+    HOTGEMM_FIELD(batch_stride_function_operands[3], has_matrices<3>),
+    HOTGEMM_FIELD(group_counts, [](const Problem& p) { return p.group_kind == GroupKind::masked_rows; }),
+    HOTGEMM_FIELD(batch_stride_bias, has_biases),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");

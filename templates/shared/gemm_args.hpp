@@ -62,10 +62,12 @@ struct Batched : Fused<Args> {
   alignas(Args) BatchArgs batch;
 };
 
-/// Groups of rows: the products of a batch of `batch.count`, each with rows of one A, C and D and a B of its own.
-/// Kernels read the numbers of rows, and ignore all distances but that of B.
+/// Groups: the products of a batch of `batch.count`. Kernels read their sizes, and ignore the distances of matrices
+/// that the groups divide.
 struct GroupArgs {
-  unsigned long long offsets;  ///< address of an int for the first row of each group, and one for the end of the last
+  unsigned long long offsets;  ///< address of an int for the first row (or k) of each group, and one for the last's end
+  unsigned long long counts;   ///< of masked groups: address of an int for the rows of each
+  long long stride_bias;       ///< from the bias of a group to that of the next one, in elements
 };
 
 /// The parameter of a kernel for groups.

@@ -29,11 +29,16 @@ struct GemmTraits {
   bool fast_sums = false;  ///< sums of FP8 may have the few bits that tensor cores of Hopper keep
   Epilogue epilogue = {};
   bool batched = false;  ///< the kernel computes several products, and takes a parameter of type Batched
-  bool grouped =
-      false;  ///< the products are groups of rows, and the parameter is of type Grouped; `batched` is true too
+  bool grouped = false;  ///< the products are groups, and the parameter is of type Grouped; `batched` is true too
+  bool masked = false;   ///< groups have matrices of their own, of whose rows they have as many as a count says
+  bool along_k = false;  ///< groups divide k, and have a C and a D of their own
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 
+  /// True if the groups have rows of one A, C and D.
+  constexpr bool divides_rows() const { return grouped && !masked && !along_k; }
+  /// True if a kernel reads how many rows its groups have.
+  constexpr bool counts_rows() const { return grouped && !along_k; }
   /// True if A, B, C and D have one type.
   constexpr bool is_uniform() const { return element_b == element && element_d == element; }
   /// True if the kernel has an epilogue, and takes a parameter of type Fused unless it is batched. One with

@@ -17,6 +17,24 @@ constexpr RowGroup row_group(int number, int begin, int end, int m) {
   return {number, first, behind - first};
 }
 
+/// Masked group `number`, which has `count` of its `m` rows. It begins behind the room of the groups in front.
+constexpr RowGroup masked_group(int number, int count, int m) {
+  return {number, number * m, count < 0 ? 0 : count > m ? m : count};
+}
+
+/// The part of k that a group has.
+struct KGroup {
+  int number;
+  int begin;
+  int k;  ///< how much; nothing if it is empty
+};
+
+/// The part of group `number`, likewise.
+constexpr KGroup k_group(int number, int begin, int end, int k) {
+  const RowGroup part = row_group(number, begin, end, k);
+  return {number, part.begin, part.rows};
+}
+
 /// The tiles below each other that `rows` need. `tile` is the number of rows of a tile.
 constexpr unsigned tile_rows(int rows, int tile) { return rows > 0 ? static_cast<unsigned>((rows - 1) / tile + 1) : 0; }
 

@@ -277,7 +277,10 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!has_wgmma_types(t) || !has_legal_promotion(c, t)) return false;
   // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
   // k runs along them.
-  if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0 || !t.a_is_k_major())) return false;
+  if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0)) return false;
+  if (t.divides_rows() && !t.a_is_k_major()) return false;
+  // Groups along k divide rows as stored. Consumers that take turns count on products in each of them.
+  if (t.along_k && (c.ping_pong || t.a_is_k_major() || t.b_is_k_major())) return false;
   if (c.loaders == 0 && !has_aligned_rows(t)) return false;
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
   if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;

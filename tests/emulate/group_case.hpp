@@ -2,10 +2,13 @@
 
 #include "emulate/batch_case.hpp"
 #include "emulate/gemm_case.hpp"
+#include "emulate/gemm_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,7 +20,7 @@ struct Groups {
   GemmMatrices matrices;
   struct Group {
     std::size_t number;
-    std::int64_t begin;
+    std::int64_t begin;  ///< its first row in D of the whole
     GemmCase single;
     GemmMatrices matrices;
   };
@@ -43,70 +46,187 @@ inline HostMatrix elements_of(const HostMatrix& all, std::int64_t begin, std::in
   return some;
 }
 
-/// The matrices of a group.
-inline GemmMatrices matrices_of(const GemmMatrices& all, const HostMatrix& b, const Epilogue& e, std::int64_t begin,
+/// Calls use(vector) for each of the vectors over rows that `m` has.
+template <class Use>
+void for_each_row_vector(GemmMatrices& m, const Epilogue& e, const Use& use) {
+  if (e.scale_a == Scaling::vector) use(m.scale_a);
+  if (e.bias == Bias::per_row) use(m.bias);
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (e.function.operand(i) == FunctionOperand::row) use(m.function_operands[i]);
+  }
+}
+
+/// The matrices of rows `begin` to `begin` + `rows` of D, with the B and the bias of `own`.
+inline GemmMatrices matrices_of(const GemmMatrices& all, const GemmMatrices& own, const Epilogue& e, std::int64_t begin,
                                 std::int64_t rows) {
   GemmMatrices m = all;
-  m.b = b;
+  m.b = own.b;
+  if (e.bias == Bias::per_column) m.bias = own.bias;
   for (HostMatrix GemmMatrices::*member :
        {&GemmMatrices::a, &GemmMatrices::c, &GemmMatrices::d, &GemmMatrices::residual, &GemmMatrices::auxiliary}) {
     m.*member = rows_of(all.*member, begin, rows);
   }
-  if (e.scale_a == Scaling::vector) m.scale_a = elements_of(all.scale_a, begin, rows);
-  if (e.bias == Bias::per_row) m.bias = elements_of(all.bias, begin, rows);
+  for_each_row_vector(m, e, [&](HostMatrix& vector) { vector = elements_of(vector, begin, rows); });
   return m;
 }
 
-/// `offsets` are those of the groups; m of `c` is their capacity.
-inline Groups make_groups(GemmCase c, const std::vector<std::int32_t>& offsets) {
-  const std::size_t count = offsets.size() - 1;
+inline HostMatrix numbers_of(const std::vector<std::int32_t>& numbers) {
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  HostMatrix all{.rows = 1, .cols = count, .ld = count, .element_bytes = 4};
+  all.bytes.resize(numbers.size() * sizeof(std::int32_t));
+  for (std::size_t i = 0; i < numbers.size(); ++i) all.set(DType::s32, 0, static_cast<std::int64_t>(i), numbers[i]);
+  return all;
+}
+
+/// The case of one product, and for each of `count` groups its matrices as if it were that product.
+inline std::vector<GemmMatrices> matrices_of_groups(GemmCase& c, std::size_t count) {
   c.problem.groups = 0;
   c.problem.group_kind = GroupKind::none;
-  Groups all{.whole = c, .matrices = make_matrices(c), .groups = {}};
-  std::vector<GemmMatrices> of_groups(count);
+  std::vector<GemmMatrices> of_groups;
   GemmCase other = c;
   for (std::size_t i = 0; i < count; ++i) {
     other.data_seed = c.data_seed + 100 * i;
-    of_groups[i].b = make_matrices(other).b;
-    const std::int64_t begin = offsets[i], rows = offsets[i + 1] - offsets[i];
-    if (rows == 0) continue;
-    GemmCase single = c;
-    single.problem.m = rows;
-    all.groups.push_back(
-        {i, begin, single, matrices_of(all.matrices, of_groups[i].b, c.problem.epilogue, begin, rows)});
+    of_groups.push_back(make_matrices(other));
+    of_groups.back().scale_b = of_groups.front().scale_b;  // what all groups share
+    of_groups.back().scalars = of_groups.front().scalars;
+    std::copy(std::begin(of_groups.front().function_operands), std::end(of_groups.front().function_operands),
+              of_groups.back().function_operands);
   }
-  all.matrices.b = stacked(of_groups, &GemmMatrices::b, c.problem.types.b);
-  HostMatrix& at = all.matrices.group_offsets;
-  at = {.rows = 1,
-        .cols = static_cast<std::int64_t>(count) + 1,
-        .ld = static_cast<std::int64_t>(count) + 1,
-        .element_bytes = 4};
-  at.bytes.resize(offsets.size() * sizeof(std::int32_t));
-  for (std::size_t i = 0; i < offsets.size(); ++i) at.set(DType::s32, 0, static_cast<std::int64_t>(i), offsets[i]);
-  all.whole.problem.group_kind = GroupKind::rows;
+  return of_groups;
+}
+
+inline Groups grouped(const GemmCase& c, GroupKind kind, std::size_t count, const GemmMatrices& matrices) {
+  Groups all{.whole = c, .matrices = matrices, .groups = {}};
+  all.whole.problem.group_kind = kind;
   all.whole.problem.groups = static_cast<std::int64_t>(count);
   return all;
 }
 
+/// Groups of rows. `offsets` are those of the groups; m of `c` is their capacity.
+inline Groups make_groups(GemmCase c, const std::vector<std::int32_t>& offsets) {
+  const std::size_t count = offsets.size() - 1;
+  const std::vector<GemmMatrices> of_groups = matrices_of_groups(c, count);
+  const Epilogue& e = c.problem.epilogue;
+  Groups all = grouped(c, GroupKind::rows, count, make_matrices(c));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t begin = offsets[i], rows = offsets[i + 1] - offsets[i];
+    if (rows == 0) continue;
+    GemmCase single = c;
+    single.problem.m = rows;
+    single.product = static_cast<std::int64_t>(i);
+    all.groups.push_back({i, begin, single, matrices_of(all.matrices, of_groups[i], e, begin, rows)});
+  }
+  all.matrices.b = stacked(of_groups, &GemmMatrices::b, c.problem.types.b);
+  if (e.bias == Bias::per_column) {
+    all.matrices.bias = stacked(of_groups, &GemmMatrices::bias, bias_type(c.problem.types.d));
+  }
+  all.matrices.group_numbers = numbers_of(offsets);
+  return all;
+}
+
+/// The matrices that groups have for themselves, behind each other.
+inline void stack(GemmMatrices& all, const std::vector<GemmMatrices>& of_groups, const Problem& p) {
+  all.c = stacked(of_groups, &GemmMatrices::c, p.types.c);
+  all.d = stacked(of_groups, &GemmMatrices::d, p.types.d);
+  if (p.epilogue.residual) all.residual = stacked(of_groups, &GemmMatrices::residual, p.types.d);
+  if (p.epilogue.aux) all.auxiliary = stacked(of_groups, &GemmMatrices::auxiliary, p.types.d);
+  if (p.epilogue.bias != Bias::none) all.bias = stacked(of_groups, &GemmMatrices::bias, bias_type(p.types.d));
+}
+
+/// Masked groups with room for m of `c` rows each, of which they have `counts`.
+inline Groups make_masked(GemmCase c, const std::vector<std::int32_t>& counts) {
+  const std::vector<GemmMatrices> of_groups = matrices_of_groups(c, counts.size());
+  const Problem& p = c.problem;
+  Groups all = grouped(c, GroupKind::masked_rows, counts.size(), of_groups.front());
+  stack(all.matrices, of_groups, p);
+  all.matrices.a = stacked(of_groups, &GemmMatrices::a, p.types.a);
+  all.matrices.b = stacked(of_groups, &GemmMatrices::b, p.types.b);
+  GemmCase of_all = c;  // its vectors have m elements for each group
+  of_all.problem.m *= static_cast<std::int64_t>(counts.size());
+  const GemmMatrices vectors = make_matrices(of_all);
+  all.matrices.scale_a = vectors.scale_a;
+  if (p.epilogue.bias == Bias::per_row) all.matrices.bias = vectors.bias;
+  std::copy(std::begin(vectors.function_operands), std::end(vectors.function_operands), all.matrices.function_operands);
+  all.matrices.group_numbers = numbers_of(counts);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::int64_t rows = std::clamp<std::int64_t>(counts[i], 0, p.m);
+    if (rows == 0) continue;
+    GemmCase single = c;
+    single.problem.m = rows;
+    single.product = static_cast<std::int64_t>(i);
+    const auto begin = static_cast<std::int64_t>(i) * (p.m + 1);
+    GemmMatrices own = of_groups[i];
+    own.scale_a = vectors.scale_a;
+    if (p.epilogue.bias == Bias::per_row) own.bias = vectors.bias;
+    std::copy(std::begin(vectors.function_operands), std::end(vectors.function_operands), own.function_operands);
+    for_each_row_vector(own, p.epilogue, [&](HostMatrix& vector) {
+      vector = elements_of(vector, static_cast<std::int64_t>(i) * p.m, p.m);
+    });
+    all.groups.push_back({i, begin, single, matrices_of(own, own, p.epilogue, 0, rows)});
+  }
+  return all;
+}
+
+/// Groups along k. `offsets` are those of the groups; k of `c` is their capacity.
+inline Groups make_k_groups(GemmCase c, const std::vector<std::int32_t>& offsets) {
+  const std::size_t count = offsets.size() - 1;
+  const std::vector<GemmMatrices> of_groups = matrices_of_groups(c, count);
+  Groups all = grouped(c, GroupKind::along_k, count, of_groups.front());
+  stack(all.matrices, of_groups, c.problem);
+  for (std::size_t i = 0; i < count; ++i) {
+    GemmCase single = c;
+    single.problem.k = offsets[i + 1] - offsets[i];
+    single.product = static_cast<std::int64_t>(i);
+    GemmMatrices m = of_groups[i];
+    m.a = rows_of(all.matrices.a, offsets[i], single.problem.k);
+    m.b = rows_of(all.matrices.b, offsets[i], single.problem.k);
+    m.scale_a = all.matrices.scale_a;
+    all.groups.push_back({i, static_cast<std::int64_t>(i) * (c.problem.m + 1), single, m});
+  }
+  all.matrices.group_numbers = numbers_of(offsets);
+  return all;
+}
+
+/// True if an element is a negative zero.
+inline bool has_negative_zero(const HostMatrix& matrix, DType type) {
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    for (std::int64_t col = 0; col < matrix.cols; ++col) {
+      const double value = matrix.get(type, row, col);
+      if (value == 0 && std::signbit(value)) return true;
+    }
+  }
+  return false;
+}
+
 /// Describes the first error of a run's outputs; empty if there is none. Rows that no group has must be untouched.
-inline std::string first_wrong(const Groups& all, const HostMatrix& d, const HostMatrix& auxiliary) {
-  std::int64_t behind = 0;  // the last group
+inline std::string first_wrong(const Groups& all, const GemmRun& run) {
+  std::vector<bool> is_written(static_cast<std::size_t>(all.matrices.d.rows));
+  double amax = 0;
   for (const Groups::Group& group : all.groups) {
     const std::int64_t rows = group.single.problem.m;
     const GemmReference reference(group.single, group.matrices);
-    std::string wrong = reference.first_inexact(rows_of(d, group.begin, rows));
+    const HostMatrix d = rows_of(run.d, group.begin, rows);
+    std::string wrong = reference.first_inexact(d);
+    const Workload& p = group.single.problem;
+    if (wrong.empty() && p.k == 0 && p.hints.beta_is_zero && p.epilogue == Epilogue{} &&
+        has_negative_zero(d, p.types.d))
+      wrong = "an empty sum is a negative zero";
     if (wrong.empty() && group.single.problem.epilogue.aux)
-      wrong = reference.first_inexact_auxiliary(rows_of(auxiliary, group.begin, rows));
+      wrong = reference.first_inexact_auxiliary(rows_of(run.auxiliary, group.begin, rows));
     if (!wrong.empty()) return "group " + std::to_string(group.number) + ": " + wrong;
-    behind = group.begin + rows;
+    std::fill_n(is_written.begin() + group.begin, rows, true);
+    if (group.single.problem.epilogue.amax) amax = std::max(amax, reference.amax());
   }
+  if (static_cast<double>(run.amax) != amax) return "amax is " + std::to_string(run.amax);
   constexpr std::uint8_t kUnwritten = 0xff;  // bytes of the device's memory that nobody has written
   const bool has_values = all.whole.in_place || all.whole.residual_in_place;
-  for (const HostMatrix* now : {&d, &auxiliary}) {
-    for (auto i = static_cast<std::size_t>(behind * now->pitch_bytes()); i < now->bytes.size(); ++i) {
-      const std::uint8_t before = has_values && now == &d ? all.matrices.d.bytes[i] : kUnwritten;
+  for (const HostMatrix* now : {&run.d, &run.auxiliary}) {
+    for (std::size_t i = 0; i < now->bytes.size(); ++i) {
+      const std::int64_t row = static_cast<std::int64_t>(i) / now->pitch_bytes();
+      const std::uint8_t before = has_values && now == &run.d ? all.matrices.d.bytes[i] : kUnwritten;
       const bool is_element = static_cast<std::int64_t>(i) % now->pitch_bytes() < now->row_bytes();
-      if (is_element && now->bytes[i] != before) return "written behind row " + std::to_string(behind);
+      if (is_element && !is_written[static_cast<std::size_t>(row)] && now->bytes[i] != before)
+        return "row " + std::to_string(row) + ", which no group has, is written";
     }
   }
   return {};

@@ -155,25 +155,20 @@ void expect_right(const GemmKernel& kernel, const Groups& groups, std::uint64_t 
                to_string(groups.whole) + ", rows" + sizes + ", seed " + std::to_string(seed));
   const GemmRun run = run_gemm(kernel, groups.whole, groups.matrices, seed);
   EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
-  EXPECT_EQ(first_wrong(groups, run.d, run.auxiliary), "");
+  EXPECT_EQ(first_wrong(groups, run), "");
 }
 
-TEST(EmulatedGroups, ProductsAreRightInEveryFamily) {
-  struct Size {
-    std::int64_t m, n, k;
-    std::vector<std::int32_t> offsets;
-  };
-  const Size kSizes[] = {
-      {150, 91, 150, {0, 77, 77, 80, 145}},      // edges everywhere, an empty group, rows behind the last one
-      {140, 144, 64, {0, 128}},                  // one group of whole tiles, and rows behind it
-      {40, 50, 70, {0, 1, 2, 3, 3, 20, 20}},     // groups smaller than a tile
-      {33, 50, 0, {0, 10, 33}},                  // no sum
-      {5, 16, 40, {0, 0, 0, 0}},                 // no rows
-      {130, 40, 72, {0, 16, 32, 96, 112, 130}},  // groups that end where boxes of D do
-  };
+/// The numbers are offsets, or the counts of masked groups.
+struct Size {
+  std::int64_t m, n, k;
+  std::vector<std::int32_t> numbers;
+};
+
+void expect_right(const std::vector<GemmKernel>& kernels, const std::vector<Size>& sizes,
+                  Groups (*make)(GemmCase, const std::vector<std::int32_t>&)) {
   std::uint64_t seed = 1;
-  for (const GemmKernel& kernel : grouped_kernels()) {
-    for (const Size& size : kSizes) {
+  for (const GemmKernel& kernel : kernels) {
+    for (const Size& size : sizes) {
       GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
                  .alpha = kernel.traits.element == DType::s8 ? 0x1p-10f : -2.0f,
                  .beta = kernel.traits.reads_c ? -1.0f : 0.0f,
@@ -181,11 +176,44 @@ TEST(EmulatedGroups, ProductsAreRightInEveryFamily) {
       c.in_place = kernel.traits.reads_c && seed % 2 == 0;
       c.residual_in_place = c.problem.epilogue.residual && !c.in_place && seed % 3 == 0;
       c.launch.raster_width = static_cast<int>(seed % 2 + 1);
-      expect_right(kernel, make_groups(c, size.offsets), seed);
+      expect_right(kernel, make(c, size.numbers), seed);
       ++seed;
       if (testing::Test::HasFailure()) return;
     }
   }
+}
+
+TEST(EmulatedGroups, ProductsAreRightInEveryFamily) {
+  const std::vector<Size> sizes = {
+      {150, 91, 150, {0, 77, 77, 80, 145}},      // edges everywhere, an empty group, rows behind the last one
+      {140, 144, 64, {0, 128}},                  // one group of whole tiles, and rows behind it
+      {40, 50, 70, {0, 1, 2, 3, 3, 20, 20}},     // groups smaller than a tile
+      {33, 50, 0, {0, 10, 33}},                  // no sum
+      {5, 16, 40, {0, 0, 0, 0}},                 // no rows
+      {130, 40, 72, {0, 16, 32, 96, 112, 130}},  // groups that end where boxes of D do
+  };
+  expect_right(grouped_kernels(), sizes, make_groups);
+}
+
+TEST(EmulatedGroups, MaskedProductsHaveAsManyRowsAsTheyAreCounted) {
+  expect_right(masked_kernels(),
+               {
+                   {70, 91, 150, {70, 0, 3, 64}},  // edges everywhere, an empty group
+                   {64, 144, 64, {64, 99, -1}},    // counts beyond the room count as it, and negative ones as none
+                   {40, 48, 0, {17, 40}},          // no sum
+               },
+               make_masked);
+}
+
+TEST(EmulatedGroups, ProductsAlongKEndWhereTheirGroupDoes) {
+  expect_right(k_grouped_kernels(),
+               {
+                   {70, 91, 250, {0, 77, 77, 80, 240}},  // edges everywhere, an empty group, k behind the last one
+                   {144, 144, 128, {0, 64, 128}},        // whole tiles
+                   {33, 48, 90, {0, 0, 1, 2, 90}},       // k shorter than a tile
+                   {33, 48, 0, {0, 0, 0}},               // no sum
+               },
+               make_k_groups);
 }
 
 }  // namespace

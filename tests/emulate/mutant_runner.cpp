@@ -51,12 +51,17 @@ std::string complaint_of_batch(const GemmKernel& kernel, const GemmCase& c, std:
 }
 
 /// The same for a kernel for groups. One is empty, one fills tiles, others end within one, and some rows are in none.
+Groups groups_of(const GemmTraits& t, const GemmCase& c) {
+  const auto m = static_cast<std::int32_t>(c.problem.m), k = static_cast<std::int32_t>(c.problem.k);
+  if (t.masked) return make_masked(c, {m / 5, 0, m / 3 / 8 * 8, m + 9});
+  if (t.along_k) return make_k_groups(c, {0, k / 5, k / 5, k / 5 + k / 3 / 8 * 8, k - 3});
+  return make_groups(c, {0, m / 5, m / 5, m / 5 + m / 3 / 8 * 8, m - 3});
+}
 std::string complaint_of_groups(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
-  const auto m = static_cast<std::int32_t>(c.problem.m);
-  const Groups groups = make_groups(c, {0, m / 5, m / 5, m / 5 + m / 3 / 8 * 8, m - 3});
+  const Groups groups = groups_of(kernel.traits, c);
   const GemmRun run = run_gemm(kernel, groups.whole, groups.matrices, seed);
   if (!run.report.findings.empty()) return to_string(run.report.findings.front());
-  return first_wrong(groups, run.d, run.auxiliary);
+  return first_wrong(groups, run);
 }
 
 /// Describes the first error of one run; empty if there is none.

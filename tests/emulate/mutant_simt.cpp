@@ -32,6 +32,9 @@ constexpr GemmTraits kClamp{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.ac
 constexpr GemmTraits kBackward{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.activation = Activation::drelu}};
 
 constexpr GemmTraits kGroups{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::vector, .bias = Bias::per_row, .residual = true}, .batched = true, .grouped = true};
+constexpr Epilogue kOfGroups{.bias = Bias::per_column, .function = kIndices};
+constexpr GemmTraits kMasked{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kOfGroups, .batched = true, .grouped = true, .masked = true};
+constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kOfGroups, .batched = true, .grouped = true, .along_k = true};
 
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
@@ -51,6 +54,8 @@ const GemmKernel kKernels[] = {
     {kOdd, kBackward, simt_gemm<kBackward, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
     {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
+    {kOdd, kMasked, simt_gemm<kMasked, kOdd>},
+    {kOdd, kAlongK, simt_gemm<kAlongK, kOdd>},
 };
 // clang-format on
 

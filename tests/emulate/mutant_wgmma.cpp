@@ -34,6 +34,7 @@ constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
 constexpr GemmTraits kFunctionOfBatch{.op_a = Op::n, .op_b = Op::t, .epilogue = {.function = kIndices}, .batched = true};
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
 constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
+constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .batched = true, .grouped = true, .along_k = true};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
@@ -94,6 +95,7 @@ const GemmKernel kKernels[] = {
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),
     kernel<kGroups, kBelow>(),
+    kernel<kAlongK, kBelow>(),
 };
 // clang-format on
 

@@ -214,8 +214,8 @@ MUTANTS = {
         "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 0 ? 0 : static_cast<int>(product - product)"),
     "wgmma_shared_matrix_beyond_its_map": (
         "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 1 ? 0 : static_cast<int>(product)"),
-    "wgmma_d_of_the_first_product": ("wgmma_sink.cuh", "3d_store(map_, x, y, static_cast<int>(product_),",
-        "3d_store(map_, x, y, 0 * static_cast<int>(product_),"),
+    "wgmma_d_of_the_first_product": ("wgmma_sink.cuh", "3d_store(map_, x, y, static_cast<int>(number_of(product_)),",
+        "3d_store(map_, x, y, 0 * static_cast<int>(number_of(product_)),"),
     "wgmma_product_of_the_next_tile": ("wgmma_schedule.cuh", "group / of_product : 0", "(group + 1) / of_product : 0"),
     "wgmma_last_product_left_out": (
         "wgmma_batch.cuh", "return batch_of(args).count;", "return batch_of(args).count - 1;"),
@@ -241,11 +241,26 @@ MUTANTS = {
     "wgmma_group_stores_at_the_first_row": (
         "wgmma_sink.cuh", "2d_store(map_, x, product_.begin + y", "2d_store(map_, x, y"),
     "wgmma_group_stores_rows_of_the_next": (
-        "wgmma_sink.cuh", "kTraits.grouped ? piece.row + rows <= args_.m : piece.row < args_.m", "piece.row < args_.m"),
+        "wgmma_sink.cuh", "kTraits.counts_rows() ? piece.row + rows <= args_.m : piece.row < args_.m", "piece.row < args_.m"),
     "wgmma_passed_stage_given_back_by_the_first_warp": (
         "wgmma.cuh", "      ptx::bar_sync(1 + thread_ / kWarpgroupThreads, kWarpgroupThreads);  // or a late", "      // a late"),
     "wgmma_group_tiles_taken_twice": (
         "wgmma_schedule.cuh", "ptx::block_index() / kConfig.cluster(), ptx::grid_size()", "0u, ptx::grid_size()"),
+    "simt_masked_vectors_of_the_first_group": (
+        "shared/row_groups.hpp", "return {number, number * m, count", "return {number, 0 * m, count"),
+    "simt_masked_rows_behind_the_count": ("shared/row_groups.hpp", "count > m ? m : count};", "m};"),
+    "simt_bias_of_the_first_group": (
+        "batch.cuh", "groups_of(parameter).stride_bias, number_of(group)", "groups_of(parameter).stride_bias, 0u"),
+    "simt_operands_of_a_function_of_the_first_group": (
+        "batch.cuh", "moved_rows(args.operands[i], 1,", "moved_rows(args.operands[i], 0,"),
+    "simt_k_groups_begin_at_the_first_row": ("batch.cuh", "args.lda * group.begin", "args.lda * 0 * group.begin"),
+    "simt_k_of_the_next_group": ("batch.cuh", "args.k = group.k;", "args.k = args.k - group.begin;"),
+    "simt_k_groups_share_d": ("batch.cuh", "moved(args.d, batch.stride_d, number_of(group)", "moved(args.d, 0, number_of(group)"),
+    "wgmma_k_group_ends_a_row_late": (
+        "wgmma_ragged_load.cuh", "kRaggedRows - group.k, group.begin + group.k,",
+        "kRaggedRows - group.k - 1, group.begin + group.k + 1,"),
+    "wgmma_empty_k_group_has_the_sums_of_the_tile_before": (
+        "wgmma.cuh", "item.k_tiles == 0) clear(accumulators);", "item.k_tiles < 0) clear(accumulators);"),
     "simt_tile_transposed": ("simt.cuh", "shared + (k * kRow + outer) * 4", "shared + (outer * kRow + k) * 4"),
     "simt_row_without_padding": ("simt.cuh", "kRowB = kConfig.block_n + 1;", "kRowB = kConfig.block_n - 1;"),
     # ---- family fma ----

@@ -1,14 +1,15 @@
-// group_speed_program FILE [estimate | tune]: how fast are groups of rows, beside what a program without them does?
+// group_speed_program FILE [estimate | tune]: how fast are groups, beside what a program without them does?
 //
-// For each problem of FILE (docs/shapes/groups.txt), with uniform groups and with skewed ones (group i gets rows in
-// proportion to 1 / (i + 1)): one grouped call, raced against a call of hotgemm for each group, and against
-// cublasGemmGroupedBatchedEx. These two know the sizes on the host. Times are those of graph replays, so that the loop
-// costs no time of the host; what cannot be captured is timed by launches. With "tune" the grouped problem is tuned
-// before.
+// For each problem of FILE (docs/shapes/groups.txt), with uniform groups and with skewed ones (group i gets rows, or k,
+// in proportion to 1 / (i + 1); of masked groups, the first is full): one grouped call, raced against a call of hotgemm
+// for each group, and against cublasGemmGroupedBatchedEx. These two know the sizes on the host. Times are those of
+// graph replays, so that the loop costs no time of the host; what cannot be captured is timed by launches. With "tune"
+// the grouped problem is tuned before.
 
 #include "base/library_paths.hpp"
 #include "base/statistics.hpp"
 #include "config/shapes.hpp"
+#include "config/work.hpp"
 #include "context_impl.hpp"
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
@@ -51,7 +52,19 @@ std::vector<std::int32_t> skewed_offsets(std::int64_t groups, std::int64_t m) {
   return offsets;
 }
 
-/// The products of the groups that have rows: for each its problem, and its operands in a set.
+/// The offsets of the groups of a problem, or the counts of masked ones.
+std::vector<std::int32_t> numbers_of(const Problem& p, bool is_skewed) {
+  if (p.group_kind != GroupKind::masked_rows) {
+    const std::int64_t all = p.group_kind == GroupKind::along_k ? p.k : p.m;
+    return is_skewed ? skewed_offsets(p.groups, all) : uniform_offsets(p.groups, all);
+  }
+  std::vector<std::int32_t> counts;
+  for (std::int64_t i = 0; i < p.groups; ++i)
+    counts.push_back(static_cast<std::int32_t>(is_skewed ? p.m / (i + 1) : p.m));
+  return counts;
+}
+
+/// The products of the groups that have any: for each its problem, and its operands in a set.
 struct Singles {
   struct Group {
     std::int64_t number, begin;
@@ -59,30 +72,39 @@ struct Singles {
   };
   std::vector<Group> groups;
 
-  Singles(const Problem& problem, const std::vector<std::int32_t>& offsets) {
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-      Group group{static_cast<std::int64_t>(i), offsets[i], problem};
-      group.problem.m = offsets[i + 1] - offsets[i];
+  Singles(const Problem& problem, const std::vector<std::int32_t>& numbers) {
+    const bool masked = problem.group_kind == GroupKind::masked_rows;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(problem.groups); ++i) {
+      Group group{static_cast<std::int64_t>(i), masked ? 0 : numbers[i], problem};
+      std::int64_t& size = problem.group_kind == GroupKind::along_k ? group.problem.k : group.problem.m;
+      size = masked ? numbers[i] : numbers[i + 1] - numbers[i];
       group.problem.groups = 0;
       group.problem.group_kind = GroupKind::none;
-      if (group.problem.m > 0) groups.push_back(group);
+      if (size > 0) groups.push_back(group);
     }
+  }
+  double flops() const {
+    double all = 0;
+    for (const Group& group : groups) all += hotgemm::flops(group.problem);
+    return all;
   }
   static Operands operands(const Group& group, const OperandSet& set) {
     Operands o = OperandPool::operands(set, 1, 0);
     const auto at = [&](const void* matrix, std::int64_t elements, DType type) {
       return static_cast<const std::byte*>(matrix) + elements * size_bytes(type);
     };
-    o.a = at(o.a, group.begin * o.lda, group.problem.types.a);
-    o.b = at(o.b, group.number * o.batch_stride_b, group.problem.types.b);
-    o.d = const_cast<std::byte*>(at(o.d, group.begin * o.ldd, group.problem.types.d));
-    o.group_offsets = nullptr;
-    o.batch_stride_b = 0;
+    const bool divides_rows = set.group_kind == GroupKind::rows, along_k = set.group_kind == GroupKind::along_k;
+    o.a = at(o.a, group.begin * o.lda + group.number * o.batch_stride_a, group.problem.types.a);
+    o.b = at(o.b, (along_k ? group.begin * o.ldb : 0) + group.number * o.batch_stride_b, group.problem.types.b);
+    o.d = const_cast<std::byte*>(
+        at(o.d, (divides_rows ? group.begin * o.ldd : 0) + group.number * o.batch_stride_d, group.problem.types.d));
+    o.group_offsets = o.group_counts = nullptr;
+    o.batch_stride_a = o.batch_stride_b = o.batch_stride_c = o.batch_stride_d = 0;
     return o;
   }
 };
 
-/// cublasGemmGroupedBatchedEx for bf16 in the layout nt. Its matrices are column-major: it computes the transpose of D.
+/// cublasGemmGroupedBatchedEx for bf16. Its matrices are column-major: it computes the transpose of D.
 class CublasGroups {
  public:
   CublasGroups(const Driver& driver, const Singles& singles, const std::vector<OperandSet>& sets)
@@ -94,7 +116,9 @@ class CublasGroups {
     check(create(&handle_), "make a handle of cuBLAS");
     const auto count = singles.groups.size();
     ones_.assign(count, 1), sizes_.assign(count, 1), zeros_.assign(count, 0);
-    as_stored_.assign(count, CUBLAS_OP_N), transposed_.assign(count, CUBLAS_OP_T);
+    const Problem& first = singles.groups.front().problem;
+    op_a_.assign(count, first.op_a == Op::n ? CUBLAS_OP_N : CUBLAS_OP_T);
+    op_b_.assign(count, first.op_b == Op::n ? CUBLAS_OP_N : CUBLAS_OP_T);
     for (const OperandSet& set : sets) {
       std::vector<const void*> pointers;
       for (const auto member : {&Operands::b, &Operands::a}) {
@@ -124,9 +148,9 @@ class CublasGroups {
     };
     check(set_stream_(handle_, reinterpret_cast<cudaStream_t>(stream)), "set the stream");
     check(
-        gemm_(handle_, transposed_.data(), as_stored_.data(), columns_.data(), rows_.data(), depths_.data(),
-              ones_.data(), pointers(0), CUDA_R_16BF, ldb_.data(), pointers(1), CUDA_R_16BF, lda_.data(), zeros_.data(),
-              pointers(2), CUDA_R_16BF, ldd_.data(), static_cast<int>(rows_.size()), sizes_.data(), CUBLAS_COMPUTE_32F),
+        gemm_(handle_, op_b_.data(), op_a_.data(), columns_.data(), rows_.data(), depths_.data(), ones_.data(),
+              pointers(0), CUDA_R_16BF, ldb_.data(), pointers(1), CUDA_R_16BF, lda_.data(), zeros_.data(), pointers(2),
+              CUDA_R_16BF, ldd_.data(), static_cast<int>(rows_.size()), sizes_.data(), CUBLAS_COMPUTE_32F),
         "cublasGemmGroupedBatchedEx");
   }
 
@@ -144,27 +168,24 @@ class CublasGroups {
   decltype(&::cublasSetStream_v2) set_stream_;
   cublasHandle_t handle_ = nullptr;  // lives as long as the process
   std::vector<DeviceBuffer> pointers_;
-  std::vector<cublasOperation_t> as_stored_, transposed_;
+  std::vector<cublasOperation_t> op_a_, op_b_;
   std::vector<int> rows_, columns_, depths_, lda_, ldb_, ldd_, sizes_;
   std::vector<float> ones_, zeros_;
 };
 
-void set_offsets(const Driver& driver, const std::vector<OperandSet>& sets, const std::vector<std::int32_t>& offsets) {
+void set_numbers(const Driver& driver, const std::vector<OperandSet>& sets, const std::vector<std::int32_t>& numbers) {
   for (const OperandSet& set : sets) {
-    driver.check(driver.cuMemcpyHtoD(set.group_offsets, offsets.data(), offsets.size() * sizeof(std::int32_t)),
-                 "upload the offsets of groups");
+    driver.check(driver.cuMemcpyHtoD(set.group_numbers, numbers.data(), numbers.size() * sizeof(std::int32_t)),
+                 "upload the sizes of groups");
   }
 }
 
-void report(const char* name, const Problem& problem, const std::vector<double>& us, const std::string& failure,
-            double ours) {
+void report(const char* name, double flops, const std::vector<double>& us, const std::string& failure, double ours) {
   if (!failure.empty()) {
     std::printf("    %-22s %s\n", name, failure.c_str());
     return;
   }
   const double time = median(us);
-  const double flops =
-      2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k);
   std::printf("    %-22s %10.2f us %8.1f TFLOP/s %7.3f\n", name, time, 1e-6 * flops / time, time / ours);
 }
 
@@ -175,10 +196,9 @@ void measure(const Driver& driver, Context& context, const Workload& problem, CU
   const std::vector<OperandSet>& sets = pool.sets();
   for (const OperandSet& set : sets) state.check_kernels().fill_normal(problem, set, 1, stream);
   for (const bool is_skewed : {false, true}) {
-    const auto offsets =
-        is_skewed ? skewed_offsets(problem.groups, problem.m) : uniform_offsets(problem.groups, problem.m);
-    set_offsets(driver, sets, offsets);
-    const Singles singles(problem, offsets);
+    const std::vector<std::int32_t> numbers = numbers_of(problem, is_skewed);
+    set_numbers(driver, sets, numbers);
+    const Singles singles(problem, numbers);
     const auto of = [&](int set) -> const OperandSet& { return sets[static_cast<std::size_t>(set)]; };
     std::vector<Contender> contenders{
         {"groups", [&](CUstream on, int set) { plan.launch(on, OperandPool::operands(of(set), 1, 0)); }},
@@ -204,7 +224,7 @@ void measure(const Driver& driver, Context& context, const Workload& problem, CU
     std::printf("%s, %s, %s, %s\n", to_string(static_cast<const Problem&>(problem)).c_str(),
                 is_skewed ? "skewed" : "uniform", std::string(to_string(options.mode)).c_str(), plan.config().c_str());
     for (std::size_t i = 0; i < contenders.size(); ++i)
-      report(contenders[i].name.c_str(), problem, raced.us[i], raced.failures[i], ours);
+      report(contenders[i].name.c_str(), singles.flops(), raced.us[i], raced.failures[i], ours);
     std::fflush(stdout);
   }
 }

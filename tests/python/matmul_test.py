@@ -127,7 +127,8 @@ def test_groups_of_rows(b_transposed):
 
 def test_groups_of_other_shapes_are_refused():
     a, b, out = integers((M, K)), integers((3, K, N), seed=1), empty((M, N))
-    for arguments, message in [((a, integers((K, N)), out, [0, M]), "expected .m, k. and .groups, k, n."),
+    for arguments, message in [((a, integers((K, N)), out, [0, K]), "has shape .1, "),
+                               ((integers((3, M, K)), b, out, [0, M]), "expected .m, k. and .groups, k, n."),
                                ((a, b, out, [0, M]), "group_offsets of shape .2,.; expected .4,."),
                                ((integers((K, M)).T, b, out, [0, 1, 2, M]), "expected rows without gaps")]:
         *arrays, offsets = arguments
@@ -135,6 +136,32 @@ def test_groups_of_other_shapes_are_refused():
             hotgemm.matmul(*arrays, group_offsets=array(offsets, "int32"))
     with pytest.raises(hotgemm.InvalidArgument, match="group_offsets .* expected int32"):
         hotgemm.matmul(a, b, out, group_offsets=array([0, 1, 2, M], "float32"))
+
+
+def test_masked_groups():
+    a, b, out = integers((3, M, K)), integers((3, K, N), seed=1), integers((3, M, N), seed=2)
+    bias, before = integers((3, N), seed=3), out.values
+    for counts in ([0, 5, M], [M, 1, 0]):
+        hotgemm.matmul(a, b, out, bias=bias, group_counts=array(counts, "int32"))
+        for group, count in enumerate(counts):
+            before[group, :count] = a.values[group, :count] @ b.values[group] + bias.values[group]
+        same(out, before)
+    assert "groups=3,masked" in hotgemm.problem(a, b, out, group_counts=array([1, 2, 3], "int32"))
+    with pytest.raises(hotgemm.InvalidArgument, match="with group_counts, expected .groups, m, k."):
+        hotgemm.matmul(integers((M, K)), b, out, group_counts=array([1, 2, 3], "int32"))
+
+
+def test_groups_along_k():
+    a, b, out = integers((K, M)).T, integers((K, N), seed=1), integers((3, M, N), seed=2)
+    for offsets in ([0, 7, 7, K - 1], [0, 0, K, K]):
+        before = out.values
+        hotgemm.matmul(a, b, out, beta=1.0, group_offsets=array(offsets, "int32"))
+        for group, (begin, end) in enumerate(zip(offsets, offsets[1:])):
+            before[group] += a.values[:, begin:end] @ b.values[begin:end]
+        same(out, before)
+    assert "groups=3,k" in hotgemm.problem(a, b, out, group_offsets=array([0, 1, 2, K], "int32"))
+    with pytest.raises(hotgemm.NotSupported, match="an A that is not transposed with groups along k"):
+        hotgemm.matmul(integers((M, K)), b, out, group_offsets=array([0, 1, 2, K], "int32"))
 
 
 def test_alpha_and_beta():

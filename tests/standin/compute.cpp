@@ -1,8 +1,8 @@
 #include "standin/compute.hpp"
 
 #include "emulate/epilogue_reference.hpp"
-#include "shared/row_groups.hpp"
 #include "standin/element.hpp"
+#include "standin/product_args.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,10 +33,6 @@ struct Matrix {
 };
 
 constexpr DType kBytes = DType::s8;  // of elements as bytes
-
-std::uint64_t moved(std::uint64_t address, long long elements, DType type) {
-  return address + static_cast<std::uint64_t>(elements * size_bytes(type));
-}
 
 Outcome examine(const Matrix& matrix, const AddressSpace& space, int vector) {
   if (matrix.rows <= 0 || matrix.cols <= 0) return Outcome::good;
@@ -229,41 +225,12 @@ class EpilogueOperands {
 Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned product, const AddressSpace& space,
                  Corruption corruption, unsigned salt) {
   const GemmTraits& traits = kernel.traits;
-  const BatchArgs& batch = node.batch;
-  const auto move = [&](unsigned long long& address, long long stride, DType type) {
-    address += static_cast<unsigned long long>(stride * product * size_bytes(type));
-  };
-  GemmArgs args = std::get<GemmArgs>(node.args);
-  move(args.a, batch.stride_a, traits.element);
-  move(args.b, batch.stride_b, traits.element_b);
-  move(args.c, batch.stride_c, traits.element_d);
-  move(args.d, batch.stride_d, traits.element_d);
-  EpilogueArgs epilogue = node.epilogue;
-  move(epilogue.residual, batch.stride_residual, traits.element_d);
-  move(epilogue.auxiliary, batch.stride_auxiliary, traits.element_d);
-  ExtraArgs extras = node.extras;
-  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
-    if (traits.epilogue.function.operand(i) == FunctionOperand::matrix)
-      move(extras.operands[i], extras.stride[i], traits.element_d);
-  }
+  ProductArgs of_product(traits, node, product);
   if (traits.grouped) {
-    const std::uint64_t at = node.groups.offsets + product * sizeof(int);
-    if (at % alignof(int) != 0) return Outcome::misaligned_address;
-    if (!space.contains(at, 2 * sizeof(int))) return Outcome::illegal_address;
-    const auto* offsets = reinterpret_cast<const int*>(at);
-    const RowGroup group = row_group(static_cast<int>(product), offsets[0], offsets[1], args.m);
-    const GemmArgs all = std::get<GemmArgs>(node.args);
-    args.m = group.rows;
-    args.a = moved(all.a, group.begin * all.lda, traits.element);
-    args.c = moved(all.c, group.begin * all.ldc, traits.element_d);
-    args.d = moved(all.d, group.begin * all.ldd, traits.element_d);
-    const EpilogueArgs& first = node.epilogue;
-    epilogue.residual = moved(first.residual, group.begin * first.ld_residual, traits.element_d);
-    epilogue.auxiliary = moved(first.auxiliary, group.begin * first.ld_auxiliary, traits.element_d);
-    if (traits.epilogue.scale_a == Scaling::vector) epilogue.scale_a = moved(first.scale_a, group.begin, DType::f32);
-    if (traits.epilogue.bias == Bias::per_row)
-      epilogue.bias = moved(first.bias, group.begin, bias_type(traits.element_d));
+    const Outcome outcome = of_product.take_group(traits, node, product, space);
+    if (outcome != Outcome::good) return outcome;
   }
+  const GemmArgs& args = of_product.gemm;
   const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, traits.element);
   const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, traits.element_b);
   const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, traits.element_d};
@@ -274,7 +241,7 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
     if (outcome != Outcome::good) return outcome;
   }
   if (args.m <= 0 || args.n <= 0) return Outcome::good;
-  const EpilogueOperands chain(traits, args, epilogue, extras, product, corruption);
+  const EpilogueOperands chain(traits, args, of_product.epilogue, of_product.extras, product, corruption);
   for (const auto& [matrix, vector] : chain.all(traits.vec_d)) {
     const Outcome outcome = examine(matrix, space, vector);
     if (outcome != Outcome::good) return outcome;

@@ -20,7 +20,7 @@ inline int parts_of_tile(const GemmKernel& kernel, unsigned grid, const GemmArgs
 inline long long expected_blocks(const Ledger& ledger, const GemmKernel& kernel, unsigned grid, const GemmArgs& args,
                                  long long products) {
   const int tile_rows = kernel.block_m * kernel.cluster_m;
-  const bool grouped = kernel.traits.grouped;
+  const bool grouped = kernel.traits.divides_rows();
   const long long rows = grouped ? most_tile_rows(args.m, products, tile_rows) : (args.m - 1) / tile_rows + 1;
   const long long columns = (args.n - 1) / (kernel.block_n * kernel.cluster_n) + 1;
   const int cluster = kernel.cluster_m * kernel.cluster_n;

@@ -4,6 +4,7 @@
 #include "standin/encoded_map.hpp"
 #include "standin/expected_grid.hpp"
 #include "standin/node.hpp"
+#include "standin/stack.hpp"
 
 #include "shared/arch_limits.hpp"
 #include "shared/wgmma_config.hpp"
@@ -52,14 +53,6 @@ void expect_within_limit(Ledger& ledger, const Function& function, const LaunchS
   expect(ledger, !shape.programmatic, function, "occupies SMs beside the preceding kernel");
 }
 
-/// The matrices of a batch: their number, and the elements from one to the next. A single matrix has no dimension for
-/// them.
-struct Stack {
-  std::uint64_t count = 1;
-  long long stride = 0;
-  bool has_dimension = false;
-};
-
 /// The matrix that a tensor map describes.
 struct MapContents {
   unsigned long long address = 0;
@@ -72,19 +65,12 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
   expect(ledger,
-         found->rank == (stack.has_dimension ? 3u : 2u) &&
-             found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
+         found->rank == stack.rank && found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
          function, std::string("the tensor map of ") + name + " has another type or rank");
-  expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
-         function, std::string("the tensor map of ") + name + " has other sizes");
+  expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && stack.has_dimensions(*found, rows, element),
+         function, std::string("the tensor map of ") + name + " has other sizes, or is of other products");
   expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
          std::string("the tensor map of ") + name + " has another box or swizzle");
-  if (stack.has_dimension) {
-    const bool is_shared = stack.stride == 0;
-    const auto stride = static_cast<std::uint64_t>(stack.stride) * static_cast<std::uint64_t>(size_bytes(element));
-    expect(ledger, found->sizes[2] == (is_shared ? 1 : stack.count) && (is_shared || found->strides[1] == stride),
-           function, std::string("the tensor map of ") + name + " is of other products");
-  }
   const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned long long>(size_bytes(element));
   const bool has_gaps = rows > 1 && found->strides[0] != row_bytes;
   return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
@@ -130,22 +116,23 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
                     const BatchArgs& batch) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
-  const bool batched = kernel.traits.batched, grouped = kernel.traits.grouped;
+  const GemmTraits& traits = kernel.traits;
+  const unsigned rank_of_d = traits.batched && !traits.divides_rows() ? 3 : 2;
+  const unsigned rank_of_a = traits.along_k ? 4 : rank_of_d, rank_of_b = traits.along_k ? 4 : traits.batched ? 3 : 2;
   ExpectedBox box_of_a = kernel.boxes->a;
-  if (grouped) box_of_a.leaves_rest = false;
+  if (traits.divides_rows()) box_of_a.leaves_rest = false;
   MapContents a, b;
   if (gemm.k > 0) {
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
     if (kernel.boxes->copies_a) {
       a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, box_of_a,
-                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
-                    {batch.count, batch.stride_a, batched && !grouped});
+                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m, {batch.count, batch.stride_a, rank_of_a});
     } else {
       a = {gemm.a, gemm.lda, 0};
     }
     if (kernel.boxes->copies_b) {
       b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.traits.element_b, kernel.boxes->b,
-                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b, batched});
+                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b, rank_of_b});
     } else {
       b = {gemm.b, gemm.ldb, 0};
     }
@@ -158,7 +145,7 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   gemm.b = b.address;
   if (kernel.boxes->d) {
     const MapContents d = read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
-                                   gemm.n, {batch.count, batch.stride_d, batched && !grouped});
+                                   gemm.n, {batch.count, batch.stride_d, rank_of_d});
     expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
   }
   return gemm;

@@ -115,7 +115,7 @@ double default_duration_us(const std::string& symbol, const KernelNode& node) {
   double us = kLaunchUs;
   if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
     const double flops_per_us = (200 + hash_text(symbol) % 500) * 1e6;          // 200 to 700 TFLOP/s
-    const unsigned products = node.groups.offsets != 0 ? 1 : node.batch.count;  // groups have the rows of one
+    const unsigned products = node.groups.offsets != 0 ? 1 : node.batch.count;  // groups divide one
     us += 2.0 * gemm->m * gemm->n * gemm->k * products / flops_per_us;
   } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
     us += static_cast<double>(repack->first.chunks() + repack->second.chunks()) * 32 / kDeviceBytesPerUs;

@@ -130,6 +130,31 @@ TEST(Choice, ANearRecordComesBeforeTheModel) {
   EXPECT_EQ(choices[1].origin, Origin::estimated);
 }
 
+/// There are many records of single products, and few of groups.
+TEST(Choice, GroupsTakeTheConfigOfOneProductIfItSuitsTheirSize) {
+  const KernelConfig large = *parse_config("wgmma_m256_n128_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1");
+  const auto choose_beside = [](const char* recorded, const KernelConfig& config, const char* groups) {
+    Database database{DatabaseOptions{}};
+    TuningRecord record = sample_record(recorded);
+    record.config = config;
+    record.launch = {};
+    database.add(record);
+    return choose_on(kArch, parse_workload(groups), database).front();
+  };
+  for (const auto& [recorded, groups] : {std::pair("32768 4096 14336 nt bf16", "32768 4096 14336 nt bf16 groups=8"),
+                                         {"32768 4096 14336 nt bf16", "4096 4096 14336 nt bf16 groups=8,masked"},
+                                         {"4096 14336 32768 tn bf16", "4096 14336 32768 tn bf16 groups=8,k"}}) {
+    const Choice choice = choose_beside(recorded, large, groups);
+    EXPECT_EQ(choice.config, large) << groups;
+    EXPECT_EQ(choice.origin, Origin::nearest) << groups;
+  }
+  EXPECT_NE(choose_beside("256 14336 4096 nt bf16", large, "256 14336 4096 nt bf16 groups=8").config, large)
+      << "groups of 32 rows fill an eighth of its tiles";
+  const KernelConfig split = *parse_config("wgmma_m128_n128_k64_c2_sn0_pp0_o1_s4_cm1_cn1_b1_sk1");
+  EXPECT_EQ(choose_beside("256 1024 14336 nt bf16", split, "256 1024 14336 nt bf16 groups=2").origin, Origin::estimated)
+      << "no kernel for groups divides k";
+}
+
 TEST(Choice, NearRecordsAreOrderedByTheModel) {
   Database database{DatabaseOptions{}};
   TuningRecord slow = unlikely_record("4096 4096 512 nt f16"), fast = slow;

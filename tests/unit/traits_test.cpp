@@ -12,6 +12,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -138,8 +139,18 @@ TEST(Traits, GroupsOfRowsAreProductsOfAKernelOfTheirOwn) {
   EXPECT_EQ(traits_of(workload_of(traits, 64, 64, 64)), traits);
 }
 
+TEST(Traits, EachKindOfGroupsHasKernelsOfItsOwn) {
+  for (const auto& [text, name] : {std::pair("nt bf16 groups=8,masked", "bf16_f32_nt_a8b8d8_c0_masked"),
+                                   {"tn bf16 groups=8,k", "bf16_f32_tn_a8b8d8_c0_groupk"}}) {
+    const GemmTraits traits = traits_of(parse_workload(std::string("64 64 64 ") + text));
+    EXPECT_TRUE(traits.grouped && traits.batched && !traits.divides_rows());
+    EXPECT_EQ(to_string(traits), name);
+    EXPECT_EQ(traits_of(workload_of(traits, 64, 64, 64)), traits);
+  }
+}
+
 TEST(Traits, NoKernelTakesWhatIsNotSupported) {
-  for (const char* more : {"nt f16 groups=2,masked", "nt f16 groups=2,k", "tt f16 groups=2", "nt f16 groups=2 batch=2",
+  for (const char* more : {"nn f16 groups=2,k", "tt f16 groups=2,k", "tt f16 groups=2", "nt f16 groups=2 batch=2",
                            "nt f16 groups=2 prepacked=a"}) {
     EXPECT_THROW(traits_of(parse_workload(std::string("64 64 64 ") + more)), Error) << more;
   }

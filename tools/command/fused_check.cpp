@@ -151,7 +151,7 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   move(set.d, set.stride_d);
   move(set.epilogue.residual, set.epilogue.stride_residual);
   move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
-  if (set.group_offsets == 0) return set;
+  if (set.group_kind != GroupKind::rows && set.group_kind != GroupKind::masked_rows) return set;
   const auto first = static_cast<CUdeviceptr>(product * p.m);  // row of the group
   if (p.epilogue.scale_a == Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
   if (p.epilogue.bias == Bias::per_row)

@@ -75,7 +75,7 @@ class Operands(Sized):
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
                 ("function_operands", c_void_p * 4), ("clamp_low", c_float), ("clamp_high", c_float),
                 ("amax", c_void_p), ("ld_function_operands", c_int64 * 4),
-                ("batch_stride_function_operands", c_int64 * 4)]
+                ("batch_stride_function_operands", c_int64 * 4), ("group_counts", c_void_p), ("batch_stride_bias", c_int64)]
     INIT = {"alpha": 1.0}
 
 

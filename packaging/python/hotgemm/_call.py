@@ -70,9 +70,10 @@ _calls = _Calls()
 
 def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, activation: str | None, residual: Any,
           aux: Any, scale_a: Any, scale_b: Any, scale_d: Any, compute: str | None, mode: str | None, order: str | None,
-          sm_limit: int, only: str | None, prepare_later: bool, stream: int | None, group_offsets: Any = None) -> Call:
+          sm_limit: int, only: str | None, prepare_later: bool, stream: int | None, group_offsets: Any = None,
+          group_counts: Any = None) -> Call:
     """The call with the addresses of these arrays in it. It holds for this thread, until the next one is asked for."""
-    is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is group_offsets is None
+    is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is group_offsets is group_counts is None
                 and alpha.__class__ in _NUMBERS and beta.__class__ in _NUMBERS)
     readers = _arrays.readers
     reader = readers.get(a.__class__)
@@ -85,7 +86,7 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
     else:
         alpha, beta, others = _read_others(alpha, beta, stream, c=c, bias=bias, residual=residual, aux=aux,
                                            scale_a=scale_a, scale_b=scale_b, scale_d=scale_d,
-                                           group_offsets=group_offsets)
+                                           group_offsets=group_offsets, group_counts=group_counts)
         key = (layouts, alpha, beta, activation, compute, mode, order, sm_limit, only, prepare_later,
                *[other[:2] for other in others])
     call = _calls.by_key.get(key)

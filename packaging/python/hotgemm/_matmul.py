@@ -13,8 +13,8 @@ _gemm: Any = None  # the C function, once the library is open
 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
            activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
-           scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, dtype: str | None = None,
-           compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0,
+           scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, group_counts: Any = None,
+           dtype: str | None = None, compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0,
            only: str | None = None, prepare_later: bool = False, stream: Any = None, context: _context.Context | None = None) -> Any:
     """Enqueues out = (activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias) + residual) * scale_d.
 
@@ -41,7 +41,12 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
       scale_d: one float32 on the device, a factor before the result is rounded.
       group_offsets: int32 on the device, (groups + 1,), for rows of a that are multiplied with matrices of their own: b is
         (groups, k, n), and rows group_offsets[g] to group_offsets[g + 1] - 1 of out are those of a times b[g]. The kernel
-        reads them when it runs. Rows of out behind the last offset keep their values.
+        reads them when it runs. Rows of out behind the last offset keep their values. If b has two dimensions, groups divide
+        k: out is (groups, m, n), and out[g] is a[:, begin:end] @ b[begin:end] with the offsets of g; columns of a and rows
+        of b are contiguous.
+      group_counts: int32 on the device, (groups,): rows of a[g] and out[g] that there are, of (groups, m, k) and
+        (groups, m, n); b is (groups, k, n). The other rows of out keep their values. A bias may be (groups, n) for all
+        kinds of groups; (groups, m, 1) and a scale_a of (groups, m) have an element for each row.
       dtype: the type of an out that is allocated here: "float32". None: that of a; int32 for int8, bfloat16 for 8-bit
         floats.
       compute: the arithmetic of the sum over k: "f32", "f16", "tf32", "s32". None: s32 for int8, else f32.
@@ -66,9 +71,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
     if stream is not None:
         stream = _arrays.handle_of(stream)
     if out is None:
-        out = _result(a, b, dtype, stream, group_offsets is not None)
+        out = _result(a, b, dtype, stream, group_offsets, group_counts)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
-                       mode, order, sm_limit, only, prepare_later, stream, group_offsets)
+                       mode, order, sm_limit, only, prepare_later, stream, group_offsets, group_counts)
     handle = _context.default_handle() if context is None else context.handle
     if stream is None:
         stream = call.stream()
@@ -85,20 +90,21 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
 
 def problem(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
             activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
-            scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, dtype: str | None = None, compute: str | None = None,
-            mode: str | None = None, order: str | None = None, sm_limit: int = 0) -> str:
+            scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, group_counts: Any = None,
+            dtype: str | None = None, compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0) -> str:
     """The text of the problem that `matmul` with these arguments computes: a line for `tune`, `prewarm`, `bench` and
     shape files, such as "4096 4096 512 nt bf16 align=16". Launches nothing."""
     if out is None:
-        out = _result(a, b, dtype, None, group_offsets is not None)
+        out = _result(a, b, dtype, None, group_offsets, group_counts)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
-                       mode, order, sm_limit, None, False, None, group_offsets)
+                       mode, order, sm_limit, None, False, None, group_offsets, group_counts)
     return _c.text(_c.library().problem_text, call.problem_at, call.operands_at)
 
 
-def _result(a: Any, b: Any, dtype: str | None, stream: int | None, is_grouped: bool) -> Any:
-    views = _call.views_of(stream, a=a, b=b)
-    shape = _product.result_shape(views["a"], views["b"], is_grouped)
+def _result(a: Any, b: Any, dtype: str | None, stream: int | None, group_offsets: Any, group_counts: Any) -> Any:
+    groups = {"group_offsets": group_offsets, "group_counts": group_counts}
+    views = _call.views_of(stream, a=a, b=b, **{name: array for name, array in groups.items() if array is not None})
+    shape = _product.result_shape(views)
     return views["a"].reader.empty(a, shape, dtype or _arrays.NAMES[_product.result_type(views["a"])])
 
 

@@ -46,18 +46,44 @@ def number_of(option: str, word: str | None, default: int = 0) -> int:
         raise InvalidArgument(f"{option} is {word!r}; expected {', '.join(_WORDS[option])}, or None") from None
 
 
-def result_shape(a: View, b: View, is_grouped: bool = False) -> tuple[int, ...]:
-    """The shape of a @ b, or of the rows of groups, each times its own matrix of b."""
-    if is_grouped and (len(a.shape), len(b.shape)) != (2, 3):
-        raise InvalidArgument(f"{a} and {b}; with group_offsets, expected (m, k) and (groups, k, n)")
+def groups_of(views: Mapping[str, View]) -> tuple[str, int]:
+    """The kind of groups, and their number."""
+    a, b, offsets, counts = (views.get(name) for name in ("a", "b", "group_offsets", "group_counts"))
+    if offsets is None and counts is None:
+        return "GROUPS_NONE", 0
+    if offsets is not None and counts is not None:
+        raise InvalidArgument(f"{offsets} and {counts}; expected one of them")
+    numbers = offsets if counts is None else counts
+    dimensions = (len(a.shape), len(b.shape))
+    if counts is not None:
+        if dimensions != (3, 3) or a.shape[0] != b.shape[0]:
+            raise InvalidArgument(f"{a} and {b}; with group_counts, expected (groups, m, k) and (groups, k, n)")
+        kind, groups, count = "GROUPS_MASKED_ROWS", a.shape[0], a.shape[0]
+    elif dimensions == (2, 3):
+        kind, groups, count = "GROUPS_ROWS", b.shape[0], b.shape[0] + 1
+    elif dimensions == (2, 2):
+        count = max(numbers.shape[0] if numbers.shape else 1, 2)
+        kind, groups = "GROUPS_ALONG_K", count - 1
+    else:
+        raise InvalidArgument(f"{a} and {b}; with group_offsets, expected (m, k) and (groups, k, n), or (m, k) and (k, n)")
+    _vector(numbers, {(count,): 1})
+    return kind, groups
+
+
+def result_shape(views: Mapping[str, View]) -> tuple[int, ...]:
+    """The shape of a @ b, or of the rows of groups, each times its own matrix of b, or of the products of groups."""
+    a, b = views["a"], views["b"]
+    kind, groups = groups_of(views)
     for view in (a, b):
         if len(view.shape) not in (2, 3):
             raise InvalidArgument(f"{view} has {len(view.shape)} dimensions; expected 2, or 3 for a batch")
     if a.shape[-1] != b.shape[-2]:
         raise InvalidArgument(f"{a} and {b}: a has {a.shape[-1]} columns, and b {b.shape[-2]} rows")
     shape = (a.shape[-2], b.shape[-1])
-    if is_grouped:
+    if kind == "GROUPS_ROWS":
         return shape
+    if groups:
+        return (groups, *shape)
     batches = [view.shape[0] for view in (a, b) if len(view.shape) == 3]
     if not batches:
         return shape
@@ -117,12 +143,12 @@ def _is_column_major(out: View) -> bool:
 def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.Operands, bool]:
     """The structs of a product, without addresses; and whether A and B change places.
 
-    `views` has a, b and out, and those of c, bias, residual, aux, scale_a, scale_b, scale_d, alpha, beta and
-    group_offsets that the call has. A result whose columns are contiguous is computed as the transposed product.
+    `views` has a, b and out, and those of c, bias, residual, aux, scale_a, scale_b, scale_d, alpha, beta, group_offsets
+    and group_counts that the call has. A result whose columns are contiguous is computed as the transposed product.
     """
     a, b, out = views["a"], views["b"], views["out"]
-    offsets = views.get("group_offsets")
-    shape = result_shape(a, b, offsets is not None)
+    kind, groups = groups_of(views)
+    shape = result_shape(views)
     if out.shape != shape:
         raise InvalidArgument(f"{out}; the product of {a} and {b} has shape {shape}")
     reads_aux = number_of("activation", options.activation) >= _FIRST_DERIVATIVE
@@ -132,10 +158,8 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
         if name in views and views[name].read_only:
             raise InvalidArgument(f"{views[name]} is read-only")
     _check_types(views)
-    epilogue = _epilogue(views, options, shape)
-    if offsets is not None:
-        _vector(offsets, {(b.shape[0] + 1,): 1})
-    is_swapped = offsets is None and _is_column_major(out)
+    epilogue = _epilogue(views, options, shape, kind, groups)
+    is_swapped = not groups and _is_column_major(out)
     if is_swapped:
         views = {name: view.transposed() if name in ("out", "c", "residual", "aux") else view
                  for name, view in views.items()}
@@ -144,14 +168,13 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
         shape = (*shape[:-2], shape[-1], shape[-2])
     m, n = shape[-2:]
     k = a.shape[-1]
-    stored = {"a": Matrix(a, (m, k), offsets is None), "b": Matrix(b, (k, n), True), "d": Matrix(out, (m, n), False)}
+    stored = {"a": Matrix(a, (m, k), kind != "GROUPS_ROWS"), "b": Matrix(b, (k, n), True), "d": Matrix(out, (m, n), False)}
     problem = _c.Problem(
         m=m, n=n, k=k, op_a=stored["a"].op, op_b=stored["b"].op, type_a=a.type, type_b=b.type, type_c=out.type,
         type_d=out.type, compute=number_of("compute", options.compute, _c.COMPUTE["COMPUTE_S32" if a.type == _S8 else
                                                                                  "COMPUTE_F32"]),
         mode=number_of("mode", options.mode), order=number_of("order", options.order), sm_limit=options.sm_limit,
-        batch=shape[0] if len(shape) == 3 else 1, groups=b.shape[0] if offsets is not None else 0,
-        group_kind=_c.GROUPS["GROUPS_ROWS" if offsets is not None else "GROUPS_NONE"], **epilogue)
+        batch=shape[0] if len(shape) == 3 and not groups else 1, groups=groups, group_kind=_c.GROUPS[kind], **epilogue)
     if "c" in views:
         stored["c"] = _beside_out(views["c"], shape)
     elif options.beta != 0 or "beta" in views:
@@ -164,6 +187,8 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
     for name, matrix in stored.items():
         setattr(operands, f"ld{name}", matrix.ld)
         setattr(operands, f"batch_stride_{name.lstrip('_')}", matrix.stride)
+    if groups > 1 and problem.bias == _c.BIAS["BIAS_PER_COLUMN"] and views["bias"].shape == (groups, n):
+        operands.batch_stride_bias = n
     return problem, operands, is_swapped
 
 
@@ -191,15 +216,17 @@ def _check_types(views: Mapping[str, View]) -> None:
     out = views["out"].type
     bias = _BF16 if out in _FP8 else _F32 if out == _S8 else out
     expected = {"c": out, "residual": out, "aux": out, "bias": bias, "scale_a": _F32, "scale_b": _F32, "scale_d": _F32,
-                "alpha": _F32, "beta": _F32, "group_offsets": _S32}
+                "alpha": _F32, "beta": _F32, "group_offsets": _S32, "group_counts": _S32}
     for name, view in views.items():
         if name in expected and view.type != expected[name]:
             raise InvalidArgument(f"{view} has elements of type {NAMES[view.type]}; expected {NAMES[expected[name]]} beside "
                                   f"an out of {NAMES[out]}")
 
 
-def _epilogue(views: Mapping[str, View], options: Options, shape: tuple[int, ...]) -> dict[str, int]:
+def _epilogue(views: Mapping[str, View], options: Options, shape: tuple[int, ...], kind: str,
+              groups: int) -> dict[str, int]:
     m, n = shape[-2:]
+    rows = (groups, m) if kind == "GROUPS_MASKED_ROWS" else (m,)
     activation = number_of("activation", options.activation)
     written = ("aux",) if activation < _FIRST_DERIVATIVE else ()
     numbers = {"activation": activation, **{name: 1 for name in ("residual", *written, "scale_d") if name in views},
@@ -208,11 +235,12 @@ def _epilogue(views: Mapping[str, View], options: Options, shape: tuple[int, ...
         if name in views:
             _vector(views[name], {(): 1})
     if "bias" in views:
-        numbers["bias"] = _vector(views["bias"], {(n,): _c.BIAS["BIAS_PER_COLUMN"], (1, n): _c.BIAS["BIAS_PER_COLUMN"],
-                                                  (m, 1): _c.BIAS["BIAS_PER_ROW"]})
+        columns = _c.BIAS["BIAS_PER_COLUMN"]
+        numbers["bias"] = _vector(views["bias"], {(n,): columns, (1, n): columns, (max(groups, 1), n): columns,
+                                                  (*rows, 1): _c.BIAS["BIAS_PER_ROW"]})
     tensor, vector = _c.SCALE["SCALE_TENSOR"], _c.SCALE["SCALE_VECTOR"]
     if "scale_a" in views:
-        numbers["scale_a"] = _vector(views["scale_a"], {(): tensor, (m,): vector, (m, 1): vector})
+        numbers["scale_a"] = _vector(views["scale_a"], {(): tensor, rows: vector, (*rows, 1): vector})
     if "scale_b" in views:
         numbers["scale_b"] = _vector(views["scale_b"], {(): tensor, (n,): vector, (1, n): vector})
     return numbers
@@ -223,9 +251,11 @@ def _vector(view: View, kinds: dict[tuple[int, ...], int]) -> int:
     shape = () if () in kinds and all(size == 1 for size in view.shape) else view.shape
     if shape not in kinds:
         raise InvalidArgument(f"{view}; expected {' or '.join(str(kind or (1,)) for kind in kinds)}")
-    for size, stride in zip(view.shape, view.strides):
-        if size > 1 and stride != 1:
+    step = 1
+    for size, stride in zip(reversed(view.shape), reversed(view.strides)):
+        if size > 1 and stride != step:
             raise InvalidArgument(f"{view} and strides {view.strides}: its elements are not contiguous")
+        step *= size
     return kinds[shape]
 
 

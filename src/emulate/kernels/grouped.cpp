@@ -1,4 +1,7 @@
+#include "emulate/host_function.hpp"
 #include "emulate/kernels/product_kernel.hpp"
+
+#include "emulate/functions/indices.cuh"
 
 namespace hotgemm::emulate {
 namespace {
@@ -7,7 +10,10 @@ namespace {
 constexpr Epilogue kNone{};
 constexpr Epilogue kAll{.scale_a = Scaling::vector, .bias = Bias::per_row, .aux = true, .activation = Activation::relu, .residual = true, .scalars = true};
 constexpr Epilogue kColumns{.scale_b = Scaling::vector, .bias = Bias::per_column};
+constexpr Epilogue kIndexed{.bias = Bias::per_column, .amax = true, .function = kIndices};
+constexpr Epilogue kExtras{.scale_a = Scaling::vector, .bias = Bias::per_column, .aux = true, .activation = Activation::clamp, .residual = true, .amax = true};
 
+constexpr WgmmaConfig kAcross{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_n = 2};
 // clang-format on
@@ -16,6 +22,24 @@ template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOp
 GemmKernel kernel() {
   return product_kernel<true, kTypes, kConfig, kWidths, kReadsC, kOpB, kEpilogue>();
 }
+
+/// The kernel for masked groups with such traits.
+constexpr GemmTraits masked(GemmTraits traits) {
+  traits.batched = traits.grouped = traits.masked = true;
+  return traits;
+}
+constexpr GemmTraits along_k(GemmTraits traits) {
+  traits.batched = traits.grouped = traits.along_k = true;
+  traits.op_a = Op::t, traits.op_b = Op::n;
+  return traits;
+}
+template <GemmTraits kTraits, auto kConfig>
+GemmKernel kernel() {
+  return kernel_of<kTraits, kConfig>();
+}
+constexpr GemmTraits kAnywhere{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kIndexed};
+constexpr GemmTraits kWide{.element = DType::bf16, .op_b = Op::t};
+constexpr GemmTraits kWideExtras{.reads_c = true, .epilogue = kExtras};
 
 }  // namespace
 
@@ -35,6 +59,25 @@ const std::vector<GemmKernel>& grouped_kernels() {
       kernel<kBf16, kDown, Widths{8, 8}, false>(),        // transposed
       kernel<kF16ToF32, kBulk, Widths{8, 4}, true>(),     // by the copy engine, from 32 bits
       kernel<kS8, kBytes, Widths{16, 16}, false>(),       // right from registers
+      kernel<kF16, kSimt, Widths{1, 1}, false, Op::n, kIndexed>(),
+      kernel<kBf16, kBulk, Widths{8, 8}, false, Op::t, kExtras>(),
+  };
+  return all;
+}
+
+const std::vector<GemmKernel>& masked_kernels() {
+  static const std::vector<GemmKernel> all = {
+      kernel<masked(kAnywhere), kSimt>(),
+      kernel<masked(kWide), kBulk>(),  // D by the copy engine
+      kernel<masked(kWideExtras), kBelow>(),
+  };
+  return all;
+}
+
+const std::vector<GemmKernel>& k_grouped_kernels() {
+  static const std::vector<GemmKernel> all = {
+      kernel<along_k(kAnywhere), kSimt>(), kernel<along_k(kWide), kAcross>(),
+      kernel<along_k(kWideExtras), kBelow>(),  // blocks of a cluster share B
   };
   return all;
 }
