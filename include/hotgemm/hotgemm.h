@@ -114,6 +114,14 @@ enum {
   HOTGEMM_CLAMP = 7
 };
 
+/* The columns of the product of which one, after the activation, multiplies the other: those of column j of D, which
+ * has n / 2. */
+enum {
+  HOTGEMM_GATE_NONE = 0,
+  HOTGEMM_GATE_HALVES = 1,     /* j and n / 2 + j */
+  HOTGEMM_GATE_INTERLEAVED = 2 /* 2j and 2j + 1 */
+};
+
 /*
  * The computation, without pointers: D = alpha * op(A) * op(B) + beta * C.
  *
@@ -134,7 +142,8 @@ typedef struct hotgemm_problem {
   int64_t batch;                               /* the number of products; 0: nothing is done */
   int32_t batch_kind, group_kind;              /* HOTGEMM_BATCH_..., HOTGEMM_GROUPS_... */
   int64_t groups;                              /* zero if and only if group_kind is */
-  /* The epilogue, in the order in which it is computed; the last six are 0 or 1. */
+  /* The epilogue, in the order in which it is computed; gated is HOTGEMM_GATE_..., the others of the last six 0 or 1.
+   */
   int32_t scale_a, scale_b;                             /* HOTGEMM_SCALE_... */
   int32_t bias;                                         /* HOTGEMM_BIAS_... */
   int32_t activation;                                   /* HOTGEMM_ACTIVATION_NONE, HOTGEMM_RELU, ... */

@@ -25,7 +25,7 @@ struct Operands {
   const void* a = nullptr;  ///< m×k, or with Op::t k×m
   const void* b = nullptr;  ///< k×n, or with Op::t n×k
   const void* c = nullptr;  ///< m×n
-  void* d = nullptr;        ///< m×n, written
+  void* d = nullptr;        ///< m×n, or with a gate m×n/2; written
   std::int64_t lda = 0;     ///< elements from one row of A as stored to the next
   std::int64_t ldb = 0;     ///< the same of B
   std::int64_t ldc = 0;     ///< the same of C
@@ -58,8 +58,8 @@ struct Operands {
   /// Operands of the epilogue, in device memory. Those that the problem's epilogue has must be set, and no others. None
   /// may overlap with D or with the auxiliary output, but the residual may be D itself with ld_residual == ldd. A bias
   /// has the type of D; bf16 for an FP8 D, and f32 for an s8 D.
-  const void* bias = nullptr;              ///< an element for each column of D, or each row
-  const void* residual = nullptr;          ///< m×n, of D's type, added to the result
+  const void* bias = nullptr;              ///< an element for each of the n columns of op(B), or each row of D
+  const void* residual = nullptr;          ///< of D's size and type, added to the result
   std::int64_t ld_residual = 0;            ///< elements from one row of the residual to the next
   std::int64_t batch_stride_residual = 0;  ///< as batch_stride_a
   void* auxiliary = nullptr;  ///< m×n, of D's type, written: the result before the activation, for the backward pass

@@ -17,6 +17,14 @@ enum class Op : unsigned char { n, t };
 enum class Bias : unsigned char { none, per_column, per_row };
 enum class Activation : unsigned char { none, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp };
 
+/// The columns of a product of 2n columns from which a gated epilogue makes column j of D, which has n. One of them,
+/// the gate, goes through the activation, and then multiplies the other.
+enum class Gate : unsigned char {
+  none,         ///< D has all columns of the product
+  halves,       ///< the gate is column j, and the other n + j
+  interleaved,  ///< the gate is column 2j, and the other 2j + 1
+};
+
 /// The scale factors of an operand's elements.
 enum class Scaling : unsigned char {
   none,
@@ -65,7 +73,8 @@ struct EpilogueFunction {
 ///   value = value + beta * C                    fused, as without an epilogue
 ///   value = value + bias
 ///   auxiliary = value                           rounded to the type of D
-///   value = activation(value)                   or the gate, or the user's function
+///   value = activation(value)                   or the user's function
+///   value = value * other value                 with a gate: up to here each of the two columns has a value
 ///   value = value + residual
 ///   amax = max(amax, |value|)
 ///   D = value * scale_d                         rounded to the type of D
@@ -75,7 +84,7 @@ struct Epilogue {
   Bias bias = Bias::none;
   bool aux = false;  ///< the value before the activation is stored too
   Activation activation = Activation::none;
-  bool gated = false;  ///< half of the columns, after the activation, multiply the other half
+  Gate gate = Gate::none;  ///< half of the columns, after the activation, multiply the other half
   bool residual = false;
   bool amax = false;          ///< the largest absolute value is stored too
   bool scale_d = false;       ///< one factor for D
@@ -86,6 +95,13 @@ struct Epilogue {
   constexpr bool has_function() const { return function != EpilogueFunction{}; }
   /// True if the activation needs the limits of a clamp.
   constexpr bool has_clamp() const { return activation == Activation::clamp; }
+  /// True if D has half the columns of the product.
+  constexpr bool is_gated() const { return gate != Gate::none; }
+  /// The columns of D that are made from so many columns of the product.
+  template <class Count>
+  constexpr Count columns_of_d(Count columns) const {
+    return is_gated() ? columns / 2 : columns;
+  }
   /// True if kernels take a parameter of type WithExtras.
   constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;

@@ -31,6 +31,9 @@ constexpr GemmTraits kClamp{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.ac
 
 constexpr GemmTraits kGroups{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::vector, .bias = Bias::per_row, .residual = true}, .batched = true, .grouped = true};
 
+constexpr GemmTraits kHalves{.op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kInterleaved{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_b = Scaling::vector, .activation = Activation::relu, .gate = Gate::interleaved}};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -48,6 +51,8 @@ const GemmKernel kKernels[] = {
     {kOdd, kClamp, simt_gemm<kClamp, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
     {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
+    {kSquare, kHalves, simt_gemm<kHalves, kSquare>},
+    {kSquare, kInterleaved, simt_gemm<kInterleaved, kSquare>},
 };
 // clang-format on
 

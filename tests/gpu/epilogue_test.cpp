@@ -7,6 +7,7 @@
 #include "plan/model.hpp"
 
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ constexpr const char* kChains[] = {"bias+clamp+residual+amax+scale_d",
                                    "bias+gelu_erf+residual",
                                    "scale_a:vector+tanh",
                                    "scale_b+aux+sigmoid+scale_d"};
+
+constexpr const char* kGates[] = {
+    "swiglu", "scale_a:vector+scale_b:vector+bias+relu+gated+residual+amax+scale_d+scalars", "bias+geglu:interleaved",
+    "scale_b+bias+relu+gated:interleaved+residual", "geglu_erf"};
 
 class EpilogueOnGpu : public GpuTest {
  protected:
@@ -45,36 +50,48 @@ class EpilogueOnGpu : public GpuTest {
     EXPECT_LE(run.worst_error(), 1.0);
     worst = std::max(worst, run.worst_error());
   }
+
+  /// Checks one of `step` anchors for problems of all kinds of types. The chains take turns.
+  void expect_anchors_right(const std::vector<std::string>& sizes, const std::vector<std::string>& rests,
+                            std::span<const char* const> chains, std::size_t step) {
+    const ArchLimits& arch = arch_limits(gpu().arch());
+    std::vector<Gpu::KernelRequest> requests;
+    std::vector<GemmCase> cases;
+    std::size_t turn = 0;
+    for (const char* types :
+         {"f16", "bf16", "f32", "f16*f16>f32", "e4m3", "e4m3*e4m3>e4m3", "s8*s8>s8", "s8*s8>bf16"}) {
+      for (const std::string& size : sizes) {
+        for (const std::string& rest : rests) {
+          const std::string bare = size + " " + types + rest;
+          for (const KernelConfig& config : anchors(parse_workload(bare), arch)) {
+            if (++turn % step != 0) continue;
+            const Workload problem = parse_workload(bare + " epilogue=" + chains[turn / step % chains.size()]);
+            const GemmCase c = case_of(problem, turn / step);
+            if (!is_legal(config, traits_of(c.described()), arch)) continue;
+            requests.push_back({config, traits_of(c.described())});
+            cases.push_back(c);
+          }
+        }
+      }
+    }
+    ASSERT_GE(cases.size(), small_run() ? 10U : 50U);
+    const std::vector<Gpu::Kernel> kernels = gpu().kernels(requests);
+    double worst = 0;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      SCOPED_TRACE(to_string(requests[i].config) + " " + cases[i].text());
+      const LaunchConfig launch = default_launch(requests[i].config, cases[i].described(), gpu().state().info());
+      expect_right(cases[i], launcher(kernels[i], launch, cases[i].problem), worst);
+    }
+    std::printf("%zu kernels, worst error %.3f of its gate\n", cases.size(), worst);
+  }
 };
 
 TEST_F(EpilogueOnGpu, AnchorsComputeChains) {
-  const std::size_t step = small_run() ? 19 : 5;
-  const ArchLimits& arch = arch_limits(gpu().arch());
-  std::vector<Gpu::KernelRequest> requests;
-  std::vector<GemmCase> cases;
-  std::size_t turn = 0;
-  for (const char* types : {"f16", "bf16", "f32", "f16*f16>f32", "e4m3", "e4m3*e4m3>e4m3", "s8*s8>s8", "s8*s8>bf16"}) {
-    for (const char* rest : {" align=16", " align=16 beta=1", " align=4"}) {
-      const std::string bare = std::string("203 312 272 nt ") + types + rest;
-      for (const KernelConfig& config : anchors(parse_workload(bare), arch)) {
-        if (++turn % step != 0) continue;
-        const Workload problem = parse_workload(bare + " epilogue=" + kChains[turn / step % std::size(kChains)]);
-        const GemmCase c = case_of(problem, turn / step);
-        if (!is_legal(config, traits_of(c.described()), arch)) continue;
-        requests.push_back({config, traits_of(c.described())});
-        cases.push_back(c);
-      }
-    }
-  }
-  ASSERT_GE(cases.size(), small_run() ? 10U : 50U);
-  const std::vector<Gpu::Kernel> kernels = gpu().kernels(requests);
-  double worst = 0;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(to_string(requests[i].config) + " " + cases[i].text());
-    const LaunchConfig launch = default_launch(requests[i].config, cases[i].described(), gpu().state().info());
-    expect_right(cases[i], launcher(kernels[i], launch, cases[i].problem), worst);
-  }
-  std::printf("%zu kernels, worst error %.3f of its gate\n", cases.size(), worst);
+  expect_anchors_right({"203 312 272 nt"}, {" align=16", " align=16 beta=1", " align=4"}, kChains,
+                       small_run() ? 19 : 5);
+}
+TEST_F(EpilogueOnGpu, AnchorsComputeGates) {
+  expect_anchors_right({"203 624 272 nt", "203 608 272 nn"}, {" align=16", " align=4"}, kGates, small_run() ? 13 : 2);
 }
 
 TEST_F(EpilogueOnGpu, CallsPickAndRunFusedKernels) {
@@ -87,6 +104,24 @@ TEST_F(EpilogueOnGpu, CallsPickAndRunFusedKernels) {
       if (small_run() && now % 5 != 0) continue;
       const Workload problem = parse_workload(std::string(bare) + " epilogue=" + chain);
       const GemmCase c = case_of(problem, now);
+      SCOPED_TRACE(c.text());
+      expect_right(
+          c, [&](const Operands& o) { gpu().context().gemm(stream(), c.problem, o); }, worst);
+    }
+  }
+  std::printf("worst error %.3f of its gate\n", worst);
+}
+
+TEST_F(EpilogueOnGpu, CallsPickAndRunKernelsWithGates) {
+  double worst = 0;
+  std::size_t turn = 0;
+  for (const char* bare :
+       {"1 4096 512 nt bf16", "300 528 256 nn bf16", "17 264 1024 nt f16", "130 78 99 tn f16", "64 64 64 tt f32",
+        "256 512 512 nt e4m3", "200 300 128 nn s8*s8>s8", "4096 4096 512 nt bf16"}) {
+    for (const char* chain : kGates) {
+      const std::size_t now = turn++;
+      if (small_run() && now % 5 != 0) continue;
+      const GemmCase c = case_of(parse_workload(std::string(bare) + " epilogue=" + chain), now);
       SCOPED_TRACE(c.text());
       expect_right(
           c, [&](const Operands& o) { gpu().context().gemm(stream(), c.problem, o); }, worst);
