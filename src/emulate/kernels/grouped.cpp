@@ -35,6 +35,8 @@ const std::vector<GemmKernel>& grouped_kernels() {
       kernel<kBf16, kDown, Widths{8, 8}, false>(),        // transposed
       kernel<kF16ToF32, kBulk, Widths{8, 4}, true>(),     // by the copy engine, from 32 bits
       kernel<kS8, kBytes, Widths{16, 16}, false>(),       // right from registers
+      kernel<kBf16, kMma, Widths{8, 8}, false, Op::t, kGated>(),
+      kernel<kF16, kHalves, Widths{8, 8}, false, Op::n, kGated>(),
   };
   return all;
 }
