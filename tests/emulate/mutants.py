@@ -169,6 +169,7 @@ MUTANTS = {
     "wgmma_gate_halves_of_the_tile": ("wgmma_load.cuh", "place(part, row) : k + row", "part.outer + row : k + row"),
     "wgmma_gate_slabs_of_the_tile": ("wgmma_load.cuh", "k + column : place(part, column)", "k + column : part.outer + column"),
     "wgmma_gate_neighbours_exchanged": ("wgmma_epilogue.cuh", "t < 2 ? 0x5410 : 0x7632", "t < 2 ? 0x7632 : 0x5410"),
+    "wgmma_gate_operands_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
     "wgmma_gate_columns_of_the_product": ("gated_sums.cuh", "of_d.n /= 2;", ""),
     # ---- epilogues ----
     "simt_bias_of_the_next_column": ("fused_sum.cuh", "bias(at.col, has_col)", "bias(at.col + 1, has_col)"),
@@ -201,7 +202,8 @@ MUTANTS = {
     "simt_amax_with_its_sign": ("fused_sum.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
-    "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
+    "wgmma_epilogue_read_beyond_d": (
+        "fused_sum.cuh", "return linear(sum, c, at, at.row < gemm.m, at.col < gemm.n);", "return linear(sum, c, at, at.row < gemm.m, true);"),
     "wgmma_residual_of_a_pair_beyond_d": (
         "fused_sum.cuh", "at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);", "at.row < gemm.m && at.col < gemm.n, true);"),
     "mma_auxiliary_pair_beyond_d": (

@@ -41,7 +41,8 @@ class EpilogueOnGpu : public GpuTest {
     CaseRun run(driver(), c, stream());
     run.fill(CaseRun::Data::integers, 7);
     run.run(launch);
-    if (emulate::is_exact(c.problem.epilogue)) {
+    // The product of two sums of s8 has more bits than f32.
+    if (emulate::is_exact(c.problem.epilogue) && !(c.problem.epilogue.is_gated() && is_integer(c.problem.types.a))) {
       EXPECT_EQ(run.inexact(), "");
     }
     EXPECT_EQ(run.stray_write(), "");
@@ -91,7 +92,7 @@ TEST_F(EpilogueOnGpu, AnchorsComputeChains) {
                        small_run() ? 19 : 5);
 }
 TEST_F(EpilogueOnGpu, AnchorsComputeGates) {
-  expect_anchors_right({"203 624 272 nt", "203 608 272 nn"}, {" align=16", " align=4"}, kGates, small_run() ? 13 : 2);
+  expect_anchors_right({"203 312 272 nt", "203 304 272 nn"}, {" align=16", " align=4"}, kGates, small_run() ? 61 : 5);
 }
 
 TEST_F(EpilogueOnGpu, CallsPickAndRunFusedKernels) {
