@@ -125,10 +125,10 @@ enum {
 /*
  * The computation, without pointers: D = alpha * op(A) * op(B) + beta * C.
  *
- * All matrices are row-major. op(A) is m x k, op(B) is k x n, C and D are m x n; a matrix with HOTGEMM_OP_T is stored
- * transposed. Column-major users swap the operands: a column-major m x n product is the row-major n x m product of B
- * and A. <hotgemm/problem.hpp> says which types kernels compute, and what each field means; a problem that none
- * computes is HOTGEMM_NOT_SUPPORTED, and the message names the field.
+ * All matrices are row-major. op(A) is m x k, op(B) is k x n, C and D are m x n, D with a gate m x n / 2; a matrix with
+ * HOTGEMM_OP_T is stored transposed. Column-major users swap the operands: a column-major m x n product is the
+ * row-major n x m product of B and A. <hotgemm/problem.hpp> says which types kernels compute, and what each field
+ * means; a problem that none computes is HOTGEMM_NOT_SUPPORTED, and the message names the field.
  */
 typedef struct hotgemm_problem {
   size_t size;                                 /* of this struct, as the caller knows it */
