@@ -281,11 +281,13 @@ constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
   return c.loader_registers(t) + kOthers <= c.consumer_registers();  // all threads have the same share
 }
 
-/// True if a lane can have both sums of an element of D. The copy engine alone brings halves beside each other.
+/// True if a lane can have both sums of an element of D. The copy engine alone brings halves beside each other, and a
+/// slab of columns lies in one of them.
 constexpr bool has_legal_gate(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.is_gated()) return true;
-  if (c.split_k || c.transposed || c.consumer_n() % 32 != 0) return false;
-  return t.epilogue.gate != Gate::halves || c.loaders == 0;
+  if (c.split_k || c.transposed || c.consumer_n() % 16 != 0) return false;
+  if (t.epilogue.gate != Gate::halves) return true;
+  return c.loaders == 0 && (t.b_is_k_major() || c.gate_half(t) % c.b_tile(t).slab_elements() == 0);
 }
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {

@@ -13,6 +13,7 @@ constexpr SimtConfig kSimt{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m
 constexpr MmaConfig kMmaStaged{.block_m = 64, .block_n = 64, .block_k = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .store = kStagedStore};
 constexpr MmaConfig kMmaDirect{.block_m = 48, .block_n = 64, .block_k = 64, .warps_m = 3, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
 constexpr WgmmaConfig kBulk{.block_m = 128, .block_n = 160, .block_k = 64, .consumers = 2, .stages = 2};  // the last piece of 64 columns overlaps
+constexpr WgmmaConfig kOddHalf{.block_m = 128, .block_n = 176, .block_k = 64, .consumers = 2, .stages = 2};  // 88 columns
 constexpr WgmmaConfig kSplitN{.block_m = 64, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
 
@@ -46,8 +47,9 @@ const std::vector<GemmKernel>& gated_kernels() {
       kernel<kF16, kAllInterleaved, Op::t, 8, 8, kMmaStaged>(),  // single elements to shared memory,
       kernel<kFp8ToBf16, kGeglu, Op::n, 16, 1, kMmaDirect>(),    // and to D
       kernel<kFp8ToBf16, kSwiglu, Op::n, 16, 2, kMmaDirect>(),   // bytes along n
-      kernel<kF16, kAll, Op::t, 8, 8, kBulk>(),                  // boxes of rows, of either half
+      kernel<kF16, kAll, Op::t, 8, 8, kOddHalf>(),               // boxes of rows, of either half
       kernel<kBf16, kSwiglu, Op::n, 8, 8, kBulk>(),              // slabs along n
+      kernel<kBf16, kGeglu, Op::t, 8, 8, kOddHalf>(),            // lanes exchange elements
       kernel<kBf16, kAllInterleaved, Op::n, 8, 1, kSplitN>(),    // lanes exchange elements
       kernel<kF16ToF32, kAll, Op::t, 8, 4, kSplitN>(),           // by lanes, right from registers
       kernel<kFp8, kSwiglu, Op::t, 16, 16, kBytes>(),            // bytes that lanes exchange
