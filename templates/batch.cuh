@@ -22,6 +22,10 @@ struct HeldArgs<Args, true> {
   using Type = const Args;
 };
 
+/// How a part of a kernel holds the arguments of its product. Those of a gated D have its columns, not the product's.
+template <GemmTraits kTraits>
+using HeldGemm = typename HeldArgs<GemmArgs, kTraits.batched || kTraits.epilogue.is_gated()>::Type;
+
 /// The distances of a batch. `args` is the parameter of a kernel for batches.
 template <class Args>
 HOTGEMM_DEVICE const BatchArgs& batch_of(const Args& args) {

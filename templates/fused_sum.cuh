@@ -6,11 +6,13 @@
 #include "activation.cuh"
 #include "batch.cuh"
 #include "element_access.cuh"
+#include "gated_sums.cuh"
 #include "pair_access.cuh"
 #include "ptx/atomic.hpp"
 #include "ptx/element.hpp"
 #include "scaled_sum.cuh"
 #include "shared/fragment.hpp"
+#include "shared/gate.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
 #include "shared/tile_layout.hpp"  // min_of
@@ -68,11 +70,14 @@ struct MatrixElements {
 /// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
 /// the load. A matrix may be D, so its loads stay where they are. `kPairsDown` is true if the second element of a
 /// pair lies below the first.
+///
+/// With a gate, GatedSums take the place of a sum, and a place is one of D. Arguments `gemm` have the columns of D.
 template <GemmTraits kTraits, bool kPairsDown = false>
 class FusedSum {
   static constexpr Epilogue kEpilogue = kTraits.epilogue;
   static constexpr DType kElement = kTraits.element_d;
   static_assert(!is_integer(kElement) || size_bytes(kElement) == 1, "a D of s32 has no epilogue");
+  static_assert(!kEpilogue.is_gated() || (!kEpilogue.aux && !kTraits.reads_c), "a gate has neither");
 
  public:
   static constexpr bool kReadsC = kTraits.reads_c;
@@ -147,8 +152,10 @@ class FusedSum {
     const int rows = min_of(extent.row, gemm.m - tile.row), cols = min_of(extent.col, gemm.n - tile.col);
     constexpr int kBiasBytes = size_bytes(bias_type(kElement));
     if constexpr (kEpilogue.scale_a == Scaling::vector) prefetch_lines(epilogue.scale_a, tile.row, rows, 4, lane);
-    if constexpr (kEpilogue.scale_b == Scaling::vector) prefetch_lines(epilogue.scale_b, tile.col, cols, 4, lane);
-    if constexpr (kEpilogue.bias == Bias::per_column) prefetch_lines(epilogue.bias, tile.col, cols, kBiasBytes, lane);
+    if constexpr (kEpilogue.scale_b == Scaling::vector)
+      prefetch_columns(gemm, epilogue.scale_b, tile.col, cols, 4, lane);
+    if constexpr (kEpilogue.bias == Bias::per_column)
+      prefetch_columns(gemm, epilogue.bias, tile.col, cols, kBiasBytes, lane);
     if constexpr (kEpilogue.bias == Bias::per_row) prefetch_lines(epilogue.bias, tile.row, rows, kBiasBytes, lane);
     if constexpr (kHasFunction) {
       for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -160,28 +167,32 @@ class FusedSum {
     }
   }
 
-  HOTGEMM_DEVICE float value(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
-    const float value = linear(gemm, sum, c, at);
+  template <class AnySum>
+  HOTGEMM_DEVICE float value(const GemmArgs& gemm, AnySum sum, float c, Element2d at) const {
+    const auto value = linear(gemm, sum, c, at);
     const bool is_inside = at.row < gemm.m && at.col < gemm.n;
-    if (kEpilogue.aux && is_inside) {
-      store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
+    if constexpr (kEpilogue.aux) {
+      if (is_inside) store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
     }
     const auto elements = elements_by(
         [&](u64 matrix, i64 ld) { return is_inside ? load_result<kElement>(matrix, at.row * ld + at.col) : 0.0f; });
     return finished(gemm, value, elements, at);
   }
 
-  HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, Sum low, Sum high, u32 c, Element2d at) const {
+  template <class AnySum>
+  HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, AnySum low, AnySum high, u32 c, Element2d at) const {
     const Element2d next = {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
     const float of_c[2] = {kReadsC ? ptx::widen<kElement>(static_cast<u16>(c)) : 0,
                            kReadsC ? ptx::widen<kElement>(static_cast<u16>(c >> 16)) : 0};
     if constexpr (kPairsDown) {
       return ptx::narrow_pair<kElement>(value(gemm, low, of_c[0], at), value(gemm, high, of_c[1], next));
     } else {
-      const float first = linear(gemm, low, of_c[0], at), second = linear(gemm, high, of_c[1], next);
-      if (kEpilogue.aux && at.row < gemm.m && at.col < gemm.n) {
-        store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
-                                 ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
+      const auto first = linear(gemm, low, of_c[0], at), second = linear(gemm, high, of_c[1], next);
+      if constexpr (kEpilogue.aux) {
+        if (at.row < gemm.m && at.col < gemm.n) {
+          store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
+                                   ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
+        }
       }
       const auto pairs = elements_by([&](u64 matrix, i64 ld) {
         return load_pair_bits_if<kTraits>(place(matrix, ld, at), at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);
@@ -218,7 +229,16 @@ class FusedSum {
 
   /// The value in front of the activation.
   HOTGEMM_DEVICE float linear(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
-    const bool has_row = at.row < gemm.m, has_col = at.col < gemm.n;  // others have no operands
+    return linear(sum, c, at, at.row < gemm.m, at.col < gemm.n);
+  }
+  HOTGEMM_DEVICE GatedSums<float> linear(const GemmArgs& gemm, GatedSums<Sum> sums, float c, Element2d at) const {
+    const GateColumns columns = gate_columns(kEpilogue.gate, at.col, gemm.n);
+    const bool has_row = at.row < gemm.m, has_col = at.col < gemm.n;
+    return {linear(sums.gate, c, {at.row, columns.gate}, has_row, has_col),
+            linear(sums.other, c, {at.row, columns.other}, has_row, has_col)};
+  }
+  /// A row or a column that is not there has no operands.
+  HOTGEMM_DEVICE float linear(Sum sum, float c, Element2d at, bool has_row, bool has_col) const {
     float value = ptx::mul_rn(factor_, static_cast<float>(sum));
     if constexpr (kEpilogue.scale_a == Scaling::vector)
       value = ptx::mul_rn(value, number(epilogue_.scale_a, at.row, has_row));
@@ -231,8 +251,19 @@ class FusedSum {
   }
 
   /// The operations from the activation on.
-  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, float value, const MatrixElements<float>& elements,
+  template <class Value>
+  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, Value linear, const MatrixElements<float>& elements,
                                 Element2d at) const {
+    float value = shaped(gemm, linear, elements, at);
+    if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
+    if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
+    if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
+    return value;
+  }
+
+  /// The activation, or what stands in its place; and the gate.
+  HOTGEMM_DEVICE float shaped(const GemmArgs& gemm, float value, const MatrixElements<float>& elements,
+                              Element2d at) const {
     if constexpr (kHasFunction) {
       value = FunctionOf<kEpilogue.function>::at(value, at.row, at.col, static_cast<int>(extras_.product),
                                                  {operand<0>(gemm, elements, at), operand<1>(gemm, elements, at),
@@ -244,10 +275,11 @@ class FusedSum {
     } else {
       value = activated<kEpilogue.activation>(value);
     }
-    if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
-    if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
-    if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
+  }
+  HOTGEMM_DEVICE float shaped(const GemmArgs& gemm, const GatedSums<float>& values,
+                              const MatrixElements<float>& elements, Element2d at) const {
+    return ptx::mul_rn(shaped(gemm, values.gate, elements, at), values.other);
   }
 
   static HOTGEMM_DEVICE u64 amax_of(const NoExtras&) { return 0; }
@@ -264,6 +296,16 @@ class FusedSum {
     return elements.operands[kIndex];
   }
 
+  /// Prefetches the elements of a vector over the product's columns for `count` columns of D from number `first` on.
+  static HOTGEMM_DEVICE void prefetch_columns(const GemmArgs& gemm, u64 vector, int first, int count, int bytes,
+                                              int lane) {
+    if constexpr (kEpilogue.gate == Gate::interleaved) {
+      prefetch_lines(vector, 2 * first, 2 * count, bytes, lane);
+    } else {
+      prefetch_lines(vector, first, count, bytes, lane);
+      if constexpr (kEpilogue.is_gated()) prefetch_lines(vector, gemm.n + first, count, bytes, lane);
+    }
+  }
   /// Prefetches `count` elements of a vector from number `first` on. The vector may begin within a line, so one more
   /// line than they fill is asked for: that of the last element.
   static HOTGEMM_DEVICE void prefetch_lines(u64 vector, int first, int count, int bytes, int lane) {

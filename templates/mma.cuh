@@ -7,6 +7,8 @@
 
 #include "batch.cuh"
 #include "fused_sum.cuh"
+#include "gated_sums.cuh"
+#include "mma_accumulator.cuh"
 #include "mma_result.cuh"
 #include "operand_tile.cuh"
 #include "pair_access.cuh"
@@ -23,24 +25,6 @@
 
 namespace hotgemm {
 
-/// A thread's four elements of one instruction's 16×8 result.
-template <DType kType>
-struct MmaAccumulator {
-  static_assert(kType == DType::f32);
-  float d[4] = {0, 0, 0, 0};
-  HOTGEMM_DEVICE float get(int i) const { return d[i]; }
-};
-template <>
-struct MmaAccumulator<DType::s32> {
-  int d[4] = {0, 0, 0, 0};
-  HOTGEMM_DEVICE int get(int i) const { return d[i]; }
-};
-template <>
-struct MmaAccumulator<DType::f16> {
-  u32 d[2] = {0, 0};
-  HOTGEMM_DEVICE float get(int i) const { return ptx::cvt_f32_f16(static_cast<u16>(d[i / 2] >> (i % 2 * 16))); }
-};
-
 template <GemmTraits kTraits, MmaConfig kConfig>
 class MmaGemm {
   static constexpr int kThreads = kConfig.threads();
@@ -53,14 +37,16 @@ class MmaGemm {
   static constexpr int kStages = kConfig.stages;
   static constexpr TileLayout kTileA = kConfig.a_tile(kTraits);
   static constexpr TileLayout kTileB = kConfig.b_tile(kTraits);
-  static constexpr TileLayout kTileD = kConfig.d_tile();
+  static constexpr TileLayout kTileD = kConfig.d_tile(kTraits);
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
+  static constexpr Epilogue kEpilogue = kTraits.epilogue;
+  static constexpr bool kHasHalves = kEpilogue.gate == Gate::halves;
 
-  template <TileLayout kTile, bool kKMajor, int kVec>
-  using Copy =
-      typename StageCopyOf<kConfig.recomputes, kTile, kKMajor, kVec, kThreads, kConfig.async_copy, kElementBytes>::Type;
+  template <TileLayout kTile, bool kKMajor, int kVec, bool kHalves = false>
+  using Copy = typename StageCopyOf<kConfig.recomputes, kTile, kKMajor, kVec, kThreads, kConfig.async_copy,
+                                    kElementBytes, kHalves>::Type;
   using CopyA = Copy<kTileA, kTraits.a_is_k_major(), kTraits.vec_a>;
-  using CopyB = Copy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b>;
+  using CopyB = Copy<kTileB, kTraits.b_is_k_major(), kTraits.vec_b, kHasHalves>;
   using SourceA = FragmentSource<kTileA, kTraits.a_is_k_major(), 16, 16 * kConfig.warps_m, 4, kElementBytes, true>;
   using SourceB = FragmentSource<kTileB, kTraits.b_is_k_major(), kConfig.b_warp_step(), kConfig.b_load_step(),
                                  kConfig.b_matrices, kElementBytes>;
@@ -101,14 +87,14 @@ class MmaGemm {
 
   HOTGEMM_DEVICE void accumulate() {
     CopyA copy_a(args_.a, args_.lda, block_m_, args_.m, args_.k, thread_);
-    CopyB copy_b(args_.b, args_.ldb, block_n_, args_.n, args_.k, thread_);
+    CopyB copy_b(args_.b, args_.ldb, first_copied(), copied_columns(), args_.k, thread_);
     const SourceA source_a(source_lane(kTileA.read, lane_, ldmatrix_a_lane(lane_, kTraits.a_is_k_major())), warp_m_);
     const SourceB source_b(source_lane(kTileB.read, lane_,
                                        kConfig.b_matrices == 4 ? ldmatrix_b_lane(lane_, kTraits.b_is_k_major())
                                                                : ldmatrix_x2_b_lane(lane_, kTraits.b_is_k_major())),
                            warp_n_);
     const int k_tiles = (args_.k + kConfig.block_k - 1) / kConfig.block_k;
-    const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(block_n_, args_.n);
+    const bool is_inside = CopyA::is_inside(block_m_, args_.m) && CopyB::is_inside(first_copied(), copied_columns());
     int whole_tiles = is_inside ? args_.k / kConfig.block_k : 0;  // whole tiles that are still to be copied
     if constexpr (kStages == 1) {
       accumulate_in_turn(copy_a, copy_b, source_a, source_b, k_tiles, whole_tiles);
@@ -116,6 +102,11 @@ class MmaGemm {
       accumulate_overlapped(copy_a, copy_b, source_a, source_b, k_tiles, whole_tiles);
     }
   }
+
+  /// Where the tile's columns of B begin, and how many B has: of halves those of the first half, to which the second
+  /// belongs.
+  HOTGEMM_DEVICE int first_copied() const { return kHasHalves ? block_n_ / 2 : block_n_; }
+  HOTGEMM_DEVICE int copied_columns() const { return kHasHalves ? args_.n / 2 : args_.n; }
 
   /// The loop for one stage: a tile is copied, then multiplied; the two never overlap.
   HOTGEMM_DEVICE void accumulate_in_turn(CopyA& copy_a, CopyB& copy_b, const SourceA& source_a, const SourceB& source_b,
@@ -292,7 +283,8 @@ class MmaGemm {
   }
 
   /// Calls use(row, col, low, high) for each pair of neighbouring sums of this thread; row and col are relative to the
-  /// tile. Operands of which a block's halves are its even and its odd rows, or columns, give results in this order.
+  /// tile. Of halves, low and high are GatedSums for two neighbours in D. Operands of which a block's halves are its
+  /// even and its odd rows, or columns, give results in this order.
   template <class Use>
   HOTGEMM_DEVICE void for_each_pair(Use&& use) const {
     constexpr bool kOddRows = kTileA.read == TileRead::byte_pairs, kOddColumns = kTileB.read == TileRead::byte_pairs;
@@ -303,32 +295,54 @@ class MmaGemm {
       for (int half = 0; half < 2; ++half) {
         const int row = accumulator_row(i) + (kOddRows ? half + 2 * first.row : half * 8 + first.row);
 #pragma unroll
-        for (int j = 0; j < kColumns; ++j) {
+        for (int j = 0; j < kStoredColumns; ++j) {
           if constexpr (kOddColumns) {
             const int even = j / 2 * 2, sum = half * 2 + j % 2;
             const int col = accumulator_col(even) + 2 * first.col + j % 2 * 2;
-            use(row, col, accumulators_[i][even].get(sum), accumulators_[i][even + 1].get(sum));
+            use(row, col, this->sum(i, even, sum), this->sum(i, even + 1, sum));
           } else {
             const int col = accumulator_col(j) + first.col;
-            const Accumulator& acc = accumulators_[i][j];
-            use(row, col, acc.get(half * 2), acc.get(half * 2 + 1));
+            use(row, col, this->sum(i, j, half * 2), this->sum(i, j, half * 2 + 1));
           }
         }
       }
     }
   }
+  /// Columns of accumulators that for_each_pair walks: of halves, those of the gate.
+  static constexpr int kStoredColumns = kHasHalves ? kColumns / 2 : kColumns;
+  /// A sum of this thread, or of halves the sums of an element of D.
+  HOTGEMM_DEVICE auto sum(int i, int j, int index) const {
+    if constexpr (kHasHalves) {
+      return GatedSums{accumulators_[i][j].get(index), accumulators_[i][j + kStoredColumns].get(index)};
+    } else {
+      return accumulators_[i][j].get(index);
+    }
+  }
   /// The pair of results from such sums.
-  HOTGEMM_DEVICE u32 result_pair(const Op& op, int row, int col, float low, float high) const {
-    return Result::pair(args_, op, low, high, block_m_ + row, block_n_ + col);
+  template <class Sum>
+  HOTGEMM_DEVICE u32 result_pair(const Op& op, int row, int col, Sum low, Sum high) const {
+    return Result::pair(args_of_d<kTraits>(args_), op, low, high, block_m_ + row, first_col_of_d() + col);
+  }
+  /// The column of D at which the block's results begin.
+  HOTGEMM_DEVICE int first_col_of_d() const { return kEpilogue.columns_of_d(block_n_); }
+  /// The place in D, and the result, of the neighbours `gate` and `other` of an interleaved product.
+  template <class Sum>
+  HOTGEMM_DEVICE float interleaved(const Op& op, Element2d at, Sum gate, Sum other) const {
+    return op.value(args_of_d<kTraits>(args_), GatedSums{gate, other}, 0, at);
   }
 
   HOTGEMM_DEVICE void store_direct() const {
     const Op op(args_, typename Op::Source(args_));
+    const GemmArgs& args = args_of_d<kTraits>(args_);
     for_each_pair([&](int row, int col, auto low, auto high) {
-      if constexpr (kElementBytes == 2) {
-        Result::store_pair(args_, result_pair(op, row, col, low, high), block_m_ + row, block_n_ + col);
+      if constexpr (kEpilogue.gate == Gate::interleaved) {
+        const Element2d at = {block_m_ + row, first_col_of_d() + col / 2};
+        if (at.row >= args.m || at.col >= args.n) return;
+        store_element<kTraits.element_d>(args.d, at.row * args.ldd + at.col, interleaved(op, at, low, high));
+      } else if constexpr (kElementBytes == 2) {
+        Result::store_pair(args, result_pair(op, row, col, low, high), block_m_ + row, first_col_of_d() + col);
       } else {
-        store_result_pair<kTraits>(args_, op, {block_m_ + row, block_n_ + col}, low, high);
+        store_result_pair<kTraits>(args, op, {block_m_ + row, first_col_of_d() + col}, low, high);
       }
     });
   }
@@ -336,8 +350,14 @@ class MmaGemm {
   HOTGEMM_DEVICE void store_staged() const {
     constexpr int kStride = kTileD.row_stride_bytes();
     const Op op(args_, typename Op::Source(args_));
+    const GemmArgs& args = args_of_d<kTraits>(args_);
     for_each_pair([&](int row, int col, auto low, auto high) {
-      ptx::st_shared_b32(shared_ + row * kStride + col * 2, result_pair(op, row, col, low, high));
+      if constexpr (kEpilogue.gate == Gate::interleaved) {
+        const float value = interleaved(op, {block_m_ + row, first_col_of_d() + col / 2}, low, high);
+        ptx::st_shared_b16(shared_ + row * kStride + col / 2 * 2, ptx::narrow<kTraits.element_d>(value));
+      } else {
+        ptx::st_shared_b32(shared_ + row * kStride + col * 2, result_pair(op, row, col, low, high));
+      }
     });
     ptx::bar_sync();
     constexpr int kChunks = kConfig.block_m * kTileD.row_chunks;
@@ -345,7 +365,8 @@ class MmaGemm {
       const int row = index / kTileD.row_chunks;
       const int chunk = index % kTileD.row_chunks;
       if (block_m_ + row < args_.m) {
-        Result::store_chunk(args_, shared_ + row * kStride + chunk * kChunkBytes, block_m_ + row, block_n_ + chunk * 8);
+        Result::store_chunk(args, shared_ + row * kStride + chunk * kChunkBytes, block_m_ + row,
+                            first_col_of_d() + chunk * 8);
       }
     }
   }
@@ -353,7 +374,7 @@ class MmaGemm {
   /// Stores four of the warp's rows of 8 results at a time; each lane of a quad stores one of them. All lanes take part
   /// in each exchange. If fewer than four rows are left, the last lanes store nothing.
   HOTGEMM_DEVICE void store_shuffled() const {
-    constexpr int kRows = kBlocksM * 2 * kColumns;
+    constexpr int kRows = kBlocksM * 2 * kStoredColumns;
     const Op op(args_, typename Op::Source(args_));
 #pragma unroll
     for (int first = 0; first < kRows; first += 4) {
@@ -365,20 +386,19 @@ class MmaGemm {
       if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these rows of D
       const int index = first + lane_ % 4;
       if (first + 4 > kRows && index >= kRows) continue;
-      const ResultRow at = result_row(index, kColumns);
-      Result::store_row(args_, words, block_m_ + accumulator_row(at.block) + at.half * 8 + lane_ / 4,
-                        block_n_ + accumulator_col(at.column));
+      const ResultRow at = result_row(index, kStoredColumns);
+      Result::store_row(args_of_d<kTraits>(args_), words,
+                        block_m_ + accumulator_row(at.block) + at.half * 8 + lane_ / 4,
+                        first_col_of_d() + accumulator_col(at.column));
     }
   }
 
   /// This lane's pair in the warp's `index`-th row of 8 results.
   HOTGEMM_DEVICE u32 result_word(const Op& op, int index) const {
-    const ResultRow at = result_row(index, kColumns);
-    const Accumulator& acc = accumulators_[at.block][at.column];
+    const ResultRow at = result_row(index, kStoredColumns);
     const Element2d place = accumulator_element(lane_, at.half * 2);
-    return Result::pair(args_, op, acc.get(at.half * 2), acc.get(at.half * 2 + 1),
-                        block_m_ + accumulator_row(at.block) + place.row,
-                        block_n_ + accumulator_col(at.column) + place.col);
+    return result_pair(op, accumulator_row(at.block) + place.row, accumulator_col(at.column) + place.col,
+                       sum(at.block, at.column, at.half * 2), sum(at.block, at.column, at.half * 2 + 1));
   }
 
   static HOTGEMM_DEVICE void swap(u32& x, u32& y) {

@@ -20,8 +20,8 @@ struct MmaResult {
   static constexpr int kWidestStore = max_of(kTraits.vec_d, 2) * 2;  // bytes of the widest store, of several results
 
   /// The results at `row`, `col` and `col + 1`, rounded; elements outside the matrix are not read.
-  template <class Op>
-  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, const Op& op, float low, float high, int row, int col) {
+  template <class Op, class Sum>
+  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, const Op& op, Sum low, Sum high, int row, int col) {
     if constexpr (kTraits.is_fused()) {
       u32 c = 0;
       if constexpr (Op::kReadsC) {
@@ -29,7 +29,12 @@ struct MmaResult {
         if (row < args.m && col < args.n) c = load_pair_bits<kTraits>(pair, col + 1 < args.n);
       }
       return op.pair(args, low, high, c, {row, col});
+    } else {
+      return scaled_pair(args, low, high, row, col);
     }
+  }
+  /// The same without an epilogue.
+  static HOTGEMM_DEVICE u32 scaled_pair(const GemmArgs& args, float low, float high, int row, int col) {
     low *= args.alpha;
     high *= args.alpha;
     if constexpr (kTraits.reads_c) {

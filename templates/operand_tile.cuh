@@ -12,6 +12,19 @@
 
 namespace hotgemm {
 
+/// The distance in bytes from the first half of a matrix's columns to the second, if tiles have halves.
+template <bool kHalves>
+struct HalfDistance {
+  i64 bytes;
+  HOTGEMM_DEVICE explicit HalfDistance(i64 distance) : bytes(distance) {}
+  HOTGEMM_DEVICE i64 of(bool is_second) const { return is_second ? bytes : 0; }
+};
+template <>
+struct HalfDistance<false> {
+  HOTGEMM_DEVICE explicit HalfDistance(i64 /*bytes*/) {}
+  static HOTGEMM_DEVICE i64 of(bool /*is_second*/) { return 0; }
+};
+
 /// One thread's share of copying an operand's tiles from global to shared memory, k-tile after k-tile.
 ///
 /// A tile has `rows` rows of `row_elements` elements that are contiguous in memory. If the operand is k-major, each row
@@ -20,7 +33,10 @@ namespace hotgemm {
 ///
 /// Copies are asynchronous, or pass through registers. The latter are complete for this thread when they have been
 /// issued.
-template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync = true, int kElementBytes = 2>
+///
+/// With kHalves, the second half of a tile along n lies as many columns behind the first as a half of the matrix has.
+template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync = true, int kElementBytes = 2,
+          bool kHalves = false>
 class TileCopy {
  public:
   static constexpr int kChunkElements = kChunkBytes / kElementBytes;
@@ -36,9 +52,11 @@ class TileCopy {
   static constexpr int kUnroll = kVec * kElementBytes == 2 ? 8 : kRowPasses;
 
   /// `outer` is the first row of op(A), or column of op(B), in this block's tile; the matrix has `outers` of them. The
-  /// first k-tile begins at `k0`.
+  /// first k-tile begins at `k0`. With kHalves, they are those of the first half.
   HOTGEMM_DEVICE TileCopy(u64 matrix, i64 ld, int outer, int outers, int k, int thread, int k0 = 0)
-      : row_(thread / kThreadsPerRow), col_(thread % kThreadsPerRow * kVec) {
+      : row_(thread / kThreadsPerRow),
+        col_(thread % kThreadsPerRow * kVec),
+        distance_((kKMajor ? ld : i64{1}) * (outers - kHalf) * kElementBytes) {
     const i64 first_row = (kKMajor ? outer : k0) + row_;
     const i64 first_col = (kKMajor ? k0 : outer) + col_;
     source_ = matrix + static_cast<u64>(first_row * ld + first_col) * kElementBytes;
@@ -50,7 +68,7 @@ class TileCopy {
 
   /// True if this block's tile lies inside the matrix along m (or n). The result is the same for all threads.
   static HOTGEMM_DEVICE bool is_inside(int outer, int outers) {
-    return outers - outer >= (kKMajor ? kTile.rows : kRowElements);
+    return outers - outer >= (kHalves ? kHalf : kKMajor ? kTile.rows : kRowElements);
   }
 
   /// Issues the copies of the current k-tile, which must lie inside the matrix completely, to `shared`.
@@ -73,7 +91,8 @@ class TileCopy {
     u64 source = source_;
 #pragma unroll 1
     for (int pass = 0; pass < kRowPasses; ++pass) {
-      issue_pass(shared, source, pass, pass * kRowsPerPass < rows_left_ ? cols_left_ : 0);
+      const int row = row_ + pass * kRowsPerPass, before = is_second_row(row) ? kHalf : 0;
+      issue_pass(shared, source, pass, pass * kRowsPerPass - before < rows_left_ ? cols_left_ : kNoneLeft);
       source += static_cast<u64>(pass_stride_);
     }
   }
@@ -84,6 +103,16 @@ class TileCopy {
   }
 
  private:
+  static constexpr int kHalf = (kKMajor ? kTile.rows : kRowElements) / 2;
+  static constexpr int kNoneLeft = kHalves ? -kHalf : 0;  // of the first half, so that the second has none either
+  static_assert(!kHalves || kHalf % (kKMajor ? 1 : kChunkElements) == 0);
+  static HOTGEMM_DEVICE bool is_second_row(int row) { return kHalves && kKMajor && row >= kHalf; }
+  static HOTGEMM_DEVICE bool is_second_column(int col) { return kHalves && !kKMajor && col >= kHalf; }
+  /// The distance of an access in the second half.
+  HOTGEMM_DEVICE u64 distance(int row, int col) const {
+    return static_cast<u64>(distance_.of(is_second_row(row) || is_second_column(col)));
+  }
+
   // cp.async cannot copy as little as two bytes. Single elements therefore pass through registers anyway, one at a
   // time.
   static constexpr int kAccessBytes = kVec * kElementBytes;
@@ -111,7 +140,7 @@ class TileCopy {
 #pragma unroll
       for (int c = 0; c < kColPasses; ++c) {
         const int step = c * kThreadsPerRow * kVec;
-        use(pass * kColPasses + c, row, col_ + step, source + step * kElementBytes);
+        use(pass * kColPasses + c, row, col_ + step, source + step * kElementBytes + distance(row, col_ + step));
       }
       source += static_cast<u64>(pass_stride_);
     }
@@ -129,7 +158,8 @@ class TileCopy {
     for (int c = 0; c < kColPasses; ++c) {
       const int step = c * kThreadsPerRow * kVec;
       const int col = col_ + step;
-      copy(shared + offset_bytes(row, col), source + step * kElementBytes, left - step);
+      copy(shared + offset_bytes(row, col), source + step * kElementBytes + distance(row, col),
+           left - step + (is_second_column(col) ? kHalf : 0));
     }
   }
 
@@ -157,6 +187,7 @@ class TileCopy {
   int rows_left_, cols_left_;  // from that access to the matrix's edge; may be negative
   u64 source_;
   i64 pass_stride_, tile_stride_;  // bytes
+  HalfDistance<kHalves> distance_;
 };
 
 /// The place in a tile at which `lane` reads: `matrices`, if whole elements are read by ldmatrix.

@@ -33,12 +33,13 @@ class RecomputedCopy {
 };
 
 /// The class that copies a tile: RecomputedCopy if kRecomputes, else TileCopy.
-template <bool kRecomputes, TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync, int kElementBytes>
+template <bool kRecomputes, TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync, int kElementBytes,
+          bool kHalves>
 struct StageCopyOf {
-  using Type = TileCopy<kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes>;
+  using Type = TileCopy<kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes, kHalves>;
 };
 template <TileLayout kTile, bool kKMajor, int kVec, int kThreads, bool kAsync, int kElementBytes>
-struct StageCopyOf<true, kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes> {
+struct StageCopyOf<true, kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes, false> {
   using Type = RecomputedCopy<kTile, kKMajor, kVec, kThreads, kAsync, kElementBytes>;
 };
 

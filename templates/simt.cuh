@@ -8,6 +8,7 @@
 #include "batch.cuh"
 #include "element_access.cuh"
 #include "fused_sum.cuh"
+#include "gated_sums.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
@@ -27,6 +28,7 @@ class SimtGemm {
   /// The type of elements in shared memory, of products and of sums.
   using Number = typename NumberOf<kTraits.accumulator>::type;
   using Op = typename OpOf<kTraits>::Type;
+  static constexpr Epilogue kEpilogue = kTraits.epilogue;
 
  public:
   HOTGEMM_DEVICE SimtGemm(const GemmArgs& args, TileCoord tile, int thread)
@@ -43,8 +45,8 @@ class SimtGemm {
     for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {
       load_tile<kTraits.element, kRowA, kConfig.block_m, kTraits.a_is_k_major()>(shared_a_, args_.a, args_.lda,
                                                                                  block_m_, args_.m, k0);
-      load_tile<kTraits.element_b, kRowB, kConfig.block_n, kTraits.b_is_k_major()>(shared_b_, args_.b, args_.ldb,
-                                                                                   block_n_, args_.n, k0);
+      load_tile<kTraits.element_b, kRowB, kConfig.block_n, kTraits.b_is_k_major(), kEpilogue.gate>(
+          shared_b_, args_.b, args_.ldb, block_n_, args_.n, k0);
       ptx::bar_sync();
       multiply_tile();
       ptx::bar_sync();
@@ -54,19 +56,31 @@ class SimtGemm {
 
  private:
   /// shared[k][outer] = matrix(outer0 + outer, k0 + k), or zero beyond the matrix. Neighbouring threads read
-  /// neighbouring addresses for both ways of storing the operand.
-  template <DType kType, int kRow, int kOuter, bool kKMajor>
+  /// neighbouring addresses for both ways of storing the operand. With a gate, the first half of the tile has its
+  /// columns, and the second half the others, of the same columns of D.
+  template <DType kType, int kRow, int kOuter, bool kKMajor, Gate kGate = Gate::none>
   HOTGEMM_DEVICE void load_tile(u32 shared, u64 matrix, i64 ld, int outer0, int outers, int k0) const {
     for (int index = thread_; index < kOuter * kConfig.block_k; index += kThreads) {
       const int outer = kKMajor ? index / kConfig.block_k : index % kOuter;
       const int k = kKMajor ? index % kConfig.block_k : index / kOuter;
       Number value = 0;
-      if (outer0 + outer < outers && k0 + k < args_.k) {
-        const i64 at = kKMajor ? (outer0 + outer) * ld + (k0 + k) : (k0 + k) * ld + (outer0 + outer);
+      const int place = place_of<kGate, kOuter>(outer0, outer, outers);
+      if (place < outers && k0 + k < args_.k) {
+        const i64 at = kKMajor ? place * ld + (k0 + k) : (k0 + k) * ld + place;
         value = load_element<kType>(matrix, at);
       }
       put(shared + (k * kRow + outer) * 4, value);
     }
+  }
+
+  template <Gate kGate, int kOuter>
+  static HOTGEMM_DEVICE int place_of(int outer0, int outer, int outers) {
+    if constexpr (kGate == Gate::none) return outer0 + outer;
+    constexpr int kHalf = kOuter / 2;
+    const int col = outer0 / 2 + outer % kHalf;  // of D
+    if (col >= outers / 2) return outers;
+    const GateColumns columns = gate_columns(kGate, col, outers / 2);
+    return outer < kHalf ? columns.gate : columns.other;
   }
 
   /// This thread's elements are kThreadRows and kThreadCols apart, so that a warp reads neighbouring words.
@@ -92,18 +106,27 @@ class SimtGemm {
 
   HOTGEMM_DEVICE void store() const {
     const Op op(args_, typename Op::Source(args_));
+    const GemmArgs& args = args_of_d<kTraits>(args_);
+    constexpr int kCols = kEpilogue.columns_of_d(kConfig.thread_n);
 #pragma unroll
     for (int i = 0; i < kConfig.thread_m; ++i) {
       const int row = block_m_ + thread_m_ + i * kThreadRows;
 #pragma unroll
-      for (int j = 0; j < kConfig.thread_n; ++j) {
-        const int col = block_n_ + thread_n_ + j * kThreadCols;
-        if (row >= args_.m || col >= args_.n) continue;
+      for (int j = 0; j < kCols; ++j) {
+        const int col = kEpilogue.columns_of_d(block_n_) + thread_n_ + j * kThreadCols;
+        if (row >= args.m || col >= args.n) continue;
         typename Op::Result c = 0;
-        if constexpr (Op::kReadsC) c = load_result<kTraits.element_d>(args_.c, row * args_.ldc + col);
-        store_element<kTraits.element_d>(args_.d, row * args_.ldd + col,
-                                         op.value(args_, accumulators_[i][j], c, {row, col}));
+        if constexpr (Op::kReadsC) c = load_result<kTraits.element_d>(args.c, row * args.ldc + col);
+        store_element<kTraits.element_d>(args.d, row * args.ldd + col, op.value(args, sum(i, j), c, {row, col}));
       }
+    }
+  }
+  /// The sum for element j of the thread's row i in D; or with a gate its sums.
+  HOTGEMM_DEVICE auto sum(int i, int j) const {
+    if constexpr (kEpilogue.is_gated()) {
+      return GatedSums{accumulators_[i][j], accumulators_[i][j + kConfig.thread_n / 2]};
+    } else {
+      return accumulators_[i][j];
     }
   }
 

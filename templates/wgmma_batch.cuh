@@ -3,6 +3,7 @@
 // The products of a batch in family `wgmma`, whose blocks may take tiles of several products.
 
 #include "batch.cuh"
+#include "gated_sums.cuh"
 #include "shared/wgmma_config.hpp"
 
 namespace hotgemm {
@@ -14,14 +15,13 @@ HOTGEMM_DEVICE u32 products_of(const WgmmaArgs& args) {
   return 1;
 }
 
-/// The arguments of a product of family `wgmma`, as HeldArgs holds them.
+/// The arguments of a product of family `wgmma`, for the parts that store D.
 template <GemmTraits kTraits>
-HOTGEMM_DEVICE typename HeldArgs<GemmArgs, kTraits.batched>::Type product_args(const WgmmaArgs& args,
-                                                                               ProductOf<kTraits> product) {
+HOTGEMM_DEVICE HeldGemm<kTraits> product_args(const WgmmaArgs& args, ProductOf<kTraits> product) {
   if constexpr (kTraits.batched) {
-    return moved<kTraits>(args.gemm, batch_of(args), product);
+    return args_of_d<kTraits>(moved<kTraits>(args.gemm, batch_of(args), product));
   } else {
-    return args.gemm;
+    return args_of_d<kTraits>(args.gemm);
   }
 }
 

@@ -6,6 +6,7 @@
 // has pairs below each other, and eight lanes store neighbours.
 
 #include "element_access.cuh"
+#include "gated_sums.cuh"
 #include "pair_access.cuh"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
@@ -20,16 +21,20 @@ namespace hotgemm {
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Op>
 class DirectEpilogue {
   static constexpr int kInstructions = kConfig.instructions();
-  static constexpr int kColumns = kConfig.instruction_n();
-  static constexpr int kPairs = kColumns / 4;  // of a lane, of one instruction
+  static constexpr Gate kGate = kTraits.epilogue.gate;
+  static constexpr int kSumColumns = kConfig.instruction_n();
+  static constexpr int kColumns = kGate == Gate::halves ? kSumColumns / 2 : kSumColumns;  // that are walked
+  static constexpr int kHalf = kSumColumns / 4;  // of the sums of an accumulator
+  static constexpr int kPairs = kColumns / 4;    // of a lane, of one instruction
   /// Loads of C in flight of a lane. D may be C, so that no load of C may follow the store of its pair.
   static constexpr int kBatch = min_of(kPairs, 8);
   /// True if the four lanes of a quad exchange bytes, of which each then stores eight.
-  static constexpr bool kExchanges = kConfig.has_byte_d(kTraits) && !kConfig.transposed && kTraits.vec_d >= 8;
+  static constexpr bool kExchanges =
+      kConfig.has_byte_d(kTraits) && !kConfig.transposed && kTraits.vec_d >= 8 && kGate != Gate::interleaved;
   static constexpr int kExchangedColumns = 32;
 
  public:
-  using Accumulator = WgmmaAccumulator<kTraits.accumulator, kColumns>;
+  using Accumulator = WgmmaAccumulator<kTraits.accumulator, kSumColumns>;
   using Sink = DirectEpilogue;
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
   static HOTGEMM_DEVICE void drain() {}
@@ -41,15 +46,17 @@ class DirectEpilogue {
 
   /// See WgmmaEpilogue.
   HOTGEMM_DEVICE void prefetch(int row, int col) const {
-    Op::prefetch(args_, source_, {row, col}, {kConfig.consumer_m(), kConfig.consumer_n()}, lane_);
+    Op::prefetch(args_, source_, {row, kTraits.epilogue.columns_of_d(col)},
+                 {kConfig.consumer_m(), kConfig.stored_n(kTraits)}, lane_);
   }
 
-  /// Stores the warp's part of the tile, which begins at `row`, `col` of D. In a transposed config warps have columns
-  /// beside each other, 16 each. Callers count 16 rows for each warp in front, in every config.
+  /// Stores the warp's part of the tile, which begins at `row`, `col` of the product. In a transposed config warps have
+  /// columns beside each other, 16 each. Callers count 16 rows for each warp in front, in every config.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
     const Op op(args_, source_);
     const int warp = kConfig.transposed ? ptx::thread_index() % kWarpgroupThreads / kWarpSize : 0;
-    const Element2d origin = {row - warp * WgmmaConfig::kStoreRows, col + warp * WgmmaConfig::kStoreRows};
+    const Element2d origin = {row - warp * WgmmaConfig::kStoreRows,
+                              kTraits.epilogue.columns_of_d(col) + warp * WgmmaConfig::kStoreRows};
 #pragma unroll
     for (int i = 0; i < kInstructions; ++i) {
       constexpr int kExchanged = kExchanges ? kColumns / kExchangedColumns : 0;
@@ -70,8 +77,13 @@ class DirectEpilogue {
         for (int p = 0; p < kBatch; ++p) {
           if (first + p >= kPairs) continue;
           const int element = (first + p) * 2;
-          store_pair(op, place(origin, i, first + p), accumulators[i].get(element), accumulators[i].get(element + 1),
-                     c[p]);
+          if constexpr (kGate == Gate::interleaved) {
+            store_interleaved(op, place(origin, i, first + p), accumulators[i].get(element),
+                              accumulators[i].get(element + 1));
+          } else {
+            store_pair(op, place(origin, i, first + p), sum_of<kGate>(accumulators[i], element, kHalf),
+                       sum_of<kGate>(accumulators[i], element + 1, kHalf), c[p]);
+          }
         }
       }
     }
@@ -95,8 +107,8 @@ class DirectEpilogue {
         const int pair = (part * 4 + q) * 2 + half;
         const Element2d at = place(origin, i, pair);
         pairs[q] = byte_pair_of<kTraits.element_d>(
-            op.value(args_, accumulator.get(pair * 2), c[q].low, at),
-            op.value(args_, accumulator.get(pair * 2 + 1), c[q].high, {at.row, at.col + 1}));
+            op.value(args_, sum_of<kGate>(accumulator, pair * 2, kHalf), c[q].low, at),
+            op.value(args_, sum_of<kGate>(accumulator, pair * 2 + 1, kHalf), c[q].high, {at.row, at.col + 1}));
       }
       const ptx::Vec2 eight = transposed_pairs(pairs);
       if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these elements of D
@@ -136,10 +148,11 @@ class DirectEpilogue {
     }
   }
 
-  /// The place in D of the lane's pair number `pair` of instruction `i`.
+  /// The place in D of the lane's pair number `pair` of instruction `i`; or of the element that it makes.
   HOTGEMM_DEVICE Element2d place(Element2d origin, int i, int pair) const {
     const Element2d in_block = accumulator_element(lane_, pair % 2 * 2);
-    const int along_rows = i * kWgmmaM + in_block.row, along_columns = pair / 2 * 8 + in_block.col;
+    const int along_rows = i * kWgmmaM + in_block.row;
+    const int along_columns = (pair / 2 * 8 + in_block.col) / (kGate == Gate::interleaved ? 2 : 1);
     if constexpr (kConfig.transposed) return {origin.row + along_columns, origin.col + along_rows};
     return {origin.row + along_rows, origin.col + along_columns};
   }
@@ -158,7 +171,14 @@ class DirectEpilogue {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);
   }
 
-  HOTGEMM_DEVICE void store_pair(const Op& op, Element2d at, typename Op::Sum low, typename Op::Sum high,
+  HOTGEMM_DEVICE void store_interleaved(const Op& op, Element2d at, typename Op::Sum gate,
+                                        typename Op::Sum other) const {
+    if (at.row >= args_.m || at.col >= args_.n) return;
+    store_element<kTraits.element_d>(args_.d, at.row * args_.ldd + at.col,
+                                     op.value(args_, GatedSums{gate, other}, 0, at));
+  }
+  template <class Sum>
+  HOTGEMM_DEVICE void store_pair(const Op& op, Element2d at, Sum low, Sum high,
                                  const NumberPair<kTraits.element_d>& c) const {
     if (at.row >= args_.m || at.col >= args_.n) return;
     const Element2d next = {at.row + (kConfig.transposed ? 1 : 0), at.col + (kConfig.transposed ? 0 : 1)};
@@ -172,7 +192,7 @@ class DirectEpilogue {
     }
   }
 
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   typename Op::Source source_;
   int lane_;
 };

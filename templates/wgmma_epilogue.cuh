@@ -3,8 +3,11 @@
 // The epilogue of family `wgmma`, from accumulators to D. The op computes each pair of elements (scaled_sum.cuh), and
 // the sink stores the results (wgmma_sink.cuh). The epilogue calls both, piece by piece.
 
+#include "gated_sums.cuh"
 #include "pair_access.cuh"
 #include "ptx/convert.hpp"
+#include "ptx/math.hpp"
+#include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
@@ -53,15 +56,18 @@ HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class ResultSink>
 class WgmmaEpilogue {
   static constexpr int kBlocks = kConfig.consumer_m() / kWgmmaM;
-  static constexpr int kColumns = kConfig.consumer_n();
+  static constexpr int kSumColumns = kConfig.consumer_n();
+  static constexpr int kColumns = kConfig.stored_n(kTraits);
   static constexpr int kPieceColumns = ResultSink::kPieceColumns;
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
+  static constexpr Gate kGate = kTraits.epilogue.gate;
+  static constexpr int kHalf = kSumColumns / 4;  // of the sums of an accumulator
   /// True if the last piece begins at columns that the piece before it has already stored. False if D may be read as C
   /// or as the residual: then these columns are already overwritten.
   static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kMayReadD && kColumns % kPieceColumns != 0;
 
  public:
-  using Accumulator = WgmmaAccumulator<kTraits.accumulator, kColumns>;
+  using Accumulator = WgmmaAccumulator<kTraits.accumulator, kSumColumns>;
   using Sink = ResultSink;
 
   /// `product` is the number of the product in a batch. `buffers` are those of this warp, in shared memory.
@@ -69,16 +75,18 @@ class WgmmaEpilogue {
       : args_(product_args<kTraits>(args, product)),
         source_(args, product),
         lane_(lane),
-        sink_(args.d, kTraits.batched ? args_ : args.gemm, product, lane, buffers) {}
+        sink_(args.d, kTraits.batched || kTraits.epilogue.is_gated() ? args_ : args.gemm, product, lane, buffers) {}
 
-  /// Called by a warp before the products of a tile, or of a consumer's part of it, that begins at `row`, `col`.
+  /// Called by a warp before the products of a tile, or of a consumer's part of it, that begins at `row`, `col` of the
+  /// product.
   HOTGEMM_DEVICE void prefetch(int row, int col) const {
-    Op::prefetch(args_, source_, {row, col}, {kConfig.consumer_m(), kConfig.consumer_n()}, lane_);
+    Op::prefetch(args_, source_, {row, kTraits.epilogue.columns_of_d(col)}, {kConfig.consumer_m(), kColumns}, lane_);
   }
 
-  /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `col` of D.
-  HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int col) const {
+  /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `first_col` of the product.
+  HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int first_col) const {
     const Op op(args_, source_);
+    const int col = kTraits.epilogue.columns_of_d(first_col);
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
       const int first = i % kPieces * kPieceColumns;
@@ -105,6 +113,8 @@ class WgmmaEpilogue {
     if constexpr (Op::kReadsC) c = sink_.load_c(piece);
     if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
       put_wide(op, accumulator, begin, piece, c);
+    } else if constexpr (kGate == Gate::interleaved) {
+      put_interleaved(op, accumulator, begin, piece);
     } else {
       put(op, accumulator, begin, piece, c);
     }
@@ -123,12 +133,44 @@ class WgmmaEpilogue {
         const int element = (begin + column) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};
-        pairs[i] = column < piece.cols
-                       ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at)
-                       : 0;
+        pairs[i] = column < piece.cols ? op.pair(args_, sum_of<kGate>(accumulator, element, kHalf),
+                                                 sum_of<kGate>(accumulator, element + 1, kHalf), c.at[group][i], at)
+                                       : 0;
       }
       sink_.put(piece, group, pairs);
     }
+  }
+
+  /// The same of an interleaved product: in each eight of its columns a lane has both sums of one element of D.
+  HOTGEMM_DEVICE void put_interleaved(const Op& op, const Accumulator& accumulator, int begin,
+                                      const WgmmaPiece& piece) const {
+#pragma unroll
+    for (int group = 0; group < div_up(piece.cols, 16); ++group) {
+      u32 pairs[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int column = group * 16 + i / 2 * 8;
+        float results[2] = {};
+#pragma unroll
+        for (int four = 0; four < 2; ++four) {
+          const int element = begin + column + four * 4 + i % 2 * 2;
+          const int row = accumulator_element(lane_, i % 2 * 2).row;
+          if (column < piece.cols) {
+            results[four] = op.value(args_, GatedSums{accumulator.get(element), accumulator.get(element + 1)}, 0,
+                                     {piece.row + row, piece.col + column + four * 4 + lane_ % 4});
+          }
+        }
+        pairs[i] = neighbours(ptx::narrow_pair<kTraits.element_d>(results[0], results[1]));
+      }
+      sink_.put(piece, group, pairs);
+    }
+  }
+  /// Of the eight elements of a quad, lane t has numbers t and 4 + t. It gets 2t and 2t + 1.
+  HOTGEMM_DEVICE u32 neighbours(u32 pair) const {
+    const u32 t = static_cast<u32>(lane_) % 4, first = static_cast<u32>(lane_) - t + t % 2 * 2;
+    const u32 low = ptx::shfl_sync_idx_b32(pair, first, 31, ~0u),
+              high = ptx::shfl_sync_idx_b32(pair, first + 1, 31, ~0u);
+    return ptx::prmt_b32(low, high, t < 2 ? 0x5410 : 0x7632);
   }
 
   /// The same for elements of 32 bits. In each step a lane takes one of two groups of eight columns (WideStaging).
@@ -153,13 +195,21 @@ class WgmmaEpilogue {
     }
   }
   /// Sum `ahead` or `here`. Of a narrow part, `ahead` may lie beyond it.
-  static HOTGEMM_DEVICE typename Op::Sum chosen(const Accumulator& accumulator, bool goes_ahead, int here, int ahead) {
-    const int last = kColumns / 2 - 1;
-    const typename Op::Sum stays = accumulator.get(min_of(here, last)), goes = accumulator.get(min_of(ahead, last));
-    return goes_ahead ? goes : stays;
+  static HOTGEMM_DEVICE auto chosen(const Accumulator& accumulator, bool goes_ahead, int here, int ahead) {
+    const auto one = [&](int stays_at, int goes_to) {
+      const int last = kSumColumns / 2 - 1;
+      const typename Op::Sum stays = accumulator.get(min_of(stays_at, last));
+      const typename Op::Sum goes = accumulator.get(min_of(goes_to, last));
+      return goes_ahead ? goes : stays;
+    };
+    if constexpr (kGate == Gate::halves) {
+      return GatedSums{one(here, ahead), one(here + kHalf, ahead + kHalf)};
+    } else {
+      return one(here, ahead);
+    }
   }
 
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   typename Op::Source source_;
   int lane_;
   Sink sink_;

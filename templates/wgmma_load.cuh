@@ -11,6 +11,7 @@
 #include "ptx/bulk_copy.hpp"
 #include "ptx/index.hpp"
 #include "shared/byte_share.hpp"
+#include "shared/gate.hpp"
 #include "shared/wgmma_config.hpp"
 
 namespace hotgemm {
@@ -38,10 +39,12 @@ struct MatrixPlace<false> {
 
 /// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
 /// kReadOnce, L2 drops the operand's lines before others. With kAnyRows, tiles begin at any row of the matrix, so that
-/// all boxes are whole: behind the last row the copy engine writes zeros.
-template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kBatched, bool kReadOnce = false, bool kAnyRows = false>
+/// all boxes are whole: behind the last row the copy engine writes zeros. With kHalf, every 2 * kHalf columns of a tile
+/// are half of the gate's and half others (column_of_halves).
+template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kBatched, bool kReadOnce = false, bool kAnyRows = false,
+          int kHalf = 0>
 class TensorLoad {
-  static constexpr int kRows = WgmmaConfig::box(kTile, kSharers).y;
+  static constexpr int kRows = WgmmaConfig::box(kTile, kSharers, kHalf).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
   static constexpr bool kCutsBoxes = kTile.k_major && !kAnyRows;
 
@@ -92,7 +95,7 @@ class TensorLoad {
         if (left <= 0) continue;
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
-                 kTile.k_major ? k + column : part.outer + column, kTile.k_major ? part.outer + row : k + row,
+                 kTile.k_major ? k + column : place(part, column), kTile.k_major ? place(part, row) : k + row,
                  part.matrix(), barrier);
       }
     }
@@ -129,6 +132,11 @@ class TensorLoad {
     }
   }
 
+  /// The row of op(A), or column of op(B), at place `at` of the tile.
+  HOTGEMM_DEVICE int place(const Part& part, int at) const {
+    if constexpr (kHalf > 0) return column_of_halves(part.outer, at, kHalf, extent() / 2);
+    return part.outer + at;
+  }
   /// The coordinate of a product's matrix. A matrix that all products share has a map of only one.
   HOTGEMM_DEVICE int matrix_of(u32 product) const {
     const BatchArgs& batch = batch_of(args_);

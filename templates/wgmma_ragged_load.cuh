@@ -69,16 +69,20 @@ class RaggedLoad {
 };
 
 /// The copies for a kernel's operand. Groups of rows have rows of one A.
-template <Operand kOperand, GemmTraits kTraits, WgmmaTile kTile, int kSharers, bool kAlongK = kTraits.along_k>
+template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kSharers,
+          bool kAlongK = kTraits.along_k>
 struct CopyChoice {
   static constexpr bool kDivided = kTraits.divides_rows() && kOperand == Operand::a;
-  using Type = TensorLoad<kOperand, kTile, kSharers, kTraits.batched && !kDivided, false, kDivided>;
+  static constexpr int kHalf = kOperand == Operand::b ? kConfig.gate_half(kTraits) : 0;
+  using Type =
+      TensorLoad<kOperand, kTile, kSharers, kTraits.batched && !kDivided, false, kDivided || kHalf != 0, kHalf>;
 };
-template <Operand kOperand, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
-struct CopyChoice<kOperand, kTraits, kTile, kSharers, true> {
+template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
+struct CopyChoice<kOperand, kConfig, kTraits, kTile, kSharers, true> {
+  static_assert(kConfig.gate_half(kTraits) == 0);
   using Type = RaggedLoad<kOperand, kTile, kSharers>;
 };
-template <Operand kOperand, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
-using CopyOf = typename CopyChoice<kOperand, kTraits, kTile, kSharers>::Type;
+template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
+using CopyOf = typename CopyChoice<kOperand, kConfig, kTraits, kTile, kSharers>::Type;
 
 }  // namespace hotgemm

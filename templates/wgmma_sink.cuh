@@ -64,7 +64,7 @@ class LaneSink {
   HOTGEMM_DEVICE void end_tile() const { staging_.sync(); }
 
  private:
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   Staging staging_;
 };
 
@@ -77,7 +77,7 @@ class BulkSink {
   static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element_d);
   static constexpr int kBoxRows = kConfig.d_box(kTraits).y;
   static constexpr int kPieces = div_up(kConfig.consumer_m(), kWgmmaM) *
-                                 div_up(kConfig.consumer_n(), Staging::kPieceColumns);  // of a warp, in a tile
+                                 div_up(kConfig.stored_n(kTraits), Staging::kPieceColumns);  // of a warp, in a tile
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -152,7 +152,7 @@ class BulkSink {
   }
 
   const TensorMap& map_;
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   ProductOf<kTraits> product_;
   Staging staging_;
 };

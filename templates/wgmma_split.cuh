@@ -332,7 +332,7 @@ class SplitSum {
     }
   }
 
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   typename Op::Source source_;
   WorkspaceArgs workspace_;
   int thread_;

@@ -184,7 +184,7 @@ class WgmmaStaging {
     return pass < passes(cols) && (!is_uneven(cols) || vector(cols, pass).row < kRows);
   }
 
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   int lane_;
   u32 buffers_;
 };

@@ -199,6 +199,6 @@ struct LoadChoice<true, ByThreads, ByCopies> {
 template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kVec, int kSharers>
 using LoadOf = typename LoadChoice<kConfig.loads_by_threads(kTraits, kVec),
                                    ThreadLoad<kOperand, kTile, kVec, kConfig.loaders, kTraits.batched>,
-                                   CopyOf<kOperand, kTraits, kTile, kSharers>>::Type;
+                                   CopyOf<kOperand, kConfig, kTraits, kTile, kSharers>>::Type;
 
 }  // namespace hotgemm

@@ -161,7 +161,7 @@ class TransposedEpilogue {
     sink_.close(piece);
   }
 
-  typename HeldArgs<GemmArgs, kTraits.batched>::Type args_;
+  HeldGemm<kTraits> args_;
   typename Op::Source source_;
   int lane_;
   Sink sink_;

@@ -120,13 +120,21 @@ enum {
   HOTGEMM_DTANH = 13
 };
 
+/* The columns of the product of which one, after the activation, multiplies the other: those of column j of D, which
+ * has n / 2. */
+enum {
+  HOTGEMM_GATE_NONE = 0,
+  HOTGEMM_GATE_HALVES = 1,     /* j and n / 2 + j */
+  HOTGEMM_GATE_INTERLEAVED = 2 /* 2j and 2j + 1 */
+};
+
 /*
  * The computation, without pointers: D = alpha * op(A) * op(B) + beta * C.
  *
- * All matrices are row-major. op(A) is m x k, op(B) is k x n, C and D are m x n; a matrix with HOTGEMM_OP_T is stored
- * transposed. Column-major users swap the operands: a column-major m x n product is the row-major n x m product of B
- * and A. <hotgemm/problem.hpp> says which types kernels compute, and what each field means; a problem that none
- * computes is HOTGEMM_NOT_SUPPORTED, and the message names the field.
+ * All matrices are row-major. op(A) is m x k, op(B) is k x n, C and D are m x n, D with a gate m x n / 2; a matrix with
+ * HOTGEMM_OP_T is stored transposed. Column-major users swap the operands: a column-major m x n product is the
+ * row-major n x m product of B and A. <hotgemm/problem.hpp> says which types kernels compute, and what each field
+ * means; a problem that none computes is HOTGEMM_NOT_SUPPORTED, and the message names the field.
  */
 typedef struct hotgemm_problem {
   size_t size;                                 /* of this struct, as the caller knows it */
@@ -140,7 +148,8 @@ typedef struct hotgemm_problem {
   int64_t batch;                               /* the number of products; 0: nothing is done */
   int32_t batch_kind, group_kind;              /* HOTGEMM_BATCH_..., HOTGEMM_GROUPS_... */
   int64_t groups;                              /* zero if and only if group_kind is */
-  /* The epilogue, in the order in which it is computed; the last six are 0 or 1. */
+  /* The epilogue, in the order in which it is computed; gated is HOTGEMM_GATE_..., the others of the last six 0 or 1.
+   */
   int32_t scale_a, scale_b;                             /* HOTGEMM_SCALE_... */
   int32_t bias;                                         /* HOTGEMM_BIAS_... */
   int32_t activation;                                   /* HOTGEMM_ACTIVATION_NONE, HOTGEMM_RELU, ... */

@@ -25,7 +25,7 @@ struct Operands {
   const void* a = nullptr;  ///< m×k, or with Op::t k×m
   const void* b = nullptr;  ///< k×n, or with Op::t n×k
   const void* c = nullptr;  ///< m×n
-  void* d = nullptr;        ///< m×n, written
+  void* d = nullptr;        ///< m×n, or with a gate m×n/2; written
   std::int64_t lda = 0;     ///< elements from one row of A as stored to the next
   std::int64_t ldb = 0;     ///< the same of B
   std::int64_t ldc = 0;     ///< the same of C
@@ -59,8 +59,8 @@ struct Operands {
   /// may overlap with D or with the auxiliary output, but a matrix that is read (the residual, the auxiliary matrix of
   /// a derivative, an operand of a function) may be D itself with the leading dimension of D. A bias has the type of D;
   /// bf16 for an FP8 D, and f32 for an s8 D.
-  const void* bias = nullptr;              ///< an element for each column of D, or each row
-  const void* residual = nullptr;          ///< m×n, of D's type, added to the result
+  const void* bias = nullptr;              ///< an element for each of the n columns of op(B), or each row of D
+  const void* residual = nullptr;          ///< of D's size and type, added to the result
   std::int64_t ld_residual = 0;            ///< elements from one row of the residual to the next
   std::int64_t batch_stride_residual = 0;  ///< as batch_stride_a
   /// m×n, of D's type, the value before the activation: Epilogue::aux writes it, for the backward pass, and a

@@ -100,11 +100,11 @@ enum class GroupKind : unsigned char {
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, masked groups, groups of
 /// rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
 /// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue except
-/// blocks of scales and gates. A D of s32 has no epilogue. All other values of these fields are refused with
-/// Error{not_supported}, which names the field.
+/// blocks of scales, and with a gate C and an auxiliary matrix. A D of s32 has no epilogue. All other values of these
+/// fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
-  std::int64_t n = 0;              ///< columns of D, at most 2147482623
+  std::int64_t n = 0;              ///< columns of op(B), at most 2147482623; D has as many, or with a gate half of them
   std::int64_t k = 0;              ///< products of a sum, at most 2147482623
   Op op_a = Op::n;                 ///< how A is stored: m×k, or k×m
   Op op_b = Op::n;                 ///< how B is stored: k×n, or n×k
@@ -196,8 +196,9 @@ std::int64_t class_m(std::int64_t m);
 //   groups=8           "groups=8,masked", "groups=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
 //                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp, drelu, dgelu, dgelu_erf,
-//                      dsilu, dsigmoid, dtanh, gated, residual, amax, scale_d, scalars,
-//                      function:0123456789ab0021 (a function by its number)
+//                      dsilu, dsigmoid, dtanh, gated, gated:interleaved, residual, amax, scale_d, scalars,
+//                      function:0123456789ab0021 (a function by its number); swiglu, geglu, geglu_erf and glu are
+//                      silu, gelu, gelu_erf and sigmoid with gated, and swiglu:interleaved is silu+gated:interleaved
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found

@@ -37,6 +37,7 @@ static_assert(HOTGEMM_SCALE_BLOCK_128X128 == static_cast<int>(Scaling::block_128
 static_assert(HOTGEMM_BIAS_PER_ROW == static_cast<int>(Bias::per_row));
 static_assert(HOTGEMM_CLAMP == static_cast<int>(Activation::clamp));
 static_assert(HOTGEMM_DTANH == static_cast<int>(Activation::dtanh));
+static_assert(HOTGEMM_GATE_INTERLEAVED == static_cast<int>(Gate::interleaved));
 
 /// A field of hotgemm_problem that holds an enumerator or a flag.
 struct Field {
@@ -57,9 +58,9 @@ constexpr Field kEnums[] = {{"op_a", &hotgemm_problem::op_a},
                             {"scale_a", &hotgemm_problem::scale_a},
                             {"scale_b", &hotgemm_problem::scale_b},
                             {"bias", &hotgemm_problem::bias},
-                            {"activation", &hotgemm_problem::activation}};
+                            {"activation", &hotgemm_problem::activation},
+                            {"gated", &hotgemm_problem::gated}};
 constexpr Field kFlags[] = {{"aux", &hotgemm_problem::aux},
-                            {"gated", &hotgemm_problem::gated},
                             {"residual", &hotgemm_problem::residual},
                             {"amax", &hotgemm_problem::amax},
                             {"scale_d", &hotgemm_problem::scale_d},
@@ -85,9 +86,9 @@ constexpr Field kFlags[] = {{"aux", &hotgemm_problem::aux},
 /// is checked behind this interface. Warm calls come here, so the names are looked for only if one is bad.
 void require_bytes(const hotgemm_problem& p) {
   const std::int32_t enums = p.op_a | p.op_b | p.type_a | p.type_b | p.type_c | p.type_d | p.compute | p.mode |
-                             p.order | p.batch_kind | p.group_kind | p.scale_a | p.scale_b | p.bias | p.activation;
-  const std::int32_t flags =
-      p.aux | p.gated | p.residual | p.amax | p.scale_d | p.scalars | p.prepacked_a | p.prepacked_b;
+                             p.order | p.batch_kind | p.group_kind | p.scale_a | p.scale_b | p.bias | p.activation |
+                             p.gated;
+  const std::int32_t flags = p.aux | p.residual | p.amax | p.scale_d | p.scalars | p.prepacked_a | p.prepacked_b;
   if ((enums & ~0xff) != 0 || (flags & ~1) != 0) name_bad_field(p);
 }
 
@@ -118,7 +119,7 @@ hotgemm_problem problem_from(const Problem& p) {
           .bias = number(e.bias),
           .activation = number(e.activation),
           .aux = e.aux,
-          .gated = e.gated,
+          .gated = number(e.gate),
           .residual = e.residual,
           .amax = e.amax,
           .scale_d = e.scale_d,
@@ -159,7 +160,7 @@ Problem problem_of(const hotgemm_problem* given) {
                        .bias = static_cast<Bias>(p.bias),
                        .aux = p.aux != 0,
                        .activation = static_cast<Activation>(p.activation),
-                       .gated = p.gated != 0,
+                       .gate = static_cast<Gate>(p.gated),
                        .residual = p.residual != 0,
                        .amax = p.amax != 0,
                        .scale_d = p.scale_d != 0,

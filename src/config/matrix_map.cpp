@@ -104,6 +104,7 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major,
                   .cuts_a = !traits.divides_rows(),
+                  .cuts_b = wgmma->gate_half(traits) == 0,
                   .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
                   .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))

@@ -2,6 +2,7 @@
 #include <hotgemm/problem.hpp>
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
+#include "config/work.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -26,9 +27,10 @@ Hints raised(Hints hints, const Problem& p) {
 }  // namespace
 
 Hints packed_hints(const Problem& p) {
-  const Hints packed{.align_a = packed_class(p.op_a == Op::n ? p.k : p.m, p.types.a),
-                     .align_b = packed_class(p.op_b == Op::n ? p.n : p.k, p.types.b),
-                     .align_d = std::min(packed_class(p.n, p.types.c), packed_class(p.n, p.types.d))};
+  const Hints packed{
+      .align_a = packed_class(p.op_a == Op::n ? p.k : p.m, p.types.a),
+      .align_b = packed_class(p.op_b == Op::n ? p.n : p.k, p.types.b),
+      .align_d = std::min(packed_class(columns_of_d(p), p.types.c), packed_class(columns_of_d(p), p.types.d))};
   return raised(packed, p);
 }
 

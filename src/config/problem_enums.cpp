@@ -105,6 +105,15 @@ std::string_view to_string(Activation activation) {
   return {};
 }
 
+std::string_view to_string(Gate gate) {
+  switch (gate) {
+    case Gate::none: return "none";
+    case Gate::halves: return "halves";
+    case Gate::interleaved: return "interleaved";
+  }
+  return {};
+}
+
 std::string_view to_string(WorkspaceClass workspace) {
   switch (workspace) {
     case WorkspaceClass::none: return "none";

@@ -17,6 +17,7 @@ std::string_view to_string(GroupKind kind);
 std::string_view to_string(Scaling scaling);
 std::string_view to_string(Bias bias);
 std::string_view to_string(Activation activation);
+std::string_view to_string(Gate gate);
 std::string_view to_string(WorkspaceClass workspace);
 
 /// True if `value` is one of the enumerators. False for any other number that was cast to the enumeration.

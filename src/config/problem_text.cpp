@@ -2,9 +2,11 @@
 
 #include "base/text.hpp"
 #include "config/function_source.hpp"
+#include "config/gate_names.hpp"
 #include "config/max_size.hpp"
 #include "config/problem_enums.hpp"
 #include "config/spelling.hpp"
+#include "config/work.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -102,8 +104,7 @@ struct EpilogueFlag {
   bool Epilogue::*member;
 };
 constexpr std::string_view kFunctionWord = "function:";
-constexpr std::array<EpilogueFlag, 6> kEpilogueFlags{{{"aux", &Epilogue::aux},
-                                                      {"gated", &Epilogue::gated},
+constexpr std::array<EpilogueFlag, 5> kEpilogueFlags{{{"aux", &Epilogue::aux},
                                                       {"residual", &Epilogue::residual},
                                                       {"amax", &Epilogue::amax},
                                                       {"scale_d", &Epilogue::scale_d},
@@ -119,6 +120,8 @@ void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
     epilogue.scale_b = *scale_b;
   } else if (const auto bias = suffix(word, "bias", ':', Bias::per_column)) {
     epilogue.bias = *bias;
+  } else if (const auto gate = suffix(word, "gated", ':', Gate::halves)) {
+    epilogue.gate = *gate;
   } else if (word.starts_with(kFunctionWord)) {
     epilogue.function = parse_function(word.substr(kFunctionWord.size()));
   } else {
@@ -145,13 +148,16 @@ std::string epilogue_text(const Epilogue& e) {
   add_flag(0);
   if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
   if (e.has_function()) text.append("+").append(kFunctionWord).append(to_string(e.function));
+  add_word(text, "gated", e.gate, Gate::halves);
   for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);
   return text.empty() ? text : text.substr(1);
 }
 
 Epilogue parse_epilogue(std::string_view text) {
   Epilogue epilogue;
-  const std::vector<std::string_view> words = split(text, '+');
+  std::string plain;
+  for (const std::string_view word : split(text, '+')) plain += "+" + without_gate_name(word);
+  const std::vector<std::string_view> words = split(std::string_view(plain).substr(1), '+');
   for (const std::string_view word : words) parse_epilogue_word(word, epilogue);
   if (split(epilogue_text(epilogue), '+').size() != words.size() || epilogue == Epilogue{}) {
     bad("epilogue is " + in_quotes(text) + ": a word stands twice, contradicts another, or is none");
@@ -275,8 +281,8 @@ Hints hints_of(const Line& line) {
   if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
   if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
   if (line.ldd) {  // of C and D alike
-    hints.align_d =
-        std::min(class_of_rows("ldd", *line.ldd, p.n, p.types.c), class_of_rows("ldd", *line.ldd, p.n, p.types.d));
+    hints.align_d = std::min(class_of_rows("ldd", *line.ldd, columns_of_d(p), p.types.c),
+                             class_of_rows("ldd", *line.ldd, columns_of_d(p), p.types.d));
   }
   require_whole_elements("A", hints.align_a, p.types.a);
   require_whole_elements("B", hints.align_b, p.types.b);

@@ -34,6 +34,7 @@ std::string literal(Bias value) {
 std::string literal(const EpilogueFunction& value) {
   return fmt::format("{{{{{}, {}, {}}}, {}}}", value.digest[0], value.digest[1], value.digest[2], value.operands);
 }
+std::string literal(Gate value) { return "hotgemm::Gate::" + std::string(to_string(value)); }
 std::string literal(Activation value) { return "hotgemm::Activation::" + std::string(to_string(value)); }
 
 /// The fields of an epilogue that are not the default.
@@ -48,7 +49,7 @@ std::string epilogue_initializer(const Epilogue& e) {
   add("bias", e.bias);
   add("aux", e.aux);
   add("activation", e.activation);
-  add("gated", e.gated);
+  add("gate", e.gate);
   add("residual", e.residual);
   add("amax", e.amax);
   add("scale_d", e.scale_d);

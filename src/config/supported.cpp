@@ -83,7 +83,8 @@ std::string unsupported_epilogue(const Problem& p) {
   for (const Scaling scaling : {e.scale_a, e.scale_b}) {
     if (scaling > Scaling::vector) return "an epilogue with scaling " + std::string(to_string(scaling));
   }
-  if (e.gated) return "a gated epilogue";
+  if (e.is_gated() && e.has_auxiliary()) return "an auxiliary matrix with a gated epilogue";
+  if (e.is_gated() && p.n % 2 != 0) return "an odd n with a gated epilogue";
   return {};
 }
 
@@ -96,11 +97,13 @@ bool has_epilogue(const Problem& p) noexcept {
                           .bias = e.bias,
                           .aux = e.aux,
                           .activation = e.activation,
+                          .gate = e.gate,
                           .residual = e.residual,
                           .amax = e.amax,
                           .scale_d = e.scale_d,
                           .scalars = e.scalars,
                           .function = e.function};
+  if (e.is_gated() && (e.has_auxiliary() || p.n % 2 != 0 || e.gate > Gate::interleaved)) return false;
   if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
   if (e.aux && e.reads_auxiliary()) return false;
   return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
@@ -163,6 +166,16 @@ void require_supported(const Problem& problem) {
   if (is_supported(problem)) return;
   const std::string part = unsupported_part(problem);
   throw Error(ErrorCode::not_supported, part + " is not supported yet: " + to_string(problem));
+}
+
+void require_no_c_with_gate(const Problem& p, bool reads_c) {
+  if (!reads_c || !p.epilogue.is_gated()) return;
+  throw Error(ErrorCode::not_supported, "C with a gated epilogue is not supported yet: " + to_string(p));
+}
+
+void require_supported(const Workload& workload) {
+  require_supported(static_cast<const Problem&>(workload));
+  require_no_c_with_gate(workload, !workload.hints.beta_is_zero);
 }
 
 void require_bare(const Problem& p) {

@@ -11,6 +11,11 @@ bool is_supported(const Problem& problem) noexcept;
 /// of 4 is not supported yet: …". `problem` has only values that exist.
 void require_supported(const Problem& problem);
 
+/// The same for a problem with its hints.
+void require_supported(const Workload& workload);
+/// Throws Error{not_supported} if `problem` has a gate and C is read.
+void require_no_c_with_gate(const Problem& problem, bool reads_c);
+
 /// Throws Error{not_supported} if `problem` has an epilogue. Single configs are measured on bare products: a record
 /// serves all fused kernels.
 void require_bare(const Problem& problem);

@@ -5,6 +5,7 @@
 #include "config/supported.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace hotgemm {
 namespace {
@@ -36,12 +37,24 @@ std::string epilogue_tags(const Epilogue& e) {
     text += name;
   }
   if (e.has_function()) text += "fn" + to_string(e.function);
-  add(e.gated, "gate");
+  add(e.is_gated(), "gate", e.gate == Gate::halves ? "h" : "i");
   add(e.residual, "res");
   add(e.amax, "amax");
   add(e.scale_d, "sd");
   add(e.scalars, "dev");
   return text;
+}
+
+}  // namespace
+
+namespace {
+
+/// The elements of B that accesses of aligned rows may take. Where rows hold both halves of a gated product, the second
+/// half begins within them.
+int width_of_b(const Workload& p) {
+  const int width = std::max(p.hints.align_b / size_bytes(p.types.b), 1);
+  if (p.epilogue.gate != Gate::halves || p.op_b == Op::t) return width;
+  return std::min(width, 1 << std::countr_zero(static_cast<std::uint64_t>(p.n / 2) | 16));
 }
 
 }  // namespace
@@ -57,7 +70,7 @@ GemmTraits traits_of(const Workload& problem) {
           .op_b = problem.op_b,
           .reads_c = !problem.hints.beta_is_zero,
           .vec_a = std::max(problem.hints.align_a / size_bytes(types.a), 1),
-          .vec_b = std::max(problem.hints.align_b / size_bytes(types.b), 1),
+          .vec_b = width_of_b(problem),
           .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
           .fast_sums = types.mode == ComputeMode::fast,
           .epilogue = problem.epilogue,

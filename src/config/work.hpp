@@ -4,6 +4,9 @@
 
 namespace hotgemm {
 
+/// The columns of D. With a gate they are half those of the product.
+constexpr std::int64_t columns_of_d(const Problem& p) { return p.epilogue.columns_of_d(p.n); }
+
 /// True if D has no elements, so that there is nothing to do.
 constexpr bool is_empty(const Problem& p) { return p.m == 0 || p.n == 0 || p.batch == 0; }
 

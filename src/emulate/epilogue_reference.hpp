@@ -46,6 +46,13 @@ inline double slope(Activation derivative, double x) {
   }
 }
 
+/// The second column of an element with a gate, which the first one multiplies: its product, and operands.
+struct OtherColumn {
+  double product = 0, magnitude = 0;
+  double scale = 1;
+  double bias = 0;
+};
+
 /// The operands of an epilogue at one element. A part that the epilogue does not have keeps its default.
 struct EpilogueElement {
   double scale = 1;   ///< scale_a * scale_b
@@ -56,6 +63,7 @@ struct EpilogueElement {
   double scale_d = 1;
   FunctionPoint point{};
   double low = 0, high = 0;  ///< the limits of a clamp
+  OtherColumn other{};       ///< of a gate
 };
 
 /// An element of D and of the auxiliary output, not rounded, with their gates. `unscaled` is the element before
@@ -69,27 +77,36 @@ struct FusedElement {
 ///
 /// The gate of the value in front of the activation is that of error_gate for a D of f32, with a rounding more for each
 /// operation. Activations and their derivatives have slopes below 1.13, and errors of a few units in the last place of
-/// f32, of gelu relative to its argument; a function says its own. Then come the residual, scale_d and the rounding to
-/// D.
+/// f32, of gelu relative to its argument; a function says its own. A gate follows the rule for products. Then come the
+/// residual, scale_d and the rounding to D.
 inline FusedElement fused_element(const Problem& problem, double product, double magnitude, double alpha,
                                   const EpilogueElement& e) {
   constexpr double kUnit = 0x1p-24, kSteepest = 1.13;
   Problem wide = problem;
   wide.types.c = wide.types.d = DType::f32;
+  const auto gate_of = [&](double exact, double terms, double scale) {
+    return error_gate(wide, exact, terms, alpha * scale) + 4 * kUnit * terms;
+  };
   const double value = product * e.scale + e.addend + e.bias;
-  const double terms = magnitude * std::abs(e.scale) + std::abs(e.addend) + std::abs(e.bias);
-  const double gate = error_gate(wide, value, terms, alpha * e.scale) + 4 * kUnit * terms;
+  const double gate = gate_of(value, magnitude * std::abs(e.scale) + std::abs(e.addend) + std::abs(e.bias), e.scale);
   const Epilogue& chain = problem.epilogue;
   const HostFunction function = chain.has_function() ? host_function(chain.function) : HostFunction{};
   const double after = chain.has_function()      ? function.at(value, e.point)
                        : chain.reads_auxiliary() ? value * slope(chain.activation, e.auxiliary)
                                                  : activated(chain.activation, value, e.low, e.high);
-  const double sum = after + e.residual;
+  const OtherColumn& o = e.other;
+  const double factor = chain.is_gated() ? o.product * o.scale + o.bias : 1;
+  const double factor_gate =
+      chain.is_gated() ? gate_of(factor, o.magnitude * std::abs(o.scale) + std::abs(o.bias), o.scale) : 0;
+  const double product_of_both = after * factor, sum = product_of_both + e.residual;
   const bool is_curved = chain.has_function() || chain.activation > Activation::relu;
   const double steepest = chain.has_function() ? function.slope : kSteepest;
   const double of_activation =
       is_curved ? steepest * gate + 16 * kUnit * (std::abs(after) + std::abs(value) + function.magnitude) : gate;
-  const double of_sum = of_activation + 2 * kUnit * (std::abs(sum) + std::abs(e.residual));
+  const double of_both = chain.is_gated() ? std::abs(after) * factor_gate + std::abs(factor) * of_activation +
+                                                of_activation * factor_gate + kUnit * std::abs(product_of_both)
+                                          : of_activation;
+  const double of_sum = of_both + 2 * kUnit * (std::abs(sum) + std::abs(e.residual));
   const ElementType d = element_type(problem.types.d);
   const auto rounded = [&](double exact, double error) {
     return (1 + d.unit_roundoff) * error + d.unit_roundoff * std::abs(exact) + d.half_subnormal;

@@ -1,10 +1,12 @@
 #include "emulate/gemm_case.hpp"
 
 #include "config/error_gate.hpp"
+#include "config/work.hpp"
 #include "emulate/epilogue_reference.hpp"
 #include "emulate/number.hpp"
 #include "emulate/random.hpp"
 #include "shared/check_data.hpp"
+#include "shared/gate.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -136,6 +138,12 @@ bool is_beyond(DType dtype, double found, double exact) {
 
 }  // namespace
 
+std::int64_t possible_n(const GemmTraits& t, std::int64_t n) {
+  if (!t.epilogue.is_gated()) return n;
+  const std::int64_t step = t.epilogue.gate == Gate::halves && !t.b_is_k_major() ? t.vec_b : 1;
+  return 2 * ((n + step - 1) / step * step);
+}
+
 double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
   return load(bytes.data() + byte_offset(*this, row, col), dtype);
 }
@@ -156,9 +164,11 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
   if (e.scale_d) m.scale_d = make_scales(1, values);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
-    const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+    const std::int64_t count = kind == FunctionOperand::row      ? p.m
+                               : kind == FunctionOperand::column ? columns_of_d(p)
+                                                                 : 1;
     if (kind == FunctionOperand::matrix) {
-      m.function_operands[i] = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+      m.function_operands[i] = make_matrix(p.types.d, p.m, columns_of_d(p), p.hints.align_d);
       fill(m.function_operands[i], p.types.d, values);
     } else if (kind != FunctionOperand::none) {
       m.function_operands[i] = make_scales(count, values);
@@ -170,7 +180,7 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
     fill(m.bias, type, values);
   }
   if (e.residual) {
-    m.residual = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+    m.residual = make_matrix(p.types.d, p.m, columns_of_d(p), p.hints.align_d);
     fill(m.residual, p.types.d, values);
   }
   if (c.residual_in_place) m.d = m.residual;
@@ -191,7 +201,7 @@ GemmMatrices make_matrices(const GemmCase& c) {
   GemmMatrices m{.a = make_matrix(p.types.a, a_as_is ? p.m : p.k, a_as_is ? p.k : p.m, p.hints.align_a, c.packed),
                  .b = make_matrix(p.types.b, b_as_is ? p.k : p.n, b_as_is ? p.n : p.k, p.hints.align_b, c.packed),
                  .c = make_matrix(p.types.c, p.m, p.n, p.hints.align_d, c.packed),
-                 .d = make_matrix(p.types.d, p.m, p.n, p.hints.align_d, c.packed)};
+                 .d = make_matrix(p.types.d, p.m, columns_of_d(p), p.hints.align_d, c.packed)};
   Values values(c.data, c.data_seed);
   fill(m.a, multiplied_type(p.types.a, p.types.compute), values);
   fill(m.b, multiplied_type(p.types.b, p.types.compute), values);
@@ -203,15 +213,22 @@ GemmMatrices make_matrices(const GemmCase& c) {
 
 namespace {
 
-EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double addend, std::int64_t row,
-                            std::int64_t col) {
+/// `col` is a column of D, and `columns` are those of the product from which it is made; without a gate both are it.
+EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double addend, std::int64_t row, std::int64_t col,
+                            const GateColumns& columns) {
   const Workload& p = c.problem;
   const Epilogue& e = p.epilogue;
   const auto scale = [](Scaling scaling, const HostMatrix& scales, std::int64_t index) {
     return scaling == Scaling::none ? 1 : scales.get(DType::f32, 0, scaling == Scaling::tensor ? 0 : index);
   };
-  EpilogueElement at{.scale = scale(e.scale_a, m.scale_a, row) * scale(e.scale_b, m.scale_b, col), .addend = addend};
-  if (e.bias != Bias::none) at.bias = m.bias.get(bias_type(p.types.d), 0, e.bias == Bias::per_row ? row : col);
+  const auto factor = [&](std::int64_t column) {
+    return scale(e.scale_a, m.scale_a, row) * scale(e.scale_b, m.scale_b, column);
+  };
+  const auto bias = [&](std::int64_t column) {
+    return e.bias == Bias::none ? 0 : m.bias.get(bias_type(p.types.d), 0, e.bias == Bias::per_row ? row : column);
+  };
+  EpilogueElement at{.scale = factor(columns.gate), .addend = addend, .bias = bias(columns.gate)};
+  if (e.is_gated()) at.other.scale = factor(columns.other), at.other.bias = bias(columns.other);
   if (e.residual) at.residual = m.residual.get(p.types.d, row, col);
   if (e.reads_auxiliary()) at.auxiliary = m.auxiliary.get(p.types.d, row, col);
   if (e.scale_d) at.scale_d = m.scale_d.get(DType::f32, 0, 0);
@@ -245,10 +262,9 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
   for (std::size_t l = 0; l < depth; ++l) {
     for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, type_b, problem_.op_b, l, j);
   }
-  std::vector<double> magnitude(m * n);
-  exact_.assign(m * n, 0);
+  std::vector<double> magnitude(m * n), product(m * n);
   for (std::size_t i = 0; i < m; ++i) {
-    double* const exact_row = exact_.data() + i * n;
+    double* const exact_row = product.data() + i * n;
     double* const magnitude_row = magnitude.data() + i * n;
     for (std::size_t l = 0; l < depth; ++l) {
       const double a = static_cast<double>(c.alpha) * element(matrices.a, type_a, problem_.op_a, i, l);
@@ -258,21 +274,29 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
       }
     }
   }
-  gate_.assign(m * n, 0);
   const Epilogue& e = problem_.epilogue;
+  const std::size_t columns = e.columns_of_d(n);
+  exact_.assign(m * columns, 0);
+  gate_ = exact_;
   if (e.aux) auxiliary_ = auxiliary_gate_ = gate_;
   for (std::size_t i = 0; i < m; ++i) {
-    for (std::size_t j = 0; j < n; ++j) {
-      const std::size_t at = i * n + j;
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t at = i * columns + j;
       const auto row = static_cast<std::int64_t>(i), col = static_cast<std::int64_t>(j);
       const double addend = c.beta == 0 ? 0 : static_cast<double>(c.beta) * matrices.c.get(problem_.types.c, row, col);
       if (e == Epilogue{}) {
-        exact_[at] += addend;
+        exact_[at] = product[at] + addend;
         gate_[at] = error_gate(problem_, exact_[at], magnitude[at] + std::abs(addend), static_cast<double>(c.alpha));
         continue;
       }
-      const FusedElement fused = fused_element(problem_, exact_[at], magnitude[at], static_cast<double>(c.alpha),
-                                               epilogue_at(c, matrices, addend, row, col));
+      const GateColumns made_from = e.is_gated() ? gate_columns(e.gate, static_cast<int>(j), static_cast<int>(columns))
+                                                 : GateColumns{static_cast<int>(j), static_cast<int>(j)};
+      EpilogueElement operands = epilogue_at(c, matrices, addend, row, col, made_from);
+      const std::size_t from = i * n + static_cast<std::size_t>(made_from.gate);
+      const std::size_t other = i * n + static_cast<std::size_t>(made_from.other);
+      operands.other.product = product[other], operands.other.magnitude = magnitude[other];
+      const FusedElement fused =
+          fused_element(problem_, product[from], magnitude[from], static_cast<double>(c.alpha), operands);
       exact_[at] = fused.result, gate_[at] = fused.result_gate;
       amax_ = std::max(amax_, std::abs(fused.unscaled)), amax_gate_ = std::max(amax_gate_, fused.unscaled_gate);
       if (e.aux) auxiliary_[at] = fused.auxiliary, auxiliary_gate_[at] = fused.auxiliary_gate;
@@ -284,8 +308,8 @@ double GemmReference::worst_error(const HostMatrix& d, const std::vector<double>
                                   const std::vector<double>& gate) const {
   double worst = 0;
   for (std::int64_t i = 0; i < problem_.m; ++i) {
-    for (std::int64_t j = 0; j < problem_.n; ++j) {
-      const auto at = static_cast<std::size_t>(i * problem_.n + j);
+    for (std::int64_t j = 0; j < columns_of_d(problem_); ++j) {
+      const auto at = static_cast<std::size_t>(i * columns_of_d(problem_) + j);
       const double found = d.get(problem_.types.d, i, j);
       if (is_beyond(problem_.types.d, found, exact[at])) continue;
       const double ratio = std::abs(found - exact[at]) / gate[at];
@@ -297,8 +321,9 @@ double GemmReference::worst_error(const HostMatrix& d, const std::vector<double>
 
 std::string GemmReference::first_inexact(const HostMatrix& d, const std::vector<double>& exact) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
-    for (std::int64_t j = 0; j < problem_.n; ++j) {
-      const double expected = rounded(problem_.types.d, exact[static_cast<std::size_t>(i * problem_.n + j)]);
+    for (std::int64_t j = 0; j < columns_of_d(problem_); ++j) {
+      const auto at = static_cast<std::size_t>(i * columns_of_d(problem_) + j);
+      const double expected = rounded(problem_.types.d, exact[at]);
       const double found = d.get(problem_.types.d, i, j);
       if (found != expected) return fmt::format("({}, {}) is {} and should be {}", i, j, found, expected);
     }

@@ -33,6 +33,10 @@ struct GemmCase {
   bool counts_accesses = false;  ///< LaunchShape::counts_accesses
 };
 
+/// The columns of a product whose D has `n` columns, or with halves of a gate so many more that kernels with `traits`
+/// can access both halves.
+std::int64_t possible_n(const GemmTraits& traits, std::int64_t n);
+
 /// A row-major matrix on the host: `rows` rows of `cols` elements, `ld` apart.
 struct HostMatrix {
   std::int64_t rows = 0, cols = 0, ld = 0;

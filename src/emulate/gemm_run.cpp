@@ -107,7 +107,8 @@ std::function<void()> thread_body(const GemmKernel& kernel, const WithExtras<Gem
   if (args.k > 0) {  // an empty tensor has no map and no copy
     const TensorMapSpec a = maps.of_a(pointer(args.a), args.m, args.k, args.lda, batch(args.batch.stride_a));
     const TensorMapSpec b = maps.of_b(pointer(args.b), args.n, args.k, args.ldb, batch(args.batch.stride_b));
-    const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major && maps.cuts_a), boxes_b = box_maps(b, maps.b_is_k_major);
+    const BoxMaps boxes_a = box_maps(a, maps.a_is_k_major && maps.cuts_a);
+    const BoxMaps boxes_b = box_maps(b, maps.b_is_k_major && maps.cuts_b);
     if (maps.copies_a && boxes_a.whole) with_maps.a = encode(*boxes_a.whole);
     if (maps.copies_a && boxes_a.rest) with_maps.a_rest = encode(*boxes_a.rest);
     if (maps.copies_b && boxes_b.whole) with_maps.b = encode(*boxes_b.whole);
@@ -115,7 +116,10 @@ std::function<void()> thread_body(const GemmKernel& kernel, const WithExtras<Gem
     if (maps.copies_a && maps.copies_b && !kernel.traits.grouped)
       with_maps.prefetch = prefetch_bytes(a, b, blocks);  // as a programmatic launch
   }
-  if (maps.d) with_maps.d = encode(maps.d->of(pointer(args.d), args.m, args.n, args.ldd, batch(args.batch.stride_d)));
+  if (maps.d) {
+    const int columns = kernel.traits.epilogue.columns_of_d(args.n);
+    with_maps.d = encode(maps.d->of(pointer(args.d), args.m, columns, args.ldd, batch(args.batch.stride_d)));
+  }
   if (const auto* run = std::get_if<void (*)(const WgmmaArgs&, const WorkspaceArgs&)>(&kernel.run)) {
     return [with_maps, workspace, run = *run] { run(with_maps, workspace); };
   }

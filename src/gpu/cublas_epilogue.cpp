@@ -55,7 +55,7 @@ bool may_have_aux(const Workload& p) {
 std::optional<LtEpilogue> lt_epilogue(const Workload& p) {
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return LtEpilogue{};
-  if (is_integer(p.types.a) || e.gated || e.scalars || e.has_extras()) return std::nullopt;
+  if (is_integer(p.types.a) || e.is_gated() || e.scalars || e.has_extras()) return std::nullopt;
   if (!has_scales(p) || !has_bias(p)) return std::nullopt;
   if (e.residual && !may_be_c(p)) return std::nullopt;
   if (e.has_auxiliary() && !may_have_aux(p)) return std::nullopt;

@@ -194,7 +194,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     if (maps.copies_a)
       result = find_or_encode(driver, a, maps.a_is_k_major && maps.cuts_a, last_a, last_args.a, last_args.a_rest);
     if (result != CUDA_SUCCESS) return result;
-    if (maps.copies_b) result = find_or_encode(driver, b, maps.b_is_k_major, last_b, last_args.b, last_args.b_rest);
+    if (maps.copies_b)
+      result = find_or_encode(driver, b, maps.b_is_k_major && maps.cuts_b, last_b, last_args.b, last_args.b_rest);
     if (result != CUDA_SUCCESS) return result;
     // While the preceding kernel ends. A prefetch begins at a multiple of 16 bytes.
     const bool may_prefetch = programmatic && !copies && !kernel.traits.grouped;
@@ -202,8 +203,9 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   }
   if (maps.d) {
     TensorMap no_rest;
-    const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, n, o.ldd, {products, o.batch_stride_d}), false,
-                                           last_d, last_args.d, no_rest);
+    const std::int64_t columns = kernel.traits.epilogue.columns_of_d(n);
+    const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, columns, o.ldd, {products, o.batch_stride_d}),
+                                           false, last_d, last_args.d, no_rest);
     if (result != CUDA_SUCCESS) return result;
   }
   return enqueue(driver, kernel, programmatic, blocks, &last_args, workspace, stream);

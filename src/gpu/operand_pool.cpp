@@ -43,7 +43,7 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int alig
 }
 
 /// The matrices and vectors of a problem. Those that it does not have take no bytes. The matrices of a batch lie behind
-/// each other.
+/// each other. With a gate, D has rows for the whole product, so that the bare product can be computed there too.
 struct Matrices {
   Matrix a, b, c, d;
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary, amax;

@@ -77,7 +77,7 @@ double least_bytes(const Workload& p) { return traffic_bytes({static_cast<int>(p
 double traffic_bytes(const ReuseTile& tile, const Workload& p) {
   const double a = to_double(p.m) * to_double(p.k) * ceil_div(p.n, tile.cols);
   const double b = to_double(p.n) * to_double(p.k) * ceil_div(p.m, tile.rows);
-  const double c_and_d = to_double(p.m) * to_double(p.n) * (p.hints.beta_is_zero ? 1 : 2);
+  const double c_and_d = to_double(p.m) * to_double(columns_of_d(p)) * (p.hints.beta_is_zero ? 1 : 2);
   return a * size_bytes(p.types.a) + b * size_bytes(p.types.b) + c_and_d * size_bytes(p.types.d);
 }
 

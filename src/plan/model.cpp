@@ -236,7 +236,8 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes =
       static_cast<double>(problem.batch) * (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
-                                            m * n * size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2));
+                                            m * static_cast<double>(columns_of_d(problem)) *
+                                                size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2));
   const double dram_us =
       bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
   const double unhidden = unhidden_share(config, problem, device, resident, sum_us);

@@ -120,7 +120,8 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups, const WgmmaModel& model) {
-  const double bytes = static_cast<double>(c.block_m) * c.block_n * size_bytes(t.element_d) * (t.reads_c ? 2 : 1);
+  const double bytes = static_cast<double>(c.block_m) * t.epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d) *
+                       (t.reads_c ? 2 : 1);
   return bytes / (model.store_bytes * std::min(1.0, warpgroups / 2)) + model.epilogue_cycles +
          (c.transposed ? model.exchange_cycles : 0);
 }

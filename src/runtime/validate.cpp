@@ -50,11 +50,17 @@ void validate_types(const Types& t) {
   validate_enum("the compute mode", t.mode);
 }
 
-void validate_epilogue(const Epilogue& e) {
+void validate_epilogue(const Problem& p) {
+  const Epilogue& e = p.epilogue;
   validate_enum("the scaling of A", e.scale_a);
   validate_enum("the scaling of B", e.scale_b);
   validate_enum("the bias", e.bias);
   validate_enum("the activation", e.activation);
+  validate_enum("the gate", e.gate);
+  if (e.is_gated() && p.n % 2 != 0) {
+    bad("n is " + std::to_string(p.n) +
+        "; the product of a gated epilogue has an even number of columns, two for each " + "of D");
+  }
   if (!is_well_formed(e.function)) {
     bad("the function of the epilogue, " + to_string(e.function) + ", is none that Context::add_function makes");
   }
@@ -98,7 +104,7 @@ struct Extent {
 };
 Extent extent_of_a(const Problem& p) { return p.op_a == Op::n ? Extent{p.m, p.k} : Extent{p.k, p.m}; }
 Extent extent_of_b(const Problem& p) { return p.op_b == Op::n ? Extent{p.k, p.n} : Extent{p.n, p.k}; }
-Extent extent_of_d(const Problem& p) { return {p.m, p.n}; }
+Extent extent_of_d(const Problem& p) { return {p.m, columns_of_d(p)}; }
 
 /// A kernel computes byte offsets of up to kMaxTileExtent rows beyond the last row, before it compares with the edge.
 void validate_span(const char* name, const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
@@ -199,7 +205,7 @@ void validate_vector(const char* name, const void* pointer, DType dtype, bool is
   validate_element_alignment(name, pointer, dtype);
 }
 
-/// Throws if a matrix of the epilogue is missing, not aligned, or too narrow. It is m×n, like D.
+/// Throws if a matrix of the epilogue is missing, not aligned, or too narrow. It has the sizes of D.
 void validate_beside_d(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p) {
   validate_vector(underscore_name + 1, pointer, p.types.d, !is_empty(p));
   validate_matrix(underscore_name, pointer, ld, extent_of_d(p), p.types.d, false);
@@ -216,6 +222,7 @@ void validate_read(const char* underscore_name, const void* pointer, std::int64_
 
 /// The operands that the problem's epilogue has. validate_fields refuses the others.
 void validate_epilogue_operands(const Problem& p, const Operands& o) {
+  require_no_c_with_gate(p, reads_c(o));
   const Epilogue& e = p.epilogue;
   const bool has_no_d = is_empty(p);
   if (e.scalars && o.alpha_device == nullptr && o.beta_device == nullptr)
@@ -280,7 +287,7 @@ void validate(const Problem& p) {
   validate_enum("the kind of batch", p.batch_kind);
   validate_enum("the kind of groups", p.group_kind);
   validate_counts(p);
-  validate_epilogue(p.epilogue);
+  validate_epilogue(p);
   require_supported(p);
 }
 
@@ -293,6 +300,7 @@ void validate(const Workload& w) {
   if (w.prepacked_a) validate_prepacked_alignment("A", w.hints.align_a);
   if (w.prepacked_b) validate_prepacked_alignment("B", w.hints.align_b);
   validate_enum("the workspace class", w.hints.workspace);
+  require_no_c_with_gate(w, !w.hints.beta_is_zero);
 }
 
 namespace {

@@ -31,18 +31,19 @@ void validate_stride(const char* name, const void* pointer, std::int64_t stride,
   }
 }
 
-/// The same for m×n matrices that are written. They lie behind each other or, within the rows of one wide matrix, side
-/// by side.
+/// The same for matrices of D's size that are written. They lie behind each other or, within the rows of one wide
+/// matrix, side by side.
 void validate_written(const char* name, const void* pointer, std::int64_t stride, std::int64_t ld, const Problem& p) {
   validate_stride(name, pointer, stride, p.batch, p.types.d);
   if (is_empty(p) || p.batch == 1) return;
-  const bool is_behind = stride >= (p.m - 1) * ld + p.n;
-  const bool is_beside = stride >= p.n && stride <= (ld - p.n) / (p.batch - 1);
+  const std::int64_t n = columns_of_d(p);
+  const bool is_behind = stride >= (p.m - 1) * ld + n;
+  const bool is_beside = stride >= n && stride <= (ld - n) / (p.batch - 1);
   if (is_behind || is_beside) return;
   bad(
       fmt::format("matrices overlap: batch_stride_{} is {} for a batch of {} matrices of {}×{} elements with rows {} "
                   "apart",
-                  name, stride, p.batch, p.m, p.n, ld));
+                  name, stride, p.batch, p.m, n, ld));
 }
 
 /// Checks a matrix of D's type that is read. If it is D too, it is the D of the same product.

@@ -157,7 +157,7 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.block_m > 512 || c.block_n > 512 || c.thread_m > 16 || c.thread_n > 16) return false;
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0 || c.thread_m * c.thread_n > 128) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
-  if (!has_fma_types(c, t)) return false;
+  if (!has_fma_types(c, t) || t.epilogue.is_gated()) return false;
   const int step_k = c.step_k(t.element);
   if (c.block_k % step_k != 0 || c.steps(t.element) < 2 || c.steps(t.element) > 64) return false;
 

@@ -61,6 +61,7 @@ constexpr int epilogue_registers(const GemmTraits& t) {
   if (e.scale_b == Scaling::vector) registers += 4;
   registers += 8 * e.matrices_read();
   if (e.has_function()) registers += 16;
+  if (e.is_gated()) registers += 8;
   if ((e.matrices_read() > 0 || e.aux) && size_bytes(t.element_d) == 4) registers += 48;
   return registers;
 }

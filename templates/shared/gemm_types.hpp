@@ -33,6 +33,14 @@ enum class Activation : unsigned char {
   dtanh,
 };
 
+/// The columns of a product of 2n columns from which a gated epilogue makes column j of D, which has n. One of them,
+/// the gate, goes through the activation, and then multiplies the other.
+enum class Gate : unsigned char {
+  none,         ///< D has all columns of the product
+  halves,       ///< the gate is column j, and the other n + j
+  interleaved,  ///< the gate is column 2j, and the other 2j + 1
+};
+
 /// The scale factors of an operand's elements.
 enum class Scaling : unsigned char {
   none,
@@ -82,7 +90,8 @@ struct EpilogueFunction {
 ///   value = value + beta * C                    fused, as without an epilogue
 ///   value = value + bias
 ///   auxiliary = value                           rounded to the type of D
-///   value = activation(value)                   or its derivative at auxiliary, or the gate, or the user's function
+///   value = activation(value)                   or its derivative at auxiliary, or the user's function
+///   value = value * other value                 with a gate: up to here each of the two columns has a value
 ///   value = value + residual
 ///   amax = max(amax, |value|)
 ///   D = value * scale_d                         rounded to the type of D
@@ -92,7 +101,7 @@ struct Epilogue {
   Bias bias = Bias::none;
   bool aux = false;  ///< the value before the activation is stored too
   Activation activation = Activation::none;
-  bool gated = false;  ///< half of the columns, after the activation, multiply the other half
+  Gate gate = Gate::none;  ///< half of the columns, after the activation, multiply the other half
   bool residual = false;
   bool amax = false;          ///< the largest absolute value is stored too
   bool scale_d = false;       ///< one factor for D
@@ -114,6 +123,13 @@ struct Epilogue {
       if (function.operand(i) == FunctionOperand::matrix) ++count;
     }
     return count;
+  }
+  /// True if D has half the columns of the product.
+  constexpr bool is_gated() const { return gate != Gate::none; }
+  /// The columns of D that are made from so many columns of the product.
+  template <class Count>
+  constexpr Count columns_of_d(Count columns) const {
+    return is_gated() ? columns / 2 : columns;
   }
   /// True if kernels take a parameter of type WithExtras.
   constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }

@@ -106,10 +106,12 @@ struct MmaConfig {
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
   /// The output tile in shared memory before its 16-byte stores: padded rows, in the memory of the pipeline.
-  constexpr TileLayout d_tile() const { return TileLayout{block_m, block_n / 8, false}; }
+  constexpr TileLayout d_tile(const GemmTraits& t) const {
+    return TileLayout{block_m, t.epilogue.columns_of_d(block_n) / 8, false};
+  }
 
   constexpr int smem_bytes(const GemmTraits& t) const {
-    return max_of(stages * stage_bytes(t), store == kStagedStore ? d_tile().bytes() : 0);
+    return max_of(stages * stage_bytes(t), store == kStagedStore ? d_tile(t).bytes() : 0);
   }
   /// 32-bit registers that hold one thread's part of the output tile.
   constexpr int accumulator_registers(const GemmTraits& t) const {
@@ -142,6 +144,13 @@ constexpr bool has_mma_types(const GemmTraits& t, const ArchLimits& arch) {
   return !is_fp8(t.element) || (arch.sm >= 89 && (t.fast_sums || unpacks_fp8(arch)));
 }
 
+/// True if a thread can have both sums of an element of D. Of halves, the loads of B by a warp are in pairs.
+constexpr bool has_legal_gate(const MmaConfig& c, Gate gate) {
+  if (gate == Gate::none) return true;
+  if (c.b_matrices != 4 || c.recomputes) return false;  // rungs
+  return gate == Gate::halves ? c.warp_n() / c.load_n() % 2 == 0 : c.store != kShuffledStore;
+}
+
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async || !has_mma_types(t, arch)) return false;
   // The other ways to copy and to store are for 16 bits.
@@ -162,6 +171,7 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.swizzle && !c.padded) return false;          // this combination has no meaning
   if (c.store < kDirectStore || c.store > kShuffledStore) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
+  if (!has_legal_gate(c, t.epilogue.gate)) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;

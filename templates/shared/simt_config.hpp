@@ -49,6 +49,7 @@ constexpr bool is_legal(const SimtConfig& c, const GemmTraits& t, const ArchLimi
   if (c.thread_m * c.thread_n > 64) return false;
   if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
   if (!has_simt_types(t)) return false;
+  if (t.epilogue.is_gated() && c.thread_n % 2 != 0) return false;  // a thread has both columns of an element of D
   return c.smem_bytes() <= min_of(arch.smem_per_block_bytes, 48 << 10);
 }
 

@@ -125,17 +125,24 @@ struct WgmmaConfig {
   constexpr WgmmaTile column_tile(const GemmTraits& t) const { return transposed ? a_tile(t) : b_tile(t); }
 
   constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(t, block_m, t.a_is_k_major(), consumer_m()); }
-  constexpr WgmmaTile b_tile(const GemmTraits& t) const { return tile(t, block_n, t.b_is_k_major(), consumer_n()); }
+  constexpr WgmmaTile b_tile(const GemmTraits& t) const {
+    return tile(t, block_n, t.b_is_k_major(), gate_half(t) > 0 ? gate_half(t) : consumer_n());
+  }
+  /// If the gate's columns are the first half of the product's, so are they of a consumer's part of the tile: so many.
+  /// Else 0.
+  constexpr int gate_half(const GemmTraits& t) const { return t.epilogue.gate == Gate::halves ? consumer_n() / 2 : 0; }
+  /// The columns of D that a consumer stores.
+  constexpr int stored_n(const GemmTraits& t) const { return t.epilogue.columns_of_d(consumer_n()); }
   constexpr int stage_bytes(const GemmTraits& t) const { return a_tile(t).bytes() + b_tile(t).bytes(); }
 
   /// The box of one copy: the rows of a slab, but at most the rows that a box may have, and only this block's part of
   /// them if the cluster shares the tile.
   constexpr BoxExtent a_box(const GemmTraits& t) const { return box(a_tile(t), cluster_n); }
-  constexpr BoxExtent b_box(const GemmTraits& t) const { return box(b_tile(t), cluster_m); }
-  /// `sharers` blocks divide the rows of each slab among them.
-  static constexpr BoxExtent box(const WgmmaTile& tile, int sharers) {
-    const int rows = tile.rows() / sharers;
-    return {tile.slab_elements(), rows / div_up(rows, kMaxBoxRows)};
+  constexpr BoxExtent b_box(const GemmTraits& t) const { return box(b_tile(t), cluster_m, gate_half(t)); }
+  /// `sharers` blocks divide the rows of each slab among them. With `half`, a box lies in one half of a gated tile.
+  static constexpr BoxExtent box(const WgmmaTile& tile, int sharers, int half = 0) {
+    const int rows = tile.rows() / sharers, most = rows / div_up(rows, kMaxBoxRows);
+    return {tile.slab_elements(), half > 0 && tile.k_major ? gcd(most, half) : most};
   }
 
   // A warp stores 128 bytes of each of its 16 rows of D at a time, through two buffers, or one if two do not fit. If
@@ -157,8 +164,10 @@ struct WgmmaConfig {
   /// True if the copy engine stores D, in boxes of rows of 128 bytes, with a swizzle of 128 bytes. Of a narrow
   /// part the lanes store D, which takes less time from the first element to the last.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
+    if (has_wide_d(t) && t.epilogue.gate == Gate::interleaved) return false;  // lanes have single elements
     return !split_k && !(transposed && has_wide_d(t)) && !has_byte_d(t) &&
-           t.vec_d * size_bytes(t.element_d) == kChunkBytes && instruction_n() >= store_cols(t);
+           t.vec_d * size_bytes(t.element_d) == kChunkBytes &&
+           t.epilogue.columns_of_d(instruction_n()) >= store_cols(t);
   }
   static constexpr bool has_wide_d(const GemmTraits& t) { return size_bytes(t.element_d) == 4; }
   static constexpr bool has_byte_d(const GemmTraits& t) { return size_bytes(t.element_d) == 1; }
@@ -222,8 +231,8 @@ struct WgmmaConfig {
 };
 
 /// True if each of `sharers` blocks can copy its part of a tile in boxes that begin where the swizzle pattern begins.
-constexpr bool can_share(const WgmmaTile& tile, int sharers) {
-  const BoxExtent box = WgmmaConfig::box(tile, sharers);
+constexpr bool can_share(const WgmmaTile& tile, int sharers, int half = 0) {
+  const BoxExtent box = WgmmaConfig::box(tile, sharers, half);
   return tile.rows() % (box.y * sharers) == 0 && box.y % 8 == 0;
 }
 
@@ -272,9 +281,18 @@ constexpr bool has_legal_loaders(const WgmmaConfig& c, const GemmTraits& t) {
   return c.loader_registers(t) + kOthers <= c.consumer_registers();  // all threads have the same share
 }
 
+/// True if a lane can have both sums of an element of D. The copy engine alone brings halves beside each other, by maps
+/// of B that groups along k have not, and a slab of columns lies in one of them.
+constexpr bool has_legal_gate(const WgmmaConfig& c, const GemmTraits& t) {
+  if (!t.epilogue.is_gated()) return true;
+  if (c.split_k || c.transposed || c.consumer_n() % 16 != 0) return false;
+  if (t.epilogue.gate != Gate::halves) return true;
+  return c.loaders == 0 && !t.along_k && (t.b_is_k_major() || c.gate_half(t) % c.b_tile(t).slab_elements() == 0);
+}
+
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
-  if (!has_wgmma_types(t) || !has_legal_promotion(c, t)) return false;
+  if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t)) return false;
   // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
   // k runs along them.
   if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0)) return false;
@@ -300,7 +318,8 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (k_bytes != 128 && k_bytes != 256) return false;
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t), columns = c.column_tile(t);
   if (!columns.k_major && c.instruction_n() % columns.slab_elements() != 0) return false;
-  if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m)) return false;
+  if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m, c.gate_half(t)))
+    return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (!has_legal_loaders(c, t)) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;

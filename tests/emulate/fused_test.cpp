@@ -58,7 +58,7 @@ void expect_all_right(const std::vector<GemmKernel>& kernels) {
   std::uint64_t seed = 1;
   for (const GemmKernel& kernel : kernels) {
     for (const Size& size : kSizes) {
-      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, possible_n(kernel.traits, size.n), size.k),
                  .alpha = scale_of(kernel.traits),
                  .beta = kernel.traits.reads_c ? -1.0f : 0.0f,
                  .data_seed = seed};
@@ -69,7 +69,7 @@ void expect_all_right(const std::vector<GemmKernel>& kernels) {
       expect_right(kernel, c, seed++);
       if (testing::Test::HasFailure()) return;
     }
-    GemmCase c{.problem = workload_of(kernel.traits, 70, 50, 90),
+    GemmCase c{.problem = workload_of(kernel.traits, 70, possible_n(kernel.traits, 50), 90),
                .alpha = 0.5f * scale_of(kernel.traits),
                .beta = kernel.traits.reads_c ? -1.5f : 0.0f,
                .data = GemmData::normal};
@@ -80,6 +80,8 @@ void expect_all_right(const std::vector<GemmKernel>& kernels) {
 
 TEST(EmulatedFused, PartsAndChainsAreRight) { expect_all_right(fused_kernels()); }
 TEST(EmulatedFused, ChainsOfWgmmaAreRightHoweverDIsStored) { expect_all_right(fused_wgmma_kernels()); }
+
+TEST(EmulatedFused, GatesAreRightHoweverTheirColumnsLie) { expect_all_right(gated_kernels()); }
 
 TEST(EmulatedFused, FunctionsOfUsersAreRightHoweverDIsStored) {
   std::vector<GemmKernel> kernels;

@@ -169,7 +169,7 @@ void expect_right(const std::vector<GemmKernel>& kernels, const std::vector<Size
   std::uint64_t seed = 1;
   for (const GemmKernel& kernel : kernels) {
     for (const Size& size : sizes) {
-      GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
+      GemmCase c{.problem = workload_of(kernel.traits, size.m, possible_n(kernel.traits, size.n), size.k),
                  .alpha = kernel.traits.element == DType::s8 ? 0x1p-10f : -2.0f,
                  .beta = kernel.traits.reads_c ? -1.0f : 0.0f,
                  .data_seed = seed};

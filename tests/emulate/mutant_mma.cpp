@@ -28,6 +28,10 @@ constexpr GemmTraits kFusedC{.element = DType::bf16, .reads_c = true, .vec_d = 2
 
 constexpr GemmTraits kFunction{.vec_d = 8, .epilogue = {.amax = true, .function = kPlace}};
 
+constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .vec_b = 4, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::n, .vec_b = 2, .vec_d = 2, .epilogue = {.activation = Activation::relu, .gate = Gate::interleaved}};
+
 constexpr MmaConfig kBytes{.block_m = 32, .block_n = 32, .block_k = 64, .warps_m = 2, .warps_n = 1, .stages = 3, .fragment_buffers = 2, .store = kDirectStore};
 constexpr MmaConfig kWideBytes{.block_m = 32, .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
 constexpr MmaConfig kWords{.block_m = 32, .block_n = 48, .block_k = 16, .warps_m = 1, .warps_n = 3, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
@@ -57,6 +61,9 @@ const GemmKernel kKernels[] = {
     {kInTurn, kResidual, mma_gemm<kResidual, kInTurn>},
     {kDirect, kFusedC, mma_gemm<kFusedC, kDirect>},
     {kStaged, kFunction, mma_gemm<kFunction, kStaged>},
+    {kStaged, kHalves, mma_gemm<kHalves, kStaged>},
+    {kDirect, kHalvesOfRows, mma_gemm<kHalvesOfRows, kDirect>},
+    {kStaged, kInterleaved, mma_gemm<kInterleaved, kStaged>},
 };
 // clang-format on
 

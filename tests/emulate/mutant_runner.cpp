@@ -27,7 +27,7 @@ constexpr std::uint64_t kSeeds = 4;  // half of them with a warp that lags behin
 
 /// A problem for which the kernel's traits are made.
 GemmCase case_for(const GemmTraits& t, const Size& size) {
-  return {.problem = workload_of(t, size.m, size.n, size.k),
+  return {.problem = workload_of(t, size.m, possible_n(t, size.n), size.k),
           .beta = t.reads_c ? 1.0f : 0.0f,
           .in_place = t.reads_c && size.m == 192,
           .residual_in_place = t.epilogue.residual && !t.reads_c,

@@ -36,6 +36,9 @@ constexpr Epilogue kOfGroups{.bias = Bias::per_column, .function = kIndices};
 constexpr GemmTraits kMasked{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kOfGroups, .batched = true, .grouped = true, .masked = true};
 constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kOfGroups, .batched = true, .grouped = true, .along_k = true};
 
+constexpr GemmTraits kHalves{.op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kInterleaved{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_b = Scaling::vector, .activation = Activation::relu, .gate = Gate::interleaved}};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -56,6 +59,8 @@ const GemmKernel kKernels[] = {
     {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
     {kOdd, kMasked, simt_gemm<kMasked, kOdd>},
     {kOdd, kAlongK, simt_gemm<kAlongK, kOdd>},
+    {kSquare, kHalves, simt_gemm<kHalves, kSquare>},
+    {kSquare, kInterleaved, simt_gemm<kInterleaved, kSquare>},
 };
 // clang-format on
 

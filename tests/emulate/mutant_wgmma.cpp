@@ -36,9 +36,14 @@ constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec
 constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
 constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .batched = true, .grouped = true, .along_k = true};
 
+constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::interleaved}};
+
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
+constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2};
 constexpr WgmmaConfig kOneTileBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kManyRows{.block_m = 72, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2, .transposed = true};
@@ -96,6 +101,9 @@ const GemmKernel kKernels[] = {
     kernel<kGroups, kCooperative>(),
     kernel<kGroups, kBelow>(),
     kernel<kAlongK, kBelow>(),
+    kernel<kHalves, kCooperative>(),
+    kernel<kHalvesOfRows, kBesideEachOther>(),
+    kernel<kInterleaved, kBesideEachOther>(),
 };
 // clang-format on
 

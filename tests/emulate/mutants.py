@@ -56,7 +56,7 @@ MUTANTS = {
     "mma_copy_clipped_late": (
         "operand_tile.cuh", "clamp(left, 0, kVec)", "clamp(left + 1, 0, kVec)"),
     "mma_rows_off_by_one": (
-        "operand_tile.cuh", "pass * kRowsPerPass < rows_left_", "pass * kRowsPerPass <= rows_left_"),
+        "operand_tile.cuh", "pass * kRowsPerPass - before < rows_left_", "pass * kRowsPerPass - before <= rows_left_"),
     "mma_c_read_off_by_one": (
         "mma_result.cuh", "if (row < args.m && col + 1 < args.n && kTraits.vec_d >= 2)",
         "if (row < args.m && col < args.n && kTraits.vec_d >= 2)"),
@@ -123,7 +123,7 @@ MUTANTS = {
     "mma_bytes_columns_in_natural_order": (
         "mma.cuh", "accumulator_col(even) + 2 * first.col + j % 2 * 2", "accumulator_col(even) + first.col + j % 2 * 8"),
     "mma_bytes_sums_of_one_column_twice": (
-        "mma.cuh", "accumulators_[i][even + 1].get(sum)", "accumulators_[i][even].get(sum)"),
+        "mma.cuh", "this->sum(i, even + 1, sum)", "this->sum(i, even, sum)"),
     "mma_bytes_steps_of_words": (
         "operand_tile.cuh", "kMmaKBytes / kElementBytes * k_step", "16 * k_step"),
     "mma_words_halves_of_a_as_of_b": (
@@ -133,7 +133,7 @@ MUTANTS = {
     "mma_words_of_the_next_k_step": (
         "operand_tile.cuh", "k_half * 4 * kTile.row_stride_bytes()", "k_half * 8 * kTile.row_stride_bytes()"),
     "mma_words_low_result_twice": (
-        "mma.cuh", "{block_m_ + row, block_n_ + col}, low, high);", "{block_m_ + row, block_n_ + col}, low, low);"),
+        "mma.cuh", "{block_m_ + row, first_col_of_d() + col}, low, high);", "{block_m_ + row, first_col_of_d() + col}, low, low);"),
     # ---- family simt ----
     "simt_no_barrier_before_products": (
         "simt.cuh", "      ptx::bar_sync();\n      multiply_tile();\n", "      multiply_tile();\n"),
@@ -142,18 +142,35 @@ MUTANTS = {
     "simt_early_return_before_barrier": (
         "simt.cuh", "for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {\n",
         "for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {\n      if (block_m_ + thread_m_ >= args_.m) return;\n"),
-    "simt_load_off_by_one": ("simt.cuh", "outer0 + outer < outers", "outer0 + outer <= outers"),
-    "simt_load_beyond_k": ("simt.cuh", "if (outer0 + outer < outers && k0 + k < args_.k)", "if (outer0 + outer < outers)"),
-    "simt_store_off_by_one": ("simt.cuh", "if (row >= args_.m ||", "if (row > args_.m ||"),
+    "simt_load_off_by_one": ("simt.cuh", "place < outers", "place <= outers"),
+    "simt_load_beyond_k": ("simt.cuh", "if (place < outers && k0 + k < args_.k)", "if (place < outers)"),
+    "simt_store_off_by_one": ("simt.cuh", "if (row >= args.m ||", "if (row > args.m ||"),
     "simt_b_read_as_a": (
         "simt.cuh", "load_tile<kTraits.element_b, kRowB,", "load_tile<kTraits.element, kRowB,"),
     "simt_c_read_as_a": (
-        "simt.cuh", "load_result<kTraits.element_d>(args_.c,", "load_element<kTraits.element>(args_.c,"),
+        "simt.cuh", "load_result<kTraits.element_d>(args.c,", "load_element<kTraits.element>(args.c,"),
     "simt_tf32_not_rounded": (
         "element_access.cuh", "ptx::float_of(ptx::round_tf32(ptx::ld_global_b32(address)))",
         "ptx::float_of(ptx::ld_global_b32(address))"),
     "simt_s8_without_sign": (
         "element_access.cuh", "return static_cast<signed char>(code);", "return static_cast<int>(code);"),
+    # ---- gates ----
+    "simt_gate_columns_exchanged": ("shared/gate.hpp", "GateColumns{2 * col, 2 * col + 1}", "GateColumns{2 * col + 1, 2 * col}"),
+    "simt_gate_goes_through_no_activation": (
+        "fused_sum.cuh", "shaped(gemm, values.gate, at), values.other)", "values.gate, shaped(gemm, values.other, at))"),
+    "simt_gate_with_the_bias_of_d": ("fused_sum.cuh", "{at.row, columns.other}", "{at.row, columns.gate}"),
+    "simt_gate_second_half_of_the_tile": ("simt.cuh", "outer0 / 2 + outer % kHalf", "outer0 / 2 + outer"),
+    "mma_gate_halves_beside_each_other": ("operand_tile.cuh", "(outers - kHalf) * kElementBytes", "outers * kElementBytes"),
+    "mma_gate_second_half_clipped_with_the_first": (
+        "operand_tile.cuh", "left - step + (is_second_column(col) ? kHalf : 0)", "left - step"),
+    "mma_gate_rows_of_the_second_half_left_out": ("operand_tile.cuh", "is_second_row(row) ? kHalf : 0", "0"),
+    "mma_gate_elements_of_the_pair": ("mma.cuh", "first_col_of_d() + col / 2}, low, high)", "first_col_of_d() + col / 2}, high, low)"),
+    "wgmma_gate_of_the_next_part": ("shared/gate.hpp", "first / 2 + part * half", "first / 2"),
+    "wgmma_gate_halves_of_the_tile": ("wgmma_load.cuh", "place(part, row) : k + row", "part.outer + row : k + row"),
+    "wgmma_gate_slabs_of_the_tile": ("wgmma_load.cuh", "k + column : place(part, column)", "k + column : part.outer + column"),
+    "wgmma_gate_neighbours_exchanged": ("wgmma_epilogue.cuh", "t < 2 ? 0x5410 : 0x7632", "t < 2 ? 0x7632 : 0x5410"),
+    "wgmma_gate_operands_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
+    "wgmma_gate_columns_of_the_product": ("gated_sums.cuh", "of_d.n /= 2;", ""),
     # ---- epilogues ----
     "simt_bias_of_the_next_column": ("fused_sum.cuh", "bias(at.col, has_col)", "bias(at.col + 1, has_col)"),
     "simt_bias_of_rows_by_column": ("fused_sum.cuh", "bias(at.row, has_row)", "bias(at.col, has_col)"),
@@ -188,7 +205,8 @@ MUTANTS = {
     "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "widened(pairs, 16), next", "widened(pairs, 0), next"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
-    "wgmma_epilogue_read_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
+    "wgmma_epilogue_read_beyond_d": (
+        "fused_sum.cuh", "return linear(sum, c, at, at.row < gemm.m, at.col < gemm.n);", "return linear(sum, c, at, at.row < gemm.m, true);"),
     "wgmma_residual_of_a_pair_beyond_d": (
         "fused_sum.cuh", "at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);", "at.row < gemm.m && at.col < gemm.n, true);"),
     "mma_auxiliary_pair_beyond_d": (
@@ -467,13 +485,13 @@ MUTANTS = {
     "wgmma_wide_last_columns_of_half_elements": (
         "wgmma_staging.cuh", "          if constexpr (kElementBytes == 4) {", "          if constexpr (kElementBytes == 8) {"),
     "wgmma_direct_row_beyond_the_edge": (
-        "wgmma_direct.cuh", "    if (at.row >= args_.m || at.col >= args_.n) return;\n", "    if (at.col >= args_.n) return;\n"),
+        "wgmma_direct.cuh", "    if (at.row >= args_.m || at.col >= args_.n) return;\n    const Element2d next", "    if (at.col >= args_.n) return;\n    const Element2d next"),
     "wgmma_direct_right_neighbour_beyond_the_edge": (
         "wgmma_direct.cuh", "values, next.col < args_.n);", "values, true);"),
     "wgmma_direct_neighbour_below_beyond_the_edge": (
         "wgmma_direct.cuh", "if (next.row < args_.m) store_element", "store_element"),
     "wgmma_direct_columns_of_another_warp": (
-        "wgmma_direct.cuh", "col + warp * WgmmaConfig::kStoreRows};", "col};"),
+        "wgmma_direct.cuh", "kTraits.epilogue.columns_of_d(col) + warp * WgmmaConfig::kStoreRows};", "col};"),
     "wgmma_split_wide_neighbour_beyond_the_edge": (
         "pair_access.cuh", "    if (has_both) store_element<kTraits.element_d>(address, 1, pair.high);",
         "    store_element<kTraits.element_d>(address, 1, pair.high);"),

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "config/work.hpp"
 #include "emulate/epilogue_reference.hpp"
 #include "gpu/guarded_matrix.hpp"
+#include "shared/gate.hpp"
 
 #include <hotgemm/operands.hpp>
 #include <hotgemm/problem.hpp>
@@ -37,13 +39,15 @@ class EpilogueMatrices {
     vector(amax_, e.amax, DType::f32, 1);
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = e.function.operand(i);
-      const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+      const std::int64_t count = kind == FunctionOperand::row      ? p.m
+                                 : kind == FunctionOperand::column ? columns_of_d(p)
+                                                                   : 1;
       vector(operands_[i], kind != FunctionOperand::none && !is_matrix(i), DType::f32, count);
     }
     vector(bias_, e.bias != Bias::none, bias_type(p.types.d), e.bias == Bias::per_row ? p.m : p.n);
     const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, std::int64_t row,
                             GuardedMatrix::Filling filling) {
-      if (is_there) to.emplace(driver, p.types.d, p.m, p.n, row, offset, filling);
+      if (is_there) to.emplace(driver, p.types.d, p.m, columns_of_d(p), row, offset, filling);
     };
     matrix(residual_, e.residual && !residual_is_d, ld_residual_, GuardedMatrix::Filling::nan);
     matrix(auxiliary_, e.has_auxiliary(), ld_auxiliary_,
@@ -122,14 +126,22 @@ class EpilogueMatrices {
   }
 
   /// The operands at an element of D; the residual is that of `d` if it is D.
-  emulate::EpilogueElement at(std::size_t i, std::size_t j, double addend, const GuardedMatrix& d) const {
+  /// `columns` are those of the product from which column j is made; without a gate both are j.
+  emulate::EpilogueElement at(std::size_t i, std::size_t j, const GateColumns& columns, double addend,
+                              const GuardedMatrix& d) const {
     const Epilogue& e = problem_.epilogue;
     const auto scale = [](const std::optional<GuardedMatrix>& scales, Scaling scaling, std::size_t index) {
       return scales ? static_cast<double>(scales->get(0, scaling == Scaling::tensor ? 0 : index)) : 1;
     };
-    emulate::EpilogueElement at{.scale = scale(scale_a_, e.scale_a, i) * scale(scale_b_, e.scale_b, j),
-                                .addend = addend};
-    if (bias_) at.bias = static_cast<double>(bias_->get(0, e.bias == Bias::per_row ? i : j));
+    const auto factor = [&](int column) {
+      return scale(scale_a_, e.scale_a, i) * scale(scale_b_, e.scale_b, static_cast<std::size_t>(column));
+    };
+    const auto bias = [&](int column) {
+      const std::size_t index = e.bias == Bias::per_row ? i : static_cast<std::size_t>(column);
+      return bias_ ? static_cast<double>(bias_->get(0, index)) : 0;
+    };
+    emulate::EpilogueElement at{.scale = factor(columns.gate), .addend = addend, .bias = bias(columns.gate)};
+    at.other.scale = factor(columns.other), at.other.bias = bias(columns.other);
     if (e.residual) at.residual = static_cast<double>((residual_ ? *residual_ : d).get(i, j));
     if (e.reads_auxiliary()) at.auxiliary = static_cast<double>(auxiliary_->get(i, j));
     if (scale_d_) at.scale_d = static_cast<double>(scale_d_->get(0, 0));

@@ -21,27 +21,47 @@ constexpr const char* kChains[] = {"bias+clamp+residual+amax+scale_d",
                                    "dsilu+residual+scale_d",
                                    "dgelu_erf"};
 
+// Their number is no multiple of 3 either.
+constexpr const char* kGates[] = {
+    "swiglu", "scale_a:vector+scale_b:vector+bias+relu+gated+residual+amax+scale_d+scalars", "bias+geglu:interleaved",
+    "scale_b+bias+relu+gated:interleaved+residual", "geglu_erf"};
+constexpr const char* kTypes[] = {"f16",  "bf16",           "f32",      "f16*f16>f32",
+                                  "e4m3", "e4m3*e4m3>e4m3", "s8*s8>s8", "s8*s8>bf16"};
+
 class EpilogueOnGpu : public FusedOnGpu {
  protected:
-  static Workload fused(const Workload& bare, std::size_t turn) {
-    Workload problem = bare;
-    problem.epilogue =
-        parse_workload(std::string("1 1 1 nt f16 epilogue=") + kChains[turn % std::size(kChains)]).epilogue;
-    return problem;
+  template <std::size_t kCount>
+  static FusedForm form_of(const char* const (&chains)[kCount]) {
+    return [&chains](const Workload& bare, std::size_t turn) {
+      Workload problem = bare;
+      problem.epilogue = parse_workload(std::string("1 2 1 nt f16 epilogue=") + chains[turn % kCount]).epilogue;
+      return problem;
+    };
   }
 };
 
 TEST_F(EpilogueOnGpu, AnchorsComputeChains) {
-  constexpr const char* kTypes[] = {"f16",  "bf16",           "f32",      "f16*f16>f32",
-                                    "e4m3", "e4m3*e4m3>e4m3", "s8*s8>s8", "s8*s8>bf16"};
-  expect_anchors_right(kTypes, small_run() ? 19 : 5, small_run() ? 10 : 50, fused);
+  expect_anchors_right(kTypes, small_run() ? 19 : 5, small_run() ? 10 : 50, form_of(kChains));
+}
+
+TEST_F(EpilogueOnGpu, AnchorsComputeGates) {
+  constexpr const char* kEven[] = {"203 312 272 nt ", "203 304 272 nn "};
+  constexpr const char* kWithoutC[] = {" align=16", " align=4"};
+  expect_anchors_right(kTypes, small_run() ? 61 : 5, small_run() ? 10 : 50, form_of(kGates), kEven, kWithoutC);
 }
 
 TEST_F(EpilogueOnGpu, CallsPickAndRunFusedKernels) {
   constexpr const char* kProducts[] = {"1 4096 512 nt bf16",     "17 264 4096 nt f16", "300 520 256 nn bf16 beta=1",
                                        "130 77 99 tn f16",       "64 64 64 tt f32",    "256 512 512 nt e4m3",
                                        "200 300 128 nn s8*s8>s8"};
-  expect_calls_right(kProducts, std::size(kChains), 5, fused);
+  expect_calls_right(kProducts, std::size(kChains), 5, form_of(kChains));
+}
+
+TEST_F(EpilogueOnGpu, CallsPickAndRunKernelsWithGates) {
+  constexpr const char* kProducts[] = {"1 4096 512 nt bf16",      "300 528 256 nn bf16", "17 264 1024 nt f16",
+                                       "130 78 99 tn f16",        "64 64 64 tt f32",     "256 512 512 nt e4m3",
+                                       "200 300 128 nn s8*s8>s8", "520 1040 512 nt bf16"};
+  expect_calls_right(kProducts, std::size(kGates), 5, form_of(kGates));
 }
 
 /// The factors are read when the kernel runs: a kernel ahead in the stream may write them, and a graph replays with

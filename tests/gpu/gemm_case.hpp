@@ -44,7 +44,7 @@ struct GemmCase {
     };
     lda = round_up(cols_a());
     ldb = round_up(cols_b());
-    ldc = ldd = round_up(problem.n);
+    ldc = ldd = round_up(columns_of_d(problem));
   }
   /// The problem with the alignment that the operands will have.
   Workload described() const {
@@ -83,7 +83,8 @@ class CaseRun {
         a_(driver, c.problem.types.a, c.rows_a(), c.cols_a(), c.lda, c.offset_a, GuardedMatrix::Filling::nan),
         b_(driver, c.problem.types.b, c.rows_b(), c.cols_b(), c.ldb, c.offset_b, GuardedMatrix::Filling::nan),
         c_(driver, c.problem.types.c, c.problem.m, c.problem.n, c.ldc, c.offset_c, GuardedMatrix::Filling::nan),
-        d_(driver, c.problem.types.d, c.problem.m, c.problem.n, c.ldd, c.offset_d, GuardedMatrix::Filling::noise),
+        d_(driver, c.problem.types.d, c.problem.m, columns_of_d(c.problem), c.ldd, c.offset_d,
+           GuardedMatrix::Filling::noise),
         epilogue_(driver, c.problem, c.ldd, c.offset_d, c.residual_in_place) {}
 
   GuardedMatrix& a() { return a_; }
@@ -232,7 +233,7 @@ class CaseRun {
 
  private:
   std::size_t rows() const { return static_cast<std::size_t>(case_.problem.m); }
-  std::size_t cols() const { return static_cast<std::size_t>(case_.problem.n); }
+  std::size_t cols() const { return static_cast<std::size_t>(columns_of_d(case_.problem)); }
   double exact(std::size_t i, std::size_t j) const { return results_[i * cols() + j].exact; }
 
   /// A right result and the largest error that is accepted.
@@ -279,14 +280,15 @@ class CaseRun {
   }
 
   void compute_reference() {
-    const std::size_t m = rows(), n = cols(), depth = static_cast<std::size_t>(case_.problem.k);
+    const std::size_t m = rows(), n = static_cast<std::size_t>(case_.problem.n),
+                      depth = static_cast<std::size_t>(case_.problem.k);
     std::vector<double> b(depth * n);
     for (std::size_t l = 0; l < depth; ++l) {
       for (std::size_t j = 0; j < n; ++j)
         b[l * n + j] = as_multiplied(case_.problem.op_b == Op::n ? b_.get(l, j) : b_.get(j, l));
     }
-    results_.assign(m * n, {});
-    auxiliary_.assign(case_.problem.epilogue.aux ? m * n : 0, {});
+    results_.assign(m * cols(), {});
+    auxiliary_.assign(case_.problem.epilogue.aux ? m * cols() : 0, {});
     amax_ = {};
     const double alpha = case_.alpha, beta = case_.beta;
     std::vector<double> product_row(n), magnitude_row(n);
@@ -301,23 +303,33 @@ class CaseRun {
           magnitude_row[j] += std::abs(a * b_row[j]);
         }
       }
-      for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t j = 0; j < cols(); ++j) {
         const double c = beta == 0 ? 0 : beta * static_cast<double>((case_.in_place ? d_ : c_).get(i, j));
-        set_right(i, j, product_row[j], magnitude_row[j], c);
+        set_right(i, j, product_row, magnitude_row, c);
       }
     }
   }
 
-  void set_right(std::size_t i, std::size_t j, double product, double magnitude, double c) {
+  /// `products` and `magnitudes` are those of row i of the product.
+  void set_right(std::size_t i, std::size_t j, const std::vector<double>& products,
+                 const std::vector<double>& magnitudes, double c) {
     const std::size_t at = i * cols() + j;
+    const Epilogue& e = case_.problem.epilogue;
+    const int col = static_cast<int>(j);
+    const GateColumns columns =
+        e.is_gated() ? gate_columns(e.gate, col, static_cast<int>(cols())) : GateColumns{col, col};
+    const auto gate_at = static_cast<std::size_t>(columns.gate), other_at = static_cast<std::size_t>(columns.other);
+    const double product = products[gate_at], magnitude = magnitudes[gate_at];
     if (case_.problem.epilogue == Epilogue{}) {
       const bool is_gated = case_.problem.k <= max_gated_k(case_.problem.types);
       const double gate = is_gated ? error_gate(case_.problem, product + c, magnitude + std::abs(c), case_.alpha) : 0;
       results_[at] = {product + c, gate};
       return;
     }
+    emulate::EpilogueElement operands = epilogue_.at(i, j, columns, c, d_);
+    operands.other.product = products[other_at], operands.other.magnitude = magnitudes[other_at];
     const emulate::FusedElement fused =
-        emulate::fused_element(case_.problem, product, magnitude, case_.alpha, epilogue_.at(i, j, c, d_));
+        emulate::fused_element(case_.problem, product, magnitude, case_.alpha, operands);
     results_[at] = {fused.result, fused.result_gate};
     if (case_.problem.epilogue.aux) auxiliary_[at] = {fused.auxiliary, fused.auxiliary_gate};
     amax_ = {std::max(amax_.exact, std::abs(fused.unscaled)), std::max(amax_.gate, fused.unscaled_gate)};

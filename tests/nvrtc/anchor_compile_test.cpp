@@ -73,6 +73,14 @@ class AnchorCompile : public CompileMatrix {
   }
 };
 
+TEST_F(AnchorCompile, PlansOfGatedProblemsFindAKernelThatStaysInRegisters) {
+  expect_one_in_registers("4096 28672 4096 nt bf16 epilogue=swiglu", "sm_90a", 1);
+  expect_one_in_registers("4096 28672 4096 nn bf16 epilogue=bias+geglu", "sm_90a", 1);
+  expect_one_in_registers("4096 28672 4096 nt f16 epilogue=swiglu:interleaved", "sm_90a", 1);
+  expect_one_in_registers("4096 28672 4096 nt e4m3 epilogue=scale_a:vector+scale_b:vector+swiglu", "sm_90a", 4);
+  expect_one_in_registers("4096 28672 4096 nn f16 epilogue=swiglu", "sm_80", 4);
+}
+
 TEST_F(AnchorCompile, PlansOfFusedProblemsFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
   most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});

@@ -144,7 +144,9 @@ TEST_F(CApiTest, BadArgumentsAreNamed) {
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "the type of A is 100", [](hotgemm_problem& p) { p.type_a = 100; });
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "aux is 2", [](hotgemm_problem& p) { p.aux = 2; });
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "order is -1", [](hotgemm_problem& p) { p.order = -1; });
-  expect_bad(HOTGEMM_NOT_SUPPORTED, "gated", [](hotgemm_problem& p) { p.gated = 1; });
+  expect_bad(HOTGEMM_INVALID_ARGUMENT, "the gate is 3", [](hotgemm_problem& p) { p.gated = 3; });
+  expect_bad(HOTGEMM_NOT_SUPPORTED, "auxiliary output with a gated epilogue",
+             [](hotgemm_problem& p) { p.gated = HOTGEMM_GATE_HALVES, p.aux = 1; });
 
   const hotgemm_problem problem = c_problem();
   const hotgemm_operands operands = HOTGEMM_OPERANDS_INIT;

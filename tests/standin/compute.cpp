@@ -1,6 +1,7 @@
 #include "standin/compute.hpp"
 
 #include "emulate/epilogue_reference.hpp"
+#include "shared/gate.hpp"
 #include "standin/element.hpp"
 #include "standin/product_args.hpp"
 
@@ -144,7 +145,8 @@ class EpilogueOperands {
         beta_(floats(epilogue.beta, epilogue.beta != 0, 1)),
         bias_{epilogue.bias, 1, chain_.bias != Bias::none ? 1 : 0, chain_.bias == Bias::per_row ? args.m : args.n,
               bias_type(traits.element_d)},
-        residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, args.n, traits.element_d},
+        residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, chain_.columns_of_d(args.n),
+                  traits.element_d},
         auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.has_auxiliary() ? args.m : 0, args.n,
                    traits.element_d},
         amax_(floats(extras.amax, chain_.amax, 1)),
@@ -153,9 +155,10 @@ class EpilogueOperands {
         product_(product) {
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = chain_.function.operand(i);
-      const long long count = kind == FunctionOperand::row ? args.m : kind == FunctionOperand::column ? args.n : 1;
+      const long long columns = chain_.columns_of_d(args.n);
+      const long long count = kind == FunctionOperand::row ? args.m : kind == FunctionOperand::column ? columns : 1;
       operands_[i] = kind == FunctionOperand::matrix
-                         ? Matrix{extras.operands[i], extras.ld[i], args.m, args.n, traits.element_d}
+                         ? Matrix{extras.operands[i], extras.ld[i], args.m, columns, traits.element_d}
                          : floats(extras.operands[i], kind != FunctionOperand::none, count);
     }
   }
@@ -174,12 +177,15 @@ class EpilogueOperands {
     const float b = scale_b_.rows > 0 ? scale_b_.load(0, chain_.scale_b == Scaling::tensor ? 0 : col) : 1;
     return a * b;
   }
-  /// The element of D, not rounded, from alpha * scales * sum + beta * C. Stores the auxiliary output.
-  float finish(float value, int row, int col) const {
-    if (chain_.bias != Bias::none) {
-      const long long at = chain_.bias == Bias::per_row ? row : col;
-      value += bias_.load(0, corruption_ == Corruption::next_bias ? (at + 1) % bias_.cols : at);
-    }
+  /// `value` = alpha * scales * sum + beta * C of an element of the product, and the bias.
+  float biased(float value, int row, int col) const {
+    if (chain_.bias == Bias::none) return value;
+    const long long at = chain_.bias == Bias::per_row ? row : col;
+    return value + bias_.load(0, corruption_ == Corruption::next_bias ? (at + 1) % bias_.cols : at);
+  }
+  /// The element of D, not rounded, from such a value, which it multiplies by `factor`: with a gate the value of the
+  /// other column, else 1. Stores the auxiliary output.
+  float finish(float value, float factor, int row, int col) const {
     if (chain_.aux) auxiliary_.store(row, col, value);
     if (chain_.has_function()) {
       emulate::FunctionPoint point{.row = row, .column = col, .batch = product_};
@@ -197,6 +203,7 @@ class EpilogueOperands {
       value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value),
                                                     static_cast<double>(low_), static_cast<double>(high_)));
     }
+    value *= factor;
     if (chain_.residual) value += residual_.load(row, col);
     if (chain_.amax && corruption_ != Corruption::no_amax)
       amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
@@ -234,7 +241,8 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
   const Matrix a = stored(args.a, args.lda, args.m, args.k, traits.op_a, traits.element);
   const Matrix b = stored(args.b, args.ldb, args.k, args.n, traits.op_b, traits.element_b);
   const Matrix c{args.c, args.ldc, traits.reads_c ? args.m : 0, args.n, traits.element_d};
-  const Matrix d{args.d, args.ldd, args.m, args.n, traits.element_d};
+  const int columns = traits.epilogue.columns_of_d(args.n);
+  const Matrix d{args.d, args.ldd, args.m, columns, traits.element_d};
   for (const auto& [matrix, vector] : {std::pair(a, traits.vec_a), std::pair(b, traits.vec_b),
                                        std::pair(c, traits.vec_d), std::pair(d, traits.vec_d)}) {
     const Outcome outcome = examine(matrix, space, vector);
@@ -252,6 +260,7 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
   const std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
   const bool zeros_matter =
       !std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); });
+  std::vector<float> row(static_cast<std::size_t>(args.n));  // of the product, up to the bias
   for (int i = 0; i < args.m; ++i) {
     const std::vector<Term> terms = terms_of_row(a, traits.op_a, i, args.k, zeros_matter);
     for (int j0 = 0; j0 < args.n; j0 += kPanel) {
@@ -260,8 +269,14 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
       for (int j = j0; j < std::min(j0 + kPanel, args.n); ++j) {
         float value = alpha * sums[j - j0] * chain.scale(i, j);
         if (traits.reads_c) value += beta * c.load(i, j);
-        d.store(i, j, chain.finish(value, i, j));
+        row[static_cast<std::size_t>(j)] = chain.biased(value, i, j);
       }
+    }
+    for (int j = 0; j < columns; ++j) {
+      const GateColumns from =
+          traits.epilogue.is_gated() ? gate_columns(traits.epilogue.gate, j, columns) : GateColumns{j, j};
+      const float factor = traits.epilogue.is_gated() ? row[static_cast<std::size_t>(from.other)] : 1;
+      d.store(i, j, chain.finish(row[static_cast<std::size_t>(from.gate)], factor, i, j));
     }
   }
   const bool in_place = traits.reads_c && args.c == args.d;

@@ -107,6 +107,31 @@ TEST_F(EpilogueTest, TensorCoresAndSplitsRunChainsToo) {
   }
 }
 
+TEST_F(EpilogueTest, AGateHalvesTheColumnsOfD) {
+  context(Policy::estimate);
+  for (const Gate gate : {Gate::halves, Gate::interleaved}) {
+    const Epilogue chain{
+        .scale_b = Scaling::vector, .bias = Bias::per_column, .activation = Activation::silu, .gate = gate};
+    for (const char* types : {"bf16", "f32", "e4m3", "s8*s8>s8"}) {
+      GemmCase c = case_of(types, chain, 0);
+      c.problem.n = 42;
+      c.set_tight_ld(1);
+      EXPECT_EQ(c.ldd, 21);
+      expect_right(context(), c, stream());
+      c.problem.n = 41;
+      expect_thrown(ErrorCode::invalid_argument, {"n is 41", "even"}, [&] { context().plan(Workload(c.problem)); });
+    }
+    GemmCase large = case_of("bf16", chain, 0);
+    large.problem.m = 300, large.problem.n = 528, large.problem.k = 128;
+    for (const Op op_b : {Op::n, Op::t}) {
+      large.problem.op_b = op_b;
+      large.set_tight_ld(8);
+      EXPECT_THAT(context().plan(large.described()).config(), testing::StartsWith("wgmma_"));
+      expect_right(context(), large, stream());
+    }
+  }
+}
+
 TEST_F(EpilogueTest, AnEmptySumGoesThroughTheChain) {
   context(Policy::estimate);
   GemmCase c = case_of("bf16", kChain, -1.0f);
@@ -229,7 +254,8 @@ TEST_F(EpilogueTest, WrongOperandsAreNamed) {
 TEST_F(EpilogueTest, PartsWithoutKernelsAreRefusedByName) {
   context(Policy::estimate);
   const std::pair<const char*, const char*> refused[] = {
-      {"64 64 64 nt bf16 epilogue=silu+gated", "gated epilogue"},
+      {"64 64 64 nt bf16 epilogue=aux+silu+gated", "auxiliary output with a gated epilogue"},
+      {"64 64 64 nt bf16 epilogue=silu+gated beta=1", "C with a gated epilogue"},
       {"64 64 64 nt e4m3 epilogue=scale_a:block_1x128", "scaling block_1x128"},
       {"64 64 64 nt s8 epilogue=bias", "epilogue with D of type s32"}};
   for (const auto& [text, part] : refused) {

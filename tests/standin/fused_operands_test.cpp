@@ -46,6 +46,13 @@ TEST_F(FusedPoolTest, HoldsWhatTheEpilogueNeedsBetweenGuards) {
   EXPECT_GE(pool.begin() + pool.bytes(), end + OperandPool::kEndGuardBytes);
 }
 
+TEST_F(FusedPoolTest, HasRoomForTheBareProductOfAGatedOne) {
+  const Workload problem = parse_workload("33 40 24 nt f16 epilogue=swiglu+residual");
+  const OperandPool pool(driver_, problem, 1 << 10, 1 << 20);
+  EXPECT_GE(pool.sets().front().ldd, 40);
+  EXPECT_EQ(pool.sets().front().epilogue.ld_residual, pool.sets().front().ldd);
+}
+
 TEST_F(FusedPoolTest, OperandsOfTheEpilogueCountInWhatFits) {
   const auto bytes_of = [](const Workload& problem) {
     std::int64_t bytes = 1 << 10;

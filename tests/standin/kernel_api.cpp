@@ -144,8 +144,9 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   gemm.a = a.address;
   gemm.b = b.address;
   if (kernel.boxes->d) {
-    const MapContents d = read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
-                                   gemm.n, {batch.count, batch.stride_d, rank_of_d});
+    const MapContents d =
+        read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
+                 kernel.traits.epilogue.columns_of_d(gemm.n), {batch.count, batch.stride_d, rank_of_d});
     expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
   }
   return gemm;
@@ -173,7 +174,7 @@ void examine_gemm(Ledger& ledger, const Function& function, const LaunchShape& s
   expect_matrix(ledger, function, "A", args.lda, a_as_is ? args.m : args.k, a_as_is ? args.k : args.m);
   expect_matrix(ledger, function, "B", args.ldb, b_as_is ? args.k : args.n, b_as_is ? args.n : args.k);
   if (traits.reads_c) expect_matrix(ledger, function, "C", args.ldc, args.m, args.n);
-  expect_matrix(ledger, function, "D", args.ldd, args.m, args.n);
+  expect_matrix(ledger, function, "D", args.ldd, args.m, traits.epilogue.columns_of_d(args.n));
 }
 
 KernelNode read_digest(Ledger& ledger, CUfunction handle, const Function& function, const void* param) {

@@ -123,6 +123,7 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
     e.function = EpilogueFunction::of(number);
     text.remove_prefix(kDigits);
   }
+  e.gate = take(text, "gateh") ? Gate::halves : take(text, "gatei") ? Gate::interleaved : Gate::none;
   e.residual = take(text, "res");
   e.amax = take(text, "amax");
   e.scale_d = take(text, "sd");
@@ -187,6 +188,7 @@ void add_family(const WgmmaConfig& config, GemmKernel& kernel) {
   kernel.splits_k = config.split_k;
   kernel.boxes = {expected_box(config.a_box(kernel.traits), config.a_tile(kernel.traits)),
                   expected_box(config.b_box(kernel.traits), config.b_tile(kernel.traits)), std::nullopt};
+  if (config.gate_half(kernel.traits) > 0) kernel.boxes->b.leaves_rest = false;
   kernel.boxes->copies_a = !config.loads_by_threads(kernel.traits, kernel.traits.vec_a);
   kernel.boxes->copies_b = !config.loads_by_threads(kernel.traits, kernel.traits.vec_b);
   if (config.stores_in_bulk(kernel.traits)) {

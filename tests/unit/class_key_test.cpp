@@ -41,7 +41,7 @@ std::vector<Workload> one_for_each_field() {
   add([](Workload& w) { w.epilogue.bias = Bias::per_column; });
   add([](Workload& w) { w.epilogue.aux = true; });
   add([](Workload& w) { w.epilogue.activation = Activation::relu; });
-  add([](Workload& w) { w.epilogue.gated = true; });
+  add([](Workload& w) { w.epilogue.gate = Gate::halves; });
   add([](Workload& w) { w.epilogue.residual = true; });
   add([](Workload& w) { w.epilogue.amax = true; });
   add([](Workload& w) { w.epilogue.scale_d = true; });

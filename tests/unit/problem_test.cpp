@@ -53,7 +53,7 @@ TEST(Problem, PrintsEveryPart) {
                                      .bias = Bias::per_row,
                                      .aux = true,
                                      .activation = Activation::gelu_erf,
-                                     .gated = true,
+                                     .gate = Gate::interleaved,
                                      .residual = true,
                                      .amax = true,
                                      .scale_d = true,
@@ -62,7 +62,8 @@ TEST(Problem, PrintsEveryPart) {
                         .prepacked_b = true};
   EXPECT_EQ(to_string(problem),
             "1 2 3 nn e4m3*e5m2>f16 c=f32 order=batch_invariant sms=100 batch=4,pointers groups=8,k "
-            "epilogue=scale_a:vector+scale_b+bias:row+aux+gelu_erf+gated+residual+amax+scale_d+scalars prepacked=ab");
+            "epilogue=scale_a:vector+scale_b+bias:row+aux+gelu_erf+gated:interleaved+residual+amax+scale_d+scalars "
+            "prepacked=ab");
   EXPECT_EQ(parse_problem(to_string(problem)), problem);
 }
 
@@ -79,7 +80,7 @@ Epilogue any_epilogue(std::mt19937& random) {
           .bias = any(random, Bias::per_row),
           .aux = flag(),
           .activation = any(random, Activation::dtanh),
-          .gated = flag(),
+          .gate = any(random, Gate::interleaved),
           .residual = flag(),
           .amax = flag(),
           .scale_d = flag(),

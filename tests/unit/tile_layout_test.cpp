@@ -26,7 +26,7 @@ const Layouts& candidate_tiles() {
   static const Layouts tiles = [] {
     Layouts all;
     for_each_mma_candidate([&](const MmaConfig& config, const GemmTraits& traits) {
-      all.insert({config.a_tile(traits), config.b_tile(traits), config.d_tile()});
+      all.insert({config.a_tile(traits), config.b_tile(traits), config.d_tile(traits)});
     });
     return all;
   }();
@@ -163,8 +163,8 @@ TEST(TileLayout, IsTheFamiliarSwizzle) {
 
 TEST(TileLayout, ResultsGoToDistinctBanks) {
   // store_staged writes one word per lane: eight rows with four neighbouring words each.
-  for_each_mma_candidate([&](const MmaConfig& config, const GemmTraits&) {
-    const TileLayout tile = config.d_tile();
+  for_each_mma_candidate([&](const MmaConfig& config, const GemmTraits& traits) {
+    const TileLayout tile = config.d_tile(traits);
     std::set<int> banks;
     for (int lane = 0; lane < kWarpSize; ++lane) {
       const Element2d at = accumulator_element(lane, 0);

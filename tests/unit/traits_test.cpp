@@ -161,7 +161,18 @@ TEST(Traits, NoKernelTakesWhatIsNotSupported) {
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2,pointers")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nt f16 batch=2 prepacked=b")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=relu+gated")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=aux+relu+gated")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 63 64 nn f16 epilogue=relu+gated")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=relu+gated beta=1")), Error);
+}
+
+TEST(Traits, AccessesOfAGatedBFitItsSecondHalf) {
+  const auto width = [](const char* text) { return traits_of(parse_workload(text)).vec_b; };
+  EXPECT_EQ(width("64 96 64 nn f16 epilogue=swiglu"), 8);
+  EXPECT_EQ(width("64 88 64 nn f16 epilogue=swiglu"), 4);  // it begins at column 44
+  EXPECT_EQ(width("64 88 64 nn f16 epilogue=swiglu:interleaved"), 8);
+  EXPECT_EQ(width("64 88 64 nt f16 epilogue=swiglu"), 8);
+  EXPECT_EQ(width("64 48 64 nn e4m3 epilogue=swiglu"), 8);
 }
 
 TEST(Traits, DoNotDependOnSizes) {

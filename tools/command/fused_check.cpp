@@ -4,6 +4,7 @@
 #include "emulate/epilogue_reference.hpp"
 #include "emulate/number.hpp"
 #include "shared/check_data.hpp"
+#include "shared/gate.hpp"
 
 #include <fmt/format.h>
 
@@ -98,20 +99,22 @@ class FusedReference {
   }
 
   void begin_row(std::int64_t row) {
-    residual_.fetch(set_.epilogue.residual, row * set_.epilogue.ld_residual, problem_.n);
+    residual_.fetch(set_.epilogue.residual, row * set_.epilogue.ld_residual, columns_of_d(problem_));
     if (problem_.epilogue.reads_auxiliary())
       auxiliary_.fetch(set_.epilogue.auxiliary, row * set_.epilogue.ld_auxiliary, problem_.n);
   }
   emulate::FusedElement at(std::int64_t row, std::int64_t col) const {
     const Epilogue& e = problem_.epilogue;
-    const int i = static_cast<int>(row), j = static_cast<int>(col), k = static_cast<int>(problem_.k);
-    const double product = double{kAlpha} * check_product(seed_, i, j, k, check_stride(k));
-    const auto factor = [](const HostNumbers& numbers, Scaling scaling, std::int64_t index) {
-      return scaling == Scaling::none ? 1 : numbers.at(is_vector(scaling) ? index : 0);
-    };
-    emulate::EpilogueElement at{.scale = factor(scale_a_, e.scale_a, row) * factor(scale_b_, e.scale_b, col)};
+    const int i = static_cast<int>(row), j = static_cast<int>(col);
+    const GateColumns columns =
+        e.is_gated() ? gate_columns(e.gate, j, static_cast<int>(columns_of_d(problem_))) : GateColumns{j, j};
+    const double product = this->product(i, columns.gate);
+    emulate::EpilogueElement at{.scale = scale(row, columns.gate), .bias = bias(row, columns.gate)};
+    if (e.is_gated()) {
+      const double other = this->product(i, columns.other);
+      at.other = {other, std::abs(other), scale(row, columns.other), bias(row, columns.other)};
+    }
     if (!problem_.hints.beta_is_zero) at.addend = check_value_c(seed_, i, j);
-    if (e.bias != Bias::none) at.bias = bias_.at(e.bias == Bias::per_row ? row : col);
     if (e.residual) at.residual = residual_.at(col);
     if (e.reads_auxiliary()) at.auxiliary = auxiliary_.at(col);
     at.low = static_cast<double>(set_.epilogue.clamp_low), at.high = static_cast<double>(set_.epilogue.clamp_high);
@@ -120,6 +123,21 @@ class FusedReference {
   }
 
  private:
+  double product(int row, int col) const {
+    const int k = static_cast<int>(problem_.k);
+    return double{kAlpha} * check_product(seed_, row, col, k, check_stride(k));
+  }
+  /// The factors of scale_a and scale_b, and the bias, at an element of the product.
+  double scale(std::int64_t row, std::int64_t col) const {
+    const auto factor = [](const HostNumbers& numbers, Scaling scaling, std::int64_t index) {
+      return scaling == Scaling::none ? 1 : numbers.at(is_vector(scaling) ? index : 0);
+    };
+    return factor(scale_a_, problem_.epilogue.scale_a, row) * factor(scale_b_, problem_.epilogue.scale_b, col);
+  }
+  double bias(std::int64_t row, std::int64_t col) const {
+    const Bias kind = problem_.epilogue.bias;
+    return kind == Bias::none ? 0 : bias_.at(kind == Bias::per_row ? row : col);
+  }
   static bool is_vector(Scaling scaling) { return scaling == Scaling::vector; }
 
   const Workload& problem_;
@@ -172,14 +190,15 @@ void look_at(const Driver& driver, const Workload& problem, const OperandSet& se
   FusedReference reference(driver, problem, set, seed);
   HostNumbers d(driver, type), auxiliary(driver, type);
   // Odd, so that rows of all places in a tile have a turn.
-  const std::int64_t step = (problem.batch * problem.m * problem.n / kElements) | 1;
+  const std::int64_t columns = columns_of_d(problem);
+  const std::int64_t step = (problem.batch * problem.m * columns / kElements) | 1;
   largest.is_of_all = step == 1;
   for (std::int64_t turn = 0; turn * step < problem.m + step - 1; ++turn) {
     const std::int64_t row = std::min(turn * step, problem.m - 1);
     reference.begin_row(row);
-    d.fetch(set.d, row * set.ldd, problem.n);
+    d.fetch(set.d, row * set.ldd, columns);
     if (problem.epilogue.aux) auxiliary.fetch(set.epilogue.auxiliary, row * set.epilogue.ld_auxiliary, problem.n);
-    for (std::int64_t col = 0; col < problem.n; ++col) {
+    for (std::int64_t col = 0; col < columns; ++col) {
       const emulate::FusedElement right = reference.at(row, col);
       if (!problem.epilogue.has_function()) {
         mismatches.look("D", row, col, d.at(col), saturated(right.result, type), right.result_gate);

@@ -44,6 +44,8 @@ const std::vector<GemmKernel>& batched_kernels() {
       kernel<kF16ToF32, kBulk, Widths{8, 4}, false>(),
       kernel<kS8, kBytes, Widths{16, 16}, false>(),
       kernel<kS8ToF32, kBytes, Widths{16, 4}, false, Op::t, kAll>(),
+      kernel<kBf16, kMma, Widths{8, 8}, false, Op::n, kGated>(),
+      kernel<kF16, kHalves, Widths{8, 8}, false, Op::t, kGated>(),
   };
   return all;
 }

@@ -61,6 +61,8 @@ const std::vector<GemmKernel>& grouped_kernels() {
       kernel<kS8, kBytes, Widths{16, 16}, false>(),       // right from registers
       kernel<kF16, kSimt, Widths{1, 1}, false, Op::n, kIndexed>(),
       kernel<kBf16, kBulk, Widths{8, 8}, false, Op::t, kExtras>(),
+      kernel<kBf16, kMma, Widths{8, 8}, false, Op::t, kGated>(),
+      kernel<kF16, kHalves, Widths{8, 8}, false, Op::n, kGated>(),
   };
   return all;
 }

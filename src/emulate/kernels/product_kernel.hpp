@@ -13,11 +13,15 @@ inline constexpr WmmaConfig kWmma{.block_m = 64, .block_n = 64, .block_k = 32, .
 inline constexpr WgmmaConfig kBulk{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 2, .stages = 2};
 inline constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
 inline constexpr WgmmaConfig kDown{.block_m = 72, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
+inline constexpr WgmmaConfig kHalves{.block_m = 64, .block_n = 128, .block_k = 64, .consumers = 1, .stages = 2};
 inline constexpr WgmmaConfig kBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
 // clang-format on
 inline constexpr KernelTypes kF16{DType::f16, DType::f32}, kBf16{DType::bf16, DType::f32}, kF32{DType::f32, DType::f32};
 inline constexpr KernelTypes kF16ToF32{DType::f16, DType::f32, DType::f16, DType::f32};
 inline constexpr KernelTypes kS8{DType::s8, DType::s32, DType::s8, DType::s8};
+
+inline constexpr Epilogue kGated{
+    .bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves, .residual = true};
 
 /// The widths of accesses to A and B, and to D.
 struct Widths {
