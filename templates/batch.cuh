@@ -4,6 +4,7 @@
 // the first one, and moves its addresses.
 
 #include "ptx/index.hpp"
+#include "ptx/memory.hpp"
 #include "row_groups.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
@@ -45,8 +46,21 @@ HOTGEMM_DEVICE u64 moved(u64 address, i64 stride, u32 product, int element_bytes
   return address + static_cast<u64>(stride * product) * static_cast<u64>(element_bytes);
 }
 
+/// The address of a product's matrix, from an array of addresses; 0 without an array. The compiler leaves out a load
+/// that nothing uses, and moves none in front of the wait for the preceding kernel, which may write the array.
+HOTGEMM_DEVICE u64 address_in(u64 array, u32 product) {
+  return ptx::ld_global_unchanged_b64_if(ptx::unchanged_from_here(array) + u64{product} * sizeof(u64), array != 0);
+}
+
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, u32 product) {
+  if constexpr (kTraits.pointers) {
+    args.a = address_in(args.a, product);
+    args.b = address_in(args.b, product);
+    if constexpr (kTraits.reads_c) args.c = address_in(args.c, product);
+    args.d = address_in(args.d, product);
+    return args;
+  }
   args.a = moved(args.a, batch.stride_a, product, size_bytes(kTraits.element));
   args.b = moved(args.b, batch.stride_b, product, size_bytes(kTraits.element_b));
   args.c = moved(args.c, batch.stride_c, product, size_bytes(kTraits.element_d));

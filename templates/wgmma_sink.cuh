@@ -7,6 +7,7 @@
 // A kernel calls prefetch_maps at its start and drain at its end.
 
 #include "ptx/bulk_copy.hpp"
+#include "shared/address_place.hpp"
 #include "wgmma_staging.cuh"
 #include "wgmma_transposed.cuh"
 
@@ -142,7 +143,10 @@ class BulkSink {
 
  private:
   HOTGEMM_DEVICE void store_box(int x, int y, u32 shared) const {
-    if constexpr (kTraits.grouped) {
+    if constexpr (kTraits.pointers) {
+      const AddressPlace matrix = place_of(args_.d);
+      ptx::cp_async_bulk_tensor_4d_store(map_, x, y, matrix.chunk, matrix.window, shared);
+    } else if constexpr (kTraits.grouped) {
       ptx::cp_async_bulk_tensor_2d_store(map_, x, product_.begin + y, shared);
     } else if constexpr (kTraits.batched) {
       ptx::cp_async_bulk_tensor_3d_store(map_, x, y, static_cast<int>(product_), shared);

@@ -181,6 +181,8 @@ typedef struct hotgemm_operands {
   const float* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
   float clamp_low, clamp_high;       /* the limits of HOTGEMM_CLAMP */
   float* amax;                       /* one number, which grows to the largest absolute value */
+  /* A batch by pointers: what divides the addresses in the arrays: 1, 2, 4, 8 or 16 bytes; 0: 16. */
+  int16_t batch_align_a, batch_align_b, batch_align_c, batch_align_d;
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -188,7 +190,7 @@ typedef struct hotgemm_operands {
   {                                                                                                                \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
         NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {NULL, NULL, NULL, NULL}, 0.0f, \
-        0.0f, NULL                                                                                                 \
+        0.0f, NULL, 0, 0, 0, 0                                                                                     \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

@@ -48,8 +48,11 @@ struct Operands {
   std::int64_t batch_stride_b = 0;  ///< as batch_stride_a
   std::int64_t batch_stride_c = 0;  ///< as batch_stride_a
   std::int64_t batch_stride_d = 0;  ///< as batch_stride_a
-  /// For a batch of matrices at any addresses: arrays in device memory with the address of each matrix. In this case
-  /// `a`, `b`, `c` and `d` are null.
+  /// For a batch by pointers: arrays in device memory with the address of each matrix. In this case `a`, `b`, `c` and
+  /// `d` are null. The kernel reads the arrays when it runs, so that a captured graph may be replayed with others; the
+  /// fields batch_align_… promise how matrices are aligned. Products may share matrices of A, B and C. Those of D do
+  /// not overlap, and one of C may be the D of the same product. The residual and the auxiliary output have an address
+  /// and a distance, as in any batch.
   const void* const* batch_a = nullptr;
   const void* const* batch_b = nullptr;  ///< as batch_a
   const void* const* batch_c = nullptr;  ///< as batch_a
@@ -90,6 +93,13 @@ struct Operands {
   /// One f32 in device memory, of Epilogue::amax. It becomes the larger one of what it is, which is not negative, and
   /// of the absolute values of all elements before scale_d; NaN if one of them is NaN. So set it to 0 before the call.
   float* amax = nullptr;
+
+  /// For a batch by pointers: the bytes that divide each address in the array, 1, 2, 4, 8 or 16; 0: 16. A call whose
+  /// addresses break the promise fails as any access that is not aligned does.
+  std::int16_t batch_align_a = 0;
+  std::int16_t batch_align_b = 0;  ///< as batch_align_a
+  std::int16_t batch_align_c = 0;  ///< as batch_align_a
+  std::int16_t batch_align_d = 0;  ///< as batch_align_a
 };
 
 }  // namespace hotgemm

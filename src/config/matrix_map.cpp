@@ -1,5 +1,7 @@
 #include "config/matrix_map.hpp"
 
+#include "shared/address_place.hpp"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -10,14 +12,13 @@ TensorSwizzle swizzle_of(int bytes) {
   return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
 }
 
-MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, bool batched) {
+/// `dimensions` are 2, 3 for the matrices of a batch, or 4 for a matrix at any address.
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, int dimensions) {
   MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
   map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
   map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
-  if (batched) {
-    map.fixed.rank = 3;
-    map.fixed.box[2] = 1;
-  }
+  map.fixed.rank = static_cast<std::uint8_t>(dimensions);
+  for (int i = 2; i < dimensions; ++i) map.fixed.box[static_cast<std::size_t>(i)] = 1;
   return map;
 }
 
@@ -58,6 +59,13 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
     spec.sizes[2] = batch.stride == 0 ? 1 : static_cast<std::uint64_t>(batch.count);
     spec.strides[2] = batch.stride == 0 ? spec.strides[1] : static_cast<std::uint64_t>(batch.stride) * spec.strides[0];
   }
+  if (spec.rank == 4) {
+    spec.base = kFirstPlace;
+    spec.strides[2] = kPlaceBytes;
+    spec.sizes[2] = (std::uint64_t{1} << kWindowBits) / kPlaceBytes;
+    spec.strides[3] = std::uint64_t{1} << kWindowBits;
+    spec.sizes[3] = std::uint64_t{1} << (kAddressBits - kWindowBits);
+  }
   return spec;
 }
 
@@ -84,9 +92,10 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
-  const bool has_matrices = traits.batched && !traits.grouped;  // of A, C and D; groups have rows of one
-  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, has_matrices),
-                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, traits.batched),
+  const int batched = traits.pointers ? 4 : traits.batched ? 3 : 2;
+  const int dimensions = traits.grouped ? 2 : batched;  // of A and D; groups have rows of one
+  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, dimensions),
+                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, batched),
                   .d = std::nullopt,
                   .a_is_k_major = a.k_major,
                   .b_is_k_major = b.k_major,
@@ -94,7 +103,7 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
                   .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
                   .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))
-    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, has_matrices);
+    maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, dimensions);
   return maps;
 }
 

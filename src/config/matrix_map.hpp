@@ -15,7 +15,8 @@ struct MatrixBatch {
   std::int64_t stride = 0;
 };
 
-/// The part of a matrix's tensor map that config and traits determine. The map for a batch has a third dimension.
+/// The part of a matrix's tensor map that config and traits determine. The map for a batch has a third dimension. That
+/// for matrices at any addresses (shared/address_place.hpp) has two more, and depends on no address.
 struct MatrixMap {
   TensorMapSpec fixed;  ///< no address, no sizes, and no stride of rows
   /// The complete map of a matrix stored at `base`, or of a batch that begins there.

@@ -64,7 +64,8 @@ std::string traits_initializer(const GemmTraits& t) {
          ", .reads_c = " + literal(t.reads_c) + ", .vec_a = " + literal(t.vec_a) + ", .vec_b = " + literal(t.vec_b) +
          ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "") +
          (t.is_fused() ? ", .epilogue = {" + epilogue_initializer(t.epilogue) + "}" : "") +
-         (t.batched ? ", .batched = true" : "") + (t.grouped ? ", .grouped = true" : "");
+         (t.batched ? ", .batched = true" : "") + (t.grouped ? ", .grouped = true" : "") +
+         (t.pointers ? ", .pointers = true" : "");
 }
 
 template <class Config>

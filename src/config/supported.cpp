@@ -7,6 +7,7 @@
 #include "config/problem_enums.hpp"
 #include "config/sm_limit.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -108,16 +109,15 @@ bool has_epilogue(const Problem& p) noexcept {
 
 std::string unsupported_part(const Problem& p) {
   if (!are_supported(p.types)) return unsupported_types(p.types);
-  if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
   if (p.groups != 0 && p.group_kind != GroupKind::rows) return "groups of kind " + std::string(to_string(p.group_kind));
   if (p.groups != 0 && p.op_a == Op::t) return "a transposed A with groups of rows";
-  if (p.groups != 0 && p.batch != 1) return "a batch of groups";
+  if (p.groups != 0 && (p.batch != 1 || p.batch_kind != BatchKind::strided)) return "a batch of groups";
   if (p.groups != 0 && is_prepacked(p)) return "prepacked operands with groups of rows";
   if (p.groups != 0 && p.epilogue.has_extras()) return "a function, a clamp or amax with groups of rows";
   if (std::string part = unsupported_epilogue(p); !part.empty()) return part;
   if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
   if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
-  if (p.batch != 1 && is_prepacked(p)) return "a batch of prepacked operands";
+  if (!is_one_product(p) && is_prepacked(p)) return "a batch of prepacked operands";
   return "a field of the problem";
 }
 
@@ -134,16 +134,18 @@ bool is_supported(const Problem& p) noexcept {
                       .order = p.order,
                       .sm_limit = p.sm_limit,
                       .batch = p.batch,
+                      .batch_kind = p.batch_kind,
                       .group_kind = p.groups > 0 ? GroupKind::rows : GroupKind::none,
                       .groups = p.groups,
                       .epilogue = p.epilogue,
                       .prepacked_a = p.prepacked_a,
                       .prepacked_b = p.prepacked_b};
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
-                          p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize;
-  const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && p.batch == 1 && p.groups == 0);
+                          p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize &&
+                          p.batch_kind <= BatchKind::pointers;
+  const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && is_one_product(p));
   const bool has_groups = p.groups == 0 || (p.groups > 0 && p.groups <= kMaxSize && p.op_a == Op::n && p.batch == 1 &&
-                                            !p.epilogue.has_extras());
+                                            p.batch_kind == BatchKind::strided && !p.epilogue.has_extras());
   return has_groups && has_values && are_supported(p.types) && has_epilogue(p) && has_packing && p == plain;
 }
 

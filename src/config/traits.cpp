@@ -3,6 +3,7 @@
 #include "config/function_source.hpp"
 #include "config/problem_enums.hpp"
 #include "config/supported.hpp"
+#include "config/work.hpp"
 
 #include <algorithm>
 
@@ -61,8 +62,9 @@ GemmTraits traits_of(const Workload& problem) {
           .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
           .fast_sums = types.mode == ComputeMode::fast,
           .epilogue = problem.epilogue,
-          .batched = problem.batch != 1 || problem.groups != 0,
-          .grouped = problem.groups != 0};
+          .batched = !is_one_product(problem),
+          .grouped = problem.groups != 0,
+          .pointers = problem.batch_kind == BatchKind::pointers};
 }
 
 Types types_of(const GemmTraits& traits) {
@@ -86,6 +88,7 @@ Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::i
            .op_b = t.op_b,
            .types = types_of(t),
            .batch = t.batched && !t.grouped ? 2 : 1,
+           .batch_kind = t.pointers ? BatchKind::pointers : BatchKind::strided,
            .group_kind = t.grouped ? GroupKind::rows : GroupKind::none,
            .groups = t.grouped ? 2 : 0,
            .epilogue = t.epilogue},
@@ -108,6 +111,8 @@ std::string to_string(const GemmTraits& t) {
   text += t.reads_c ? "_c1" : "_c0";
   if (t.grouped) {
     text += "_group";
+  } else if (t.pointers) {
+    text += "_pointers";
   } else if (t.batched) {
     text += "_batch";
   }

@@ -7,6 +7,11 @@ namespace hotgemm {
 /// True if D has no elements, so that there is nothing to do.
 constexpr bool is_empty(const Problem& p) { return p.m == 0 || p.n == 0 || p.batch == 0; }
 
+/// True if a call computes one product, whose matrices it names.
+constexpr bool is_one_product(const Problem& p) {
+  return p.batch == 1 && p.groups == 0 && p.batch_kind == BatchKind::strided;
+}
+
 /// True if there is nothing to measure: no D, or no products. Sizes need not be valid.
 constexpr bool has_nothing_to_measure(const Problem& p) { return p.m <= 0 || p.n <= 0 || p.k <= 0 || p.batch <= 0; }
 

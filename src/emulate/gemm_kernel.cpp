@@ -55,8 +55,9 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
          kernel.element_b == problem.element_b && kernel.element_d == problem.element_d &&
          kernel.op_a == problem.op_a && kernel.op_b == problem.op_b && kernel.reads_c >= problem.reads_c &&
          kernel.fast_sums <= problem.fast_sums && kernel.epilogue == problem.epilogue &&
-         kernel.batched == problem.batched && kernel.grouped == problem.grouped && kernel.vec_a <= problem.vec_a &&
-         kernel.vec_b <= problem.vec_b && kernel.vec_d <= problem.vec_d;
+         kernel.batched == problem.batched && kernel.grouped == problem.grouped &&
+         kernel.pointers == problem.pointers && kernel.vec_a <= problem.vec_a && kernel.vec_b <= problem.vec_b &&
+         kernel.vec_d <= problem.vec_d;
 }
 
 const std::vector<GemmKernel>& gemm_kernels() {

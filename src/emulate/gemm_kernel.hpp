@@ -40,6 +40,9 @@ const std::vector<GemmKernel>& function_kernels();
 /// Kernels for batches: one of each way in which a family finds the operands of a product.
 const std::vector<GemmKernel>& batched_kernels();
 
+/// Kernels for batches by pointers, likewise.
+const std::vector<GemmKernel>& pointer_kernels();
+
 /// Kernels for groups of rows, likewise.
 const std::vector<GemmKernel>& grouped_kernels();
 

@@ -180,6 +180,30 @@ BatchArgs batch_args(const GemmCase& c, const GemmMatrices& m) {
           .count = static_cast<unsigned>(c.problem.groups != 0 ? c.problem.groups : c.problem.batch)};
 }
 
+/// The addresses of an operand's matrices, of which `first` holds all, as an array in the memory of the device.
+unsigned long long place_pointers(Device& device, const char* name, const Allocation& first, const HostMatrix& matrix,
+                                  std::int64_t batch) {
+  HostMatrix array{.rows = 1, .cols = batch, .ld = batch, .element_bytes = sizeof(std::uint64_t), .bytes = {}};
+  for (std::int64_t product = 0; product < batch; ++product) {
+    const std::uint64_t address =
+        first.address() + static_cast<std::uint64_t>(product * matrix.stride * matrix.element_bytes);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&address);
+    array.bytes.insert(array.bytes.end(), bytes, bytes + sizeof address);
+  }
+  return place(device, name, array, false, true).address();
+}
+
+/// Replaces the addresses and distances of a batch's matrices by arrays of addresses.
+void use_pointers(Device& device, const GemmCase& c, const GemmMatrices& m, const Allocation& a, const Allocation& b,
+                  const Allocation& addend, const Allocation& d, WithExtras<GemmArgs>& args) {
+  const std::int64_t batch = c.problem.batch;
+  args.a = args.k == 0 ? 0 : place_pointers(device, "batch_a", a, m.a, batch);
+  args.b = args.k == 0 ? 0 : place_pointers(device, "batch_b", b, m.b, batch);
+  if (args.c != 0) args.c = place_pointers(device, "batch_c", addend, c.in_place ? m.d : m.c, batch);
+  args.d = place_pointers(device, "batch_d", d, m.d, batch);
+  args.batch.stride_a = args.batch.stride_b = args.batch.stride_c = args.batch.stride_d = 0;
+}
+
 void load(const Allocation& allocation, HostMatrix& matrix) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     allocation.load(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),
@@ -204,27 +228,28 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const bool has_scalars = p.epilogue.scalars;  // those in the arguments are wrong then
   const unsigned long long offsets =
       p.groups == 0 ? 0 : place(device, "group_offsets", matrices.group_offsets, false, true).address();
-  const WithExtras<GemmArgs> args{{{{{.a = a.address(),
-                                      .b = b.address(),
-                                      .c = kernel.traits.reads_c ? addend.address() : 0,
-                                      .d = d.address(),
-                                      .lda = matrices.a.ld,
-                                      .ldb = matrices.b.ld,
-                                      .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
-                                      .ldd = matrices.d.ld,
-                                      .m = static_cast<int>(p.m),
-                                      .n = static_cast<int>(p.n),
-                                      .k = is_empty ? 0 : static_cast<int>(p.k),
-                                      .alpha = has_scalars ? 77.0f
-                                               : is_empty  ? empty_alpha(c.beta)
-                                                           : c.alpha,
-                                      .beta = has_scalars ? 77.0f : c.beta,
-                                      .raster_width = c.launch.raster_width,
-                                      .raster_along_n = c.launch.raster_along_n ? 1 : 0},
-                                     epilogue.args},
-                                    batch_args(c, matrices)},
-                                   {.offsets = offsets}},
-                                  epilogue.extras};
+  WithExtras<GemmArgs> args{{{{{.a = a.address(),
+                                .b = b.address(),
+                                .c = kernel.traits.reads_c ? addend.address() : 0,
+                                .d = d.address(),
+                                .lda = matrices.a.ld,
+                                .ldb = matrices.b.ld,
+                                .ldc = c.in_place ? matrices.d.ld : matrices.c.ld,
+                                .ldd = matrices.d.ld,
+                                .m = static_cast<int>(p.m),
+                                .n = static_cast<int>(p.n),
+                                .k = is_empty ? 0 : static_cast<int>(p.k),
+                                .alpha = has_scalars ? 77.0f
+                                         : is_empty  ? empty_alpha(c.beta)
+                                                     : c.alpha,
+                                .beta = has_scalars ? 77.0f : c.beta,
+                                .raster_width = c.launch.raster_width,
+                                .raster_along_n = c.launch.raster_along_n ? 1 : 0},
+                               epilogue.args},
+                              batch_args(c, matrices)},
+                             {.offsets = offsets}},
+                            epilogue.extras};
+  if (kernel.traits.pointers) use_pointers(device, c, matrices, a, b, addend, d, args);
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
   const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch, p.groups);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));

@@ -32,11 +32,15 @@ std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction
   const std::int64_t first = std::max<std::int64_t>(at.x, 0);
   const std::int64_t last = std::min<std::int64_t>(std::int64_t{at.x} + spec.box[0], size_x);
   std::vector<std::uint8_t> box(box_bytes(spec));
-  const bool is_inside = spec.rank < 3 || (at.z >= 0 && static_cast<std::uint64_t>(at.z) < spec.sizes[2]);
+  const auto is_within = [&](int coordinate, std::size_t dimension) {
+    return dimension >= spec.rank ||
+           (coordinate >= 0 && static_cast<std::uint64_t>(coordinate) < spec.sizes[dimension]);
+  };
+  const bool is_inside = is_within(at.z, 2) && is_within(at.w, 3);
   for (std::int64_t row = 0; row < spec.box[1] && first < last && is_inside; ++row) {
     const std::int64_t y = at.y + row;
     if (y < 0 || y >= size_y) continue;
-    const std::int64_t coordinates[] = {first, y, at.z};
+    const std::int64_t coordinates[] = {first, y, at.z, at.w};
     thread.block->grid().memory.read(
         thread, instruction, *element_address(spec, coordinates),
         box.data() + row * static_cast<std::int64_t>(row_bytes(spec)) + (first - at.x) * element,

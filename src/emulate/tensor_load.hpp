@@ -11,11 +11,12 @@ namespace hotgemm::emulate {
 class Mbarrier;
 
 /// The coordinates of the first element of a box, in a tensor of `rank` dimensions; x is along dimension 0. A box has
-/// one element along z.
+/// one element along z, and along w.
 struct BoxPlace {
   int x;
   int y;
   int z = 0;
+  int w = 0;
   int rank = 2;
 };
 

@@ -79,7 +79,7 @@ ExtraArgs extra_args(const Operands& o) {
           .amax = address(o.amax)};
 }
 
-/// The memory from which a kernel reads A and B: the caller's, or copies of it.
+/// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
 struct Sources {
   const void* a;
   const void* b;
@@ -131,10 +131,12 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream, const WorkspaceArgs& given,
                      const RepackKernel* repack, int sm_limit, std::int64_t batch, std::int64_t groups) noexcept {
   const std::int64_t products = kernel.traits.grouped ? groups : batch;
-  Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
+  const bool pointers = kernel.traits.pointers;
   WorkspaceArgs workspace = given;
   // BLAS: with alpha zero, A and B are not read. An alpha in device memory is not known here.
   const bool has_no_product = k == 0 || (o.alpha == 0 && o.alpha_device == nullptr);
+  Sources from{.a = pointers ? o.batch_a : o.a, .b = pointers ? o.batch_b : o.b, .lda = o.lda, .ldb = o.ldb};
+  if (pointers && has_no_product) from.a = from.b = nullptr;
   const bool copies = repacks(launch) && !has_no_product, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
     const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, from, workspace);
@@ -146,8 +148,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   static_cast<GemmArgs&>(args) = {
       .a = address(from.a),
       .b = address(from.b),
-      .c = address(o.c),
-      .d = address(o.d),
+      .c = address(pointers ? o.batch_c : o.c),
+      .d = address(pointers ? o.batch_d : o.d),
       .lda = from.lda,
       .ldb = from.ldb,
       .ldc = o.ldc,

@@ -47,9 +47,12 @@ struct Matrices {
   Matrix a, b, c, d;
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary;
   Matrix group_offsets;
+  Matrix pointers_a, pointers_b, pointers_c, pointers_d;
 
   std::vector<const Matrix*> all() const {
-    return {&a, &b, &c, &d, &scale_a, &scale_b, &scale_d, &scalars, &bias, &residual, &auxiliary, &group_offsets};
+    return {&a,          &b,          &c,          &d,         &scale_a,   &scale_b,
+            &scale_d,    &scalars,    &bias,       &residual,  &auxiliary, &group_offsets,
+            &pointers_a, &pointers_b, &pointers_c, &pointers_d};
   }
   std::int64_t operand_bytes() const {
     std::int64_t bytes = 0;
@@ -94,6 +97,11 @@ Matrices matrices_of(const Workload& p) {
   if (!p.hints.beta_is_zero) all.c = matrix(p.m, p.n, p.batch, align.align_d, p.types.c);
   all.d = matrix(p.m, p.n, p.batch, align.align_d, p.types.d);
   add_epilogue(p, all);
+  if (p.batch_kind == BatchKind::pointers) {
+    const Matrix pointers = vector(true, 2 * p.batch, DType::f32);  // each has two words
+    all.pointers_a = all.pointers_b = all.pointers_d = pointers;
+    if (all.c.bytes != 0) all.pointers_c = pointers;
+  }
   if (p.groups != 0) {
     all.group_offsets = vector(true, p.groups + 1, DType::s32);
     const std::int64_t rows = with_uniform_groups(p).m;
@@ -142,6 +150,10 @@ OperandSet place_set(const Matrices& all, CUdeviceptr at) {
     *to = take(*from);
   }
   set.group_offsets = take(all.group_offsets);
+  set.pointers.a = take(all.pointers_a);
+  set.pointers.b = take(all.pointers_b);
+  set.pointers.c = take(all.pointers_c);
+  set.pointers.d = take(all.pointers_d);
   e.ld_residual = all.residual.ld;
   e.stride_residual = all.residual.stride;
   e.ld_auxiliary = all.auxiliary.ld;
@@ -152,6 +164,39 @@ OperandSet place_set(const Matrices& all, CUdeviceptr at) {
 template <class T>
 T* to_pointer(CUdeviceptr address) {
   return reinterpret_cast<T*>(address);
+}
+
+/// Writes the arrays of `set`, and notes how the matrices are aligned.
+void fill_pointers(const Driver& driver, const Workload& p, OperandSet& set, const OwnedStream& stream) {
+  const auto fill = [&](CUdeviceptr array, CUdeviceptr first, std::int64_t stride, DType type) {
+    if (array == 0) return;
+    std::vector<CUdeviceptr> addresses;
+    for (std::int64_t i = 0; i < p.batch; ++i)
+      addresses.push_back(first + static_cast<CUdeviceptr>(i * stride * size_bytes(type)));
+    driver.check(
+        driver.cuMemcpyHtoDAsync(array, addresses.data(), addresses.size() * sizeof(CUdeviceptr), stream.get()),
+        "fill the addresses of matrices");
+    stream.synchronize();
+  };
+  PointerSet& pointers = set.pointers;
+  fill(pointers.a, set.a, set.stride_a, p.types.a);
+  fill(pointers.b, set.b, set.stride_b, p.types.b);
+  fill(pointers.c, set.c, set.stride_c, p.types.c);
+  fill(pointers.d, set.d, set.stride_d, p.types.d);
+  pointers.align_a = p.hints.align_a, pointers.align_b = p.hints.align_b, pointers.align_d = p.hints.align_d;
+}
+
+/// Gives `operands` the arrays in place of the matrices.
+void use_pointers(const PointerSet& set, Operands& operands) {
+  operands.a = operands.b = operands.c = operands.d = nullptr;
+  operands.batch_stride_a = operands.batch_stride_b = operands.batch_stride_c = operands.batch_stride_d = 0;
+  operands.batch_a = to_pointer<const void*>(set.a);
+  operands.batch_b = to_pointer<const void*>(set.b);
+  operands.batch_c = to_pointer<const void*>(set.c);
+  operands.batch_d = to_pointer<void*>(set.d);
+  operands.batch_align_a = static_cast<std::int16_t>(set.align_a);
+  operands.batch_align_b = static_cast<std::int16_t>(set.align_b);
+  operands.batch_align_c = operands.batch_align_d = static_cast<std::int16_t>(set.align_d);
 }
 
 }  // namespace
@@ -183,6 +228,9 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
     CUdeviceptr at = slab_.get() + static_cast<CUdeviceptr>(kEndGuardBytes + i * set_bytes);
     sets_.push_back(place_set(matrices, at));
   }
+  if (p.batch_kind == BatchKind::pointers) {
+    for (OperandSet& set : sets_) fill_pointers(driver, p, set, stream);
+  }
   if (p.groups == 0) return;
   const std::vector<std::int32_t> offsets = uniform_offsets(p);
   for (const OperandSet& set : sets_) {
@@ -209,6 +257,7 @@ Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
                     .batch_stride_c = set.stride_c,
                     .batch_stride_d = set.stride_d};
   add_epilogue(set.epilogue, operands);
+  if (set.pointers.d != 0) use_pointers(set.pointers, operands);
   if (set.group_offsets == 0) return operands;
   operands.group_offsets = to_pointer<std::int32_t>(set.group_offsets);
   operands.batch_stride_a = operands.batch_stride_c = operands.batch_stride_d = 0;
@@ -228,7 +277,8 @@ void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
   operands.ld_auxiliary = set.ld_auxiliary;
   operands.batch_stride_auxiliary = set.stride_auxiliary;
   operands.alpha_device = to_pointer<float>(set.scalars);
-  if (operands.c != nullptr && set.scalars != 0) operands.beta_device = operands.alpha_device + 1;
+  if ((operands.c != nullptr || operands.batch_c != nullptr) && set.scalars != 0)
+    operands.beta_device = operands.alpha_device + 1;
 }
 
 }  // namespace hotgemm

@@ -22,6 +22,17 @@ struct EpilogueSet {
   std::int64_t stride_auxiliary = 0;
 };
 
+/// The arrays of a batch by pointers: the addresses of its matrices, and what divides them. 0 for other problems.
+struct PointerSet {
+  CUdeviceptr a = 0;
+  CUdeviceptr b = 0;
+  CUdeviceptr c = 0;  ///< 0 if there is no C
+  CUdeviceptr d = 0;
+  int align_a = 0;
+  int align_b = 0;
+  int align_d = 0;  ///< of C too
+};
+
 /// One copy of a problem's operands in device memory. Launches rotate through several sets, so that no launch finds its
 /// operands in L2. Leading dimensions are in elements of the row-major matrices as stored.
 struct OperandSet {
@@ -39,6 +50,7 @@ struct OperandSet {
   std::int64_t stride_c = 0;
   std::int64_t stride_d = 0;
   EpilogueSet epilogue;
+  PointerSet pointers;  ///< to the matrices above
 };
 
 }  // namespace hotgemm

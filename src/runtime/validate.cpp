@@ -232,7 +232,7 @@ bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
   const bool is_c_read = reads_c(o);
   const bool has_far_rows = is_too_far(o.lda, p.types.a) || is_too_far(o.ldb, p.types.b) ||
                             is_too_far(o.ldd, p.types.d) || (is_c_read && is_too_far(o.ldc, p.types.c));
-  if (has_far_rows || (p.batch == 1 && p.groups == 0)) return has_far_rows;
+  if (has_far_rows || is_one_product(p)) return has_far_rows;
   return is_too_far(o.batch_stride_a, p.types.a) || is_too_far(o.batch_stride_b, p.types.b) ||
          is_too_far(o.batch_stride_d, p.types.d) || (is_c_read && is_too_far(o.batch_stride_c, p.types.c));
 }
@@ -266,6 +266,14 @@ void validate(const Workload& w) {
 
 namespace {
 
+/// Checks A, B, C and D of a batch by pointers, of which the host has the leading dimensions.
+void validate_rows(const Problem& p, const Operands& o) {
+  validate_matrix("a", nullptr, o.lda, extent_of_a(p), p.types.a, false);
+  validate_matrix("b", nullptr, o.ldb, extent_of_b(p), p.types.b, false);
+  if (reads_c(o)) validate_matrix("c", nullptr, o.ldc, extent_of_d(p), p.types.c, false);
+  validate_matrix("d", nullptr, o.ldd, extent_of_d(p), p.types.d, false);
+}
+
 /// Checks A, B, C and D of one product.
 void validate_matrices(const Problem& p, const Operands& o) {
   if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
@@ -273,6 +281,10 @@ void validate_matrices(const Problem& p, const Operands& o) {
   if (p.types.d == DType::s32) {
     validate_whole("alpha", o.alpha);
     validate_whole("beta", o.beta);
+  }
+  if (p.batch_kind == BatchKind::pointers) {
+    validate_rows(p, o);
+    return validate_pointers(p, o);
   }
   const Extent of_d = extent_of_d(p);
   const bool is_plain_c = !reads_c(o) || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
@@ -307,7 +319,7 @@ void validate(const Problem& p, const Operands& o) {
   validate_fields(p, o);
   if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
   validate_matrices(p, o);
-  if (p.batch > 1) validate_batch(p, o);
+  if (p.batch > 1 && p.batch_kind == BatchKind::strided) validate_batch(p, o);
   if (p.groups > 0) validate_groups(p, o);
 }
 
@@ -348,9 +360,14 @@ void validate_packing(const Problem& p, Operand operand, const void* from, std::
 Hints hints_of(const Problem& p, const Operands& o) {
   const Types& types = p.types;
   const bool is_c_read = reads_c(o);
-  std::uint64_t a_bits = alignment_bits(o.a, o.lda, types.a), b_bits = alignment_bits(o.b, o.ldb, types.b);
-  std::uint64_t d_bits = alignment_bits(o.d, o.ldd, types.d);
-  if (is_c_read) d_bits |= alignment_bits(o.c, o.ldc, types.c);
+  const bool has_pointers = p.batch_kind == BatchKind::pointers;
+  const auto bits = [&](const void* pointer, std::int16_t promise, std::int64_t ld, DType type) {
+    return alignment_bits(pointer, ld, type) | (has_pointers ? static_cast<unsigned>(promised_alignment(promise)) : 0u);
+  };
+  std::uint64_t a_bits = bits(o.a, o.batch_align_a, o.lda, types.a);
+  std::uint64_t b_bits = bits(o.b, o.batch_align_b, o.ldb, types.b);
+  std::uint64_t d_bits = bits(o.d, o.batch_align_d, o.ldd, types.d);
+  if (is_c_read) d_bits |= bits(o.c, o.batch_align_c, o.ldc, types.c);
   if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
   if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
   if (p.groups != 0) b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);

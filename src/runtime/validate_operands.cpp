@@ -27,10 +27,11 @@ constexpr std::size_t kAddedWords = (sizeof(Operands) - kFirstAdded) / sizeof(st
 struct Field {
   const char* name;
   std::size_t offset;
-  bool (*is_used)(const Problem&) = nullptr;  ///< null: no kernel uses it yet
+  bool (*is_used)(const Problem&);
 };
 /// Distances are allowed for a batch of one product too: the number may be known late.
 bool is_strided(const Problem& p) { return p.batch_kind == BatchKind::strided; }
+bool has_pointers(const Problem& p) { return p.batch_kind == BatchKind::pointers; }
 /// Groups have rows of one matrix, but for B.
 bool has_matrices(const Problem& p) { return is_strided(p) && p.groups == 0; }
 template <int kIndex>
@@ -47,10 +48,10 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(batch_stride_b, is_strided),
     HOTGEMM_FIELD(batch_stride_c, has_matrices),
     HOTGEMM_FIELD(batch_stride_d, has_matrices),
-    HOTGEMM_FIELD(batch_a),
-    HOTGEMM_FIELD(batch_b),
-    HOTGEMM_FIELD(batch_c),
-    HOTGEMM_FIELD(batch_d),
+    HOTGEMM_FIELD(batch_a, has_pointers),
+    HOTGEMM_FIELD(batch_b, has_pointers),
+    HOTGEMM_FIELD(batch_c, has_pointers),
+    HOTGEMM_FIELD(batch_d, has_pointers),
     HOTGEMM_FIELD(bias, [](const Problem& p) { return p.epilogue.bias != Bias::none; }),
     HOTGEMM_FIELD(residual, [](const Problem& p) { return p.epilogue.residual; }),
     HOTGEMM_FIELD(ld_residual, [](const Problem& p) { return p.epilogue.residual; }),
@@ -68,6 +69,7 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(function_operands[3], has_operand<3>),
     HOTGEMM_FIELD(clamp_low, [](const Problem& p) { return p.epilogue.has_clamp(); }),  // and clamp_high
     HOTGEMM_FIELD(amax, [](const Problem& p) { return p.epilogue.amax; }),
+    HOTGEMM_FIELD(batch_align_a, has_pointers),  // and those of B, C and D
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");
@@ -83,9 +85,6 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
 [[gnu::noinline]] void look_closer(const Problem& problem, const Operands& operands) {
   for (const Field& field : kUnused) {
     if (word_at(operands, field.offset) == 0) continue;
-    if (field.is_used == nullptr) {
-      throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
-    }
     if (!field.is_used(problem)) {
       throw Error(ErrorCode::invalid_argument,
                   std::string("the operands' field ") + field.name +

@@ -4,7 +4,8 @@ namespace hotgemm {
 
 /// The parameter of every GEMM kernel: D = alpha * op(A) * op(B) + beta * C, row-major.
 ///
-/// Addresses are plain 64-bit numbers, so that kernels access memory only through the functions of `ptx/`.
+/// Addresses are plain 64-bit numbers, so that kernels access memory only through the functions of `ptx/`. For a batch
+/// by pointers those of A, B, C and D are the addresses of arrays, or 0 where no matrix is read.
 struct GemmArgs {
   unsigned long long a;
   unsigned long long b;

@@ -31,6 +31,8 @@ struct GemmTraits {
   bool batched = false;  ///< the kernel computes several products, and takes a parameter of type Batched
   bool grouped =
       false;  ///< the products are groups of rows, and the parameter is of type Grouped; `batched` is true too
+  /// A, B, C and D are arrays with the address of the matrix of each product; `batched` is true too.
+  bool pointers = false;
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 

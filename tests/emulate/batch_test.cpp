@@ -1,4 +1,4 @@
-// Batches on the emulated device, with strided and with shared operands.
+// Batches on the emulated device, with strided and with shared operands, and by pointers.
 
 #include "emulate/batch_case.hpp"
 #include "emulate/device_fixture.hpp"
@@ -57,6 +57,7 @@ TEST(EmulatedBatch, ProductsAreRightInEveryFamily) {
   constexpr Size kSizes[] = {{77, 91, 150, 3}, {20, 50, 70, 5}, {64, 144, 64, 2}, {70, 50, 0, 2}, {1, 1, 1, 7}};
   std::uint64_t seed = 1;
   std::vector<GemmKernel> kernels = batched_kernels();
+  std::ranges::copy(pointer_kernels(), std::back_inserter(kernels));
   std::ranges::copy_if(function_kernels(), std::back_inserter(kernels),
                        [](const GemmKernel& kernel) { return kernel.traits.batched; });
   for (const GemmKernel& kernel : kernels) {

@@ -24,6 +24,7 @@ constexpr GemmTraits kFused{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1,
 constexpr GemmTraits kRowBias{.element = DType::bf16, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_row}};
 
 constexpr GemmTraits kBatch{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.residual = true}, .batched = true};
+constexpr GemmTraits kPointers{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true, .pointers = true};
 constexpr GemmTraits kFunction{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}};
 constexpr GemmTraits kFunctionOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}, .batched = true};
 constexpr GemmTraits kMax{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.amax = true, .scale_d = true, .function = kPlace}};
@@ -43,6 +44,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kFused, simt_gemm<kFused, kOdd>},
     {kOdd, kRowBias, simt_gemm<kRowBias, kOdd>},
     {kOdd, kBatch, simt_gemm<kBatch, kOdd>},
+    {kOdd, kPointers, simt_gemm<kPointers, kOdd>},
     {kOdd, kFunction, simt_gemm<kFunction, kOdd>},
     {kOdd, kMax, simt_gemm<kMax, kOdd>},
     {kOdd, kClamp, simt_gemm<kClamp, kOdd>},

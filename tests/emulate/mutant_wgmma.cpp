@@ -32,6 +32,8 @@ constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s
 
 constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
 constexpr GemmTraits kFunctionOfBatch{.op_a = Op::n, .op_b = Op::t, .epilogue = {.function = kIndices}, .batched = true};
+constexpr GemmTraits kPointers{.op_a = Op::n, .op_b = Op::t, .batched = true, .pointers = true};
+constexpr GemmTraits kRaggedPointers{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true, .pointers = true};
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
 constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
 
@@ -90,6 +92,8 @@ const GemmKernel kKernels[] = {
     kernel<kBatch, kWidePart>(),
     kernel<kBatch, kSplit>(),
     kernel<kRaggedBatch, kLoads>(),
+    kernel<kPointers, kWidePart>(),
+    kernel<kRaggedPointers, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),

@@ -220,6 +220,13 @@ MUTANTS = {
         "wgmma_thread_load.cuh", "moved(first_matrix(), stride, product,", "moved(first_matrix(), stride, product - product,"),
     "wgmma_products_share_slots": (
         "wgmma_split.cuh", ".tile = group * kCluster + rank_", ".tile = (group - product * (groups_m * groups_n)) * kCluster + rank_"),
+    "simt_pointer_of_the_first_product": (
+        "batch.cuh", "u64{product} * sizeof(u64)", "u64{product - product} * sizeof(u64)"),
+    "wgmma_pointer_in_another_window": ("shared/address_place.hpp", "(offset / kWindow)", "(offset / kWindow + 1)"),
+    "wgmma_stores_to_the_first_chunk": (
+        "wgmma_sink.cuh", "4d_store(map_, x, y, matrix.chunk,", "4d_store(map_, x, y, 0 * matrix.chunk,"),
+    "wgmma_loads_by_the_first_pointer": (
+        "wgmma_thread_load.cuh", "address_in(first_matrix(), product)", "address_in(first_matrix(), product - product)"),
     # ---- groups ----
     "simt_groups_begin_at_the_first_row": ("batch.cuh", "ld * group.begin", "ld * 0"),
     "simt_rows_of_the_next_group": ("batch.cuh", "args.m = group.rows;", "args.m = args.m;"),

@@ -179,7 +179,16 @@ std::vector<Bad> unsupported_parts() {
                p.batch = 4;
                p.prepacked_b = true;
              }),
-      all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),
+      all_of("pointers to prepacked operands", "batch of prepacked operands",
+             [](Problem& p) {
+               p.batch_kind = BatchKind::pointers;
+               p.prepacked_b = true;
+             }),
+      all_of("groups by pointers", "a batch of groups",
+             [](Problem& p) {
+               p.groups = 8, p.group_kind = GroupKind::rows;
+               p.batch_kind = BatchKind::pointers;
+             }),
       all_of("masked groups", "groups of kind masked",
              [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::masked_rows; }),
       all_of("groups along k", "groups of kind k", [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::along_k; }),

@@ -211,6 +211,16 @@ class EpilogueOperands {
   unsigned product_;
 };
 
+/// Replaces the address of an array by that of the product's matrix.
+Outcome look_up(unsigned long long& address, unsigned product, const AddressSpace& space) {
+  if (address == 0) return Outcome::good;
+  const std::uint64_t at = address + product * sizeof(std::uint64_t);
+  if (at % sizeof(std::uint64_t) != 0) return Outcome::misaligned_address;
+  if (!space.contains(at, sizeof(std::uint64_t))) return Outcome::illegal_address;
+  address = *reinterpret_cast<const std::uint64_t*>(at);
+  return Outcome::good;
+}
+
 }  // namespace
 
 Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned product, const AddressSpace& space,
@@ -225,6 +235,12 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
   move(args.b, batch.stride_b, traits.element_b);
   move(args.c, batch.stride_c, traits.element_d);
   move(args.d, batch.stride_d, traits.element_d);
+  if (traits.pointers) {
+    args = std::get<GemmArgs>(node.args);
+    for (unsigned long long* const address : {&args.a, &args.b, &args.c, &args.d}) {
+      if (const Outcome outcome = look_up(*address, product, space); outcome != Outcome::good) return outcome;
+    }
+  }
   EpilogueArgs epilogue = node.epilogue;
   move(epilogue.residual, batch.stride_residual, traits.element_d);
   move(epilogue.auxiliary, batch.stride_auxiliary, traits.element_d);

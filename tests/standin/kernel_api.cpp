@@ -5,6 +5,7 @@
 #include "standin/expected_grid.hpp"
 #include "standin/node.hpp"
 
+#include "shared/address_place.hpp"
 #include "shared/arch_limits.hpp"
 #include "shared/wgmma_config.hpp"
 
@@ -58,6 +59,7 @@ struct Stack {
   std::uint64_t count = 1;
   long long stride = 0;
   bool has_dimension = false;
+  bool is_anywhere = false;  ///< the map is of matrices at any addresses
 };
 
 /// The matrix that a tensor map describes.
@@ -72,7 +74,9 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
   expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
   if (!found) return {};
   expect(ledger,
-         found->rank == (stack.has_dimension ? 3u : 2u) &&
+         found->rank == (stack.is_anywhere     ? 4u
+                         : stack.has_dimension ? 3u
+                                               : 2u) &&
              found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
          function, std::string("the tensor map of ") + name + " has another type or rank");
   expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && found->sizes[1] == static_cast<unsigned>(rows),
@@ -84,6 +88,14 @@ MapContents read_map(Ledger& ledger, const Function& function, const char* name,
     const auto stride = static_cast<std::uint64_t>(stack.stride) * static_cast<std::uint64_t>(size_bytes(element));
     expect(ledger, found->sizes[2] == (is_shared ? 1 : stack.count) && (is_shared || found->strides[1] == stride),
            function, std::string("the tensor map of ") + name + " is of other products");
+  }
+  if (stack.is_anywhere) {
+    const std::uint64_t window = std::uint64_t{1} << kWindowBits;
+    expect(ledger,
+           found->address == kFirstPlace && found->strides[1] == kPlaceBytes && found->strides[2] == window &&
+               found->sizes[2] == window / kPlaceBytes && found->sizes[3] >= std::uint64_t{1} << 29,
+           function, std::string("the tensor map of ") + name + " does not reach all addresses");
+    return {0, static_cast<long long>(found->strides[0]) / size_bytes(element), 0};
   }
   const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned long long>(size_bytes(element));
   const bool has_gaps = rows > 1 && found->strides[0] != row_bytes;
@@ -130,7 +142,8 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
                     const BatchArgs& batch) {
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
-  const bool batched = kernel.traits.batched, grouped = kernel.traits.grouped;
+  const bool grouped = kernel.traits.grouped, pointers = kernel.traits.pointers;
+  const bool batched = kernel.traits.batched && !pointers;
   ExpectedBox box_of_a = kernel.boxes->a;
   if (grouped) box_of_a.leaves_rest = false;
   MapContents a, b;
@@ -139,18 +152,20 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
     if (kernel.boxes->copies_a) {
       a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, box_of_a,
                     a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
-                    {batch.count, batch.stride_a, batched && !grouped});
+                    {batch.count, batch.stride_a, batched && !grouped, pointers});
     } else {
       a = {gemm.a, gemm.lda, 0};
     }
     if (kernel.boxes->copies_b) {
       b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.traits.element_b, kernel.boxes->b,
-                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b, batched});
+                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,
+                    {batch.count, batch.stride_b, batched, pointers});
     } else {
       b = {gemm.b, gemm.ldb, 0};
     }
     gemm.lda = a.ld;
     gemm.ldb = b.ld;
+    if (pointers) a.address = gemm.a, b.address = gemm.b;
     expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");
   }
   expect_prefetch(ledger, function, shape, args, a, b);
@@ -158,8 +173,9 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   gemm.b = b.address;
   if (kernel.boxes->d) {
     const MapContents d = read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
-                                   gemm.n, {batch.count, batch.stride_d, batched && !grouped});
-    expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
+                                   gemm.n, {batch.count, batch.stride_d, batched && !grouped, pointers});
+    expect(ledger, (pointers || d.address == gemm.d) && d.ld == gemm.ldd, function,
+           "the tensor map of D is of another matrix");
   }
   return gemm;
 }

@@ -222,13 +222,14 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   std::vector<std::string_view> words = split(symbol);
   const std::optional<Epilogue> epilogue = parse_epilogue(words.back());
   if (epilogue) words.pop_back();
-  const bool grouped = words.back() == "group", batched = grouped || words.back() == "batch";
+  const bool grouped = words.back() == "group", pointers = words.back() == "pointers";
+  const bool batched = grouped || pointers || words.back() == "batch";
   if (batched) words.pop_back();
   if (words.size() < 2 + kTraitWords || words[0] != "hotgemm") return std::nullopt;
   const std::size_t traits_at = words.size() - kTraitWords;
   auto traits = parse_traits(words, traits_at);
   if (traits && epilogue) traits->epilogue = *epilogue;
-  if (traits) traits->batched = batched, traits->grouped = grouped;
+  if (traits) traits->batched = batched, traits->grouped = grouped, traits->pointers = pointers;
   const auto fields = parse_fields(words, 2, traits_at);
   if (!traits || !fields) return std::nullopt;
   if (words[1] == "testsplit") return gemm_of_testsplit(*fields, *traits);

@@ -41,7 +41,7 @@ TEST(Operands, TheCommonCallIsOneExpressionAndLeavesTheRestUnused) {
   EXPECT_NO_THROW(validate_fields(Problem{}, o));
 }
 
-TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
+TEST(Operands, ArraysAreForBatchesByPointers) {
   const void* const* matrices = nullptr;
   const void* address = device();
   matrices = &address;
@@ -51,12 +51,14 @@ TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
       {"batch_b", [&](Operands& o) { o.batch_b = matrices; }},
       {"batch_c", [&](Operands& o) { o.batch_c = matrices; }},
       {"batch_d", [&](Operands& o) { o.batch_d = &writable; }},
+      {"batch_align_a", [&](Operands& o) { o.batch_align_a = 8; }},
   };
   for (const auto& [name, set] : fields) {
     Operands o;
     set(o);
+    EXPECT_NO_THROW(validate_fields({.batch_kind = BatchKind::pointers}, o)) << name;
     const Refusal refusal = refusal_of([&] { validate_fields(Problem{}, o); });
-    EXPECT_EQ(refusal.code, ErrorCode::not_supported) << name;
+    EXPECT_EQ(refusal.code, ErrorCode::invalid_argument) << name;
     EXPECT_THAT(refusal.message, HasSubstr(" " + name + " ")) << name;
   }
 }

@@ -6,8 +6,8 @@ The names are those of the header without `hotgemm_`. Nothing is opened before `
 from __future__ import annotations
 
 import ctypes
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32,
-                    c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int16, c_int32, c_int64, c_size_t,
+                    c_uint32, c_uint64, c_void_p)
 
 from . import _errors, _library
 
@@ -74,7 +74,8 @@ class Operands(Sized):
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
                 ("function_operands", c_void_p * 4), ("clamp_low", c_float), ("clamp_high", c_float),
-                ("amax", c_void_p)]
+                ("amax", c_void_p), ("batch_align_a", c_int16), ("batch_align_b", c_int16),
+                ("batch_align_c", c_int16), ("batch_align_d", c_int16)]
     INIT = {"alpha": 1.0}
 
 
