@@ -181,8 +181,7 @@ typedef struct hotgemm_operands {
   const float* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
   float clamp_low, clamp_high;       /* the limits of HOTGEMM_CLAMP */
   float* amax;                       /* one number, which grows to the largest absolute value */
-  /* A batch by pointers: what divides the addresses in the arrays: 1, 2, 4, 8 or 16 bytes; 0: 16. */
-  int16_t batch_align_a, batch_align_b, batch_align_c, batch_align_d;
+  int16_t batch_align_a, batch_align_b, batch_align_c, batch_align_d; /* of addresses in arrays: 1 to 16; 0: 16 */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */

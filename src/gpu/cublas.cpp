@@ -2,6 +2,7 @@
 
 #include "base/library_paths.hpp"
 #include "config/supported.hpp"
+#include "gpu/cublas_algorithm.hpp"
 #include "gpu/cublas_epilogue.hpp"
 #include "gpu/cublas_scalars.hpp"
 #include "gpu/device_buffer.hpp"
@@ -315,27 +316,6 @@ std::string name_of(const Functions& f, std::size_t index, const cublasLtMatmulA
   std::size_t written = 0;
   f.cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
   return "cublasLt[" + std::to_string(index) + "] algo " + std::to_string(id);
-}
-
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-std::string to_hex(const cublasLtMatmulAlgo_t& algorithm) {
-  std::string digits;
-  for (const std::byte byte : std::as_bytes(std::span(&algorithm, 1))) {
-    digits += kHexDigits[std::to_integer<std::size_t>(byte >> 4)];
-    digits += kHexDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return digits;
-}
-
-std::optional<cublasLtMatmulAlgo_t> from_hex(const std::string& digits) {
-  cublasLtMatmulAlgo_t algorithm{};
-  const auto bytes = std::as_writable_bytes(std::span(&algorithm, 1));
-  if (digits.size() != 2 * bytes.size() || digits.find_first_not_of(kHexDigits) != std::string::npos) return {};
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(kHexDigits.find(digits[2 * i]) * 16 + kHexDigits.find(digits[2 * i + 1]));
-  }
-  return algorithm;
 }
 
 CublasContender contender_of(const std::shared_ptr<const CublasBaseline::Matmul>& matmul, std::string name,
