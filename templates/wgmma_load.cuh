@@ -10,6 +10,7 @@
 #include "batch.cuh"
 #include "ptx/bulk_copy.hpp"
 #include "ptx/index.hpp"
+#include "ptx/trap.hpp"
 #include "shared/address_place.hpp"
 #include "shared/byte_share.hpp"
 #include "shared/wgmma_config.hpp"
@@ -86,6 +87,9 @@ class TensorLoad {
   /// Copies the part of the tile at `k`, slab by slab, to address `shared` in the stage. `barrier` counts the bytes.
   HOTGEMM_DEVICE void copy(u32 shared, const Part& part, int k, u32 barrier) const {
     const TensorMap &whole = this->whole(), &rest = this->rest();
+    if constexpr (kMatrices == Matrices::addressed) {
+      if (!part.is_valid()) ptx::trap();  // the copy engine would begin at another address
+    }
     // With full unrolling, the few registers of the producer would spill. [[maybe_unused]]: host compilers ignore the
     // pragma.
     [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;

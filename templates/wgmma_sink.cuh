@@ -7,6 +7,7 @@
 // A kernel calls prefetch_maps at its start and drain at its end.
 
 #include "ptx/bulk_copy.hpp"
+#include "ptx/trap.hpp"
 #include "shared/address_place.hpp"
 #include "wgmma_staging.cuh"
 #include "wgmma_transposed.cuh"
@@ -145,6 +146,7 @@ class BulkSink {
   HOTGEMM_DEVICE void store_box(int x, int y, u32 shared) const {
     if constexpr (kTraits.pointers) {
       const AddressPlace matrix = place_of(args_.d);
+      if (!matrix.is_valid()) ptx::trap();
       ptx::cp_async_bulk_tensor_4d_store(map_, x, y, matrix.chunk, matrix.window, shared);
     } else if constexpr (kTraits.grouped) {
       ptx::cp_async_bulk_tensor_2d_store(map_, x, product_.begin + y, shared);

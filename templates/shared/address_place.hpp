@@ -10,16 +10,19 @@ inline constexpr int kWindowBits = 28;   ///< 2 to this power: the bytes from on
 inline constexpr int kAddressBits = 59;  ///< of the addresses that the map reaches: a coordinate has 31 bits
 inline constexpr unsigned long long kFirstPlace = kPlaceBytes;  ///< where the map begins: no map begins at 0
 
-/// The coordinates of an address that is a multiple of kPlaceBytes.
+/// The coordinates of an address.
 struct AddressPlace {
-  int chunk = 0;   ///< in dimension 2
+  int chunk = 0;   ///< in dimension 2; negative for an address that is no multiple of kPlaceBytes
   int window = 0;  ///< in dimension 3
+
+  constexpr bool is_valid() const { return chunk >= 0; }
 };
 
 constexpr AddressPlace place_of(unsigned long long address) {
   constexpr unsigned long long kWindow = 1ull << kWindowBits;
   const unsigned long long offset = address - kFirstPlace;
-  return {static_cast<int>(offset % kWindow / kPlaceBytes), static_cast<int>(offset / kWindow)};
+  const int chunk = static_cast<int>(offset % kWindow / kPlaceBytes);
+  return {address % kPlaceBytes == 0 ? chunk : -1, static_cast<int>(offset / kWindow)};
 }
 
 }  // namespace hotgemm

@@ -77,5 +77,24 @@ TEST(EmulatedBatch, ProductsAreRightInEveryFamily) {
   }
 }
 
+TEST(EmulatedBatch, AnAddressThatBreaksItsPromiseEndsTheGrid) {
+  for (const GemmKernel& kernel : pointer_kernels()) {
+    if (kernel.traits.vec_a != 8) continue;
+    const GemmCase c{.problem = workload_of(kernel.traits, 64, 64, 64), .beta = kernel.traits.reads_c ? 1.0f : 0.0f};
+    for (HostMatrix GemmMatrices::*const matrix : {&GemmMatrices::a, &GemmMatrices::b, &GemmMatrices::d}) {
+      SCOPED_TRACE(hotgemm::to_string(kernel.config));
+      const bool stores_pairs = launch_shape(kernel.config, kernel.traits).splits_k;
+      if (matrix == &GemmMatrices::d && stores_pairs) continue;  // which need no such alignment
+      Batch batch = make_batch(c, 2, false, false);
+      (batch.matrices.*matrix).offset_bytes = 8;
+      const GemmRun run = run_gemm(kernel, batch.whole, batch.matrices, 1);
+      ASSERT_FALSE(run.report.findings.empty());
+      const Hazard first = run.report.findings.front().hazard;
+      EXPECT_TRUE(first == Hazard::misaligned || first == Hazard::trapped) << text(run.report.findings);
+      for (const Finding& finding : run.report.findings) EXPECT_NE(finding.hazard, Hazard::out_of_bounds);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hotgemm::emulate

@@ -100,6 +100,7 @@ TEST(MatrixMap, OfABatchByPointersReachesEveryAddress) {
                 at);
     }
   }
+  EXPECT_FALSE(place_of(0x1008).is_valid());
   EXPECT_EQ(maps.of_a(address(16), 100, 64, 72), maps.of_a(address(32), 100, 64, 72)) << "one map for all calls";
 }
 
