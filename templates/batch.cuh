@@ -90,6 +90,13 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& /*batch*/,
   return args;
 }
 
+/// The same with scales of blocks, which each group's B has.
+HOTGEMM_DEVICE EpilogueArgs moved_scales(EpilogueArgs args, const ExtraArgs& extras, const RowGroup& group) {
+  args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
+  args.scale_b = moved(args.scale_b, extras.stride_scale_b, static_cast<u32>(group.number), sizeof(float));
+  return args;
+}
+
 /// Runs `Gemm`, whose blocks compute one tile each, for the tile of this block. The products of a batch follow each
 /// other. The grid for groups has a block for each tile that they can have, so that some blocks have none.
 template <class Gemm, GemmTraits kTraits>
@@ -103,13 +110,19 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
   if constexpr (kTraits.grouped) {
     const BatchArgs& batch = batch_of(args);
     const u32 step = ptx::grid_size();  // so that a block has one tile, or none
-    for_each_group_tile(args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(), step,
-                        [&](const GroupTile& tile) {
-                          const Fused<GemmArgs> product{
-                              moved<kTraits>(args, batch, tile.group),
-                              moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, tile.group)};
-                          Gemm(product, tile.at, ptx::thread_index()).run();
-                        });
+    for_each_group_tile(
+        args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(), step, [&](const GroupTile& tile) {
+          const Fused<GemmArgs> product{
+              moved<kTraits>(args, batch, tile.group),
+              moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, tile.group)};
+          if constexpr (kTraits.epilogue.has_block_scales()) {
+            const ExtraArgs& extras = static_cast<const WithExtras<GemmArgs>&>(args).extras;
+            const Fused<GemmArgs> scaled{product, moved_scales(product.epilogue, extras, tile.group)};
+            Gemm(WithExtras<GemmArgs>{{{scaled, batch}, groups_of(args)}, extras}, tile.at, ptx::thread_index()).run();
+          } else {
+            Gemm(product, tile.at, ptx::thread_index()).run();
+          }
+        });
   } else if constexpr (kTraits.batched) {
     const u32 tiles = tiles_m * tiles_n, index = ptx::block_index() / tiles;
     const u32 tile = ptx::block_index() - index * tiles;

@@ -172,8 +172,8 @@ typedef struct hotgemm_operands {
   int64_t ld_residual, batch_stride_residual;   /* in elements */
   void* auxiliary;                              /* m x n, of the type of D, written */
   int64_t ld_auxiliary, batch_stride_auxiliary; /* in elements */
-  const float* scale_a;                         /* one factor, or one for each row of op(A) */
-  const float* scale_b;                         /* one factor, or one for each column of op(B) */
+  const float* scale_a;                         /* one factor, one for each row of op(A), or for each of its blocks */
+  const float* scale_b;                         /* one factor, one for each column of op(B), or for each of its blocks */
   const float* scale_d;                         /* one factor */
   void* workspace;                              /* null: the library provides it */
   size_t workspace_bytes;                       /* of `workspace` */
@@ -181,6 +181,7 @@ typedef struct hotgemm_operands {
   const float* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
   float clamp_low, clamp_high;       /* the limits of HOTGEMM_CLAMP */
   float* amax;                       /* one number, which grows to the largest absolute value */
+  int64_t ld_scale_a, ld_scale_b;    /* of blocks: factors from one block of k to the next, of columns to the next */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -188,7 +189,7 @@ typedef struct hotgemm_operands {
   {                                                                                                                \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
         NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {NULL, NULL, NULL, NULL}, 0.0f, \
-        0.0f, NULL                                                                                                 \
+        0.0f, NULL, 0, 0                                                                                           \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

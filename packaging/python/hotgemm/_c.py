@@ -74,7 +74,7 @@ class Operands(Sized):
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
                 ("function_operands", c_void_p * 4), ("clamp_low", c_float), ("clamp_high", c_float),
-                ("amax", c_void_p)]
+                ("amax", c_void_p), ("ld_scale_a", c_int64), ("ld_scale_b", c_int64)]
     INIT = {"alpha": 1.0}
 
 
