@@ -4,8 +4,6 @@
 // added to the sums of the blocks in front. Operands has their layout.
 
 #include "ptx/element.hpp"
-#include "ptx/index.hpp"
-#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"

@@ -33,7 +33,8 @@ HOTGEMM_DEVICE BlockScales block_scales_of(const WgmmaArgs& args, const Item& it
     const ExtraArgs& extras = static_cast<const WithExtras<WgmmaArgs>&>(args).extras;
     GemmArgs gemm = args.gemm;
     gemm.m = item.group.rows;
-    return {moved_scales(static_cast<const Fused<WgmmaArgs>&>(args).epilogue, extras, item.group), extras, gemm};
+    const EpilogueArgs& all = static_cast<const Fused<WgmmaArgs>&>(args).epilogue;
+    return {with_scales_of(moved<kTraits>(all, batch_of(args), item.group), extras, item.group), extras, gemm};
   } else {
     return {args, args.gemm};
   }
