@@ -67,10 +67,10 @@ TEST_F(BlockScalesOnGpu, CallsAreExact) {
   for (const char* bare : {"1 4096 512 nt e4m3", "64 576 7168 nt e4m3", "300 520 256 nn e4m3 beta=1",
                            "130 77 99 tt e5m2*e4m3>f16", "512 1024 640 nt e4m3*e4m3>e4m3"}) {
     const GemmCase c = case_of(parse_workload(std::string(bare) + kBlocks));
+    if (small_run() && c.problem.m * c.problem.n * c.problem.k > 50'000'000) continue;
     SCOPED_TRACE(c.text());
     expect_right(
         c, [&](const Operands& o) { gpu().context().gemm(stream(), c.problem, o); }, worst);
-    if (small_run() && HasFailure()) return;
   }
 }
 
